@@ -243,6 +243,10 @@ def _in(format_: Format) -> Callable[[str], str | None]:
     return rewrite
 
 
+def _as(type_: Edm, now: datetime) -> Callable[[str], str | None]:
+    return lambda text: text if guessing.looks_like(type_, text, now) else None
+
+
 # numbers
 
 _ADDRESS: Final = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}")  # of the Internet
@@ -321,8 +325,8 @@ def _read_dates(texts: Counter[str]) -> Iterator[_Reading]:
         orders = Counter(it.order for it in split if it is not None)
         if all(it is not None and it.is_known for it in split):
             # with names of months, the order does not matter
-            [(order, _)] = orders.most_common(1)
-            readings = [it for it in readings if it.spelling == order]
+            [(usual, _)] = orders.most_common(1)
+            readings = [it for it in readings if it.spelling == usual]
     yield from readings
 
 
@@ -349,12 +353,7 @@ def _read_plain(texts: Counter[str], others: Sequence[_Reading], now: datetime) 
     if is_explained or any(guessing.is_identifier(text, now) for text in texts):
         return
     for type_ in guessing.GUESSES:
-        reading = _try(
-            texts,
-            type_,
-            None,
-            lambda text, type_=type_: text if guessing.looks_like(type_, text, now) else None,
-        )
+        reading = _try(texts, type_, None, _as(type_, now))
         if reading is not None:
             yield reading
             return

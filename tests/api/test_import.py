@@ -133,6 +133,35 @@ def test_times_without_a_zone_get_one(call, people):
     assert call("eve", "write")("POST", f"{query}Nowhere", text).status_code == 400
 
 
+def test_numbers_and_dates_are_proposed_and_read_by_a_mapping(call, people):
+    ask = call("eve", "write")
+    text = b"PartitionKey;RowKey;amount;since\np;1;1.234,56;28.11.2026\np;2;99,90;13/45/2026\n"
+    done = ask("POST", f"{PATH}?dry_run=true", text).json()
+    amount, since = done["columns"]
+    assert (amount["type"], [it["format"] for it in amount["formats"]]) == ("String", ["decimal-comma"])
+    assert amount["formats"][0] == {
+        "type": "Double", "format": "decimal-comma", "certainty": "certain", "values": 2, "fitting": 2, "misfits": [],
+        "samples": [["1.234,56", "1234.56"], ["99,90", "99.90"]],
+        "detail": "All values are numbers with a decimal comma: 1.234,56 → 1234.56, 99,90 → 99.90.",
+    }  # fmt: skip
+    assert not since["formats"]
+    columns = [{"source": "amount", "format": "decimal-comma"}, {"source": "since", "format": "dd.MM.yyyy"}]
+    mapping = json.dumps({"columns": columns})
+    done = ask("POST", f"{PATH}?mapping={mapping}", text).json()
+    assert (done["inserted"], done["rejects"][0]["reason"]) == (1, "not-in-format")
+    assert done["rejects"][0]["detail"] == "since is not a date, day first."
+    assert done["mapping"]["columns"][1]["format"] == "day-first"
+    mapping = json.dumps({"columns": [{"source": "amount", "format": "klingon"}]})
+    refused = ask("POST", f"{PATH}?mapping={mapping}", text)
+    assert refused.status_code == 400 and "not a format" in refused.content.decode()
+
+
+def test_missing_keys_are_proposed(call, people):
+    refused = call("eve", "write")("POST", PATH, TEXT.replace(b"tr,2,41", b"tr,3,41"))
+    assert refused.status_code == 400
+    assert "Proposed: PartitionKey {country}, RowKey {id}." in refused.json()["detail"]
+
+
 def test_a_new_table_and_a_request_that_arrives_twice(call, account):
     ask = call("max", "write")
     headers = {"Prefer": "respond-async", "Idempotency-Key": "nightly"}

@@ -17,9 +17,11 @@ from storage.api.serializers.fields import (
 )
 from storage.api.serializers.jobs import JobSerializer
 from storage.domain.filters.parser import CONSOLE_LIMIT
+from storage.domain.values.edm import Edm
 from storage.operations.entities.exports import FORMATS
 from storage.operations.entities.imports import ImportMode
 from storage.transfer.encodings import ENCODINGS
+from storage.transfer.format_proposals import Certainty
 from storage.transfer.layout import FileFormat, FileRefused, find_encoding
 from storage.transfer.mapping import ColumnMapping, MappingRefused
 from storage.transfer.rejects import Fault, Repair
@@ -149,7 +151,8 @@ class ImportParameters(QueryParameters):
         max_length=48 * 1024,
         help_text="What becomes of the columns, as JSON: the `mapping` of an earlier answer, or a part of one, such as"
         ' `{"partition_key": "{country}", "row_key": "{id}", "columns": [{"source": "age", "target": "Age",'
-        ' "type": "Int32", "on_misfit": "unset"}]}`. Without one, it is proposed as in a dry run.',
+        ' "type": "Int32", "on_misfit": "unset"}, {"source": "since", "format": "day-first"}]}`. Without one, it is'
+        " proposed as in a dry run.",
     )
     format = serializers.ChoiceField(
         choices=[it.value for it in FileFormat],
@@ -229,6 +232,45 @@ class FileReportSerializer(serializers.Serializer[Any]):
     )
 
 
+class FormatProposalSerializer(serializers.Serializer[Any]):
+    # of FormatProposal.describe
+
+    type = serializers.ChoiceField(choices=[it.short_name for it in Edm])
+    format = serializers.CharField(
+        help_text="For the `format` of the column in a mapping; empty: the usual one."
+    )
+    certainty = serializers.ChoiceField(
+        choices=[it.value for it in Certainty],
+        help_text="`certain`: all values fit, and nothing else; `possible`: something else too; `partial`: most values"
+        " fit; `alternative`: they are more probably what they were guessed to be.",
+    )
+    values = serializers.IntegerField(help_text="How many were looked at.")
+    fitting = serializers.IntegerField(help_text="How many of them fit.")
+    samples = serializers.ListField(
+        child=serializers.ListField(child=serializers.CharField(), min_length=2, max_length=2),
+        help_text="Texts of the file, each with what it is read as.",
+    )
+    misfits = serializers.ListField(child=serializers.CharField(), help_text="Some that do not fit.")
+    detail = serializers.CharField()
+
+
+class ProposedColumnSerializer(serializers.Serializer[Any]):
+    # of proposals.describe
+
+    source = serializers.CharField(help_text="As the file names it.")
+    target = serializers.CharField(help_text="The property.")
+    type = serializers.ChoiceField(
+        choices=[it.short_name for it in Edm], allow_null=True, help_text="Null: each value says its own."
+    )
+    why = serializers.CharField()
+    reason = serializers.CharField(allow_null=True)
+    values = serializers.IntegerField(help_text="How many of the first rows have one.")
+    examples = serializers.ListField(child=serializers.CharField())
+    formats = FormatProposalSerializer(
+        many=True, help_text="What else the values can be read as; none of it is applied without a mapping."
+    )
+
+
 class RepeatedKeySerializer(serializers.Serializer[Any]):
     line = serializers.IntegerField()
     first = serializers.IntegerField(help_text="The line of the first row with the same keys.")
@@ -256,6 +298,11 @@ class ImportResultSerializer(serializers.Serializer[Any]):
         " `encoding_is_sure`: the others are much less probable. Send `encoding` to choose one."
     )
     mapping = serializers.DictField(help_text="What became of its columns; send it with the next file.")
+    columns = ProposedColumnSerializer(
+        many=True,
+        help_text="What is proposed for the columns by the first rows, such as `format`s of numbers and dates as people"
+        " write them. Empty for a repeated request.",
+    )
     activity = serializers.IntegerField(
         allow_null=True, help_text="ID of the activity, null if nothing was written."
     )

@@ -1,7 +1,7 @@
 """Import files into tables, and download the entities of a table as a file."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -81,13 +81,13 @@ class ImportViewSet(UploadViewSet):
             return self.ask_for_body()
         try:
             with discarding(file):
-                job = self._start(found, file, data)
+                job, columns = self._start(found, file, data)
         except ConcurrentRequest:
-            job = self._job_of_same_request()
+            job, columns = self._job_of_same_request(), []
             assert job is not None
         except (FileRefused, MappingRefused) as refused:
             raise Problem(problems.INVALID, str(refused)) from None
-        return self._answer(job)
+        return self._answer(job, columns)
 
     def _find_table(self, *, create: bool) -> Table:
         """Return the table, or one that is not created yet."""
@@ -108,7 +108,10 @@ class ImportViewSet(UploadViewSet):
     def _digest(self) -> str:
         return idempotency.upload_digest(self.request, self.upload.size)
 
-    def _start(self, table: Table, file: JobFile, data: dict[str, Any]) -> Job:
+    def _start(
+        self, table: Table, file: JobFile, data: dict[str, Any]
+    ) -> tuple[Job, Sequence[Mapping[str, Any]]]:
+        """Return the job, and what is proposed for the columns of the file."""
         format_ = FileFormat(data["format"]) if data["format"] else None
         wishes = Wishes(
             format_,
@@ -140,9 +143,9 @@ class ImportViewSet(UploadViewSet):
             key = idempotency.read_key(self.request)
             if key:
                 idempotency_keys.save(self.token, key, self._digest, self.account, str(job.pk))
-        return job
+        return job, proposals.describe(taken.proposal.columns)
 
-    def _answer(self, job: Job) -> Response:
+    def _answer(self, job: Job, columns: Sequence[Mapping[str, Any]] = ()) -> Response:
         if self.is_async:
             return self.answer_job(job)
         job = job_runner.finish(job)
@@ -153,10 +156,10 @@ class ImportViewSet(UploadViewSet):
             written = f" {counted(number, 'entity', 'entities')} {were(number)} written by the job {job.pk}."
             done = written if number else ""
             raise Problem(problems.CONFLICT, f"{error}{done}")
-        return self.answer(_describe(job, outcome))
+        return self.answer(_describe(job, outcome, columns))
 
 
-def _describe(job: Job, outcome: ImportOutcome) -> dict[str, Any]:
+def _describe(job: Job, outcome: ImportOutcome, columns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     arguments = import_jobs.arguments_of(job)
     names = ("rows", "inserted", "changed", "skipped", "rejected", "repeated")
     return {
@@ -167,6 +170,7 @@ def _describe(job: Job, outcome: ImportOutcome) -> dict[str, Any]:
         "report": outcome.report,
         "layout": json.loads(arguments.layout),
         "mapping": json.loads(arguments.mapping),
+        "columns": columns,
         "activity": outcome.activity and outcome.activity.pk,
         "request": outcome.activity and outcome.activity.request_id,
         "job": job,

@@ -200,12 +200,13 @@ class DateFormat(Format):
         found = split_date(text)
         if found is None:
             raise NotInFormat
+        parts = (found.first, found.second, found.third)
         if found.is_known:
-            year, month, day = found[:3]
+            year, month, day = parts
         elif found.order not in (None, self.order):
             raise NotInFormat
         else:
-            year, month, day = (found[place] for place in _PLACES[self.order])
+            year, month, day = (parts[place] for place in _PLACES[self.order])
         if len(day) > 2 or len(year) not in (2, 4):
             raise NotInFormat
         number = int(year)
