@@ -161,7 +161,7 @@ def _check_name(row: PropertyRow, others: Properties) -> PropertyRow:
     try:
         check_property_name(row.name)
     except PropertyNameTooLong:
-        return replace(row, name_problem=_("A property name can have up to 255 characters."))
+        return replace(row, name_problem=_("A property name can have up to 255 UTF-16 code units."))
     except StorageError:
         rule = _(
             "A property name starts with a letter or underscore and contains only letters, digits and underscores."

@@ -65,10 +65,13 @@ def check_key_values(kind: AccountKind, key: EntityKey) -> list[FieldError]:
         except OutOfRangeInput:
             found.append(FieldError(field, name, _("Keys cannot contain / \\ # ? or control characters.")))
         except KeyValueTooLarge:
-            text = _("A key can have up to %(limit)s characters.") % {
-                "limit": limits.get(name, settings.TABLERO_KEY_LENGTH_LIMIT)
-            }
-            found.append(FieldError(field, name, text))
+            text = (
+                _("%(name)s can have up to %(limit)s bytes in UTF-8.")
+                if name in limits
+                else _("A key can have up to %(limit)s UTF-16 code units.")
+            )
+            limit = limits.get(name, settings.TABLERO_KEY_LENGTH_LIMIT)
+            found.append(FieldError(field, name, text % {"name": name, "limit": limit}))
     return found
 
 

@@ -15,15 +15,26 @@ from console.queries.values import stored_types
 from console.site.filter_faults import describe_fault
 from storage.domain.errors import StorageError
 from storage.domain.filters.access_plan import Improvement, plan_access
-from storage.domain.filters.ast import IS_SET, Filter, IsSet, Match, all_of, conjuncts, walk
+from storage.domain.filters.ast import (
+    COMPARISONS_ON_AZURE,
+    IS_SET,
+    Filter,
+    IsSet,
+    Match,
+    all_of,
+    conjuncts,
+    count_comparisons,
+    walk,
+)
 from storage.domain.filters.writer import write
 from storage.domain.values.edm import utf16_length
+from storage.domain.values.kinds import AccountKind
 from storage.editing.filters import parameters
 from storage.editing.filters.lint import lint_filter
 from storage.editing.filters.narrowing import add_condition_text
 from storage.editing.filters.quick_fixes import diagnose
 from storage.editing.filters.suggestions import Finding, LintRule, Suggestion, apply_all
-from storage.models import Table
+from storage.models import Account, Table
 from storage.operations.entities import estimates, properties
 from storage.operations.entities.properties import EMPTY, PropertySample
 from storage.operations.tables import indexes
@@ -121,6 +132,7 @@ class _Reader:
             "improvement": improvement,
             "estimate": estimate,
             "console_functions": _console_functions(root),  # those that Azure refuses
+            "many_comparisons": comparisons_beyond_azure(root, self.table.account),
         }
 
     def _diagnostic(self, message: str, found: Finding) -> Diagnostic:
@@ -161,6 +173,13 @@ def _label(replaced: str, replacement: str) -> str:
     if not replacement:
         return _("Remove %(text)s") % {"text": replaced}
     return (_("Use %(text)s") if replaced else _("Add %(text)s")) % {"text": short}
+
+
+def comparisons_beyond_azure(root: Filter | None, account: Account) -> int:
+    """Return the number of comparisons in a filter, 0 if it is not more than the Table service of Azure takes."""
+    number = count_comparisons(root) if root is not None else 0
+    is_beyond = number > COMPARISONS_ON_AZURE and account.kind == AccountKind.STORAGE
+    return number if is_beyond else 0
 
 
 def _console_functions(root: Filter | None) -> list[str]:

@@ -66,7 +66,7 @@ _RULES: Final[Mapping[AddressRule, Promise]] = {
     AddressRule.DEPTH: gettext_lazy("An address ends with the table or the entity."),
 }
 _LIMITS: Final[Mapping[Limit, Promise]] = {
-    Limit.KEY: gettext_lazy("A PartitionKey and a RowKey hold at most 1,024 characters each."),
+    Limit.KEY: gettext_lazy("A PartitionKey and a RowKey hold at most 1,024 UTF-16 code units each."),
     Limit.BODY: gettext_lazy("The body of a request holds at most 4 MiB. Split it into several requests."),
     Limit.MEMORY: gettext_lazy(
         "Large bodies took all the memory that the server allows for them (--request-memory)."

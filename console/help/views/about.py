@@ -55,11 +55,14 @@ class Limit:
 
 LIMITS: Final = (
     Limit(_("Table name"), _("3 to 63 letters and digits, starting with a letter; case-insensitive")),
-    Limit(_("PartitionKey and RowKey"), _("1,024 characters each, without / \\ # ? and control characters")),
+    Limit(
+        _("PartitionKey and RowKey"),
+        _("1,024 UTF-16 code units each, without / \\ # ? and control characters"),
+    ),
     Limit(_("Properties per entity"), _("252, besides PartitionKey, RowKey and Timestamp")),
-    Limit(_("Property name"), _("255 characters; a C# identifier")),
+    Limit(_("Property name"), _("255 UTF-16 code units; a C# identifier")),
     Limit(_("Entity size"), "1 MiB"),
-    Limit(_("String and Binary"), _("64 KiB each; strings count two bytes per character")),
+    Limit(_("String and Binary"), _("64 KiB each; strings count two bytes per UTF-16 code unit")),
     Limit(_("DateTime"), _("From 1601-01-01, in steps of 100 ns")),
     Limit(_("Batch"), _("100 changes of one partition, 4 MiB")),
     Limit(_("Query page"), _("1,000 entities, or what is found within 5 seconds")),

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods
 from console import snippets
 from console.grid.state import GridState, read_state
 from console.people import reauthentication
+from console.queries.reading import comparisons_beyond_azure
 from console.site.access import RoleNeeded, actor_of, role_of, table_required
 from console.site.filter_faults import describe_query_error
 from console.snippets import Language, Query, Target
@@ -79,6 +80,7 @@ def _show(
     try:
         query, left_out = _portable_query(state)
         context |= {"code": language.write_query(target, query), "left_out": left_out}
+        context["many_comparisons"] = comparisons_beyond_azure(query.filter, table.account)
     except StorageError as error:
         context["error"] = describe_query_error(state.filter, error)
     return render(

@@ -13,6 +13,10 @@ from storage.domain.values.edm import EdmValue
 
 T = TypeVar("T")
 
+# discrete comparisons in a filter; here there may be any number
+# https://learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities#supported-query-options
+COMPARISONS_ON_AZURE: Final = 15
+
 
 class Operator(StrEnum):
     EQ = "eq"
@@ -180,6 +184,11 @@ def all_of(conditions: Sequence[Filter]) -> Filter:
 def mentioned_properties(root: Filter) -> set[str]:
     """Return the names of all properties in the filter."""
     return {node.property for node in walk(root) if isinstance(node, Comparison | Match | IsSet)}
+
+
+def count_comparisons(root: Filter) -> int:
+    """Return the number of conditions, of which the service's documents allow COMPARISONS_ON_AZURE."""
+    return sum(isinstance(node, Comparison | Match | IsSet) for node in walk(root))
 
 
 def is_console_only(root: Filter) -> bool:

@@ -117,7 +117,7 @@ _RULES: Final = {
     AddressRule.DEPTH: "nothing is below a table or an entity.",
 }
 _LIMITS: Final = {
-    Limit.KEY: "A PartitionKey and a RowKey hold at most 1,024 characters each.",
+    Limit.KEY: "A PartitionKey and a RowKey hold at most 1,024 UTF-16 code units each.",
     Limit.BODY: "The body of a request holds at most 4 MiB.",
     Limit.MEMORY: "Large bodies took all the memory that --request-memory allows for them.",
     Limit.UNITS: "The table has used up its request units per second.",

@@ -49,6 +49,13 @@ def test_leaves_out_what_only_the_console_understands_and_says_so(visit, address
     assert "not on Azure" in content
 
 
+def test_says_when_azure_would_refuse_the_code(visit, address):
+    text = " or ".join(f"not (Age eq {age})" for age in range(16))
+    content = visit("victor").get(address, {"f": text}).content.decode()
+    assert "16 comparisons; Azure allows 15 in a filter" in content
+    assert "not on Azure" not in visit("victor").get(address, {"f": "Age eq 1"}).content.decode()
+
+
 def test_writes_a_token_of_an_hour_into_it_for_those_who_manage_access(now, visit, proven, address):
     assert "Include a SAS token" not in visit("eve").get(address).content.decode()
     assert visit("eve").post(address).status_code == 403

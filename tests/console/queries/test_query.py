@@ -10,6 +10,7 @@ from console.site import static_files
 from console.site.filter_faults import SENTENCES, describe_fault
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing.filters.suggestions import FilterFault, Finding
+from storage.models import Account
 from storage.operations.entities import facets
 
 PEOPLE = "/ui/a/acme/t/people/"
@@ -69,6 +70,14 @@ def test_says_how_entities_are_reached(ask, folk, text, told):
     assert told in page
     assert "On Azure" in page
     assert re.search(r"reads about \d", page)
+
+
+@pytest.mark.parametrize(("number", "kind"), [(15, "storage"), (16, "storage"), (16, "cosmos")])
+def test_says_how_many_comparisons_azure_allows(ask, folk, number, kind):
+    Account.objects.filter(name="acme").update(kind=kind)
+    page = ask("check", f=" or ".join(f"Age eq {age}" for age in range(number)))
+    is_beyond = number > 15 and kind == "storage"
+    assert ("16 comparisons; Azure allows 15" in page) == ("not on Azure" in page) == is_beyond
 
 
 @pytest.mark.parametrize(
