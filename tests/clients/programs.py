@@ -17,12 +17,15 @@ _MODULE = Path(__file__).parent / "go"
 
 def csharp(folder: Path, code: str) -> list[str]:
     """Return the command that compiles and runs a C# program; the file is written into ``folder``."""
-    program, sdk = os.environ.get("TEST_CSHARP"), shutil.which("dotnet")
-    if not program and not sdk:
-        pytest.skip("neither the .NET SDK is installed nor TEST_CSHARP set, which C# needs")
+    sdk, program = shutil.which("dotnet"), os.environ.get("TEST_CSHARP")
     path = folder / "program.cs"
-    path.write_text(code if program else _CLIENT + code)
-    return [program, str(path)] if program else [str(sdk), "run", str(path)]
+    if sdk is not None:
+        path.write_text(_CLIENT + code)
+        return [sdk, "run", str(path)]
+    if not program:
+        pytest.skip("neither the .NET SDK is installed nor TEST_CSHARP set, which C# needs")
+    path.write_text(code)
+    return [program, str(path)]
 
 
 def go(folder: Path, code: str) -> list[str]:
