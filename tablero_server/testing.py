@@ -390,7 +390,12 @@ def _environment() -> dict[str, str]:
     }
     package = str(Path(__file__).parents[1])
     path = os.pathsep.join(filter(None, [package, found.get("PYTHONPATH")]))
-    return {**found, "PYTHONPATH": path, "TABLERO_API_REQUEST_LIMIT": "1000000"}
+    return {
+        **found,
+        "PYTHONPATH": path,
+        "TABLERO_API_REQUEST_LIMIT": "1000000",
+        "XDG_STATE_HOME": os.devnull,  # commands of the user do not mean the servers of tests
+    }
 
 
 def _copy_template(data: Path) -> str:

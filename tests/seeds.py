@@ -19,10 +19,11 @@ def shared_folder():
     folder = Path(tempfile.mkdtemp(prefix="tablero-shared-"))
     folder.chmod(0o711)  # root's PostgreSQL, an unprivileged user, passes through it
     os.environ[SHARED] = str(folder)
+    os.environ["XDG_STATE_HOME"] = str(folder / "state")  # where servers announce themselves
     try:
         yield
     finally:
-        del os.environ[SHARED]
+        del os.environ[SHARED], os.environ["XDG_STATE_HOME"]
         shutil.rmtree(folder, ignore_errors=True)
 
 

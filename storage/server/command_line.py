@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from storage.operations.health import release
-from storage.server import configuration, database, embedded, garbage, options, postgresql_upgrade, secret
+from storage.server import (
+    configuration,
+    database,
+    embedded,
+    garbage,
+    options,
+    postgresql_upgrade,
+    running_servers,
+    secret,
+)
 from storage.server.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -70,6 +79,7 @@ ALONE: Final = {
     "pg",
     "restore",
 }  # of ours; start the database themselves if they need it, and check what they need
+WITHOUT_DATA: Final = {"config", "messages"}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -185,12 +195,17 @@ def _take_common(arguments: list[str]) -> list[str]:
 @contextmanager
 def _surroundings(command: str, examination: "Examination | None") -> Iterator[None]:
     """Provide what a command needs: a secret, and a running database unless it starts its own."""
-    if command in ALONE:
+    if command in WITHOUT_DATA:
         yield
         return
     found = options.read(os.environ)
     if examination is not None:
         examination.examine(found)
+    if command != "serve":
+        running_servers.refuse_ambiguous(found, os.environ)
+    if command in ALONE:
+        yield
+        return
     if command in OWN - {"serve"}:
         secret.check(found)
     else:

@@ -17,6 +17,7 @@ from storage.server import (
     metrics,
     migration,
     postgresql_upgrade,
+    running_servers,
     startup_message,
     tls,
     watchdog,
@@ -88,6 +89,7 @@ def run(options: Options, say: Say) -> None:
             manager.describe("Starting the database")
             stack.enter_context(_database(options, signals, say))
             stack.callback(database.close_pools)
+            stack.enter_context(running_servers.announced(options))
             garbage.keep()  # the modules
             manager.describe("Preparing the database")
             migration.prepare(options, say)

@@ -2,7 +2,8 @@
 
 The examples of the documents run manage.py often, on the data of one server, and most of its time is its start:
 `python -m tests.docs.forked SOCKET` listens, and a manage.py of ``CLIENT`` sends it what a process inherits. Those on
-other data, and those that start a database, run as ever.
+other data, and those that start a database, run as ever. The server has a data folder of its own: an example that does
+not name one gets the option --data, as the documents say.
 """
 
 import gc
@@ -21,7 +22,11 @@ from tests.live_server import ROOT
 CLIENT = """
 import json, os, runpy, socket, sys
 arguments = sys.argv[1:]
-if "--data" in arguments or arguments[0] in {alone!r}:
+if "--data" not in arguments and "TABLERO_DATA" not in os.environ:
+    arguments += ["--data", {data!r}]
+    sys.argv[1:] = arguments
+named = arguments[arguments.index("--data") + 1] if "--data" in arguments else os.environ["TABLERO_DATA"]
+if named != {data!r} or arguments[0] in {alone!r}:
     sys.path.insert(0, {root!r})
     runpy.run_path({root!r} + "/manage.py", run_name="__main__")
     sys.exit()
@@ -49,7 +54,8 @@ def running(path: Path, environment: Mapping[str, str]) -> Iterator[str]:
     ) as forge:
         try:
             assert forge.stdout is not None and forge.stdout.readline() == b"ready\n"
-            yield CLIENT.format(root=str(ROOT), path=str(path), alone={"serve", "doctor", "upgrade", *ALONE})
+            alone = {"serve", "doctor", "upgrade", *ALONE}
+            yield CLIENT.format(root=str(ROOT), path=str(path), data=environment["TABLERO_DATA"], alone=alone)
         finally:
             forge.terminate()
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 import stat
@@ -18,7 +19,7 @@ from azure.data.tables import TableServiceClient
 
 from tests import tools
 from tests.docs import forked
-from tests.docs.pages import DOCS, DOCUMENTS, blocks, name_of
+from tests.docs.pages import DOCS, DOCUMENTS, PAGES, blocks, name_of
 from tests.live_server import LiveServer, start_server
 
 pytestmark = pytest.mark.slow
@@ -71,15 +72,15 @@ def test_javascript(
 
 
 @pytest.fixture(scope="module")
-def environment(server: LiveServer, scratch: Path) -> Mapping[str, str]:
-    """What a user on the machine of the server has."""
+def environment(scratch: Path) -> Mapping[str, str]:
+    """What a user on the machine of the server has, beside a server that was started with --data."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {"PATH": path, "HOME": str(scratch), "TABLERO_DATA": str(server.data)}
+    return {"PATH": path, "HOME": str(scratch), "XDG_STATE_HOME": os.environ["XDG_STATE_HOME"]}
 
 
 @pytest.fixture(scope="module")
-def manage_py(environment: Mapping[str, str], scratch: Path) -> Iterator[str]:
-    with forked.running(scratch / "forge", environment) as text:
+def manage_py(server: LiveServer, environment: Mapping[str, str], scratch: Path) -> Iterator[str]:
+    with forked.running(scratch / "forge", {**environment, "TABLERO_DATA": str(server.data)}) as text:
         yield text
 
 
@@ -101,14 +102,104 @@ def shell(
         # not exported: the commands of manage.py know the variables of the server only
         given = [f"{name}='{value}'" for name, value in {"TABLERO_URL": server.url, **variables}.items()]
         home = {**environment, "HOME": str(tmp_path)}
-        return run([bash, "-euo", "pipefail", "-c", "\n".join([*given, *lines])], tmp_path, home)
+        script = "\n".join([*given, *lines]).replace(
+            "TABLERO_DATA=/srv/tablero ", f"TABLERO_DATA={server.data} "
+        )
+        return run([bash, "-euo", "pipefail", "-c", script], tmp_path, home)
 
     return run_lines
 
 
-@pytest.mark.parametrize("document", [page for page in with_example("sh") if page != OPERATIONS], ids=name_of)
-def test_shell(shell: Callable[..., str], document: Path) -> None:
-    shell(*(block for block in blocks(document, "sh") if "pytest" not in block))
+# what examples begin with: the tables of accounts, and an entity in each
+BEFORE: Mapping[str, Mapping[str, Mapping[str, tuple[str, str]]]] = {
+    "docs/collaboration.md": {"shop": {"prices": ("books", "0815")}},
+    "docs/consistency.md": {"shop": {}},
+    "docs/deployment.md": {"shop": {}, "reports": {}},
+    "docs/operations.md": {"devstoreaccount1": {"people": ("se", "ada")}},
+}
+
+
+@pytest.fixture
+def before(server: LiveServer, shell: Callable[..., str]) -> Iterator[Callable[[Path], str]]:
+    """Makes what the examples of a document begin with, and returns a token of an admin."""
+    made: list[str] = []
+
+    def make(document: Path) -> str:
+        for account, tables in BEFORE.get(name_of(document), {}).items():
+            if account != server.account:
+                shell(f"python3 manage.py account add {account} --key1 {server.key}")
+                made.append(account)
+            text = server.connection_string.replace(server.account, account)
+            with TableServiceClient.from_connection_string(text) as service:
+                for table, (partition, row) in tables.items():
+                    entity = {"PartitionKey": partition, "RowKey": row}
+                    service.create_table_if_not_exists(table).upsert_entity(entity)
+        user = "reader-of-" + document.stem
+        shell(f"python3 manage.py user add {user} --admin")
+        return shell(f"python3 manage.py token add {user} examples --scope manage").strip()
+
+    yield make
+    for account in made:
+        shell(f"python3 manage.py account remove {account} --with-tables")
+
+
+@pytest.mark.parametrize("document", with_example("sh"), ids=name_of)
+def test_shell(shell: Callable[..., str], before: Callable[[Path], str], document: Path) -> None:
+    elsewhere = ("pytest", "alice", "manage.py backup", "manage.py restore", "account export")  # see below
+    lines = [block for block in blocks(document, "sh") if not any(word in block for word in elsewhere)]
+    shell(*lines, TABLERO_TOKEN=before(document))
+
+
+def output_of(document: Path, command: str) -> list[str]:
+    """The lines that a document shows below a command, without those that it leaves out."""
+    [block] = [block for block in blocks(document, "console") if f"$ {command}\n" in block]
+    shown = block.partition(f"$ {command}\n")[2].partition("\n$ ")[0]
+    return [line for line in shown.splitlines() if line.strip() != "..."]
+
+
+def test_the_declaration_of_an_account_is_applied(shell: Callable[..., str], tmp_path: Path) -> None:
+    page = DOCS / "infrastructure.md"
+    (tmp_path / "shop.toml").write_text(blocks(page, "toml")[0])
+    command = "python3 manage.py apply shop.toml"
+    users = next(block for block in blocks(page, "sh") if "user add alice" in block)
+    shell("python3 manage.py account remove shop --with-tables || true")  # of another example
+    try:
+        said = shell(users, f"{command} --yes").splitlines()
+        shown = [line for line in output_of(page, command) if "[y/N]" not in line]
+        assert len(shown) > 10
+        assert [line for line in shown if line not in said] == []
+    finally:
+        (tmp_path / "gone.toml").write_text("[accounts.shop]\nprotected = false\n")
+        shell(
+            "python3 manage.py apply gone.toml --yes", "python3 manage.py account remove shop --with-tables"
+        )
+
+
+def test_tables_are_copied_from_another_service(server: LiveServer, shell: Callable[..., str]) -> None:
+    page = DOCS / "migration.md"
+    block = next(block for block in blocks(page, "console") if "copy env:SOURCE" in block)
+    commands = [line.removeprefix("$ ") for line in block.splitlines() if line.startswith("$ ")]
+    source = f"python3 manage.py account add planetsource --key1 {server.key}"
+    shell(source)
+    text = server.connection_string.replace(server.account, "planetsource")
+    with TableServiceClient.from_connection_string(text) as service:
+        for name in ("people", "orders"):
+            service.create_table(name).create_entity({"PartitionKey": "se", "RowKey": "ada"})
+    given = [
+        line if not line.startswith("export SOURCE=") else f"export SOURCE='{text}'" for line in commands
+    ]
+    assert given != commands
+    said = shell(*given)
+    assert said.count("1 verified: equal") == 2
+    shell("python3 manage.py account remove planets --with-tables")
+
+
+def test_pages_of_commands_say_which_database_they_use() -> None:
+    """On the page itself, or by a link to where it is said."""
+    command = re.compile(r"^(?:\$ )?(?:python3 manage.py|tablero) (?!serve|test)", re.MULTILINE)
+    said = re.compile(r"--data|TABLERO_DATA|DATABASE_URL|getting-started.md#the-data-folder")
+    texts = {name_of(page): page.read_text("utf-8") for page in PAGES}
+    assert [name for name, text in texts.items() if command.search(text) and not said.search(text)] == []
 
 
 def test_backup_and_restore(
@@ -117,7 +208,10 @@ def test_backup_and_restore(
     folder = scratch / "backup"  # not tmp_path, which the user of PostgreSQL may not enter
     folder.mkdir()
     shutil.copy(tmp_path / "manage.py", folder)
-    backup, restore, one_account = (f"cd '{folder}'\n{block}" for block in blocks(OPERATIONS, "sh"))
+    words = ("manage.py backup", "manage.py restore", "account export")
+    backup, restore, one_account = (
+        f"cd '{folder}'\n{block}" for word in words for block in blocks(OPERATIONS, "sh") if word in block
+    )
     with TableServiceClient.from_connection_string(server.connection_string) as service:
         entity = {"PartitionKey": "se", "RowKey": "ada"}
         service.create_table_if_not_exists("backup").upsert_entity(entity)
