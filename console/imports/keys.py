@@ -85,12 +85,13 @@ class KeyView:
     @property
     def first_chips(self) -> list[ChipView]:
         """The likely ones, and those that are pressed."""
-        shown = [chip for place, chip in enumerate(self.chips) if place < _CHIPS or chip.is_pressed]
-        return [chip for chip in shown if not chip.is_generated]
+        columns = [chip for chip in self.chips if not chip.is_generated]
+        return [chip for place, chip in enumerate(columns) if place < _CHIPS or chip.is_pressed]
 
     @property
     def other_chips(self) -> list[ChipView]:
-        return [chip for chip in self.chips if chip not in self.first_chips and not chip.is_generated]
+        columns = [chip for chip in self.chips if not chip.is_generated]
+        return [chip for chip in columns[_CHIPS:] if not chip.is_pressed]
 
     @property
     def generated_chips(self) -> list[ChipView]:
@@ -192,7 +193,8 @@ def _chips(name: str, template: str, proposal: Proposal) -> list[ChipView]:
         if is_column and part not in _GENERATED
     )
     names = filter(can_be_in_template, dict.fromkeys((*likely, *proposal.names)))
-    chips = [ChipView(f"{name}:{proposal.names.index(it)}", it, it in pressed) for it in names]
+    places = {it: place for place, it in enumerate(proposal.names)}
+    chips = [ChipView(f"{name}:{places[it]}", it, it in pressed) for it in names if it in places]
     generated = (ChipView(f"{name}:{it}", label, it in pressed, True) for it, label in _GENERATED.items())
     return [*chips, *generated]
 
@@ -239,7 +241,7 @@ def read_keys(
         part = column if column in _GENERATED else _find_name(column, proposal.names)
         if part:
             chosen[name] = _toggle(chosen[name], part)
-    return replace(now, **chosen)
+    return replace(now, partition_key=chosen["partition_key"], row_key=chosen["row_key"])
 
 
 def _find_name(number: str, names: Sequence[str]) -> str:

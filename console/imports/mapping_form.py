@@ -25,7 +25,7 @@ def read_mapping(sent: QueryDict, found: DraftFile) -> ColumnMapping:
 
     A field that is as it was drawn says nothing: another request, which the page did not know of, may have changed it.
     """
-    base = _read_base(sent["base"]) if "base" in sent else None
+    base = _read_base(sent.get("base", "")) if "base" in sent else None
     now = found.mapping
 
     def merge(value: _Value, of: Callable[[ColumnMapping], _Value]) -> _Value:
