@@ -46,7 +46,7 @@ CHUNK: Final = 1000  # rows
 _BYTES_AT_ONCE: Final = 4 << 20
 _EXAMPLE: Final = 80  # characters of a value in the report
 _INT32: Final = re.compile(r"-?[1-9][0-9]{0,8}|0", re.ASCII).fullmatch
-_DOUBLE: Final = re.compile(r"-?[0-9]+\.[0-9]+", re.ASCII).fullmatch
+_DOUBLE: Final = re.compile(r"-?[0-9]{1,20}\.[0-9]{1,20}", re.ASCII).fullmatch
 _SHORT_DOUBLE: Final = 16  # characters with a point, so that at most 15 are digits, which a Double holds
 _BOOLEANS: Final = {"true": True, "false": False, "True": True, "False": False}
 _NOT_IN_KEYS: Final = re.compile("[/\\\\#?\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -57,7 +57,10 @@ def _read_int32(text: str) -> int | None:
 
 
 def _read_double(text: str) -> float | None:
-    return float(text) if len(text) <= _SHORT_DOUBLE and _DOUBLE(text) else None
+    if not _DOUBLE(text):
+        return None
+    value = float(text)
+    return value if len(text) <= _SHORT_DOUBLE or repr(value) == text else None
 
 
 # From usual texts to what JSON would have; None of others. What is not here stays a text.
@@ -186,9 +189,9 @@ class RowMapper:
             value = self._generate(part) if part[0] == "#" else row.fields.get(part)
             if value is None:
                 raise _Misfit(Reject(row, Fault.NO_KEY, part))
-            if isinstance(value, dict | list):
-                raise _Misfit(Reject(row, Fault.NESTED, part, text=_text_of(value)[:80]))
             text = _text_of(value)
+            if type(value) is not str and isinstance(value, dict | list):
+                raise _Misfit(Reject(row, Fault.NESTED, part, text=text[:80]))
             if self._mapping.unescapes_formulas:
                 text = unescape_formula(text)
             if self._mapping.key_replacement is not None and _NOT_IN_KEYS.search(text):
