@@ -5,8 +5,9 @@ issuer, for this client, for this sign-in and about the same person as the other
 https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation
 """
 
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import jwt
@@ -35,6 +36,9 @@ _ADDRESSES: Final = (
     "jwks_uri",
     "end_session_endpoint",
 )
+
+_SUBJECT_LIMIT: Final = 191  # characters that allauth has for one
+_UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")  # NUL, and halves of surrogate pairs
 
 
 class RefusedSignIn(OAuth2Error):  # type: ignore[misc]
@@ -124,8 +128,11 @@ class OpenIdAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
         data = {"id_token": claims}
         if "userinfo_endpoint" in self.openid_config:
             data["userinfo"] = self._fetch_user_info(token.token)
+            if not isinstance(data["userinfo"], dict):
+                raise RefusedSignIn("The user info is not a JSON object.")
             if data["userinfo"].get("sub") != claims["sub"]:
                 raise RefusedSignIn("The user info is about another person.")
+        _refuse_what_cannot_be_kept(data)
         _refuse_other_issuer(app.provider_id, claims)
         return self.get_provider().sociallogin_from_response(request, data)
 
@@ -134,7 +141,8 @@ class OpenIdAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
         if not isinstance(id_token, str):
             raise RefusedSignIn("The answer has no ID token.")
         try:
-            key = self._fetch_keys().get(jwt.get_unverified_header(id_token).get("kid"))
+            identifier = jwt.get_unverified_header(id_token).get("kid")
+            key = self._fetch_keys().get(identifier) if isinstance(identifier, str | None) else None
             if key is None:
                 raise RefusedSignIn("The ID token is signed with an unknown key.")
             claims = jwt.decode(
@@ -159,10 +167,34 @@ class OpenIdAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
         with get_adapter().get_requests_session() as opened:
             response = opened.get(self.openid_config["jwks_uri"])
             response.raise_for_status()
-            found = response.json()
-        keys = key_set.read_keys(found["keys"])
+        try:
+            keys = key_set.read_keys(response.json()["keys"])
+        except (KeyError, TypeError, AttributeError, ValueError):
+            raise RefusedSignIn("The keys of the issuer cannot be read.") from None
         # a token without a key id is signed with the only key
         return {**keys, None: next(iter(keys.values()))} if len(keys) == 1 else keys
+
+
+def _refuse_what_cannot_be_kept(data: Mapping[str, Any]) -> None:
+    """Refuse a subject that is too long, and texts that PostgreSQL cannot store."""
+    subject = data["id_token"]["sub"]
+    if not isinstance(subject, str) or not 0 < len(subject) <= _SUBJECT_LIMIT:
+        raise RefusedSignIn(f"The subject must be a text of 1 to {_SUBJECT_LIMIT} characters.")
+    if any(map(_UNSTORABLE.search, _texts_in(data))):
+        raise RefusedSignIn("The claims have characters that no text can have.")
+
+
+def _texts_in(value: object) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict():
+            for name, inner in value.items():
+                yield name
+                yield from _texts_in(inner)
+        case list():
+            for inner in value:
+                yield from _texts_in(inner)
 
 
 def _refuse_other_issuer(provider_id: str, claims: Mapping[str, Any]) -> None:

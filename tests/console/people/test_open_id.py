@@ -27,6 +27,16 @@ def sign(**claims):
     return forge(signed=claims)
 
 
+def person(**claims):
+    """At both places where claims are."""
+
+    def change(it):
+        it.signed = claims
+        it.person = {**it.person, **claims}
+
+    return change
+
+
 def tell(**members):
     return lambda it: it.told.update({name: value.format(url=it.url) for name, value in members.items()})
 
@@ -46,6 +56,11 @@ def tell(**members):
         (sign(nonce=None), "of another sign-in"),
         (sign(nonce="0" * 64), "of another sign-in"),
         (sign(sub="another"), "about another person"),
+        (person(sub="x" * 192), "must be a text of 1 to 191 characters"),
+        (person(sub="x" * 5000), "must be a text of 1 to 191 characters"),
+        (person(sub=""), "must be a text of 1 to 191 characters"),
+        (person(name="Jane\0Doe"), "characters that no text can have"),
+        (person(address={"lines": ["\ud800"]}), "characters that no text can have"),
         (forge(without_token=True), "has no ID token"),
         (tell(issuer="https://another.example"), "belongs to another issuer"),
         (tell(jwks_uri="http://example.org/keys"), "has an unsafe address"),
