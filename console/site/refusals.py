@@ -157,6 +157,9 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
         "A connection string consists of NAME=VALUE parts with semicolons between them, and has an AccountName or a"
         " TableEndpoint."
     ),
+    Reason.REMOTE_ACCOUNT: _(
+        "The name of the account may have only letters, digits, hyphens, periods and underscores. Copy it again."
+    ),
     Reason.REMOTE_KEY: _("The AccountKey is not base64. Copy the connection string again."),
     Reason.REMOTE_URL: _(
         "The URL must begin with https:// or http:// and a host, and cannot have a user or spaces."

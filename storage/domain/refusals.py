@@ -359,6 +359,10 @@ class Reason(StrEnum):
         " TableEndpoint."
     )
     REMOTE_KEY = "The AccountKey is not base64. Copy the connection string again."
+    REMOTE_ACCOUNT = (
+        "The name of the account may have only letters, digits, hyphens, periods and underscores. Copy it"
+        " again."
+    )
     REMOTE_URL = "The URL must begin with https:// or http:// and a host, and cannot have a user or spaces."
     REMOTE_URL_PATH = "The path of the URL must be the account, and a table if only that is to be copied."
     REMOTE_NO_CREDENTIALS = (

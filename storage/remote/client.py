@@ -18,7 +18,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import formatdate, parsedate_to_datetime
-from http.client import HTTPException
+from http.client import HTTPException, InvalidURL
 from time import time
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit
@@ -382,7 +382,13 @@ class TableClient:
             sent["Authorization"] = signature.sign(request, endpoint.key).decode()
         query = "&".join(filter(None, (query, "" if sent.get("Authorization") else endpoint.sas)))
         connection = self._connection()
-        connection.request(method, f"{path}?{query}" if query else path, body or None, sent)
+        try:
+            connection.request(method, f"{path}?{query}" if query else path, body or None, sent)
+        except (
+            ValueError,
+            InvalidURL,
+        ):  # whose text quotes the header with the signature, or the address with the SAS
+            raise HTTPException("the request cannot be sent") from None
         response = connection.getresponse()
         content = response.read(LARGEST_ANSWER + 1)
         if len(content) > LARGEST_ANSWER:

@@ -1,6 +1,7 @@
 """Where another table service is, and what authorizes requests to it: read from what users paste."""
 
 import binascii
+import re
 from base64 import b64decode
 from dataclasses import dataclass, field
 from typing import Final
@@ -14,6 +15,10 @@ _DEVELOPMENT: Final = (
     "AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==;"
     f"TableEndpoint=http://127.0.0.1:10002/{DEVELOPMENT_ACCOUNT};"
 )
+
+
+# of Azure, Cosmos DB and Azurite, with the ending of a secondary; it becomes a part of a header
+_is_account: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}", re.ASCII).fullmatch
 
 
 class EndpointMalformed(Refused):
@@ -53,6 +58,8 @@ def read_endpoint(text: str, bearer: str = "") -> Endpoint:
     found = _read_url(text, bearer) if is_url else _read_connection_string(text, bearer)
     if not found.has_credentials:
         raise EndpointMalformed(Reason.REMOTE_NO_CREDENTIALS)
+    if not _is_account(found.account):
+        raise EndpointMalformed(Reason.REMOTE_ACCOUNT)
     return found
 
 
