@@ -268,13 +268,18 @@ def _detect_dialect(layout: Layout, text: str, delimiters: str, wishes: Wishes) 
     if wishes.columns:
         return replace(layout, columns=wishes.columns)
     first = next((it for it in _parse(text.replace("\r", "\n"), delimiter, quote) if any(it)), [])
-    if len(first) > MOST_COLUMNS:
-        raise FileRefused(Reason.FILE_ROWS_COLUMNS, number=len(first), most=PROPERTY_LIMIT)
+    require_few_columns(first)
     if not layout.has_header:
         return replace(layout, columns=name_columns([""] * len(first))[0])
     names, unnamed = name_columns([name.strip() for name in first])
     require_different(names)
     return replace(layout, columns=names, unnamed=unnamed)
+
+
+def require_few_columns(names: Sequence[str]) -> None:
+    """Raise FileRefused if there are more columns than an entity can have, also with the types of all beside them."""
+    if len(names) > MOST_COLUMNS:
+        raise FileRefused(Reason.FILE_ROWS_COLUMNS, number=len(names), most=PROPERTY_LIMIT)
 
 
 def require_different(names: Iterable[str]) -> None:

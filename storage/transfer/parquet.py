@@ -20,7 +20,7 @@ from storage.domain.values import edm
 from storage.domain.values.edm import TICKS_PER_SECOND, Edm, EdmValue
 from storage.editing.column_names import name_columns
 from storage.editing.field_roles import TYPE, find_roles, read_type_name
-from storage.transfer.layout import FileRefused, require_different
+from storage.transfer.layout import FileRefused, require_different, require_few_columns
 from storage.transfer.report import ColumnUse, FileReport
 from storage.transfer.writing import UnexpectedProperty, value_text
 
@@ -49,6 +49,7 @@ def read(stream: IO[bytes], report: FileReport) -> Iterator[dict[str, Any]]:
     try:
         file = arrow.parquet.ParquetFile(stream, buffer_size=_BUFFER)  # else it holds whole groups of rows
         schema = file.schema_arrow
+        require_few_columns(schema.names)
         names, unnamed = name_columns(schema.names)
         require_different(names)
         for name in unnamed:

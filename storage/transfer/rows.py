@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from json import JSONDecodeError
@@ -20,6 +21,19 @@ from storage.transfer.report import ColumnUse, FileReport
 # bytes of a line; an entity as JSON with every character escaped takes less
 LONGEST_LINE: Final = 16 << 20
 _PIECE: Final = 1 << 20  # characters of JSON that are read at once
+
+
+# what reading may raise when a file is damaged, by itself or by the libraries that read it
+_UNREADABLE: Final = (
+    *DAMAGED,
+    csv.Error,
+    struct.error,
+    LookupError,
+    NotImplementedError,
+    OverflowError,
+    RecursionError,
+    ValueError,
+)
 
 
 class RowFault(StrEnum):
@@ -90,7 +104,7 @@ class Reader:
             yield from rows
         except Rowless:
             raise FileRefused(Reason.FILE_ROWS_ROWLESS, line=self.position.lines) from None
-        except DAMAGED as error:
+        except _UNREADABLE as error:
             if isinstance(error, OSError) and error.errno:
                 raise  # of the disk
             raise FileRefused(Reason.FILE_ROWS_CUT_OFF, line=self.position.lines) from None
