@@ -75,7 +75,8 @@ class _Cleaner:
 
     def __init__(self, path: str, account: ManagedAccount | None) -> None:
         self._path = path
-        self._policies = {name for it in account.policies.values() for name in it} if account else set()
+        known = account.policies if account is not None else {}
+        self._policies = {name for table in known for name in known[table]}
 
     def field_name(self, field: RequestField) -> str:
         return clean_option_name(field.name) if field.part is FieldKind.OPTION else field.name

@@ -16,7 +16,7 @@ class Outcome(StrEnum):
 
 
 def is_server_failure(status: int) -> bool:
-    """Return whether an answer tells of a failure of the server: 5xx, but not for what it does not implement."""
+    """Return whether an answer is a failure of the server: 5xx, but not for what it does not implement."""
     return status >= 500 and status not in _ASKED_FOR
 
 
