@@ -133,13 +133,15 @@ def _refuse_unknown(command: str) -> None:
 def _run_django(command: str, arguments: list[str]) -> None:
     before = dict(os.environ)
     asks_for_help = not {"-h", "--help"}.isdisjoint(arguments)
+    listen = options.ListenOptions()
     if command in options.COMMANDS and not asks_for_help:
-        options.export(arguments[1:], os.environ, command)
+        listen = options.export(arguments[1:], os.environ, command)
     else:
         arguments = _take_common(arguments)
     needs_nothing = asks_for_help or _is_remote(arguments)
     with _examining(arguments) if command == "doctor" and not asks_for_help else nullcontext() as examination:
         configuration.apply(os.environ, before)
+        listen.apply(os.environ)
         with nullcontext() if needs_nothing else _surroundings(command, examination):
             from django.core.management import execute_from_command_line
 

@@ -160,6 +160,55 @@ _UNITS = {
 }  # fmt: skip
 
 
+_HOST = ("--host", "--tableHost")
+_PORT = ("--port", "--tablePort")
+_ADDRESS = re.compile(r"\d{1,5}|[\w.-]*:\d{1,5}|\[[0-9a-fA-F:]+\]:\d{1,5}")
+_METAVARS = {
+    "--data": "DIR",
+    "--listen": "HOST:PORT",
+    "--port": "PORT",
+    "--tls-cert": "FILE",
+    "--tls-key": "FILE",
+}
+# of other servers
+_OTHER_NAMES = {
+    **dict.fromkeys(("-b", "-H", "--addr", "--address", "--bind", "--ip"), "--listen"),
+    **dict.fromkeys(("-l", "--location", "--data-dir", "--datadir", "--dir", "--workspace"), "--data"),
+    "-p": "--port",
+    "--cert": "--tls-cert",
+    "--key": "--tls-key",
+}
+_OF_AZURITE = {
+    "-L", "-d", "-s", "--debug", "--disableProductStyleUrl", "--disableTelemetry", "--inMemoryPersistence", "--loose",
+    "--pwd", "--silent", "--skipApiVersionCheck", "--tableKeepAliveTimeout",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ListenOptions:
+    """The options --host and --port, each of which changes one half of the address to listen on."""
+
+    host: str | None = None
+    port: str | None = None
+
+    def apply(self, environ: MutableMapping[str, str]) -> None:
+        """Change the address of the other settings, whether they come from a variable or from a file."""
+        if self == ListenOptions():
+            return
+        host, port = read_address(environ.get(f"{PREFIX}LISTEN") or DEFAULT_LISTEN)
+        if self.port is not None:
+            if not re.fullmatch(r"[0-9]{1,5}", self.port) or int(self.port) > 65535:
+                raise Refusal(f"--port is {self.port!r}; it must be a number from 0 to 65535.")
+            port = int(self.port)
+        if self.host is not None:
+            host = self.host.strip("[]")
+            if not host or re.fullmatch(r"[^:]*:[0-9]*", host):
+                raise Refusal(
+                    f"--host is {self.host!r}; say --listen HOST:PORT for an address with its port."
+                )
+        environ[f"{PREFIX}LISTEN"] = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 @dataclass(frozen=True, slots=True)
 class BackupSchedule:
     """The backups that the server makes by itself."""
@@ -309,6 +358,9 @@ def is_on(environ: Mapping[str, str], name: str) -> bool:
 
 def add_arguments(parser: argparse.ArgumentParser, command: str = "serve") -> None:
     """Declare the options of `serve` or `upgrade`."""
+    if command == "serve":
+        parser.add_argument(*_HOST, dest="listen_host", metavar="HOST", help="the address of --listen alone")
+        parser.add_argument(*_PORT, dest="listen_port", metavar="PORT", help="the port of --listen alone")
     for variable in _of(command):
         default = str(default_data()) if variable.name == "DATA" else variable.default
         help_text = f"{variable.help} ({variable.key}{f'; {default}' if default else ''})"
@@ -320,20 +372,44 @@ def add_arguments(parser: argparse.ArgumentParser, command: str = "serve") -> No
             )
 
 
-def export(arguments: Sequence[str], environ: MutableMapping[str, str], command: str = "serve") -> None:
-    """Write the options of a command into the variables of the same name, where everything reads them."""
+def export(
+    arguments: Sequence[str], environ: MutableMapping[str, str], command: str = "serve"
+) -> ListenOptions:
+    """Write the options of a command into the variables of the same name, where everything reads them.
+
+    Return the parts of an address, which change what --listen is: see ``ListenOptions.apply``.
+    """
     parser = _Parser(prog=command, allow_abbrev=False)
     add_arguments(parser, command)
     known, unknown = parser.parse_known_args(arguments)
     if unknown:
-        names = [variable.option for variable in _of(command)]
-        raise Refusal(
-            f"Unknown option {unknown[0]}{nearest(unknown[0].split('=')[0], names)}; see: {command} --help."
-        )
+        raise Refusal(_explain_unknown(unknown, command))
+    parts = ListenOptions(getattr(known, "listen_host", None), getattr(known, "listen_port", None))
+    if known.__dict__.get("listen") is not None and parts != ListenOptions():
+        raise Refusal("Give the address either by --listen HOST:PORT, or by --host and --port.")
     for variable in VARIABLES:
         value = getattr(known, variable.name.lower(), None)
         if value is not None:
             environ[variable.key] = value
+    return parts
+
+
+def _explain_unknown(unknown: Sequence[str], command: str) -> str:
+    """Say what an option is called here that another program has, or that is misspelled."""
+    option, _, value = unknown[0].partition("=")
+    value = value or (unknown[1] if len(unknown) > 1 and not unknown[1].startswith("-") else "")
+    if command == "serve":
+        if _ADDRESS.fullmatch(option):
+            return f"Unknown argument {option}; say --{'port' if option.isdecimal() else 'listen'} {option}."
+        if option in _OTHER_NAMES:
+            mine = _OTHER_NAMES[option]
+            return f"Unknown option {option}; say {mine} {value or _METAVARS[mine]}."
+        if option in _OF_AZURITE:
+            return f"{option} is an option of Azurite that Tablero does not have; leave it out."
+        if option.startswith(("--blob", "--queue")):
+            return f"Tablero serves tables only, so it has no {option}."
+    names = [variable.option for variable in _of(command)]
+    return f"Unknown option {option}{nearest(option, names)}; see: {command} --help."
 
 
 def _of(command: str) -> list[Variable]:

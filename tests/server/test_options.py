@@ -7,7 +7,7 @@ import pytest
 
 from storage.domain.access.identity import Trust
 from storage.domain.requests.recorded import RequestLogSettings
-from storage.server import command_line, options
+from storage.server import command_line, configuration, options
 from storage.server.refusal import Refusal
 from tests.live_server import ROOT
 
@@ -284,3 +284,58 @@ def test_requests_may_take_a_quarter_of_the_memory_of_the_control_group(line, tm
 
 def test_all_memory_of_a_machine_without_control_groups(tmp_path):
     assert options.memory.available(tmp_path, tmp_path / "none") > 64 << 20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "listen", "expected"),
+    [
+        (["--port", "10902"], "", "127.0.0.1:10902"),
+        (["--port=10902"], "0.0.0.0:443", "0.0.0.0:10902"),
+        (["--tablePort", "10902", "--tableHost", "0.0.0.0"], "", "0.0.0.0:10902"),
+        (["--host", "::1"], "0.0.0.0:443", "[::1]:443"),
+        (["--host", "[::]", "--port", "0"], "", "[::]:0"),
+        (["--host", "localhost"], ":8080", "localhost:8080"),
+        ([], ":8080", ":8080"),
+    ],
+)
+def test_host_and_port_change_halves_of_the_address(arguments, listen, expected):
+    environ = {"TABLERO_LISTEN": listen}
+    parts = options.export(arguments, environ)
+    parts.apply(environ)
+    assert environ["TABLERO_LISTEN"] == expected
+    options.read_address(expected)
+
+
+def test_the_port_is_that_of_the_option_and_the_host_that_of_the_file(tmp_path, monkeypatch):
+    (tmp_path / "tablero.toml").write_text('listen = "0.0.0.0:443"')
+    environ = {"TABLERO_CONFIG": str(tmp_path / "tablero.toml")}
+    parts = options.export(["--port", "8443"], environ)
+    configuration.apply(environ, {})
+    parts.apply(environ)
+    assert environ["TABLERO_LISTEN"] == "0.0.0.0:8443"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--port", "many"], "--port is 'many'; it must be a number from 0 to 65535."),
+        (["--port", "70000"], "--port is '70000'; it must be a number from 0 to 65535."),
+        (["--host", "127.0.0.1:80"], "say --listen HOST:PORT for an address with its port"),
+        (["--host", ""], "say --listen HOST:PORT"),
+        (["--listen", ":1", "--port", "2"], "either by --listen HOST:PORT, or by --host and --port"),
+        (["10902"], "Unknown argument 10902; say --port 10902."),
+        (["0.0.0.0:8000"], "Unknown argument 0.0.0.0:8000; say --listen 0.0.0.0:8000."),
+        (["-p", "8000"], "Unknown option -p; say --port 8000."),
+        (["--bind=:8000"], "Unknown option --bind; say --listen :8000."),
+        (["--address"], "Unknown option --address; say --listen HOST:PORT."),
+        (["--location", "/srv"], "Unknown option --location; say --data /srv."),
+        (["--cert", "a.pem"], "Unknown option --cert; say --tls-cert a.pem."),
+        (["--silent"], "--silent is an option of Azurite that Tablero does not have; leave it out."),
+        (["--blobPort", "1"], "Tablero serves tables only, so it has no --blobPort."),
+    ],
+)
+def test_options_of_other_servers_are_explained(arguments, reason):
+    environ = {}
+    with pytest.raises(Refusal) as refused:
+        options.export(arguments, environ).apply(environ)
+    assert reason in str(refused.value)
