@@ -16,11 +16,12 @@ from storage.transfer.encodings import ENCODINGS, codec_of, find
 
 # the evidence
 
-_FIELD: Final = re.compile(rb"[^\x00-\x1f\",;]*[\x80-\xff][^\x00-\x1f\",;]*")
+_FIELD: Final = re.compile(rb"[^\x00-\x1f\",;]+")
 _RUN: Final = re.compile(rb"[\x80-\xff]+")
 _BELOW_TRAILS: Final = re.compile(
     rb".*[\x20-\x3f]", re.DOTALL
 )  # no second byte of a character is one of these
+_MOST_RUNS: Final = 20_000  # that are looked at
 _LONGEST: Final = 600  # bytes of a field
 _ENOUGH: Final = 16 * 1024  # bytes of all fields
 _FEW: Final = 4  # bytes, with which a guess is never sure
@@ -65,8 +66,10 @@ class Evidence:
         if piece.isascii():
             return
         for match in _FIELD.finditer(piece):
+            if match[0].isascii():
+                continue
             text, is_last = match[0].strip(), is_cut and match.end() == len(piece)
-            for run in _RUN.finditer(text):
+            for run in _RUN.finditer(text) if sum(self.runs) < _MOST_RUNS else ():
                 if not (is_last and run.end() == len(text)):
                     self.runs[_is_utf8(run[0])] += 1
             if text not in self.fields:

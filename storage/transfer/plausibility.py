@@ -16,7 +16,7 @@ from typing import Final
 
 from storage.transfer.letters import ALPHABETS, COMMON, FREQUENT, HAN_OF, OF_TWO_BYTES, RARE_LANGUAGES
 
-_WORD: Final = re.compile(r"\S*[^\x00-\x7f]\S*")
+_SPACES: Final = re.compile(r"\s+")
 _AROUND: Final = re.compile(r"^\W+|\W+$")
 _ORDINALS: Final = "ªº"
 _NO_LETTERS: Final = "ªºµ"  # though Unicode calls them so
@@ -45,7 +45,7 @@ _RARE_THAI: Final = frozenset("ฃฅฆฌฎฏฐฑฒฬฮฯ๏๚๛")
 
 def cost(texts: Sequence[str], encoding: str) -> float:
     """Return how implausible texts are that were read in an encoding; 0 if nothing is."""
-    words = {match[0] for text in texts for match in _WORD.finditer(text)}
+    words = {word for text in texts for word in _SPACES.split(text) if not word.isascii()}
     total = _WORDS * sum(map(_cost_of_word, words))
     if all(len(word) == 1 for word in words):
         total += _WORDS * sum(map(_is_of_another_script, words))

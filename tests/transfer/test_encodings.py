@@ -138,6 +138,13 @@ def test_evidence_is_bounded_and_has_each_byte():
     assert sum(map(len, evidence.fields)) < 1000
 
 
+def test_long_texts_without_an_end_take_no_longer_than_others():
+    for filling in (b"x", b" ", b"\xe9", "東".encode("cp932"), "é".encode(), b"\xe9x"):
+        evidence = Evidence()
+        evidence.add(b"a" * 2_000_000 + filling * 1_000_000 + "é".encode("cp1252"))
+        assert encoding_guess.guess(evidence).encoding
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
