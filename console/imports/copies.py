@@ -165,9 +165,17 @@ class ServiceForm(_CopyForm):
 
 
 class FileForm(_CopyForm):
-    def __init__(self, names: list[str], *arguments: Any, **options: Any) -> None:
+    def __init__(self, names: list[str] | None, *arguments: Any, **options: Any) -> None:
+        """``names``: the accounts in the file, None if they are not known."""
         super().__init__(*arguments, **options)
-        if len(names) > 1:
+        if names is None:
+            self.fields["file_account"] = forms.CharField(
+                label=_("Account in the file"),
+                required=False,
+                max_length=255,
+                widget=forms.TextInput(attrs=_MONO),
+            )
+        elif len(names) > 1:
             self.fields["file_account"] = forms.ChoiceField(
                 label=_("Account in the file"), choices=[(name, name) for name in names]
             )

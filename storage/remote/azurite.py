@@ -26,20 +26,43 @@ from storage.domain.service.service_properties import (
 FILE_NAME: Final = "__azurite_db_table__.json"
 _TABLES: Final = "$TABLES_COLLECTION$"
 _SERVICES: Final = "$SERVICES_COLLECTION$"
+_MOST_DAYS: Final = 365
 _PIECE: Final = 1 << 20  # bytes that are read at once
 _SPACE: Final = " \t\r\n"
+_LONGEST: Final = 32 << 20  # characters of a document, or of blanks between two
+_FIRST: Final = 8 << 20  # bytes in which the tables of all accounts are looked for
+# what reading another document than Azurite writes may raise
+_OTHER_DOCUMENT: Final = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
 
 
 class NotAzurite(Refused):
     """A file is not one of Azurite's table service."""
 
 
-class AzuriteFile:
-    """``opening`` opens the file at its beginning; ``name`` is for messages."""
+class _IsFar(Exception):
+    """What is looked for is further in a file than one may look."""
 
-    def __init__(self, opening: Callable[[], IO[bytes]], name: str) -> None:
+
+class AzuriteFile:
+    """``opening`` opens the file at its beginning; ``name`` is for messages.
+
+    ``check`` is called between pieces of what is read, and may raise what ends the reading. With ``has_accounts_only``,
+    nothing is read but which tables there are, as far as these are at the beginning of the file.
+    """
+
+    def __init__(
+        self,
+        opening: Callable[[], IO[bytes]],
+        name: str,
+        check: Callable[[], object] = lambda: None,
+        *,
+        has_accounts_only: bool = False,
+    ) -> None:
         self._opening = opening
         self._name = name
+        self._check = check
+        self._read = 0  # bytes
+        self._has_accounts_only = has_accounts_only
         self._tables: dict[str, dict[str, Mapping[str, Any]]] = {}
         self._services: dict[str, Mapping[str, Any]] = {}
         self._starts: dict[str, int] = {}  # where the documents of a collection begin, in bytes
@@ -54,17 +77,21 @@ class AzuriteFile:
         return sorted(self._tables.get(account, {}))
 
     def policies(self, account: str, table: str) -> list[SignedIdentifier]:
-        return [_read_policy(it) for it in self._tables[account][table].get("tableAcl") or ()]
+        with self._refusing_others():
+            return [_read_policy(it) for it in self._tables[account][table].get("tableAcl") or ()]
 
     def service_properties(self, account: str) -> ServiceProperties:
         found = self._services.get(account, {})
         default = DEFAULT_PROPERTIES
-        return ServiceProperties(
-            _read_logging(found["logging"]) if found.get("logging") else default.logging,
-            _read_metrics(found["hourMetrics"]) if found.get("hourMetrics") else default.hour_metrics,
-            _read_metrics(found["minuteMetrics"]) if found.get("minuteMetrics") else default.minute_metrics,
-            tuple(_read_rule(it) for it in found.get("cors") or ()),
-        )
+        with self._refusing_others():
+            return ServiceProperties(
+                _read_logging(found["logging"]) if found.get("logging") else default.logging,
+                _read_metrics(found["hourMetrics"]) if found.get("hourMetrics") else default.hour_metrics,
+                _read_metrics(found["minuteMetrics"])
+                if found.get("minuteMetrics")
+                else default.minute_metrics,
+                tuple(_read_rule(it) for it in found.get("cors") or ()),
+            )
 
     def entities(self, account: str, table: str) -> Iterator[Mapping[str, Any]]:
         """Yield the entities of a table as members of JSON objects, in the order of the file."""
@@ -73,50 +100,78 @@ class AzuriteFile:
             return
         with self._scanning(start) as scanner:
             for _ in scanner.elements():
-                yield _read_members(scanner.value()["properties"])
+                yield _read_members(_read_object(scanner.value()["properties"]))
 
     def _read_index(self) -> None:
         with self._scanning() as scanner:
             for member in scanner.members():
                 if member != "collections":
-                    scanner.value()
+                    scanner.skip()
                     continue
                 for _ in scanner.elements():
                     self._read_collection(scanner)
+                    if self._has_accounts_only and _TABLES.lower() in self._starts:
+                        return
 
     def _read_collection(self, scanner: "_Scanner") -> None:
         name = ""
         for member in scanner.members():
             if member == "name":
-                name = scanner.value()
+                name = _read_text(scanner.value())
             elif member == "data":  # LokiJS writes it after the name
                 self._starts[name.lower()] = scanner.offset  # older versions kept the case of a table here
                 for _ in scanner.elements():
-                    self._note(name, scanner.value())
+                    self._note(name, scanner)
             else:
-                scanner.value()
+                scanner.skip()
 
-    def _note(self, collection: str, document: Mapping[str, Any]) -> None:
+    def _note(self, collection: str, scanner: "_Scanner") -> None:
+        if collection not in (_TABLES, _SERVICES):
+            scanner.skip()
+            return
+        document = _read_object(scanner.value())
         if collection == _TABLES:
-            self._tables.setdefault(document["account"], {})[document["table"]] = document
-        elif collection == _SERVICES:
-            self._services[document["accountName"]] = document
+            account, table = _read_text(document["account"]), _read_text(document["table"])
+            self._tables.setdefault(account, {})[table] = document
+        else:
+            self._services[_read_text(document["accountName"])] = document
+
+    @contextmanager
+    def _refusing_others(self) -> Iterator[None]:
+        """Raise NotAzurite for another document than Azurite writes."""
+        try:
+            yield
+        except _OTHER_DOCUMENT:
+            raise NotAzurite(Reason.FILE_NOT_AZURITE, path=self._name) from None
 
     @contextmanager
     def _scanning(self, start: int = 0) -> Iterator["_Scanner"]:
-        try:
-            with self._opening() as stream:
-                stream.seek(start)
-                yield _Scanner(stream, start)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise NotAzurite(Reason.FILE_NOT_AZURITE, path=self._name) from None
+        with self._refusing_others(), self._opening() as stream:
+            stream.seek(start)
+            yield _Scanner(stream, start, self._count)
+
+    def _count(self, size: int) -> None:
+        """Count what is going to be read; raises _IsFar, and what ``check`` raises."""
+        self._check()
+        self._read += size
+        if self._has_accounts_only and self._read > _FIRST:
+            raise _IsFar
+
+
+def find_accounts(opening: Callable[[], IO[bytes]], name: str) -> list[str] | None:
+    """Return the accounts with tables, None if they are further in the file than one may look; raises NotAzurite."""
+    try:
+        return AzuriteFile(opening, name, has_accounts_only=True).accounts()
+    except _IsFar:
+        return None
 
 
 class _Scanner:
     """JSON that is read piece by piece: objects and arrays by their members, or a value at once."""
 
-    def __init__(self, stream: IO[bytes], start: int) -> None:
+    def __init__(self, stream: IO[bytes], start: int, count: Callable[[int], None]) -> None:
         self._stream = stream
+        self._count = count
         self._start = start  # of the text, in bytes
         self._decode = codecs.getincrementaldecoder("utf-8")().decode
         self._decoder = JSONDecoder()
@@ -152,7 +207,20 @@ class _Scanner:
                 return
             self._expect(",")
 
+    def skip(self) -> None:
+        """Pass a value, which may be larger than memory."""
+        match self._peek():
+            case "{":
+                for _ in self.members():
+                    self.skip()
+            case "[":
+                for _ in self.elements():
+                    self.skip()
+            case _:
+                self.value()
+
     def value(self) -> Any:
+        """Read a value; raises ValueError for what is longer than any document."""
         self._peek()
         size = _PIECE
         while True:
@@ -162,7 +230,7 @@ class _Scanner:
                     self._at = end
                     return found
             except JSONDecodeError:
-                if self._has_ended:
+                if self._has_ended or len(self._text) - self._at > _LONGEST:
                     raise
             self._fill(size)
             size *= 2  # a long value is not decoded many times
@@ -173,17 +241,22 @@ class _Scanner:
         self._at += 1
 
     def _peek(self) -> str:
-        """Return the next character that is no space; empty at the end."""
-        while True:
+        """Return the next character that is no space; empty at the end. Raises ValueError for too many spaces."""
+        passed = 0
+        while passed <= _LONGEST:
+            before = self._at
             while self._at < len(self._text):
                 if self._text[self._at] not in _SPACE:
                     return self._text[self._at]
                 self._at += 1
+            passed += self._at - before
             if self._has_ended:
                 return ""
             self._fill(_PIECE)
+        raise ValueError("nothing but spaces")
 
     def _fill(self, size: int) -> None:
+        self._count(size)
         piece = self._stream.read(size)
         self._has_ended = not piece
         self._start = self.offset
@@ -192,6 +265,19 @@ class _Scanner:
 
 
 # documents
+
+
+def _read_text(value: object) -> str:
+    if not isinstance(value, str) or "\0" in value:
+        raise TypeError
+    value.encode()  # raises a ValueError for half of a surrogate pair
+    return value
+
+
+def _read_object(value: object) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError
+    return value
 
 
 def _read_members(found: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -206,17 +292,19 @@ def _read_members(found: Mapping[str, Any]) -> Mapping[str, Any]:
             with suppress(ValueError):
                 members[property_] = b64decode(value, validate=True).decode()
         elif type_ == "Edm.Double" and type(value) is int:
-            members[property_] = float(value)
+            with suppress(OverflowError):  # such a value does not fit
+                members[property_] = float(value)
     return members
 
 
 def _read_policy(found: Mapping[str, Any]) -> SignedIdentifier:
     policy = found.get("accessPolicy") or {}
+    identifier = _read_text(found["id"])
     if not policy:
-        return SignedIdentifier(found["id"])
+        return SignedIdentifier(identifier)
     try:
         return SignedIdentifier(
-            found["id"], read_policy(*(policy.get(name) for name in ("start", "expiry", "permission")))
+            identifier, read_policy(*(policy.get(name) for name in ("start", "expiry", "permission")))
         )
     except StorageError as error:
         raise TypeError from error
@@ -238,7 +326,10 @@ def _read_metrics(found: Mapping[str, Any]) -> Metrics:
 
 def _read_retention(found: Mapping[str, Any]) -> int | None:
     policy = found.get("retentionPolicy") or {}
-    return policy.get("days") if policy.get("enabled") else None
+    days = policy.get("days") if policy.get("enabled") else None
+    if days is not None and (type(days) is not int or not 1 <= days <= _MOST_DAYS):
+        raise TypeError
+    return days
 
 
 def _read_rule(found: Mapping[str, Any]) -> CorsRule:

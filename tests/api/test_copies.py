@@ -78,3 +78,25 @@ def test_what_is_wrong_is_named(call, people):
         assert found["errors"][0]["pointer"] == pointer
     check(ask("POST", "accounts/acme/copy-from", {"service": TEXT, "filter": "N eq"}), 400)
     assert not Job.objects.exists()
+
+
+@pytest.mark.parametrize("table", [5, None, True, [], {}, "\0"])
+def test_a_file_with_values_of_other_types_is_refused(call, people, table):
+    tables = {"name": "$TABLES_COLLECTION$", "data": [{"account": "one", "table": table}]}
+    body = json.dumps({"collections": [tables]}).encode()
+    answer = call("max", "manage")("POST", "accounts/acme/copy-from-file", body)
+    assert (answer.status_code, "is not a file of Azurite" in answer.json()["detail"]) == (400, True)
+
+
+def test_a_file_whose_tables_are_far_in_is_left_to_the_job(call, people):
+    tables = {"name": "$TABLES_COLLECTION$", "data": [{"account": "one", "table": "far"}]}
+    filling = {"name": "zero$first", "data": [{"properties": {"a": "x" * 1000}}] * 10_000}
+    ask, path = call("max", "manage"), "accounts/acme/copy-from-file"
+    begun = ask("POST", path, json.dumps({"collections": [filling, tables]}).encode())
+    wrong = ask("POST", f"{path}?file_account=two", json.dumps({"collections": [filling, tables]}).encode())
+    damaged = ask("POST", path, json.dumps({"collections": [filling, tables]}).encode()[:-10])
+    assert [it.status_code for it in (begun, wrong, damaged)] == [202, 202, 202]
+    job_runner.run_all()
+    ended = [ask("GET", it["Location"]).json() for it in (begun, wrong, damaged)]
+    assert [it["status"] for it in ended] == ["done", "failed", "failed"]
+    assert "not a file of Azurite" in ended[2]["error"]

@@ -15,6 +15,7 @@ from storage.api.views.base import AccountScopedViewSet
 from storage.api.views.uploading import UploadViewSet, discarding
 from storage.domain.access.roles import Capability
 from storage.operations.accounts import accounts
+from storage.operations.entities import file_work
 from storage.operations.jobs import jobs
 from storage.operations.remote_copies import copy_jobs
 from storage.operations.remote_copies.copy_jobs import Credentials
@@ -40,6 +41,7 @@ class FileCopyViewSet(UploadViewSet):
     def copy(self, request: Request, account: str) -> Response:
         data = self.read_query()
         accounts.check_writable(self.account)
+        file_work.require_room(self.account, by=self.by)
         file = self.receive(data["name"])
         if file is None:
             return self.ask_for_body()

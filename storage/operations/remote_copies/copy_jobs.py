@@ -5,12 +5,14 @@ The credentials are in the arguments of the job, readable with the server's secr
 
 import base64
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from typing import IO, Any, ClassVar, Final
+from functools import partial
+from typing import Any, ClassVar, Final
 
 from django.conf import settings
+from django.db import transaction
 
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
@@ -23,14 +25,14 @@ from storage.domain.values.names import DEVELOPMENT_ACCOUNT
 from storage.models import Account, Activity, ImportDraft, Job, JobFile
 from storage.operations.accounts import accounts, sealed_keys
 from storage.operations.activity import activity
-from storage.operations.entities import uploads
+from storage.operations.entities import file_work, uploads
 from storage.operations.jobs import files, jobs
 from storage.operations.jobs.kinds import JobKind, JobMustWait, JobRequest, NoState, Run, Step
 from storage.operations.remote_copies import progress
 from storage.operations.remote_copies.copying import Chunk, Copying, CopyOptions, CopyRefused
 from storage.operations.remote_copies.sides import AccountSide, FileSide, RemoteSide, Side
 from storage.remote.addresses import IsAllowed, allow_all, allow_public
-from storage.remote.azurite import AzuriteFile, NotAzurite
+from storage.remote.azurite import AzuriteFile, NotAzurite, find_accounts
 from storage.remote.client import TableClient
 from storage.remote.endpoints import Endpoint, read_endpoint, read_token
 from storage.sql.background import try_job_lock
@@ -200,20 +202,30 @@ def request(
 def start_from_file(
     account: Account, file: JobFile, file_account: str, options: CopyOptions, *, by: Actor
 ) -> Job:
-    """Copy from a file of Azurite, which becomes that of the job; raises CopyRefused, NotAzurite.
+    """Copy from a file of Azurite, which becomes that of the job; raises CopyRefused, NotAzurite, TooMuchFileWork.
 
-    Without ``file_account``, its only account.
+    Without ``file_account``, its only account. The job finds out what cannot be found at the beginning of the file.
     """
     accounts.check_writable(account)
     if options.filter:
         raise CopyRefused(Reason.COPY_FILTER_OF_FILE)
-    names = _read_file(file).accounts() or [file_account or DEVELOPMENT_ACCOUNT]
-    file_account = file_account or (names[0] if len(names) == 1 else "")
-    if file_account not in names:
-        raise NotAzurite(Reason.FILE_ACCOUNTS, path=file.name, accounts=", ".join(names))
-    service = f"{file.name} {file_account}"
+    names = accounts_of(file)
+    if names is not None:
+        file_account = _choose_account(names, file_account, file.name)
+    service = f"{file.name} {file_account}".strip()
     arguments = Arguments(service, asdict(options), file=file.pk, file_account=file_account)
-    return jobs.start(COPY_IN_JOB, arguments, account=account, files=[file], by=by)
+    with transaction.atomic():
+        file_work.require_room(account, by=by)
+        return jobs.start(COPY_IN_JOB, arguments, account=account, files=[file], by=by)
+
+
+def _choose_account(names: Sequence[str], wanted: str, path: str) -> str:
+    """Return the account of a file that is wanted, or its only one; raises NotAzurite."""
+    names = names or [wanted or DEVELOPMENT_ACCOUNT]
+    chosen = wanted or (names[0] if len(names) == 1 else "")
+    if chosen not in names:
+        raise NotAzurite(Reason.FILE_ACCOUNTS, path=path, accounts=", ".join(names))
+    return chosen
 
 
 def find_file(account: Account, pk: int, *, by: Actor) -> JobFile | None:
@@ -225,9 +237,13 @@ def find_file(account: Account, pk: int, *, by: Actor) -> JobFile | None:
     return found if job is None or (job.kind == COPY_IN_JOB.name and job.ended_at) else None
 
 
-def accounts_of(file: JobFile) -> list[str]:
-    """Return the accounts with tables in a file of Azurite; raises NotAzurite."""
-    return _read_file(file).accounts()
+def accounts_of(file: JobFile) -> list[str] | None:
+    """Return the accounts with tables in a file of Azurite; None if its beginning does not tell.
+
+    Raises NotAzurite, and TooMuchFileWork or ServerBusy if too many files are read now.
+    """
+    with file_work.reading(file.owner):
+        return find_accounts(file_work.opening(file), file.name)
 
 
 def tables_of(job: Job) -> list[dict[str, Any]]:
@@ -244,7 +260,9 @@ def _opening(run: Run[Arguments], copying: Copying) -> Iterator[Side]:
         file = JobFile.objects.filter(pk=arguments.file, is_complete=True).first()
         if file is None:
             raise NotAzurite(Reason.FILE_NOT_READ, path=arguments.service, why="it has expired")
-        yield FileSide(_read_file(file), arguments.file_account, kind)
+        found = AzuriteFile(partial(files.open_file, file), file.name, run.look)
+        chosen = _choose_account(found.accounts(), arguments.file_account, file.name)
+        yield FileSide(found, chosen, kind)
         return
     if not arguments.secret:
         raise CopyRefused(Reason.REMOTE_CREDENTIALS_GONE, service=arguments.service, job=run.job.pk)
@@ -256,13 +274,6 @@ def _opening(run: Run[Arguments], copying: Copying) -> Iterator[Side]:
         yield side
     finally:
         side.close()
-
-
-def _read_file(file: JobFile) -> AzuriteFile:
-    def opening() -> IO[bytes]:
-        return files.open_file(file)
-
-    return AzuriteFile(opening, file.name)
 
 
 def _write(credentials: Credentials) -> dict[str, str]:

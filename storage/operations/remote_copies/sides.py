@@ -368,7 +368,12 @@ class FileSide:
     def keys(self, table: str, filter_: str) -> Iterator[list[EntityKey]]:
         found = self._file.entities(self._account, table)
         while members := list(islice(found, _PAGE)):
-            yield [EntityKey(it["PartitionKey"], it["RowKey"]) for it in members]
+            pairs = ((it.get("PartitionKey"), it.get("RowKey")) for it in members)
+            yield [
+                EntityKey(partition_key, row_key)
+                for partition_key, row_key in pairs
+                if isinstance(partition_key, str) and isinstance(row_key, str)
+            ]
 
     def policies(self, table: str) -> list[SignedIdentifier] | None:
         return self._file.policies(self._account, table)
