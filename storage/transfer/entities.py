@@ -340,6 +340,8 @@ class RowMapper:
                         value = format_.rewrite(value)
                     except NotInFormat:
                         return None
+                    if type_ is Edm.DATETIME and not self._mapping.zone and value[-9] == "T":
+                        value += "Z"  # as usual times are written, which take one pass
                 if self._mapping.zone and type_ is Edm.DATETIME:
                     # the service takes a time without a zone for one in UTC
                     instant = self._read_local(value)

@@ -126,7 +126,7 @@ NO_FORMATS: Final = ColumnFormats()
 class TextColumn:
     """The values of a column as texts, and the type that is guessed from them.
 
-    ``is_untyped``: they are texts of JSON, and stay such unless somebody chooses the type.
+    ``is_untyped``: they are texts of JSON, and stay such unless a user chooses the type.
     """
 
     name: str

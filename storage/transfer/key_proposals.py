@@ -147,7 +147,7 @@ def _key_text(value: Any) -> str | None:
 
 
 def assess(partition_key: str, row_key: str, sample: KeySample) -> KeyProposal:
-    """Return what speaks for and against keys that somebody has chosen; raises MappingRefused for no templates."""
+    """Return what speaks for and against keys that a user has chosen; raises MappingRefused for no templates."""
     partitions, rows = sample.keys(partition_key), sample.keys(row_key)
     both = [(one, other) for one, other in zip(partitions, rows, strict=True) if None not in (one, other)]
     different, repeated = len(set(partitions) - {None}), len(both) - len(set(both))
