@@ -92,6 +92,7 @@ JSON_VALUES = (
         [Raw("true"), Raw("false"), Raw("null"), Raw('{"x": 1.50}'), Raw("[1, 2]"), Raw('{"a":1,"a":2}')]
     )
 )
+SAMPLED = st.sampled_from([1, 1000])  # rows; columns may come later
 
 
 # what became of a file
@@ -106,9 +107,10 @@ class Read:
     layout: object
 
 
-def read(data, wishes=None, on_misfit=OnMisfit.REJECT, **options):
-    file = RowFile(lambda: io.BytesIO(data), wishes or Wishes())
-    proposal = file.propose(NOW)
+def read(data, wishes, on_misfit=OnMisfit.REJECT, sampled=1000):
+    """Import a file; the mapping is proposed after a look at so many rows."""
+    file = RowFile(lambda: io.BytesIO(data), wishes)
+    proposal = proposals.propose(file.layout, file.sample().rows[:sampled], NOW)
     keys = {
         name: "" if getattr(proposal.mapping, name) else default
         for name, default in (("partition_key", "p"), ("row_key", "{#row}"))
@@ -118,7 +120,7 @@ def read(data, wishes=None, on_misfit=OnMisfit.REJECT, **options):
         mapping = replace(mapping, columns=tuple(replace(it, on_misfit=on_misfit) for it in mapping.columns))
     mapping.check(proposal.names)
     report, entities, rejected = FileReport(), {}, {}
-    for chunk in file.chunks(replace(mapping, **options), AccountKind.STORAGE, NOW, most=lambda: 3):
+    for chunk in file.chunks(mapping, AccountKind.STORAGE, NOW, most=lambda: 3):
         report.add(FileReport.load(json.loads(json.dumps(chunk.report.dump()))))
         entities.update({row.line: entity for row, entity in chunk.entities})
         rejected.update({reject.row.line: reject for reject in chunk.rejects})
@@ -238,9 +240,9 @@ def require_csv(data, delimiter, **options):
 
 
 @hypothesis.settings(max_examples=150)
-@given(csv_files(), st.sampled_from(OnMisfit))
-def test_csv(file, on_misfit):
-    require_csv(*file, on_misfit=on_misfit)
+@given(csv_files(), st.sampled_from(OnMisfit), SAMPLED)
+def test_csv(file, on_misfit, sampled):
+    require_csv(*file, on_misfit=on_misfit, sampled=sampled)
 
 
 # JSON
@@ -277,10 +279,10 @@ def require_objects(found, written):
 
 
 @hypothesis.settings(max_examples=150)
-@given(st.lists(objects(), min_size=1, max_size=6), st.sampled_from(OnMisfit))
-def test_ndjson(rows, on_misfit):
+@given(st.lists(objects(), min_size=1, max_size=6), st.sampled_from(OnMisfit), SAMPLED)
+def test_ndjson(rows, on_misfit, sampled):
     data = "".join(write_object(it) + "\n" for it in rows)
-    found = read(data.encode(), Wishes(FileFormat.NDJSON, encoding="utf-8"), on_misfit)
+    found = read(data.encode(), Wishes(FileFormat.NDJSON, encoding="utf-8"), on_misfit, sampled)
     require_objects(found, dict(enumerate(rows, 1)))
 
 
