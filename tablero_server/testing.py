@@ -324,32 +324,41 @@ def _say(line: str) -> None:
 @contextmanager
 def _running(data: Path) -> Iterator[tuple[str, str]]:
     """Run a server with a copy of the template; yields its URL and a token."""
-    token = _copy_template(data)
+    token = copy_template(data)
     with _served(data) as url:
         yield url, token
 
 
 @contextmanager
 def _served(data: Path) -> Iterator[str]:
-    line = _tablero("serve", "--data", str(data), "--listen", "127.0.0.1:0", "--durability", "relaxed")
-    process = subprocess.Popen(
-        line,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=_environment(),
-        text=True,
-        preexec_fn=_end_with_parent,
-    )
+    process = start("serve", "--data", str(data), "--listen", "127.0.0.1:0", "--durability", "relaxed")
     try:
         assert process.stdout is not None
         yield _read_url(process.stdout)
     finally:
-        process.send_signal(signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(0.5)
-        process.send_signal(signal.SIGTERM)  # at once: nobody needs what it would still finish
-        process.wait(PATIENCE)
+        end(process)
+
+
+def start(*arguments: str, environment: Mapping[str, str] | None = None) -> "subprocess.Popen[str]":
+    """Start a command that ends with this process."""
+    return subprocess.Popen(
+        _tablero(*arguments),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**_environment(), **(environment or {})},
+        text=True,
+        preexec_fn=_end_with_parent,
+    )
+
+
+def end(process: "subprocess.Popen[str]") -> None:
+    """Stop a server at once: nobody needs what it would still finish."""
+    process.send_signal(signal.SIGTERM)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(0.5)
+    process.send_signal(signal.SIGTERM)
+    process.wait(PATIENCE)
 
 
 def _end_with_parent() -> None:
@@ -374,7 +383,8 @@ def _pass_on(output: IO[str]) -> None:
     """Show what a server says for as long as somebody reads it: a server whose output nobody takes would wait."""
     for line in output:
         with contextlib.suppress(OSError):
-            sys.stderr.write(line)
+            if line != "Stopping ...\n":
+                sys.stderr.write(line)
 
 
 def _tablero(*arguments: str) -> list[str]:
@@ -398,7 +408,7 @@ def _environment() -> dict[str, str]:
     }
 
 
-def _copy_template(data: Path) -> str:
+def copy_template(data: Path) -> str:
     """Copy the data folder of an admin with a token, which is made once for this version; return the token."""
     template = _cache() / _schema()
     with (_private(_cache()) / "lock").open("w") as lock:

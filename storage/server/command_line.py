@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     "Server": {
         "serve": "Run the Table service, the console and the management API.",
+        "azurite-table": "Serve tables in place of the command azurite-table of Azurite.",
         "upgrade": "Bring the database to this version without starting the server.",
         "config": "Print all settings as they are, and where each comes from.",
         "doctor": "Examine the installation, the settings, the database and what belongs to it.",
@@ -63,7 +64,11 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "version": "Print the version.",
     },
 }
-OWN: Final = {name for commands in COMMANDS.values() for name in commands} - {"help", "version"}
+OWN: Final = {name for commands in COMMANDS.values() for name in commands} - {
+    "azurite-table",
+    "help",
+    "version",
+}
 # for those who work on Tablero; those of Django make a database if there is none
 DEVELOPMENT: Final = {
     "check", "compilemessages", "dbshell", "makemessages", "makemigrations", "messages", "shell", "showmigrations",
@@ -104,6 +109,10 @@ def run(arguments: list[str]) -> None:
             print(describe_commands())
         case ["help", described, *_]:
             run([described, "--help"])
+        case ["azurite-table", *rest]:
+            from tablero_server import azurite_table
+
+            sys.exit(azurite_table.main(rest))
         case ["test", *rest]:
             sys.exit(_test(rest))
         case _:

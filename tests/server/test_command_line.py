@@ -23,7 +23,7 @@ def test_the_version_is_that_of_tablero(arguments, capsys):
 def test_help_lists_the_commands_of_tablero_alone(arguments, capsys):
     command_line.run(arguments)
     listed = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
-    assert sorted(listed) == sorted([*command_line.OWN, "help", "version", "test"])
+    assert sorted(listed) == sorted([*command_line.OWN, "azurite-table", "help", "version", "test"])
 
 
 def test_an_installed_package_has_no_tests(monkeypatch, tmp_path):
