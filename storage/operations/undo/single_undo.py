@@ -97,7 +97,7 @@ def _find(account: Account, table: Table, wanted: ChangeFilter) -> _Undo | None:
     if len(found) != 1:
         return None
     [change] = found
-    [now] = entities.get_many(table, [change.key]) or [None]
+    now = next(iter(entities.get_many(table, [change.key])), None)
     newest = versions.newest(table, change.key)
     if newest is None or (newest.ticks, newest.op) != (change.ticks, change.op):
         return _Undo(change, Effect.SKIPPED, now, Skip.GONE if now is None else Skip.CHANGED)
