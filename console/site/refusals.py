@@ -88,6 +88,10 @@ TEXTS: Final[Mapping[Reason, Promise | str]] = {
     Reason.TOO_MANY_INDEXES: _("A table can have %(most)s indexes. Drop one of %(table)s first."),
     Reason.NO_INDEX: _("%(property)s of %(table)s has no index."),
     Reason.NO_COORDINATOR: _("The database is not the coordinator of a Citus cluster."),
+    Reason.NODES_ARE_BUSY: _(
+        "Other tables are being created or moved on the nodes of the cluster. Try again in a moment."
+    ),
+    Reason.NODE_IS_DOWN: _("A node of the cluster does not answer. Try again in a moment."),
     Reason.NOT_DISTRIBUTED: _("The table %(table)s is not distributed."),
     Reason.ROWS_ARE_MOVED: _("The rows of the table %(table)s are being moved."),
     Reason.DISTRIBUTED_ALREADY: _("The table %(table)s is distributed already."),

@@ -91,6 +91,10 @@ class Reason(StrEnum):
         "The table {table} is distributed over several nodes. Changes of its entities can be undone one by "
         "one, but not together, nor restored or compared."
     )
+    NODES_ARE_BUSY = (
+        "Other tables are being created or moved on the nodes of the cluster. Please retry your request."
+    )
+    NODE_IS_DOWN = "A node of the cluster does not answer. Please retry your request."
     SYSTEM_TABLE_HAS_NO_HISTORY = "System tables have no history."
     NO_HISTORY = "The account keeps no history."
     HISTORY_BEGINS = "Changes are kept since {since}."

@@ -22,13 +22,16 @@ from storage.sql.relations import (
     drop_local_function,
 )
 
-_PATIENCE: Final = "3s"
+_PATIENCE: Final = "3s"  # for statements that are running; others wait behind
+DISTRIBUTION_PATIENCE: Final = (
+    15.0  # seconds in which other tables may be distributed first; less than a request has
+)
 # otherwise functions and relations could not be changed in one transaction
 _IN_ORDER: Final = "SET LOCAL citus.multi_shard_modify_mode = 'sequential'"
 _SPREADING: Final = 0x74616270  # class of advisory locks, an arbitrary number
 # two transactions that distribute relations and then functions would deadlock on pg_dist_colocation
 _ALONE: Final = (
-    f"SET LOCAL lock_timeout = '{_PATIENCE}'",
+    f"SET LOCAL lock_timeout = '{DISTRIBUTION_PATIENCE:.0f}s'",
     f"SELECT pg_advisory_xact_lock({_SPREADING}, 0)",
     "SET LOCAL lock_timeout TO DEFAULT",
 )

@@ -24,7 +24,7 @@ from psycopg.pq import Format
 
 from storage.domain.errors import OperationTimedOut, ServerBusy
 from storage.domain.requests.spans import span
-from storage.sql.failures import ATTEMPTS, Canceled, RolledBack, failure, pause_before_repeat
+from storage.sql.failures import ATTEMPTS, Canceled, NodeLost, RolledBack, failure, pause_before_repeat
 from storage.sql.lanes import ON_COORDINATOR, SETTINGS
 from storage.sql.statement import ChangedMeanwhile, Statement
 
@@ -79,6 +79,37 @@ def _repeat(attempt: Callable[[], T]) -> T:
         except RolledBack:
             time.sleep(pause_before_repeat(number))
     raise ServerBusy
+
+
+# the coordinator keeps a connection of each session to each node, and notices with its next use that one is lost
+_RENEW_CONNECTIONS_TO_NODES: Final = """
+SELECT count(citus_check_connection_to_node(nodename, nodeport)) FROM pg_dist_node
+WHERE noderole = 'primary' AND isactive
+"""
+
+
+def repeatable_on_nodes(operation: Callable[P, T]) -> Callable[P, T]:
+    """Let a function that changes relations on nodes run in a transaction, and once more if it raises NodeLost.
+
+    After a node was started again, the first transaction of a session fails that uses its former connection. In the
+    caller's transaction the function runs in a savepoint, once.
+    """
+    in_transaction = transaction.atomic(operation)
+
+    @wraps(operation)
+    def run_repeatedly(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return in_transaction(*args, **kwargs)
+        except NodeLost:
+            if connection.in_atomic_block:
+                raise
+            try:
+                execute(_RENEW_CONNECTIONS_TO_NODES)
+            except DatabaseError:
+                raise ServerBusy from None
+        return in_transaction(*args, **kwargs)
+
+    return run_repeatedly
 
 
 def _run(statement: Statement[T]) -> T:
@@ -217,6 +248,19 @@ def server_version() -> int:
     """Return the version of PostgreSQL as a number, such as 18_00_04."""
     connection.ensure_connection()
     return int(connection.connection.info.server_version)
+
+
+def is_node_lost(error: DatabaseError) -> bool:
+    """Return whether a node of the cluster has ended, perhaps long ago, and may be back."""
+    cause = error.__cause__
+    if not isinstance(cause, psycopg.Error) or is_lost(error):
+        return False
+    return isinstance(failure(cause.sqlstate, cause.diag.message_primary or ""), NodeLost)
+
+
+def is_lock_timeout(error: DatabaseError) -> bool:
+    """Return whether a statement has waited for a lock for as long as it may."""
+    return isinstance(error.__cause__, psycopg.errors.LockNotAvailable)
 
 
 def is_unavailable(error: DatabaseError) -> bool:

@@ -60,6 +60,8 @@ def failure(sqlstate: str | None, message: str) -> Exception:
             return TableNotFound()
         case "XX000" if message.startswith(_NODE_LOST):
             return NodeLost()
+        case "57P01":  # a session was ended: of a node, as that of this connection would have lost it
+            return NodeLost()
     if sqlstate == DISK_FULL:
         logger.error("PostgreSQL has no space left on its disk: %s", message)
     if sqlstate == _OUT_OF_MEMORY:

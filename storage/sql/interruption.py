@@ -6,15 +6,22 @@ limits, and the kernel of a machine whose processes have stopped still acknowled
 
 import os
 import socket
-from contextlib import suppress
-from threading import get_ident
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from threading import Event, Thread, get_ident
 from time import monotonic
-from typing import Any, Self, cast
+from typing import Any, Final, Self, cast
 from weakref import WeakSet
 
 import psycopg
 
 from storage.sql import timelines
+
+# A coordinator of Citus keeps connections to nodes, with which the first transaction after a restart of a node fails.
+# To open them for each transaction takes milliseconds, which do not count here.
+_KEEP_NONE_TO_NODES: Final = """
+SELECT set_config('citus.max_cached_conns_per_worker', '0', false) FROM pg_extension WHERE extname = 'citus'
+"""
 
 _opened: WeakSet["InterruptibleConnection"] = WeakSet()
 
@@ -29,7 +36,11 @@ class InterruptibleConnection(psycopg.Connection[Any]):
     @classmethod
     def connect(cls, conninfo: str = "", **kwargs: Any) -> Self:
         """Open a connection to a server that is no former primary."""
-        return cast("Self", timelines.connect_in_thread(super().connect, conninfo, **kwargs))
+        opened = cast("Self", timelines.connect_in_thread(super().connect, conninfo, **kwargs))
+        opened.execute(_KEEP_NONE_TO_NODES)
+        if not opened.autocommit:
+            opened.commit()
+        return opened
 
     def wait(self, *args: Any, **kwargs: Any) -> Any:
         self.waiting_thread = get_ident()
@@ -44,6 +55,24 @@ def interrupt(thread: int) -> None:
     for connection in list(_opened):
         if connection.waiting_thread == thread:
             _shut_down(connection)
+
+
+@contextmanager
+def interrupting_after(seconds: float) -> Iterator[None]:
+    """End the connections that this thread waits for when the block takes longer."""
+    ended, thread = Event(), get_ident()
+
+    def watch() -> None:
+        pause = seconds
+        while not ended.wait(pause):
+            interrupt(thread)
+            pause = 0.5  # it may have waited for none at that moment
+
+    Thread(target=watch, name="limit", daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
 
 
 def interrupt_older(moment: float) -> None:

@@ -25,6 +25,12 @@ LANGUAGE sql AS $$
     SELECT a.nodename, a.nodeport, b.nodename, b.nodeport, CASE WHEN a.is_up THEN b.is_up END
     FROM pg_dist_node AS a, pg_dist_node AS b
 $$;
+CREATE TABLE pg_dist_shard_placement (shardid bigint, nodename text, nodeport integer);
+-- two shards, of keys before and after m
+CREATE FUNCTION get_shard_id_for_distribution_column(relation regclass, value text) RETURNS bigint
+LANGUAGE sql AS $$ SELECT CASE WHEN value COLLATE "C" < 'm' THEN 1 ELSE 2 END $$;
+CREATE FUNCTION citus_check_connection_to_node(name text, port integer) RETURNS boolean
+LANGUAGE sql AS $$ SELECT is_up FROM pg_dist_node WHERE (nodename, nodeport) = (name, port) $$;
 CREATE FUNCTION create_distributed_table(relation regclass, column_name text, colocate_with text) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -82,8 +88,9 @@ END $$;
 """
 
 REMOVE = """
-DROP TABLE IF EXISTS citus_call, pg_dist_partition, pg_dist_object, pg_dist_node CASCADE;
-DROP FUNCTION IF EXISTS citus_check_cluster_node_health, create_distributed_table, undistribute_table,
+DROP TABLE IF EXISTS citus_call, pg_dist_partition, pg_dist_object, pg_dist_node, pg_dist_shard_placement CASCADE;
+DROP FUNCTION IF EXISTS get_shard_id_for_distribution_column, citus_check_cluster_node_health,
+    citus_check_connection_to_node, create_distributed_table, undistribute_table,
     create_distributed_function, truncate_local_data_after_distributing_table,
     run_command_on_all_nodes;
 """

@@ -13,8 +13,9 @@ from storage.domain.refusals import Reason
 from storage.domain.values.kinds import AccountKind
 from storage.models import Table
 from storage.operations.activity.attempts import attempting_each
-from storage.sql import distributed_relations, relations
+from storage.sql import distributed_relations, nodes, relations
 from storage.sql import django as sql
+from storage.sql.failures import NodeLost
 from storage.sql.relations import source_name
 
 logger = logging.getLogger(__name__)
@@ -49,6 +50,18 @@ def create(table: Table, kind: AccountKind) -> None:
         spread_helpers()
         run_all(distributed_relations.create(table.pk, kind))
         run_all(distributed_relations.spread(table.pk))
+
+
+def spread(table: Table) -> None:
+    """Spread the rows of a table in its distributed form over the nodes."""
+    with _all_nodes():
+        run_all(distributed_relations.spread(table.pk))
+
+
+def gather(table: Table) -> None:
+    """Bring the rows of a distributed table, which keeps its form, to the coordinator."""
+    with _all_nodes():
+        run_all(distributed_relations.gather(table.pk))
 
 
 def soft_delete(table: Table) -> None:
@@ -121,21 +134,59 @@ def renew_function(table: Table) -> None:
     if not distributed_relations.raises_refusals(relations.relation_of(table)):
         return
     spread = is_spread(table)
-    with _all_nodes(), transaction.atomic():
+
+    @sql.repeatable_on_nodes
+    def renew() -> None:
         if Table.objects.select_for_update().filter(pk=table.pk, deleted_at=None, distributed=True).exists():
             kind = AccountKind(table.account.kind)
-            run_all(distributed_relations.renew_function(table.pk, kind, is_spread=spread))
+            with _all_nodes():
+                run_all(distributed_relations.renew_function(table.pk, kind, is_spread=spread))
+
+    renew()
 
 
 @contextmanager
 def _all_nodes() -> Iterator[None]:
+    """Run commands on all nodes; raises ServerBusy if one cannot be reached or others are using them.
+
+    It is NodeLost if the end of a node was noticed only now: ``sql.repeatable_on_nodes`` then repeats the transaction.
+    """
+    check_nodes()
     try:
-        yield
+        with nodes.interrupting_if_unanswered():
+            yield
     except (OperationalError, InternalError) as error:
+        if sql.is_lost(error):  # the coordinator, or a node that this thread has waited for
+            raise
+        if sql.is_lock_timeout(error):
+            logger.warning(
+                "A lock on the nodes of the cluster was waited for in vain: %s", _first_line(error)
+            )
+            raise ServerBusy(Reason.NODES_ARE_BUSY.of()) from None
+        if sql.is_node_lost(error):
+            raise NodeLost(Reason.NODE_IS_DOWN.of()) from None
         if isinstance(error, InternalError) and not sql.is_unavailable(error):
             raise
-        logger.warning("A node of the cluster does not answer: %s", error)
-        raise ServerBusy from None
+        logger.warning("A node of the cluster does not answer: %s", _first_line(error))
+        raise ServerBusy(Reason.NODE_IS_DOWN.of()) from None
+
+
+def check_nodes() -> None:
+    """Raise ServerBusy if a node does not answer: what waits for it could not even be cancelled."""
+    if not distributed_relations.is_coordinator():
+        return
+    try:
+        silent = nodes.unanswering()
+    except nodes.CoordinatorSilent as error:
+        logger.warning("It is not known whether the nodes of the cluster answer: %s", _first_line(error))
+        return
+    for node in silent:
+        logger.warning("The node %s of the cluster does not answer.", node)
+        raise ServerBusy(Reason.NODE_IS_DOWN.of())
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), "")
 
 
 def spread_helpers() -> None:

@@ -28,7 +28,7 @@ from storage.operations.activity.attempts import attempting_each
 from storage.operations.changes.retention import SEGMENTS
 from storage.operations.relations import history, snapshot_copies, table_relations
 from storage.operations.relations.table_relations import run_all
-from storage.sql import background, distributed_relations
+from storage.sql import background, distributed_relations, nodes
 from storage.sql import django as sql
 from storage.sql.background import Size
 from storage.sql.distribution import history_of
@@ -68,11 +68,7 @@ def _distribute(table: Table, by: Actor) -> Activity:
             _copy_snapshots(table)
             _take_form(table)
         try:
-            with transaction.atomic():
-                _lock(table)
-                run_all(distributed_relations.spread(table.pk))
-                done = activity.record(Verb.TABLE_DISTRIBUTE, by, account=account, table=table)
-                notify_table(table.account_id, table.folded_name)
+            done = _spread(table, account, by)
         except Exception:
             _leave_form(table)
             raise
@@ -84,6 +80,14 @@ def _distribute(table: Table, by: Actor) -> Activity:
     return done
 
 
+@sql.repeatable_on_nodes
+def _spread(table: Table, account: Account, by: Actor) -> Activity:
+    _lock(table)
+    table_relations.spread(table)
+    notify_table(table.account_id, table.folded_name)
+    return activity.record(Verb.TABLE_DISTRIBUTE, by, account=account, table=table)
+
+
 def undistribute(table: Table, *, by: Actor = SERVER) -> Activity:
     """Bring a distributed table back to the coordinator; reads go on until the end, writes wait.
 
@@ -92,16 +96,18 @@ def undistribute(table: Table, *, by: Actor = SERVER) -> Activity:
     account = _account(table)
     if not table.distributed:
         raise DistributionError(Reason.NOT_DISTRIBUTED, table=table.name)
-    with (
-        _explaining(Reason.GATHERING_FAILED, table),
-        _no_new_index(table),
-        transaction.atomic(),
-    ):
-        _lock(table)
-        if table_relations.is_spread(table):
-            run_all(distributed_relations.gather(table.pk))
-        _give_local_form(table)
-        return activity.record(Verb.TABLE_UNDISTRIBUTE, by, account=account, table=table)
+    with _explaining(Reason.GATHERING_FAILED, table), _no_new_index(table):
+        return _gather(table, account, by)
+
+
+@sql.repeatable_on_nodes
+def _gather(table: Table, account: Account, by: Actor) -> Activity:
+    table.distributed = True  # also if a former attempt was rolled back
+    _lock(table)
+    if table_relations.is_spread(table):
+        table_relations.gather(table)
+    _give_local_form(table)
+    return activity.record(Verb.TABLE_UNDISTRIBUTE, by, account=account, table=table)
 
 
 def _check_coordinator() -> None:
@@ -120,6 +126,10 @@ def _explaining(reason: Reason, table: Table) -> Iterator[None]:
         yield
     except (DatabaseError, InterfaceError) as error:
         raise DistributionError(reason, table=table.name, why=str(error).strip().splitlines()[0]) from error
+    except errors.ServerBusy as error:  # of the nodes
+        if error.refusal.reason is Reason.OTHER:
+            raise
+        raise DistributionError(reason, table=table.name, why=error.text) from error
 
 
 def _lock(table: Table) -> None:
@@ -203,8 +213,12 @@ def tidy(now: datetime) -> None:
     distributed = Table.objects.filter(distributed=True, deleted_at=None).select_related("account")
     if not distributed:
         return
+    table_relations.check_nodes()
     sizes: Mapping[str, Size] = {}
-    with attempting_each("Not every distributed table could be measured") as attempt:
+    with (
+        nodes.interrupting_if_unanswered(),
+        attempting_each("Not every distributed table could be measured") as attempt,
+    ):
         with attempt():
             sizes = background.distributed_sizes() if distributed_relations.is_coordinator() else {}
         for table in distributed:

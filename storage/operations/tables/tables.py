@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from storage.domain.access.actor import SERVER, Actor
@@ -37,6 +37,10 @@ DELETED_TABLE_RETENTION: Final = timedelta(
     days=7
 )  # how long people can restore a table they delete themselves
 _MOST_KEPT: Final = 200  # deleted tables of an account
+# of these, distributed ones: each is hundreds of files on every node, and a node that has crashed writes all of them to
+# its disk before it answers again
+_MOST_KEPT_ON_NODES: Final = 20
+_KEPT_ON_NODES: Final = timedelta(days=1)
 
 
 def find(account: Account, folded_name: str) -> Table | None:
@@ -129,10 +133,7 @@ def create(
     if not is_checked:
         accounts.writable(account)
     try:
-        with transaction.atomic():
-            table = _create(account, name, folded, description=description, tags=list(tags))
-            activity.record(Verb.TABLE_CREATE, by, account=account, table=table)
-            return table
+        return _create_recorded(account, name, folded, by, description=description, tags=list(tags))
     except IntegrityError:
         if not named(account, folded).exists():  # the account was deleted
             raise ServerBusy from None
@@ -159,6 +160,13 @@ def create_filled(
     count = fill(relations.relation_name(table.pk))
     sql.execute(relations.complete(table.pk, account.pk, kind))
     return table, count
+
+
+@sql.repeatable_on_nodes
+def _create_recorded(account: Account, name: str, folded: str, by: Actor, **described: Any) -> Table:
+    table = _create(account, name, folded, **described)
+    activity.record(Verb.TABLE_CREATE, by, account=account, table=table)
+    return table
 
 
 _AT_PRESENT: Final = "UPDATE storage_table SET created_at = {present} WHERE id = %s RETURNING created_at"
@@ -213,18 +221,24 @@ def delete(
         accounts.writable(account)
     # a token of one of its policies must never open a new table of this name
     has_policies = StoredAccessPolicy.objects.filter(table=table).exists()
-    with invalidating_catalogs() if has_policies else transaction.atomic():
-        keep = _delete(table.pk, keep)
+
+    def delete_recorded() -> Activity:
+        kept = _delete(table.pk, keep)
         check(table)
         return activity.record(
             Verb.TABLE_DELETE,
             by,
             account=account,
             table=table,
-            detail={"kept_days": keep.days} if keep else {},
+            detail={"kept_days": kept.days} if kept else {},
             before={"description": table.description, "tags": table.tags},
             undoes=undoes,
         )
+
+    if has_policies:
+        with invalidating_catalogs():
+            return delete_recorded()
+    return sql.repeatable_on_nodes(delete_recorded)()
 
 
 def _kept_with_history(table: Table) -> timedelta | None:
@@ -234,8 +248,12 @@ def _kept_with_history(table: Table) -> timedelta | None:
         return None
     # clients that make and delete tables all day may not fill the disk
     kept = _kept().filter(account_id=table.account_id).order_by("-deleted_at").values_list("pk", flat=True)
-    Table.objects.filter(pk__in=list(kept[_MOST_KEPT - 1 :])).update(kept_until=timezone.now())
-    return timedelta(days=days)
+    longest, over = timedelta(days=days), list(kept[_MOST_KEPT - 1 :])
+    if table.distributed:
+        longest = min(longest, _KEPT_ON_NODES)
+        over += kept.filter(distributed=True)[_MOST_KEPT_ON_NODES - 1 :]
+    Table.objects.filter(pk__in=over).update(kept_until=timezone.now())
+    return longest
 
 
 def _delete(pk: int, keep: timedelta | None) -> timedelta | None:
@@ -264,7 +282,7 @@ def _kept() -> Tables:
     return Table.objects.filter(kept_until__gt=timezone.now())
 
 
-@transaction.atomic
+@sql.repeatable_on_nodes
 def restore(
     table: Table, *, by: Actor = SERVER, undoes: Activity | None = None, even_expired: bool = False
 ) -> Activity:
@@ -375,11 +393,16 @@ def drop_expired_tables() -> int:
     # a node that has the rows of one may be down; others need not wait for it
     with attempting_each("Not every deleted table could be dropped") as attempt:
         for pk in over.values_list("pk", flat=True):
-            with attempt(), transaction.atomic():
-                # skip one that was restored meanwhile
-                table = over.select_for_update(skip_locked=True).filter(pk=pk).first()
-                if table is not None:
-                    table_relations.drop(table)
-                    Table.objects.filter(pk=pk).delete()
-                    count += 1
+            with attempt():
+                count += _drop(pk, over)
     return count
+
+
+@sql.repeatable_on_nodes
+def _drop(pk: int, over: QuerySet[Table]) -> bool:
+    # skip one that was restored meanwhile
+    table = over.select_for_update(skip_locked=True).filter(pk=pk).first()
+    if table is not None:
+        table_relations.drop(table)
+        Table.objects.filter(pk=pk).delete()
+    return table is not None

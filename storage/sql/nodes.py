@@ -1,0 +1,131 @@
+"""Nodes of a Citus cluster that do not answer: the coordinator is asked, on a connection of its own.
+
+A statement that waits for a node whose processes or machine have stopped cannot even be cancelled: the coordinator asks
+the node to cancel it, and waits for that as well. A connection that waited before would be lost with it, so only a new
+one finds out, within a limit that Citus keeps for new connections.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import get_ident
+from typing import Final, NamedTuple
+
+import psycopg
+from django.conf import settings
+from psycopg import AsyncConnection
+
+from storage.sql.interruption import interrupt
+from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
+
+logger = logging.getLogger(__name__)
+
+LIMIT: Final = 2.0  # seconds in which a node has to accept a connection
+_TOTAL: Final = 15.0  # seconds for all nodes, after which the coordinator itself does not answer
+_INTERVAL: Final = 10.0  # seconds between looks while a thread waits for nodes
+
+_PREPARE: Final = (
+    f"SET citus.node_connection_timeout = {LIMIT * 1000:.0f}; SET statement_timeout = {_TOTAL * 1000:.0f}"
+)
+_NODES: Final = """
+SELECT nodename, nodeport FROM pg_dist_node WHERE noderole = 'primary' AND isactive AND shouldhaveshards
+ORDER BY nodename, nodeport
+"""
+_IS_COORDINATOR: Final = "SELECT 1 WHERE to_regclass('pg_dist_node') IS NOT NULL"
+_CHECK: Final = "SELECT citus_check_connection_to_node(%s, %s)"
+# the shard once, and not for each placement
+_NODE_OF: Final = """
+SELECT nodename, nodeport::text FROM pg_dist_shard_placement
+WHERE shardid = (SELECT get_shard_id_for_distribution_column(to_regclass($1), $2::text))
+"""
+
+
+class CoordinatorSilent(Exception):
+    """The coordinator itself does not say which nodes answer."""
+
+
+class Node(NamedTuple):
+    name: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.port}"
+
+
+def node_of(relation: str, partition: str) -> Statement[frozenset[Node]]:
+    """Return the nodes with the entities of a partition; the coordinator knows it without asking them."""
+
+    def read(result: Result) -> frozenset[Node]:
+        return frozenset(
+            Node(text_at(result, row, 0), integer_at(result, row, 1)) for row in range(result.ntuples)
+        )
+
+    return Statement(_NODE_OF, (relation, partition), Lane.KEY, read)
+
+
+def unanswering() -> list[Node]:
+    """Return the nodes that do not accept a connection in time; raises CoordinatorSilent."""
+    try:
+        return _unanswering()
+    except psycopg.Error as error:
+        raise CoordinatorSilent(str(error)) from error
+
+
+def _unanswering() -> list[Node]:
+    with psycopg.connect(settings.LANES_CONNINFO, autocommit=True, connect_timeout=5) as opened:
+        if opened.execute(_IS_COORDINATOR).fetchone() is None:
+            return []
+        opened.execute(_PREPARE)
+        found = [Node(*row) for row in opened.execute(_NODES).fetchall()]
+        return [node for node in found if opened.execute(_CHECK, node).fetchone() != (True,)]
+
+
+async def look_for_unanswering(conninfo: str) -> frozenset[Node]:
+    """Return the nodes that do not accept a connection in time; raises CoordinatorSilent."""
+    try:
+        return await _look_for_unanswering(conninfo)
+    except (psycopg.Error, TimeoutError, OSError) as error:
+        raise CoordinatorSilent(str(error)) from error
+
+
+async def _look_for_unanswering(conninfo: str) -> frozenset[Node]:
+    async with asyncio.timeout(_TOTAL):
+        opened = await AsyncConnection.connect(conninfo, autocommit=True)
+        try:
+            if await (await opened.execute(_IS_COORDINATOR)).fetchone() is None:
+                return frozenset()
+            await opened.execute(_PREPARE)
+            nodes = [Node(*row) for row in await (await opened.execute(_NODES)).fetchall()]
+            return frozenset(
+                [it for it in nodes if await (await opened.execute(_CHECK, it)).fetchone() != (True,)]
+            )
+        finally:
+            await opened.close()
+
+
+@contextmanager
+def interrupting_if_unanswered() -> Iterator[None]:
+    """End the connection that this thread waits for when a node ceases to answer meanwhile.
+
+    Without it the thread would wait as long as the node hangs. Its statement raises OperationalError then.
+    """
+    ended, thread = threading.Event(), get_ident()
+
+    def watch() -> None:
+        while not ended.wait(_INTERVAL):
+            try:
+                lost = unanswering()
+            except CoordinatorSilent:
+                continue  # what waits for the coordinator finds that out itself
+            if lost and not ended.is_set():
+                logger.warning("%s does not answer. A connection that waits for it is closed.", lost[0])
+                interrupt(thread)
+
+    watcher = threading.Thread(target=watch, name="nodes", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
