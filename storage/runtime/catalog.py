@@ -31,6 +31,7 @@ from storage.runtime.job_news import JobNews
 from storage.runtime.replicas import Replicas
 from storage.runtime.stream_access import AccessChanges
 from storage.runtime.threads import in_thread, on_replica
+from storage.sql.distribution import is_on_nodes
 from storage.sql.notify import LEASE, Event, News, listen
 from storage.sql.relations import relation_of
 
@@ -65,6 +66,7 @@ class KnownAccount(NamedTuple):
     standby: bool = False  # whether it was read from a replica, because the primary does not answer
     # whether this server must not write, because a newer version has upgraded the database
     outdated: bool = False
+    distributes: bool = False  # whether its new tables are spread over the nodes of a cluster
 
     @property
     def row(self) -> Account:
@@ -85,13 +87,26 @@ class KnownTable(NamedTuple):
     throughput: int
     indexed: frozenset[str] = frozenset()
 
+    @property
+    def is_on_nodes(self) -> bool:
+        """Whether its relation is distributed, so that statements on it wait for nodes of a cluster."""
+        return is_on_nodes(self.relation)
+
 
 class Catalog:
     def __init__(
-        self, conninfo: str, access_changes: AccessChanges | None = None, job_news: JobNews | None = None
+        self,
+        conninfo: str,
+        access_changes: AccessChanges | None = None,
+        job_news: JobNews | None = None,
+        until_reachable: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """Announcements that concern the access of streams, and jobs, are passed on."""
+        """Announcements that concern the access of streams, and jobs, are passed on.
+
+        ``until_reachable`` raises ServerBusy when the database cannot be reached; it is awaited before a look-up.
+        """
         self._conninfo = conninfo
+        self._until_reachable = until_reachable
         self._access_changes = access_changes or AccessChanges()
         self._job_news = job_news or JobNews()
         self._accounts: dict[str, KnownAccount] = {}
@@ -120,6 +135,8 @@ class Catalog:
         is_unknown = is_current and self._names is not None and name not in self._names
         if known is None and not is_unknown and is_account_name(name):
             generation = self._generation
+            if self._until_reachable is not None:
+                await self._until_reachable()
             known = await in_thread(_account, name)
             # read once, not for each name; one that this server may not use is among them
             names = await in_thread(accounts.names) if known is None and self._held else set()
@@ -137,6 +154,8 @@ class Catalog:
         if known is not None and monotonic() < self._expires_at:
             return known
         generation = self._generation
+        if self._until_reachable is not None:
+            await self._until_reachable()
         known = await in_thread(_table, account.row, folded_name)
         if known is None:
             raise TableNotFound
@@ -328,6 +347,7 @@ def _account(name: str) -> KnownAccount | None:
         Consistency(account.consistency),
         float(account.max_staleness),
         outdated=database_version.read_writer() > database_version.WRITER,
+        distributes=account.distributes,
     )
 
 

@@ -24,7 +24,9 @@ from storage.domain.errors import (
     TableNotFound,
 )
 from storage.domain.filters.access_plan import plan_access
+from storage.domain.filters.keys import key_range
 from storage.domain.filters.query import EntityQuery, Page, TableQuery
+from storage.domain.refusals import Reason
 from storage.domain.service.consistency import ReadTerms, Session
 from storage.domain.service.indexes import COSTLY_SCAN
 from storage.domain.service.service_properties import ServiceProperties
@@ -44,6 +46,7 @@ from storage.runtime.catalog import Catalog, KnownAccount, KnownTable, StandbyCa
 from storage.runtime.clock import keep_noting
 from storage.runtime.job_news import JobNews
 from storage.runtime.live_feed import LiveFeed
+from storage.runtime.node_watch import NodeWatch, Partition
 from storage.runtime.observer import Observer
 from storage.runtime.replicas import Replicas, ReplicaStatus
 from storage.runtime.stream_access import AccessChanges
@@ -51,6 +54,7 @@ from storage.runtime.threads import in_thread
 from storage.runtime.throughput import Throughput
 from storage.sql import batch, pages
 from storage.sql import entities as sql
+from storage.sql.distributed_relations import DISTRIBUTION_PATIENCE
 from storage.sql.failures import Canceled, NodeLost, RolledBack, UnexpectedFailure
 from storage.sql.interruption import interrupt_older
 from storage.sql.lanes import Lanes
@@ -103,11 +107,18 @@ class Service:
         self.observer = Observer()
         self.access_changes = AccessChanges()
         self._job_news = JobNews()
-        self._catalog = Catalog(conninfo, self.access_changes, self._job_news)
         self._lanes = Lanes(conninfo)
+        self._catalog = Catalog(
+            conninfo,
+            self.access_changes,
+            self._job_news,
+            # where replicas answer too, these are asked instead
+            None if addresses else self._lanes.until_reachable,
+        )
         self._actors = Actors(self._lanes)
         self.live_feed = LiveFeed(self._lanes)
         self._throughput = Throughput(self._lanes)
+        self._nodes = NodeWatch(conninfo, self._lanes)
         self._replicas = None
         if addresses:
             self._replicas = Replicas(conninfo, addresses, replica_lag, on_new_primary=self._leave_former)
@@ -116,6 +127,7 @@ class Service:
         self._noting: asyncio.Task[None] | None = None
         # changes that invalidate catalogs run one at a time: waiting ones would occupy threads
         self._turn = asyncio.Lock()
+        self._distributing = asyncio.Lock()
 
     def _leave_former(self, moment: float) -> None:
         """Give up the connections to a former primary: one that hangs would keep what has been sent to it."""
@@ -139,6 +151,7 @@ class Service:
         if self._replicas is not None:
             replicas.set_of_this_process(None)
             await self._replicas.close()
+        await self._nodes.close()
         await self.live_feed.close()
         await presence.board.close()
         await self.observer.close()
@@ -184,6 +197,11 @@ class Service:
         """Run a control operation that only reads."""
         if account.standby and self._standby is not None:
             return await self._standby.read(operation, *args, **kwargs)
+        return await self._in_thread(operation, *args, **kwargs)
+
+    async def _in_thread(self, operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a control operation, unless the database cannot be reached."""
+        await self._lanes.until_reachable()
         return await in_thread(operation, *args, **kwargs)
 
     def replica_states(self) -> list[ReplicaStatus]:
@@ -194,13 +212,26 @@ class Service:
     async def create_table(self, account: KnownAccount, name: str, *, by: Actor = SERVER) -> int:
         """Create Table; return the time of its creation in ticks."""
         _check_writable(account)
-        table = await in_thread(tables.create, account.row, name, by=by, is_checked=True)
-        return to_ticks(table.created_at)
+        create = partial(tables.create, account.row, name, by=by, is_checked=True)
+        if not account.distributes:
+            return to_ticks((await self._in_thread(create)).created_at)
+        # one at a time, because the cluster does no more: those that wait would occupy threads
+        turn = asyncio.ensure_future(self._distributing.acquire())
+        try:
+            await asyncio.wait([turn], timeout=DISTRIBUTION_PATIENCE)
+            if not turn.done():
+                logger.warning("A table was not created, because others are being created on the nodes.")
+                raise ServerBusy(Reason.NODES_ARE_BUSY.of())
+            return to_ticks((await self._in_thread(create)).created_at)
+        finally:
+            if turn.done() and not turn.cancelled():
+                self._distributing.release()
+            turn.cancel()
 
     async def delete_table(self, account: KnownAccount, name: str, *, by: Actor = SERVER) -> None:
         """Delete Table; people can restore it as long as the account keeps its history."""
         _check_writable(account)
-        await in_thread(tables.delete, account.row, name, by=by, is_checked=True)
+        await self._in_thread(tables.delete, account.row, name, by=by, is_checked=True)
         self._catalog.forget_table(account, fold_table_name(name, account.kind))
 
     async def get_table(self, account: KnownAccount, name: str) -> str:
@@ -227,7 +258,7 @@ class Service:
         """Set Table ACL, effective for every token from now on."""
         _check_writable(account)
         async with self._turn:
-            await in_thread(policies.replace_by_name, account.row, table, identifiers, by=by)
+            await self._in_thread(policies.replace_by_name, account.row, table, identifiers, by=by)
 
     async def replace_properties(
         self,
@@ -239,7 +270,7 @@ class Service:
         """Set Table Service Properties to what ``update`` returns for the current ones."""
         _check_writable(account)
         async with self._turn:
-            await in_thread(service_properties.replace, account.row, update, by=by)
+            await self._in_thread(service_properties.replace, account.row, update, by=by)
 
     # entities; ``table`` is a folded name
 
@@ -262,7 +293,10 @@ class Service:
         analytics.check_change(table, change)
         recorder = await self._actors.recorder(account.id, by) if account.records else None
         return await self._write(
-            account, table, lambda t: self._lanes.run(sql.change(t.relation, change, recorder), session)
+            account,
+            table,
+            lambda t: self._lanes.run(sql.change(t.relation, change, recorder), session),
+            lambda: change.key.partition_key,
         )
 
     async def apply(
@@ -306,7 +340,7 @@ class Service:
             analytics.check_changes(table, every)
             return await self._lanes.run(batch.apply(known.relation, every, recorder), session)
 
-        return await self._write(account, table, run, len)
+        return await self._write(account, table, run, lambda: _only_partition(changes), len)
 
     async def get(
         self,
@@ -339,7 +373,15 @@ class Service:
                 return await self._read(account, terms, lambda lanes: lanes.run(statement, terms.session))
             return await self._lanes.run(statement)
 
-        return await self._on(account, table, get, lambda _: throughput.READ, terms, is_read=True)
+        return await self._on(
+            account,
+            table,
+            get,
+            lambda _: throughput.READ,
+            lambda: key.partition_key,
+            terms,
+            is_read=True,
+        )
 
     async def query(
         self,
@@ -387,7 +429,15 @@ class Service:
                 self.observer.record_slow(SlowQuery(known.id, names, seconds, wanted, page.next))
             return page
 
-        return await self._on(account, table, walk, cost, terms, is_read=True)
+        return await self._on(
+            account,
+            table,
+            walk,
+            cost,
+            lambda: key_range(query.filter).partition.single,
+            terms,
+            is_read=True,
+        )
 
     async def _as_of(
         self,
@@ -406,7 +456,7 @@ class Service:
                 past.find_by_name, account.row, table, moment, includes_deleted=includes_deleted
             )
             known = KnownTable(found.pk, then.source, found.name, {}, found.throughput)
-            return await self._run_on(account, known, lambda _: run(then), cost)
+            return await self._run_on(account, known, lambda _: run(then), cost, lambda: None)
 
         try:
             return await find_and_run()
@@ -442,6 +492,7 @@ class Service:
         account: KnownAccount,
         table: str,
         run: Callable[[KnownTable], Awaitable[T]],
+        partition: Partition,
         count: Callable[[T], int] = lambda _: 1,
     ) -> T:
         async def write(known: KnownTable) -> T:
@@ -449,7 +500,9 @@ class Service:
             self.observer.record_write(known.id)
             return result
 
-        return await self._on(account, table, write, lambda result: throughput.WRITE * count(result))
+        return await self._on(
+            account, table, write, lambda result: throughput.WRITE * count(result), partition
+        )
 
     async def _on(
         self,
@@ -457,11 +510,12 @@ class Service:
         table: str,
         run: Callable[[KnownTable], Awaitable[T]],
         cost: Callable[[T], float],
+        partition: Partition,
         terms: ReadTerms | None = None,
         *,
         is_read: bool = False,
     ) -> T:
-        """Run a statement on a table; ``cost`` of its result is in request units."""
+        """Run a statement on a table, on one or more ``partition``; ``cost`` of its result is in request units."""
         catalog = self._catalog_of(account)
         if terms is None or self._standby is None or account.standby:
             known = await catalog.table(account, table)
@@ -472,20 +526,20 @@ class Service:
                 partial(self._standby.table, account, table),
             )
         try:
-            return await self._run_on(account, known, run, cost)
+            return await self._run_on(account, known, run, cost, partition)
         except NodeLost:
             # It may be back: connections to it from before are noticed to be lost when they are first used. It is
             # unknown whether a write took effect, so only the client can decide to try again.
             if not is_read:
                 raise
-            return await self._run_on(account, known, run, cost)
+            return await self._run_on(account, known, run, cost, partition)
         except TableNotFound:
             # the relation was dropped and nothing was done: try once with a new table of the same name
             catalog.forget_table(account, table)
             new = await catalog.table(account, table)
             if new == known and (account.standby or not await in_thread(table_relations.complete, known.id)):
                 raise
-            return await self._run_on(account, new, run, cost)
+            return await self._run_on(account, new, run, cost, partition)
 
     async def _run_on(
         self,
@@ -493,6 +547,7 @@ class Service:
         known: KnownTable,
         run: Callable[[KnownTable], Awaitable[T]],
         cost: Callable[[T], float],
+        partition: Partition,
     ) -> T:
         """Run a statement within the throughput of a table; raises OperationTimedOut."""
         self.observer.record_table(known.id)
@@ -501,7 +556,10 @@ class Service:
         if is_limited:
             await self._throughput.admit(known.id, known.throughput)
         try:
-            result = await run(known)
+            if known.is_on_nodes:
+                result = await self._nodes.run(known.relation, partition, lambda: run(known))
+            else:
+                result = await run(known)
         except Canceled:
             raise OperationTimedOut from None
         except DamagedPage:
@@ -510,6 +568,11 @@ class Service:
         if is_limited:
             self._throughput.charge(known.id, known.throughput, cost(result))
         return result
+
+
+def _only_partition(changes: Sequence[Change]) -> str | None:
+    """Return the partition of a change set, all of whose changes have the same."""
+    return changes[0].key.partition_key if changes else None
 
 
 def _session(terms: ReadTerms | None) -> Session | None:

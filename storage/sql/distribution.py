@@ -5,6 +5,7 @@ local one does not find it: it would record changes where no reader looks. Every
 statements on the relation may do, its ``Capabilities``.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -75,6 +76,14 @@ def capabilities_of(table: HasRelation) -> Capabilities:
 def table_id_of(relation: str) -> str:
     """Return the id of the table of a relation, as text."""
     return relation.removeprefix(_PREFIX).removeprefix(_LOCAL)
+
+
+_ON_NODES: Final = re.compile(rf"\b(?:deleted_)?{_PREFIX}[0-9]")
+
+
+def is_on_nodes(text: str) -> bool:
+    """Return whether a statement reads or writes distributed relations, so that it waits for nodes."""
+    return _PREFIX in text and _ON_NODES.search(text) is not None
 
 
 def history_of(relation: str) -> str:

@@ -25,6 +25,7 @@ from storage.domain.errors import ServerBusy
 from storage.domain.service.consistency import Session
 from storage.sql import timelines
 from storage.sql.combining import Combiner
+from storage.sql.distribution import is_on_nodes
 from storage.sql.failures import (
     ATTEMPTS,
     OTHER_TIMESTAMP,
@@ -55,16 +56,24 @@ SELECT set_config('plan_cache_mode', 'auto', {is_local}) FROM pg_extension
 WHERE extname = 'citus' AND current_setting('plan_cache_mode') = 'force_generic_plan'
 """
 COUNTS: Final = {Lane.KEY: 8, Lane.FILTER: 4}  # more did not increase throughput; each takes 2 to 5 MB
+# of the connections of a lane, those that statements on distributed relations leave to the others: a node that hangs
+# holds each of its statements, and tables that are not on it must not wait for these
+_RESERVED_SHARE: Final = 4
 
 _PREPARED_LIMIT: Final = 400  # prepared statements per connection; a table takes about a dozen
 # statements that a connection prepares until another takes its place: PostgreSQL never forgets a relation that it has
 # used, which takes 12 KB, nor a function, so that with thousands of tables a connection would take gigabytes
 _MOST_PREPARED: Final = 2_000
 _ACQUIRE_TIMEOUT: Final = 20.0  # seconds a request waits for a connection before it gets ServerBusy
+# the same while there is none at all, because the server cannot be reached: clients repeat a request that is answered
+_UNREACHABLE_TIMEOUT: Final = 3.0
 # seconds without an answer, far longer than PostgreSQL itself lets a statement run, after which a server hangs: it,
 # its machine or its disk has stopped, and keeps its connections open
 _HUNG_AFTER: Final = 15.0
 _LOOK_INTERVAL: Final = 1.0
+
+# the message of a task's cancellation: its statement waits for a node that does not answer, so its connection is lost
+ABANDONED: Final = "abandoned"
 
 _RECOVERY_PAUSE: Final = 0.2  # seconds between attempts to reach a database that does not answer
 _HIGH_LATENCY: Final = 0.005  # seconds of a round trip to a server in another place
@@ -93,6 +102,7 @@ class _Connection:
         self._writing = False
         self._is_lost = False
         self.is_outdated = False  # to be closed instead of used again
+        self.is_of_nodes = False  # whether its statement has taken a place of those that wait for nodes
         self.opened_at = monotonic()
         self.round_trip = float("inf")  # seconds to the server and back, once set up
         self._seen: tuple[asyncio.Future[PGresult] | None, float] = (
@@ -392,6 +402,10 @@ class _Pool:
         self._closed = False
         self._suspended = False
         self._look: asyncio.TimerHandle | None = None
+        self._unreachable: asyncio.TimerHandle | None = None
+        # places of statements that wait for nodes
+        self._places = max(1, size - max(1, size // _RESERVED_SHARE))
+        self._waiting_for_place: deque[asyncio.Future[None]] = deque()
 
     @property
     def is_far(self) -> bool:
@@ -408,6 +422,11 @@ class _Pool:
     def is_open(self) -> bool:
         return bool(self._all)
 
+    async def until_reachable(self) -> None:
+        """Return at once if there is a connection, else wait for one; raises ServerBusy after a few seconds."""
+        if not self._all:
+            self.release(await self._acquire())
+
     async def _connect(self) -> None:
         # on the event loop: libpq's own function would block this process until the server answers
         if self._is_primary:
@@ -416,6 +435,9 @@ class _Pool:
             opened = await AsyncConnection.connect(self._conninfo, autocommit=True)
         connection = _Connection(self, opened)
         self._all.add(connection)
+        if self._unreachable is not None:
+            self._unreachable.cancel()
+            self._unreachable = None
         if self._look is None:
             self._look_again()
         try:
@@ -423,27 +445,54 @@ class _Pool:
         except (ServerBusy, _StatementFailed) as error:
             raise OperationalError(str(error)) from None
 
-    async def acquire(self) -> _Connection:
+    async def acquire(self, *, of_nodes: bool = False) -> _Connection:
+        """Return a connection that is idle; ``of_nodes``: for a statement that waits for nodes."""
+        if of_nodes:
+            await self._take_place()
+            try:
+                connection = await self._acquire()
+            except BaseException:
+                self._give_place()
+                raise
+            connection.is_of_nodes = True
+            return connection
+        return await self._acquire()
+
+    async def _acquire(self) -> _Connection:
         if self._idle:
             return self._idle.pop()
         if self._suspended:
             raise ServerBusy
         if self._reconnects and len(self._all) + len(self._opening) < self._size:
             self._open_another()
-        loop = asyncio.get_running_loop()
-        turn: asyncio.Future[_Connection] = loop.create_future()
+        patience = self._patience or (_ACQUIRE_TIMEOUT if self._all else _UNREACHABLE_TIMEOUT)
+        turn: asyncio.Future[_Connection] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
-        timer = loop.call_later(self._patience or _ACQUIRE_TIMEOUT, _give_up, turn)
-        try:
-            return await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled() and turn.exception() is None:
-                self.release(turn.result())
-            raise
-        finally:
-            timer.cancel()
+        return await _wait_for_turn(turn, patience, self.release)
+
+    async def _take_place(self) -> None:
+        if self._places:
+            self._places -= 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting_for_place.append(turn)
+        await _wait_for_turn(turn, self._patience or _ACQUIRE_TIMEOUT, lambda _: self._give_place())
+
+    def _give_place(self) -> None:
+        while self._waiting_for_place:
+            turn = self._waiting_for_place.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._places += 1
+
+    def _leave_place(self, connection: _Connection) -> None:
+        if connection.is_of_nodes:
+            connection.is_of_nodes = False
+            self._give_place()
 
     def release(self, connection: _Connection) -> None:
+        self._leave_place(connection)
         if connection.is_outdated:
             connection.give_up()
             return
@@ -455,9 +504,13 @@ class _Pool:
         self._idle.append(connection)
 
     def lost(self, connection: _Connection) -> None:
+        self._leave_place(connection)
         self._all.discard(connection)
         if connection in self._idle:
             self._idle.remove(connection)
+        if not self._all and self._unreachable is None and not self._closed:
+            loop = asyncio.get_running_loop()
+            self._unreachable = loop.call_later(self._patience or _UNREACHABLE_TIMEOUT, self._give_up_waiting)
         is_wanted = self._reconnects and not self._closed and not self._suspended
         if is_wanted and len(self._all) + len(self._opening) < self._size:
             self._open_another()
@@ -476,8 +529,13 @@ class _Pool:
             task.cancel()
         for connection in list(self._all):
             connection.give_up()
-        while self._waiting:
-            _give_up(self._waiting.popleft())
+        self._give_up_waiting()
+
+    def _give_up_waiting(self) -> None:
+        self._unreachable = None
+        for waiting in (self._waiting, self._waiting_for_place):
+            while waiting:
+                _give_up(waiting.popleft())
 
     def resume(self) -> None:
         self._suspended = False
@@ -515,15 +573,29 @@ class _Pool:
 
     def close(self) -> None:
         self._closed = True
-        if self._look is not None:
-            self._look.cancel()
+        for timer in (self._look, self._unreachable):
+            if timer is not None:
+                timer.cancel()
         for task in self._opening:
             task.cancel()
         for connection in self._all:
             connection.close()
 
 
-def _give_up(turn: "asyncio.Future[_Connection]") -> None:
+async def _wait_for_turn(turn: "asyncio.Future[T]", patience: float, give_back: Callable[[T], None]) -> T:
+    """Wait for what others give back; raises ServerBusy after ``patience`` seconds."""
+    timer = asyncio.get_running_loop().call_later(patience, _give_up, turn)
+    try:
+        return await turn
+    except asyncio.CancelledError:
+        if turn.done() and not turn.cancelled() and turn.exception() is None:
+            give_back(turn.result())
+        raise
+    finally:
+        timer.cancel()
+
+
+def _give_up(turn: "asyncio.Future[Any]") -> None:
     if not turn.done():
         turn.set_exception(ServerBusy())
 
@@ -577,6 +649,10 @@ class Lanes:
     def is_open(self) -> bool:
         return all(pool.is_open for pool in self._pools.values())
 
+    async def until_reachable(self) -> None:
+        """Raise ServerBusy if the server cannot be reached for a few seconds: others would wait for it in vain."""
+        await self._pools[Lane.KEY].until_reachable()
+
     def close(self) -> None:
         for pool in self._pools.values():
             pool.close()
@@ -610,7 +686,7 @@ class Lanes:
         Raises what ``make_second`` raises, and the failure of either; then neither has had an effect. A statement that
         could be repeated raises RolledBack.
         """
-        connection = await self._pools[first.lane].acquire()
+        connection = await self._pools[first.lane].acquire(of_nodes=is_on_nodes(first.text))
         waiter: asyncio.Future[PGresult] = asyncio.get_running_loop().create_future()
         made: list[Statement[T]] = []
 
@@ -641,13 +717,17 @@ class Lanes:
 
     async def _run(self, statement: Statement[T], session: Session | None = None) -> T:
         values = _encoded(statement.parameters)
-        pool = self._pools[statement.lane]
+        pool, of_nodes = self._pools[statement.lane], is_on_nodes(statement.text)
         for attempt in range(self._attempts):
-            connection = await pool.acquire()
+            connection = await pool.acquire(of_nodes=of_nodes)
             waiter: asyncio.Future[PGresult] = asyncio.get_running_loop().create_future()
             connection.start(statement.text, values, waiter, session)
             try:
                 result = await waiter
+            except asyncio.CancelledError as error:
+                if error.args == (ABANDONED,):
+                    connection.give_up()
+                raise
             except _StatementFailed as error:
                 if error.sqlstate in TRANSIENT:
                     await asyncio.sleep(pause_before_repeat(attempt))

@@ -11,6 +11,7 @@ from psycopg.conninfo import make_conninfo
 from storage.domain.errors import OperationTimedOut, ServerBusy, TableNotFound
 from storage.domain.service.consistency import Session
 from storage.sql import lanes as module
+from storage.sql.distribution import is_on_nodes
 from storage.sql.failures import Canceled, UnexpectedFailure
 from storage.sql.lanes import COUNTS, Lanes
 from storage.sql.statement import ChangedMeanwhile, Lane, Statement
@@ -580,3 +581,76 @@ async def test_waits_for_a_database_that_recovers(postgres, scratch, monkeypatch
     await opening
     assert lanes.is_open
     lanes.close()
+
+
+# nodes of a cluster, and a server that cannot be reached
+
+
+async def test_statements_that_wait_for_nodes_leave_connections_to_others(open_lanes, admin):
+    lanes = await open_lanes(4)
+    async with holding(admin):
+        held = [
+            asyncio.ensure_future(lanes.run(statement(f"{HELD_ECHO} -- distributed_1", str(number))))
+            for number in range(8)
+        ]
+        waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        while await (await admin.execute(waiting)).fetchone() != (3,):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        assert [await lanes.run(statement(ECHO, str(number))) for number in range(3)] == ["0", "1", "2"]
+        assert not any(it.done() for it in held)
+    assert await asyncio.gather(*held) == [str(number) for number in range(8)]
+
+
+async def test_a_statement_that_is_abandoned_frees_its_connection_at_once(open_lanes, admin):
+    lanes = await open_lanes(1)
+    async with holding(admin):
+        held = asyncio.ensure_future(lanes.run(statement(f"{HELD_ECHO} -- distributed_1", "a")))
+        await asyncio.sleep(0)
+        next_one = asyncio.ensure_future(lanes.run(statement(f"{ECHO} -- distributed_1", "b")))
+        await asyncio.sleep(0)
+        held.cancel(module.ABANDONED)
+        assert await asyncio.wait_for(next_one, 60) == "b"
+    with pytest.raises(asyncio.CancelledError):
+        await held
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT 1 FROM distributed_17 WHERE pk = $1", True),
+        ("SELECT * FROM distributed_17_change_set($1)", True),
+        ("DROP TABLE deleted_distributed_17", True),
+        ("SELECT 1 FROM entity_17", False),
+        ("SELECT distributed_rows, distributed_bytes FROM storage_table", False),
+    ],
+)
+def test_statements_that_wait_for_nodes_are_known_by_their_relations(text, expected):
+    assert is_on_nodes(text) is expected
+
+
+async def test_a_server_that_cannot_be_reached_is_waited_for_only_a_moment(postgres, admin, monkeypatch):
+    monkeypatch.setattr(module, "_UNREACHABLE_TIMEOUT", 0.2)
+    await admin.execute("CREATE DATABASE passing")
+    lanes = Lanes(make_conninfo("", **{**postgres, "dbname": "passing"}), counts={Lane.KEY: 2})
+    try:
+        await lanes.open()
+        assert await lanes.run(statement(ECHO, "a")) == "a"
+        await lanes.until_reachable()
+
+        await admin.execute("ALTER DATABASE passing ALLOW_CONNECTIONS false")
+        end = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = 'passing'"
+        await admin.execute(end)
+        while lanes.is_open:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        for ask in (lambda: lanes.run(statement(ECHO, "b")), lanes.until_reachable):
+            with pytest.raises(ServerBusy):
+                await asyncio.wait_for(ask(), module._ACQUIRE_TIMEOUT / 2)
+
+        await admin.execute("ALTER DATABASE passing ALLOW_CONNECTIONS true")
+        while not lanes.is_open:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        await lanes.until_reachable()
+        assert await lanes.run(statement(ECHO, "c")) == "c"
+    finally:
+        lanes.close()
+        await admin.execute("DROP DATABASE passing WITH (FORCE)")

@@ -7,6 +7,7 @@ from django.db.backends.signals import connection_created
 
 from storage.domain.requests.spans import Attributes, current, span
 from storage.runtime.catalog import KnownAccount, KnownTable
+from storage.runtime.node_watch import Partition
 from storage.runtime.service import Service
 from storage.runtime.telemetry.traces import Span
 
@@ -23,16 +24,17 @@ class TracedService(Service):
         known: KnownTable,
         run: Callable[[KnownTable], Awaitable[T]],
         cost: Callable[[T], float],
+        partition: Partition,
     ) -> T:
         parent = current.get()
         if not isinstance(parent, Span):
-            return await super()._run_on(account, known, run, cost)
+            return await super()._run_on(account, known, run, cost, partition)
 
         async def run_traced(known: KnownTable) -> T:
             with parent.span(_NAME, _describe(), is_root=False):
                 return await run(known)
 
-        return await super()._run_on(account, known, run_traced, cost)
+        return await super()._run_on(account, known, run_traced, cost, partition)
 
 
 def trace_connections() -> None:
