@@ -5,10 +5,11 @@ Each part is a function that returns its findings; a part that fails is a findin
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
+from time import monotonic
 from typing import Final
 
 from django.conf import settings
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, InterfaceError, connection, transaction
 from django.utils import timezone
 
 from storage.domain.values.numbers import counted
@@ -23,24 +24,41 @@ from storage.runtime.replicas import ReplicaProblem, ReplicaState
 from storage.sql import diagnosis as statements
 from storage.sql import distributed_relations, moments
 from storage.sql import django as sql
+from storage.sql.interruption import interrupting_after
+from storage.sql.nodes import CoordinatorSilent, unanswering
 from storage.sql.relations import source_name
 
 _CLOCK_TOLERANCE: Final = 5.0  # seconds
 _STUCK: Final = 5  # minutes after which a prepared transaction is not a running one
+_LIMIT: Final = 10.0  # seconds for each part
+_GRACE: Final = 2.0  # for PostgreSQL to end a statement
 
 
 Part = Callable[[], Iterable[Finding]]
 
 
 def examine() -> Iterator[tuple[str, Finding]]:
-    """Yield the findings of all parts with the names of the parts."""
+    """Yield the findings of all parts with the names of the parts; no part takes longer than its time limit."""
     for name, part in PARTS.items():
-        try:
-            with transaction.atomic():
-                found = list(part())
-        except DatabaseError as failure:
-            found = [error(f"This could not be examined: {str(failure).strip()}")]
-        yield from ((name, finding) for finding in found)
+        yield from ((name, finding) for finding in _examine(part))
+
+
+def _examine(part: Part) -> list[Finding]:
+    began = monotonic()
+    try:
+        # PostgreSQL ends a statement that takes too long, unless it waits for what does not answer even then
+        with interrupting_after(_LIMIT + _GRACE), transaction.atomic():
+            sql.execute(f"SET LOCAL statement_timeout = '{_LIMIT:.0f}s'")
+            found = list(part())
+            sql.execute("SET LOCAL statement_timeout TO DEFAULT")
+            return found
+    except (DatabaseError, InterfaceError, CoordinatorSilent) as failure:
+        why = str(failure).strip()
+        if sql.is_lost(failure) and not connection.in_atomic_block:
+            connection.close()  # the next part has another one
+        if monotonic() - began >= _LIMIT:
+            why = f"it took longer than {_LIMIT:.0f} seconds"
+        return [error(f"This could not be examined: {why}")]
 
 
 def _database() -> Iterator[Finding]:
@@ -162,7 +180,8 @@ def _tables() -> Iterator[Finding]:
 
 
 def _cluster() -> Iterator[Finding]:
-    distributed = Table.objects.filter(distributed=True).select_related("account").order_by("pk")
+    every = Table.objects.filter(distributed=True).select_related("account").order_by("pk")
+    distributed, deleted = every.filter(deleted_at=None), every.exclude(deleted_at=None)
     if not distributed_relations.is_coordinator():
         yield fine("The database is not part of a Citus cluster; all tables are in it.")
         for table in distributed:
@@ -175,10 +194,12 @@ def _cluster() -> Iterator[Finding]:
         f"Coordinator of Citus {statements.citus_version()} with {len(nodes)} nodes for rows:"
         f" {', '.join(nodes) or 'none'}. "
         f"Distributed: {counted(len(distributed), 'table')}; all others are here."
+        + (f" Deleted and not dropped yet: {counted(len(deleted), 'table')}." if deleted else "")
     )
     if not nodes:
         yield error("No node can take rows. Add workers with citus_add_node before distributing.")
-    for unreachable in statements.unreachable_nodes():
+    # those that do not answer first: what asks all nodes would wait for them
+    for unreachable in [str(it) for it in unanswering()] or statements.unreachable_nodes():
         yield error(
             f"{unreachable} cannot be reached. Requests for its partitions answer 503, and tables cannot be"
             " distributed until it is back."
@@ -194,7 +215,7 @@ def _cluster() -> Iterator[Finding]:
             f"The relation {name} was distributed by hand, but the server takes its table for a local one, whose"
             f" history is then not atomic. Run SELECT undistribute_table('{name}'), then manage.py distribute."
         )
-    for table in distributed:
+    for table in every:
         yield from _table(table)
     for job in distribution_jobs.failed().select_related("table__account"):
         if job.table is not None:

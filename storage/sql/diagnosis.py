@@ -97,6 +97,7 @@ def nodes() -> list[str]:
 
 
 def unreachable_nodes() -> list[str]:
+    """Return the nodes that another node cannot reach; it waits for those that do not answer at all."""
     return _addresses(
         # a node that is down reaches no other, which does not make the others unreachable
         "SELECT to_nodename, to_nodeport FROM citus_check_cluster_node_health()"

@@ -12,7 +12,8 @@ import pytest
 from django.conf import settings
 
 from storage.domain.errors import ServerBusy
-from storage.runtime import threads
+from storage.operations.health.findings import fine
+from storage.runtime import doctor, threads
 from storage.server import database, embedded, options
 from storage.sql import interruption, lanes
 from storage.sql.django import fetch
@@ -88,6 +89,29 @@ async def test_a_thread_that_gets_no_answer_is_freed(stopped, monkeypatch, caplo
 
 def backend():
     return fetch("SELECT pg_backend_pid()")[0][0]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_doctor_examines_the_next_part_after_one_that_hangs(stopped, monkeypatch):
+    monkeypatch.setattr(doctor, "_LIMIT", 1.0)
+    monkeypatch.setattr(doctor, "_GRACE", 0.5)
+
+    def hang():
+        stopped(backend())
+        yield fine(str(backend()))
+
+    def wait():
+        fetch("SELECT pg_sleep(60)")
+        yield fine("")
+
+    parts = {"hung": hang, "slow": wait, "well": lambda: [fine("here")]}
+    monkeypatch.setattr(doctor, "PARTS", parts)
+    late = "This could not be examined: it took longer than 1 seconds"
+    assert [(part, it.text) for part, it in doctor.examine()] == [
+        ("hung", late),
+        ("slow", late),
+        ("well", "here"),
+    ]
 
 
 def test_a_hung_postgresql_is_killed_and_started_again(scratch, monkeypatch, stopped, capfd):

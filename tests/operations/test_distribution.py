@@ -3,7 +3,9 @@
 import re
 from datetime import timedelta
 
+import psycopg
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
@@ -46,7 +48,7 @@ from storage.operations.tables import distribution, table_list, tables
 from storage.operations.tables.distribution import DistributionError
 from storage.operations.undo import data_undo, undo
 from storage.runtime import doctor
-from storage.sql import batch
+from storage.sql import batch, distributed_relations
 from storage.sql import entities as statements
 from storage.sql.django import execute, fetch, run
 from storage.sql.failures import failure
@@ -575,3 +577,118 @@ def test_a_command_whose_coordinator_dies_says_so(table, point):
     ):
         call_command("distribute", "acme/people")
     connection.set_rollback(False)
+
+
+LOST = """
+CREATE SEQUENCE attempts;
+ALTER FUNCTION create_distributed_function RENAME TO create_on_nodes;
+CREATE FUNCTION create_distributed_function(
+    f regprocedure, argument text DEFAULT NULL, colocate_with text DEFAULT 'default',
+    force_delegation boolean DEFAULT NULL
+) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+    IF argument IS NOT NULL AND nextval('attempts') <= {failures} THEN
+        RAISE EXCEPTION 'failure on connection marked as essential: worker-1:5432' USING ERRCODE = 'XX000';
+    END IF;
+    PERFORM create_on_nodes(f, argument, colocate_with, force_delegation);
+END $$
+"""
+
+
+@pytest.fixture
+def lost_connections(transactional_db):
+    """`lost_connections(2)`: a node was started again, and so many transactions meet their former connection to it."""
+    with citus.installed():
+        execute("INSERT INTO pg_dist_node VALUES ('worker-1', 5432, 'primary', true, true, true)")
+        yield lambda failures: execute(LOST.format(failures=failures))
+        execute(
+            "DROP FUNCTION create_distributed_function; DROP FUNCTION create_on_nodes; DROP SEQUENCE attempts"
+        )
+
+
+def test_a_transaction_that_meets_a_lost_connection_is_repeated_once(lost_connections):
+    account = accounts.add("acme")
+    account_settings.change(account, distributes=True)
+    lost_connections(1)
+    table = tables.create(account, "people")
+    assert table_relations.is_spread(table)
+    assert fetch("SELECT count(*) FROM storage_table WHERE folded_name = 'people'") == [(1,)]
+
+    distribution.undistribute(table)
+    execute("SELECT setval('attempts', 1, false)")
+    distribution.distribute(table)
+    assert table_relations.is_spread(table)
+
+    execute("SELECT setval('attempts', 1, false)")
+    tables.delete(account, "people", keep=timedelta(days=1))
+    tables.restore(table)
+    assert table_relations.is_spread(Table.objects.get(pk=table.pk))
+
+
+def test_a_node_that_stays_lost_is_named_and_nothing_is_made(lost_connections):
+    account = accounts.add("acme")
+    account_settings.change(account, distributes=True)
+    lost_connections(9)
+    with pytest.raises(ServerBusy, match="A node of the cluster does not answer"):
+        tables.create(account, "people")
+    assert not Table.objects.filter(account=account, name="people").exists()
+
+
+def test_a_table_that_waits_for_others_in_vain_says_so(lost_connections, monkeypatch, caplog):
+    lost_connections(0)
+    account = accounts.add("acme")
+    account_settings.change(account, distributes=True)
+    hurried = ["SET LOCAL lock_timeout = '10ms'", *distributed_relations._ALONE[1:]]
+    monkeypatch.setattr(distributed_relations, "_ALONE", hurried)
+    with psycopg.connect(settings.LANES_CONNINFO) as other:
+        other.execute(distributed_relations._ALONE[1])
+        with pytest.raises(ServerBusy, match="Other tables are being created or moved"):
+            tables.create(account, "people")
+    assert "A lock on the nodes of the cluster was waited for in vain" in caplog.text
+    assert tables.create(account, "people").distributed
+
+
+def test_nothing_waits_for_a_node_that_does_not_answer(lost_connections):
+    lost_connections(0)
+    account = accounts.add("acme")
+    account_settings.change(account, distributes=True)
+    table = tables.create(account, "people")
+    execute("UPDATE pg_dist_node SET is_up = false")
+    for act in (
+        lambda: tables.create(account, "others"),
+        lambda: tables.delete(account, "people"),
+        lambda: distribution.tidy(timezone.now()),
+    ):
+        with pytest.raises(ServerBusy):
+            act()
+    with pytest.raises(DistributionError, match="does not answer"):
+        distribution.undistribute(table)
+    assert [it.name for it in tables.listed(account)] == ["people"]
+
+
+def test_few_deleted_tables_are_kept_on_nodes_and_not_for_long(table, write, account, monkeypatch):
+    monkeypatch.setattr(tables, "_MOST_KEPT_ON_NODES", 2)
+    for name in ("first", "second", "third"):
+        made = tables.create(account, name)
+        edits.apply(made, [Insert(entity(A=1))], by=ADA)
+        distribution.distribute(made)
+        tables.delete(account, name)
+    local = tables.create(account, "local")
+    edits.apply(local, [Insert(entity(A=1))], by=ADA)
+    tables.delete(account, "local")
+    kept = {it.name: it.kept_until - it.deleted_at for it in tables.deleted(account)}
+    assert kept == {
+        "third": timedelta(days=1),
+        "second": timedelta(days=1),
+        "local": timedelta(days=account.history_days),
+    }
+
+
+def test_a_doctor_counts_the_tables_that_there_are(table, write, account):
+    distribution.distribute(table)
+    write(Insert(entity(A=1)))
+    other = tables.create(account, "others")
+    edits.apply(other, [Insert(entity(A=1))], by=ADA)
+    distribution.distribute(other)
+    tables.delete(account, "others")
+    found = [it.text for part, it in doctor.examine() if part == "cluster"]
+    assert "Distributed: 1 table; all others are here. Deleted and not dropped yet: 1 table." in found[0]
