@@ -9,10 +9,11 @@ from django.db import models
 from django.db.models import Q
 
 from storage.domain.access.policies import AccessPolicy
-from storage.domain.access.roles import Role
+from storage.domain.access.roles import Role, name_role
 from storage.domain.service import lifetimes
 from storage.domain.service.activity import Verb
 from storage.domain.service.recorded import RecordedChange
+from storage.domain.values.stored import read_member
 
 
 class Account(models.Model):
@@ -85,7 +86,7 @@ class Membership(models.Model):
         constraints = (models.UniqueConstraint(fields=("user", "account"), name="one_role_in_an_account"),)
 
     def __str__(self) -> str:
-        return f"{self.user} in {self.account}: {Role(self.role).name.lower()}"
+        return f"{self.user} in {self.account}: {name_role(self.role)}"
 
 
 class RetiredKey(models.Model):
@@ -569,7 +570,7 @@ class Activity(models.Model):
     @property
     def effective_verb(self) -> Verb:
         """The verb of what was done; for an UNDO, of what it did to undo."""
-        return Verb(self.detail.get("verb", self.verb)) if self.verb == Verb.UNDO else Verb(self.verb)
+        return read_member(Verb, self.detail.get("verb", self.verb) if self.verb == Verb.UNDO else self.verb)
 
 
 class EntityChange(models.Model):

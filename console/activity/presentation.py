@@ -377,5 +377,17 @@ PRESENTATIONS: Final[Mapping[Verb, Presentation]] = {
 }
 
 
+# of a verb that only a newer version knows, which runs beside this one
+_UNKNOWN: Final = Presentation(
+    Group.SETTINGS,
+    "circle-help",
+    _("%(who)s did something that a newer version of Tablero has recorded: %(verb)s"),
+)
+
+
+def presentation_of(verb: Verb) -> Presentation:
+    return PRESENTATIONS.get(verb, _UNKNOWN)
+
+
 def verbs_of(group: str) -> tuple[Verb, ...]:
     return tuple(verb for verb, shown in PRESENTATIONS.items() if shown.group == group)

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from console.activity.presentation import PRESENTATIONS, Group
+from console.activity.presentation import Group, presentation_of
 from console.site import roles
 from console.site.actors import draw_actor
 from storage.domain.access.actor import ActorKind
@@ -39,7 +39,7 @@ def plain_sentence(done: Activity) -> str:
 
 
 def _choose_text(done: Activity) -> str | Promise:
-    verb, shown = done.effective_verb, PRESENTATIONS[done.effective_verb]
+    verb, shown = done.effective_verb, presentation_of(done.effective_verb)
     query = done.detail.get("query")
     match verb:
         case Verb.SIGN_IN_FAILED if not done.actor:
@@ -134,6 +134,8 @@ def _describe_actor(done: Activity, account: str) -> SafeString:
             return _fill(_("%(name)s, on the server's command line,"), {"name": name})
         case ActorKind.SERVER:
             return SafeString(conditional_escape(_("The server")))
+        case _:  # a newer version has recorded another
+            return name
 
 
 def _link_table(done: Activity) -> SafeString:
@@ -220,6 +222,7 @@ def _link_job(done: Activity) -> SafeString:
 
 _WORDS: Final[Mapping[str, Callable[[Activity], SafeString]]] = {
     "account": lambda done: _strong(done.account_name),
+    "verb": lambda done: _mono(done.effective_verb),
     "table": _link_table,
     "entity": _link_entity,
     "number": lambda done: _group_digits(_count(done)),
@@ -246,7 +249,7 @@ _WORDS: Final[Mapping[str, Callable[[Activity], SafeString]]] = {
 
 def report_undo(several: Sequence[Activity]) -> str:
     """Say what an undo did; ``several`` are the activities that it recorded."""
-    first, shown = several[0], PRESENTATIONS[several[0].effective_verb]
+    first, shown = several[0], presentation_of(several[0].effective_verb)
     if shown.undone is None:
         return _("Undid the change.")
     number = sum(map(_count, several)) if shown.group is Group.ENTITIES else len(several)

@@ -5,7 +5,7 @@ from django.template import Context
 from django.utils.safestring import SafeString
 
 from console.activity import sentences
-from console.activity.presentation import PRESENTATIONS
+from console.activity.presentation import presentation_of
 from storage.domain.entities.entity import EntityKey
 from storage.models import Activity
 
@@ -27,4 +27,4 @@ def activity_entity(done: Activity, key: EntityKey) -> str:
 
 @register.filter
 def activity_icon(done: Activity) -> str:
-    return PRESENTATIONS[done.effective_verb].icon
+    return presentation_of(done.effective_verb).icon

@@ -6,7 +6,7 @@ from typing import Final
 
 from django.utils import timezone
 
-from console.activity.presentation import PRESENTATIONS, Group
+from console.activity.presentation import Group, presentation_of
 from console.models import User
 from console.people import users
 from console.queries import saved_changes
@@ -43,7 +43,7 @@ def may_undo(user: User, done: Activity, roles: Roles) -> bool:
     verb = done.effective_verb
     if verb is Verb.USER_CHANGE:
         return user.is_admin and done.before is not None
-    shown, role = PRESENTATIONS[verb], roles.get(done.account_id or 0)
+    shown, role = presentation_of(verb), roles.get(done.account_id or 0)
     if role is None or verb.undo_capability is None:
         return False
     if shown.group is Group.QUERIES and not done.detail.get("query"):

@@ -8,7 +8,7 @@ from typing import Final
 
 from console.grid import cells
 from console.grid.differences import Difference, ShownValue, compare_property, properties_of
-from console.site.actors import DOOR_LABELS, name_actor
+from console.site.actors import label_door, name_actor
 from console.site.times import to_local
 from storage.domain.entities.entity import StoredEntity
 from storage.domain.service.recorded import Op, RecordedChange
@@ -45,7 +45,7 @@ class VersionLine:
 
     @property
     def door(self) -> str:
-        return str(DOOR_LABELS[self.version.actor.kind])
+        return label_door(self.version.actor.kind)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from console.snapshots.originals import describe_original
 from storage.domain.access.actor import Actor
 from storage.domain.refusals import Refused
 from storage.domain.service.jobs import JobStatus, Unit, Wish
+from storage.domain.values.stored import read_member
 from storage.models import Job, JobFile, Table
 from storage.operations.activity import activity
 from storage.operations.entities import bulk_edit_jobs
@@ -138,16 +139,17 @@ class JobView:
         return self.job.kind if title is None else title(self.job)
 
     @property
-    def label(self) -> Promise:
-        return _WISHES.get(Wish(self.job.wish)) or _STATUSES[jobs.status_of(self.job)]
+    def label(self) -> Promise | str:
+        wish, status = _WISHES.get(read_member(Wish, self.job.wish)), jobs.status_of(self.job)
+        return _STATUSES.get(status, status.value) if wish is None else wish
 
     @property
     def badge(self) -> str:
-        return _BADGES[jobs.status_of(self.job)][0]
+        return _BADGES.get(jobs.status_of(self.job), _BADGES[JobStatus.WAITING])[0]
 
     @property
     def icon(self) -> str:
-        return _BADGES[jobs.status_of(self.job)][1]
+        return _BADGES.get(jobs.status_of(self.job), _BADGES[JobStatus.WAITING])[1]
 
     @property
     def goes_on(self) -> bool:

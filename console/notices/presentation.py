@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from console.site.times import to_local
 from storage.domain.service.notices import NoticeEvent, NoticeKind, Severity
+from storage.domain.values.stored import read_member
 from storage.models import Notice
 from storage.operations.notices import presentation
 from storage.operations.notices.conditions import Unit
@@ -72,6 +73,8 @@ TEXTS: Final[Mapping[NoticeKind, Promise]] = {
     ),
     NoticeKind.DISK_LOW: _("The disk of the data folder has %(free)s MiB left."),
 }
+# of a kind that only a newer version knows, which runs beside this one
+_UNKNOWN: Final = _("A newer version of Tablero on the same database has found this.")
 UNITS: Final[Mapping[Unit, Promise]] = {
     Unit.DAYS: _("days"),
     Unit.PERCENT: _("percent"),
@@ -89,6 +92,11 @@ _BADGES: Final[Mapping[Severity, tuple[str, str, Promise]]] = {
 }
 
 
+def title_of(kind: str) -> Promise | str:
+    """Return the title of a kind; one that only a newer version knows is its own."""
+    return TITLES.get(read_member(NoticeKind, kind), kind)
+
+
 @dataclass(frozen=True)
 class ShownNotice:
     """A notice as pages show it; ``is_new``: its reader has not seen the latest news about it."""
@@ -98,32 +106,37 @@ class ShownNotice:
 
     @cached_property
     def kind(self) -> NoticeKind:
-        return NoticeKind(self.notice.kind)
+        return read_member(NoticeKind, self.notice.kind)
 
     @property
-    def title(self) -> Promise:
-        return TITLES[self.kind]
+    def title(self) -> Promise | str:
+        return title_of(self.kind)
 
     @property
     def text(self) -> str:
         facts = presentation.facts_of(self.notice)
-        return str(TEXTS[self.kind]) % {name: _write(value) for name, value in facts.items()}
+        return str(TEXTS.get(self.kind, _UNKNOWN)) % {name: _write(value) for name, value in facts.items()}
 
     @property
     def path(self) -> str:
         return presentation.path_of(self.notice) + _QUERIES.get(self.kind, "")
 
     @property
+    def _badge(self) -> tuple[str, str, Promise]:
+        severity = read_member(Severity, self.notice.severity)
+        return _BADGES.get(severity, _BADGES[Severity.WARNING])
+
+    @property
     def badge(self) -> str:
-        return "ok" if self.notice.resolved_at else _BADGES[Severity(self.notice.severity)][0]
+        return "ok" if self.notice.resolved_at else self._badge[0]
 
     @property
     def icon(self) -> str:
-        return "circle-check" if self.notice.resolved_at else _BADGES[Severity(self.notice.severity)][1]
+        return "circle-check" if self.notice.resolved_at else self._badge[1]
 
     @property
     def label(self) -> Promise:
-        return _("resolved") if self.notice.resolved_at else _BADGES[Severity(self.notice.severity)][2]
+        return _("resolved") if self.notice.resolved_at else self._badge[2]
 
 
 def _write(value: object) -> object:

@@ -73,6 +73,10 @@ def token_rows(user: User) -> list[dict[str, Any]]:
     """Return the tokens of a user with what their list shows."""
     now, scopes = timezone.now(), dict(SCOPES)
     return [
-        {"token": token, "scope": scopes[token.scope], "is_expired": api_tokens.is_expired(token, now)}
+        {
+            "token": token,
+            "scope": scopes.get(token.scope, token.scope),
+            "is_expired": api_tokens.is_expired(token, now),
+        }
         for token in api_tokens.for_user(user)
     ]

@@ -14,7 +14,7 @@ from console.people import link_tokens
 from console.site.access import actor_of, user_of
 from console.site.addresses import address_of, public_url
 from storage.domain.access.actor import Actor
-from storage.domain.access.roles import Capability, Role, may
+from storage.domain.access.roles import Capability, Role, may, read_role
 from storage.domain.service.activity import Verb
 from storage.models import Account
 from storage.operations.access import members
@@ -116,9 +116,10 @@ def join(invitation: Invitation, user: User, *, by: Actor) -> None:
         )
     if invitation.account is not None:
         present = members.given_role(user, invitation.account)
-        if present is None or present < invitation.role:
+        role = read_role(invitation.role)
+        if role is not None and (present is None or present < role):
             inviter = invitation.invited_by.username
-            members.set_role(invitation.account, user, Role(invitation.role), by=by, invited_by=inviter)
+            members.set_role(invitation.account, user, role, by=by, invited_by=inviter)
 
 
 @transaction.atomic

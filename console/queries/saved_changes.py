@@ -204,7 +204,7 @@ def undo(done: Activity, *, by: Actor) -> Activity:
     query = SavedQuery.objects.select_for_update().filter(pk=done.detail.get("saved", 0)).first()
     if query is None or latest_version(query) != done.detail.get("version"):
         raise ChangedSince
-    match Verb(done.detail.get("verb", done.verb)):
+    match done.effective_verb:
         case Verb.QUERY_CREATE:
             return delete_query(query, by=by, undoes=done)
         case Verb.QUERY_DELETE if query.deleted_at is not None:

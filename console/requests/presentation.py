@@ -24,6 +24,7 @@ from storage.domain.requests.kept_addresses import AddressFault, AddressRule
 from storage.domain.requests.observed import Authentication
 from storage.domain.requests.outcomes import Outcome
 from storage.domain.service.recorded import Op, RecordedChange
+from storage.domain.values.stored import read_member
 from storage.domain.values.ticks import to_ticks
 from storage.inspector import Finding, Mistake
 from storage.models import RecordedRequest
@@ -86,7 +87,9 @@ class RequestView:
     @property
     def badge(self) -> str:
         """The kind of the badge of its status."""
-        return {Outcome.REFUSED: "warn", Outcome.FAILED: "danger"}.get(Outcome(self.it.outcome), "ok")
+        return {Outcome.REFUSED: "warn", Outcome.FAILED: "danger"}.get(
+            read_member(Outcome, self.it.outcome), "ok"
+        )
 
     @property
     def milliseconds(self) -> float:
@@ -102,12 +105,12 @@ class RequestView:
 
     @property
     def path_text(self) -> PathText | None:
-        return PATHS[AccessPath(self.it.access_path)] if self.it.access_path else None
+        return PATHS.get(read_member(AccessPath, self.it.access_path))
 
     @property
     def caller(self) -> SafeString:
         """The credential, with the page of a labelled SAS token; nothing if none is known."""
-        kind = _ACTORS.get(Authentication(self.it.authentication))
+        kind = _ACTORS.get(read_member(Authentication, self.it.authentication))
         if kind is None or not self.it.credential:
             return SafeString("")
         label = getattr(self.it, "sas_label", None) or ""
@@ -115,7 +118,7 @@ class RequestView:
 
     @property
     def authentication(self) -> str | Promise:
-        return AUTHENTICATIONS[self.it.authentication]
+        return AUTHENTICATIONS.get(self.it.authentication, self.it.authentication)
 
     @property
     def message(self) -> str:

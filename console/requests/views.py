@@ -120,7 +120,7 @@ def _caller_links(
     return [
         (
             it,
-            AUTHENTICATIONS[it.authentication],
+            AUTHENTICATIONS.get(it.authentication, it.authentication),
             query.query_string(code=it.code, how=it.authentication, credential=it.credential, kind=""),
         )
         for it in credentials

@@ -216,7 +216,10 @@ class RoleNeeded(PermissionDenied):
 def users_with_role(needed: RoleNeeded) -> list[User]:
     """Return the members of the account who have the role, or else the admins."""
     active = User.objects.filter(is_active=True).order_by("username")
-    members = active.filter(memberships__account=needed.account, memberships__role__gte=needed.role or 0)
+    members = active.filter(
+        memberships__account=needed.account,
+        memberships__role__in=[role for role in Role if role >= (needed.role or 0)],
+    )
     return list((members if needed.account else active.none())[:_MOST_SHOWN]) or list(
         active.filter(is_admin=True)[:_MOST_SHOWN]
     )

@@ -23,8 +23,13 @@ DOOR_LABELS: Final[Mapping[str, Promise]] = {
 }
 
 
+def label_door(kind: str) -> str:
+    """Return how an actor came in; a kind that only a newer version knows is its own label."""
+    return str(DOOR_LABELS.get(kind, kind))
+
+
 def name_actor(actor: Actor) -> str:
-    return actor.short_name or str(DOOR_LABELS[actor.kind])
+    return actor.short_name or label_door(actor.kind)
 
 
 def draw_actor(actor: Actor, account: str = "") -> SafeString:

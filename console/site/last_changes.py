@@ -8,7 +8,7 @@ from django.utils.html import format_html, strip_tags
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from console.site.actors import DOOR_LABELS, draw_actor
+from console.site.actors import draw_actor, label_door
 from console.site.times import draw_time, to_local
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.service.recorded import Op, RecordedChange
@@ -52,7 +52,7 @@ def _draw_with_door(actor: Actor, account: str) -> SafeString:
     name = draw_actor(actor, account)
     if actor.kind not in (ActorKind.SAS, ActorKind.BEARER):
         return name
-    return format_html("{} ({})", name, DOOR_LABELS[actor.kind])
+    return format_html("{} ({})", name, label_door(actor.kind))
 
 
 def draw_recent(at: datetime) -> SafeString:

@@ -5,7 +5,7 @@ from typing import Final
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from storage.domain.access.roles import Role
+from storage.domain.access.roles import Role, read_role
 
 LABELS: Final = {
     Role.VIEWER: _("Viewer"),
@@ -18,4 +18,5 @@ CHOICES: Final[list[tuple[int, str | Promise]]] = [(role.value, label) for role,
 
 def label(role: int) -> str:
     """Return the label of a role, "" for an unknown number."""
-    return str(LABELS[Role(role)]) if role in list(Role) else ""
+    known = read_role(role)
+    return "" if known is None else str(LABELS[known])

@@ -20,6 +20,7 @@ from storage.api.problems import Problem
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import LEAST_ROLE, Capability, Role, Scope, may, reaches
 from storage.domain.service.quotas import API_REQUESTS
+from storage.domain.values.stored import read_member
 from storage.models import Account, ApiToken
 from storage.operations.access import api_tokens, members
 from storage.operations.access.members import Person
@@ -72,7 +73,7 @@ class TokenPermission(BasePermission):
 
 
 def check_scope(token: ApiToken, capability: Capability) -> None:
-    scope = Scope(token.scope)
+    scope = read_member(Scope, token.scope)
     if not reaches(scope, capability):
         needed = least_scope(capability)
         header = f'{REALM}, error="insufficient_scope", scope="{needed}"'

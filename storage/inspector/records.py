@@ -223,6 +223,7 @@ def load_report(kept: Mapping[str, Any]) -> Report:
         fields=[
             RequestField(name, value, FieldKind(part), is_signed)
             for name, value, part, is_signed in kept["fields"]
+            if part in set(FieldKind)
         ],
         lines=[SignedLine(name, text) for name, text in kept["lines"]],
         verdict=Verdict(kept["key"], refusal),

@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Refused
+from storage.domain.values.kinds import AccountKind
 from storage.models import Account, Table
 from storage.operations.accounts import accounts
 from storage.operations.health import release
@@ -27,6 +28,10 @@ def find_usable_account(name: str) -> Account:
 def _existing(name: str, found: Account | None) -> Account:
     if found is None:
         raise CommandError(f"The account {name} does not exist.")
+    if found.kind not in set(AccountKind):
+        raise CommandError(
+            f"The account {name} is of the kind {found.kind}, which only a newer version knows."
+        )
     return found
 
 

@@ -19,6 +19,7 @@ from storage.domain.service.consistency import Consistency, ReadTerms
 from storage.domain.service.service_properties import ServiceProperties
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import is_account_name
+from storage.domain.values.stored import is_known, read_member
 from storage.models import Account, BlockedSas
 from storage.operations.access import retired_keys
 from storage.operations.access.retired_keys import AcceptedKey
@@ -344,11 +345,17 @@ def _account(name: str) -> KnownAccount | None:
         frozenset(BlockedSas.objects.filter(account=account).values_list("fingerprint", flat=True)),
         retired_keys.accepted(account),
         history.is_recorded(account),
-        Consistency(account.consistency),
+        _consistency(account),
         float(account.max_staleness),
         outdated=database_version.read_writer() > database_version.WRITER,
         distributes=account.distributes,
     )
+
+
+def _consistency(account: Account) -> Consistency:
+    """Return the level of an account; one that only a newer version knows is replaced by the one that promises most."""
+    level = read_member(Consistency, account.consistency)
+    return level if is_known(level) else Consistency.STRONG
 
 
 def _table(account: Account, folded_name: str) -> KnownTable | None:

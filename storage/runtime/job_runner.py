@@ -171,7 +171,11 @@ def capability_to_change(job: Job, user: Starter) -> Capability:
 def unit_of(job: Job) -> Unit:
     """Return what the progress of a job counts."""
     kind = KINDS.get(job.kind)
-    return Unit.ENTITIES if kind is None else kind.unit(kind.read_arguments(job.arguments))
+    return (
+        Unit.ENTITIES
+        if kind is None or not kind.knows(job)
+        else kind.unit(kind.read_arguments(job.arguments))
+    )
 
 
 def capability_to_download(job: Job) -> Capability:

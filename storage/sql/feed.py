@@ -15,6 +15,7 @@ from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.service.feed import FeedPosition
 from storage.domain.service.recorded import Op, RecordedChange
+from storage.domain.values.stored import read_member
 from storage.sql import arrays
 from storage.sql.distribution import IS_DISTRIBUTED
 from storage.sql.record import Record, is_of, is_unseen
@@ -232,7 +233,7 @@ def _read_change(result: Result, row: int) -> RecordedChange:
         key=key,
         ticks=ticks,
         actor=Actor(
-            ActorKind(text_at(result, row, 8)),
+            read_member(ActorKind, text_at(result, row, 8)),
             optional(9),
             request_id=text_at(result, row, 7),
             token=optional(10),

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.service.recorded import ChangePage, Op, RecordedChange
+from storage.domain.values.stored import read_member
 from storage.sql.record import Record, has_keys, is_of
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 
@@ -109,7 +110,7 @@ def _read_row(result: Result, row: int) -> RawVersion:
         result.get_value(row, 4),
         text_at(result, row, 5) == "true",
         request,
-        Actor(ActorKind(kind), name, address, agent, request, token),
+        Actor(read_member(ActorKind, kind), name, address, agent, request, token),
     )
 
 

@@ -222,7 +222,8 @@ class RejectGroup:
     @classmethod
     def load(cls, found: Mapping[str, Any]) -> Self:
         type_ = found["type"]
-        known = {"fault": Fault(found["fault"]), "type": None if type_ is None else Edm(type_)}
+        fault = Fault(found["fault"]) if found["fault"] in set(Fault) else Fault.OTHER  # of a newer version
+        known = {"fault": fault, "type": None if type_ is None else Edm(type_)}
         return cls(**{**found, **known, "texts": Counter(found["texts"])})
 
 

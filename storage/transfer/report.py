@@ -191,8 +191,11 @@ class FileReport:
     @classmethod
     def load(cls, found: Mapping[str, Any]) -> Self:
         report = cls(found.get("blank_rows", 0))
-        for column, use, target in found.get("columns", ()):
+        # the rest is of a newer version
+        for column, use, target in (it for it in found.get("columns", ()) if it[1] in ColumnUse.__members__):
             report.add_column(column, ColumnUse[use], target)
-        for column, change, number, examples in found.get("values", ()):
+        for column, change, number, examples in (
+            it for it in found.get("values", ()) if it[1] in ValueChange.__members__
+        ):
             report.add_value(column, ValueChange[change], number, *examples)
         return report

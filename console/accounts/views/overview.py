@@ -99,7 +99,7 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
             *_warnings(account, day, now, owns=may(role, Capability.OWN)),
             *_replica_warnings(is_admin=user_of(request).is_admin),
         ],
-        "level": "" if account.consistency == Consistency.STRONG else dict(LEVELS)[account.consistency],
+        "level": _name_level(account.consistency),
         "expiring": _expiring(account, now) if manages_access else [],
         "over": policies.expired(account, now)[:EXPIRING],
         "branches": _ending_branches(account, now),
@@ -125,6 +125,11 @@ def _bars(day: Day) -> list[Bar]:
 def _milliseconds(traffic: Traffic, share: float) -> float | None:
     seconds = traffic.percentile(share)
     return None if seconds is None else seconds * 1000
+
+
+def _name_level(consistency: str) -> str:
+    """Return the name of a level that is not the usual one; one of a newer version is its own."""
+    return "" if consistency == Consistency.STRONG else str(dict(LEVELS).get(consistency, consistency))
 
 
 def _warnings(account: Account, day: Day, now: datetime, *, owns: bool) -> Iterator[Notice]:

@@ -19,7 +19,7 @@ from console.grid import differences
 from console.grid.differences import Difference
 from console.site import waiting
 from console.site.access import account_required
-from console.site.actors import DOOR_LABELS
+from console.site.actors import DOOR_LABELS, label_door
 from console.site.addresses import is_console_path
 from console.site.refusals import describe_refusal
 from console.site.responses import render_part
@@ -148,7 +148,7 @@ def _callers(account: Account, wanted: ChangeFilter) -> list[tuple[str, str]]:
 
 
 def _name(caller: Caller) -> str:
-    name, door = caller.actor.short_name, DOOR_LABELS[caller.actor.kind]
+    name, door = caller.actor.short_name, label_door(caller.actor.kind)
     return f"{name} ({door})" if name else str(door)
 
 

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 
 from console.models import User
 from console.people import users
-from storage.domain.access.roles import Role
+from storage.domain.access.roles import Role, name_role
 from storage.management.command import DatabaseCommand
 from storage.operations.access import members
 from storage.operations.accounts import accounts
@@ -59,7 +59,7 @@ class Command(DatabaseCommand):
     def _list(self, **_: Any) -> None:
         memberships = members.all_memberships()
         for user in User.objects.order_by("username"):
-            roles = [f"{it.account}={Role(it.role).name.lower()}" for it in memberships.get(user.pk, ())]
+            roles = [f"{it.account}={name_role(it.role)}" for it in memberships.get(user.pk, ())]
             self.stdout.write("  ".join([str(user), *(["admin"] if user.is_admin else []), *sorted(roles)]))
 
     def _role(self, name: str, account: str, role: str, **_: Any) -> None:

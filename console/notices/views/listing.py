@@ -15,13 +15,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from console.notices.bell import Bell
-from console.notices.presentation import TITLES, ShownNotice
+from console.notices.presentation import TITLES, ShownNotice, title_of
 from console.site.access import account_required, role_of, user_of
 from console.site.addresses import is_console_path
 from console.site.refusals import notify_refusals
 from console.site.toasts import notify_success
 from storage.domain.access.roles import Capability, may
-from storage.domain.service.notices import NoticeKind
 from storage.domain.values.numbers import read_number
 from storage.models import Account
 from storage.operations.notices import readers
@@ -115,7 +114,7 @@ def mute(request: HttpRequest, number: int) -> HttpResponseBase:
     notice = readers.visible(user).filter(pk=number).first()
     if notice is None:
         raise Http404
-    title, scope = TITLES[NoticeKind(notice.kind)], request.POST.get("scope", "")
+    title, scope = title_of(notice.kind), request.POST.get("scope", "")
     with notify_refusals(request):
         if scope == "everywhere":
             readers.mute(user, kind=notice.kind)

@@ -14,12 +14,11 @@ from django.views.decorators.http import require_POST, require_safe
 
 from console.notices import mail
 from console.notices.forms import AddressForm, CodeForm
-from console.notices.presentation import TITLES
+from console.notices.presentation import title_of
 from console.people.reauthentication import recently_authenticated
 from console.site.access import user_of
 from console.site.allauth_parts import ratelimit
 from console.site.toasts import notify_success
-from storage.domain.service.notices import NoticeKind
 from storage.models import NoticeMute
 from storage.operations.notices import readers
 
@@ -47,7 +46,7 @@ def _show(request: HttpRequest, *, status: int = 200, **forms_given: forms.Form)
 
 
 def _title(mute: NoticeMute) -> str:
-    return str(TITLES[NoticeKind(mute.kind)]) if mute.kind in TITLES else mute.kind or _("all notices")
+    return str(title_of(mute.kind)) if mute.kind else _("all notices")
 
 
 @require_POST

@@ -11,13 +11,12 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from console.notices import scope
 from console.notices.forms import WebhookForm
-from console.notices.presentation import EVENTS, TITLES
+from console.notices.presentation import EVENTS, title_of
 from console.people.reauthentication import recently_authenticated
 from console.site.access import actor_of
 from console.site.refusals import describe_refusal
 from console.site.toasts import notify_error, notify_success
 from storage.domain.refusals import Reason, Refused
-from storage.domain.service.notices import NoticeKind
 from storage.models import Account, NoticeDelivery, Webhook
 from storage.operations.notices import delivery, webhooks
 
@@ -88,7 +87,7 @@ def show(request: HttpRequest, account: Account | None, webhook: int) -> HttpRes
 
 
 def _title(sent: NoticeDelivery) -> str:
-    return _("Test") if sent.notice is None else str(TITLES[NoticeKind(sent.notice.kind)])
+    return _("Test") if sent.notice is None else str(title_of(sent.notice.kind))
 
 
 def _find(account: Account | None, pk: int) -> Webhook:

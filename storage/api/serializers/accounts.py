@@ -22,7 +22,7 @@ from storage.api.serializers.fields import (
     endpoint,
 )
 from storage.domain.access.addresses import read_network
-from storage.domain.access.roles import Role
+from storage.domain.access.roles import Role, name_role
 from storage.domain.entities.fits import Misfit
 from storage.domain.requests.observed import KEY_NAMES
 from storage.domain.service.account_settings import SETTINGS, Setting
@@ -94,7 +94,7 @@ class RoleField(serializers.ChoiceField):
         super().__init__(choices=ROLES, **options)
 
     def to_representation(self, value: int) -> str:
-        return Role(value).name.lower()
+        return name_role(value)
 
 
 class AccountKindField(serializers.ChoiceField):

@@ -1,9 +1,11 @@
 """Who performed a recorded activity."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from typing import Any, Final
+
+from storage.domain.values.stored import read_member
 
 
 class ActorKind(StrEnum):
@@ -53,7 +55,8 @@ def dump_actor(actor: Actor) -> dict[str, str]:
 
 
 def load_actor(written: Mapping[str, Any]) -> Actor:
-    return Actor(**{**written, "kind": ActorKind(written["kind"])})
+    known = {field.name: written[field.name] for field in fields(Actor) if field.name in written}
+    return Actor(**{**known, "kind": read_member(ActorKind, known["kind"])})
 
 
 SERVER: Final = Actor(ActorKind.SERVER)

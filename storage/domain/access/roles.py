@@ -48,9 +48,25 @@ _REACH: Final[Mapping[Scope, frozenset[Capability]]] = {
 }
 
 
+def read_role(number: int) -> Role | None:
+    """Return a stored role; None for one that only a newer version knows, which gives nothing to its user here."""
+    return Role(number) if number in set(Role) else None
+
+
+def name_role(number: int) -> str:
+    """Return the name of a stored role, or the number of one that only a newer version knows."""
+    role = read_role(number)
+    return str(number) if role is None else role.name.lower()
+
+
 def may(role: Role, capability: Capability) -> bool:
     return role >= LEAST_ROLE[capability]
 
 
+def roles_with(capability: Capability) -> list[Role]:
+    """Return the roles that have a capability, the least first."""
+    return [role for role in Role if may(role, capability)]
+
+
 def reaches(scope: Scope, capability: Capability) -> bool:
-    return capability in _REACH[scope]
+    return capability in _REACH.get(scope, ())

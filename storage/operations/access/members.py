@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from storage.domain.access.actor import Actor
-from storage.domain.access.roles import LEAST_ROLE, Capability, Role
+from storage.domain.access.roles import Capability, Role, read_role, roles_with
 from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Branch, Membership
 from storage.operations.accounts import accounts, locking
@@ -41,7 +41,8 @@ def roles(user: Person) -> dict[int, Role]:
     if user.is_admin:
         return dict.fromkeys(Account.objects.values_list("pk", flat=True), Role.OWNER)
     memberships = Membership.objects.filter(user_id=user.pk).values_list("account_id", "role")
-    return {account_id: Role(role) for account_id, role in memberships}
+    known = ((account_id, read_role(role)) for account_id, role in memberships)
+    return {account_id: role for account_id, role in known if role is not None}
 
 
 def visible_accounts(user: Person, capability: Capability = Capability.READ) -> QuerySet[Account]:
@@ -49,7 +50,7 @@ def visible_accounts(user: Person, capability: Capability = Capability.READ) -> 
     shown = accounts.usable().order_by("name")
     if user.is_admin:
         return shown
-    own = Membership.objects.filter(user_id=user.pk, role__gte=LEAST_ROLE[capability])
+    own = Membership.objects.filter(user_id=user.pk, role__in=roles_with(capability))
     return shown.filter(pk__in=own.values("account_id"))
 
 
@@ -58,9 +59,8 @@ def with_roles(user: Person, shown: Iterable[Account]) -> list[tuple[Account, Ro
     found = list(shown)
     if user.is_admin:
         return [(account, Role.OWNER) for account in found]
-    own = Membership.objects.filter(user_id=user.pk, account__in=found).values_list("account_id", "role")
-    roles = dict(own)
-    return [(account, Role(roles[account.pk])) for account in found if account.pk in roles]
+    own = roles(user)
+    return [(account, own[account.pk]) for account in found if account.pk in own]
 
 
 def was_removed(user: Person, account: Account) -> bool:
@@ -140,9 +140,10 @@ def remove(
 ) -> Activity | None:
     """Remove a member; return None if the user is not one."""
     locking.lock(account)
-    before = _role(account, user)
-    if before is None:
+    held = Membership.objects.filter(account=account, user_id=user.pk).first()
+    if held is None:
         return None
+    before = read_role(held.role)
     if before == Role.OWNER and keeps_owner:
         _check_other_owner(account, user)
     Membership.objects.filter(account=account, user_id=user.pk).delete()
@@ -187,7 +188,8 @@ def undo(done: Activity, *, by: Actor) -> Activity:
     if done.before is None:
         undone = remove(account, user, by=by, undoes=done)
     else:
-        undone = set_role(account, user, Role(done.before), by=by, undoes=done)
+        role = read_role(done.before)
+        undone = None if role is None else set_role(account, user, role, by=by, undoes=done)
     if undone is None:
         raise activity.ChangedSince
     return undone
@@ -195,7 +197,7 @@ def undo(done: Activity, *, by: Actor) -> Activity:
 
 def _role(account: Account, user: Person) -> Role | None:
     found = Membership.objects.filter(account=account, user_id=user.pk).values_list("role", flat=True).first()
-    return None if found is None else Role(found)
+    return None if found is None else read_role(found)
 
 
 def _check_other_owner(account: Account, user: Person) -> None:

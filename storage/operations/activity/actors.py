@@ -8,6 +8,7 @@ from django.db.models import OuterRef, Subquery
 
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.service.recorded import RecordedChange
+from storage.domain.values.stored import read_member
 from storage.models import Activity, HistoryActor, RegisteredSas
 from storage.sql.changes import Unnamed
 
@@ -20,7 +21,9 @@ SAS_LABEL: Final = Subquery(
 
 
 def read_actor(stored: HistoryActor, request: str = "") -> Actor:
-    return Actor(ActorKind(stored.kind), stored.name, stored.address, stored.agent, request, stored.token)
+    return Actor(
+        read_member(ActorKind, stored.kind), stored.name, stored.address, stored.agent, request, stored.token
+    )
 
 
 def name_actors(account_id: int, found: Unnamed) -> list[RecordedChange]:
@@ -49,7 +52,7 @@ def _sas_labels(account_id: int, fingerprints: set[str]) -> dict[str, str]:
 def actor_of(done: Activity) -> Actor:
     """Return who performed an activity; with the label of a SAS token if it was read with SAS_LABEL."""
     return Actor(
-        ActorKind(done.actor_kind),
+        read_member(ActorKind, done.actor_kind),
         done.actor,
         done.address,
         done.agent,

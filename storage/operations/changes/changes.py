@@ -14,6 +14,7 @@ from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entit
 from storage.domain.errors import OperationTimedOut, TableNotFound
 from storage.domain.service.recorded import ChangeGroup, ChangePage, RecordedChange
 from storage.domain.service.recorded import Op as Op
+from storage.domain.values.stored import read_member
 from storage.domain.values.ticks import to_datetime, to_ticks
 from storage.models import Account, Activity, HistoryActor, RegisteredSas, Table
 from storage.operations.activity import activity
@@ -272,7 +273,7 @@ def callers(account: Account, wanted: ChangeFilter) -> list[Caller]:
     for pk, actor in actors.items():
         totals[actor.kind, actor.name] += counted[pk]
     most = totals.most_common()
-    named = label_actors(account.pk, (Actor(ActorKind(kind), name) for (kind, name), _ in most))
+    named = label_actors(account.pk, (Actor(read_member(ActorKind, kind), name) for (kind, name), _ in most))
     return [Caller(actor, number) for actor, (_, number) in zip(named, most, strict=True)]
 
 

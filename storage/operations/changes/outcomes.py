@@ -7,6 +7,7 @@ from typing import Any, Final, Self
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.fits import Misfit
 from storage.domain.entities.restoring import Effect, Sample, Skip, Skipped, TableAction
+from storage.domain.values.stored import read_member
 from storage.models import Account, Activity, Snapshot, Table
 from storage.sql.restoring import Chunk
 
@@ -80,10 +81,14 @@ class TableOutcome:
         return cls(
             found["table"],
             tables.get(found["id"]),
-            TableAction(found["action"]),
+            read_member(TableAction, found["action"]),
             **{effect.value: found[effect] for effect in Effect},
             examples=[
-                Skipped(key and EntityKey(*key), Skip(reason), misfit and Misfit(misfit))
+                Skipped(
+                    key and EntityKey(*key),
+                    read_member(Skip, reason),
+                    misfit and read_member(Misfit, misfit),
+                )
                 for key, reason, misfit in found["examples"]
             ],
             policies=found["policies"],

@@ -13,6 +13,7 @@ from django.db.models.functions import TruncHour, TruncMinute
 from storage.domain.access.grants import Operation
 from storage.domain.requests.metrics import RequestKind, Tally
 from storage.domain.requests.observed import Authentication
+from storage.domain.values.stored import read_member
 from storage.models import REQUEST_COUNT_KEY, RequestCount
 from storage.operations.counting.ledger import LATE, Ledger
 
@@ -110,8 +111,8 @@ def _read_kind(
     return RequestKind(
         account_id,
         secondary,
-        Operation(operation) if operation else None,
-        Authentication(authentication),
+        read_member(Operation, operation) if operation else None,
+        read_member(Authentication, authentication),
         status,
         error,
     )

@@ -10,6 +10,7 @@ from django.db.models import Count, Max, Sum
 
 from storage.domain.requests.metrics import CredentialClient, UseCount
 from storage.domain.requests.observed import Authentication
+from storage.domain.values.stored import read_member
 from storage.models import BlockedSas, CredentialUse, SeenCredential
 from storage.operations.counting.ledger import LATE, Ledger
 from storage.operations.counting.metrics import DAY, HOUR
@@ -202,7 +203,7 @@ def clients(account_id: int, authentication: Authentication, name: str, since: d
 
 def _usage(row: SeenCredential, uses: int) -> Usage:
     return Usage(
-        Authentication(row.authentication),
+        read_member(Authentication, row.authentication),
         row.name,
         tuple((name, value) for name, value in row.parameters),
         row.first_used_at,

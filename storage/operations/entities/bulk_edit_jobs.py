@@ -149,7 +149,7 @@ def _failure(skipped: SkippedEntity) -> Failure:
 def read_skipped(failure: Failure) -> SkippedEntity | None:
     """Return the entity that the failure of an edit is about; None if it is one of another job."""
     found = failure.details
-    if failure.refusal.reason is not Reason.NOT_EDITED or "kind" not in found:
+    if failure.refusal.reason is not Reason.NOT_EDITED or found.get("kind") not in set(ObstacleKind):
         return None
     obstacle = Obstacle(ObstacleKind(found["kind"]), found["property"], found["detail"])
     return SkippedEntity(EntityKey(found["partition_key"], found["row_key"]), obstacle)

@@ -15,6 +15,7 @@ from storage.domain.refusals import Reason, Refusal, Refused
 from storage.domain.service import jobs as domain
 from storage.domain.service.activity import Verb
 from storage.domain.service.jobs import RESUMABLE, RETENTION, JobStatus, Wish
+from storage.domain.values.stored import read_member
 from storage.models import Account, Job, JobFile, Table
 from storage.operations.activity import activity
 from storage.operations.jobs import starters
@@ -198,7 +199,7 @@ def is_started_by(job: Job, user: Starter) -> bool:
 
 
 def status_of(job: Job) -> JobStatus:
-    return JobStatus(job.status)
+    return read_member(JobStatus, job.status)
 
 
 def error_of(job: Job) -> Refusal | None:

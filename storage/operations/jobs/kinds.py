@@ -29,7 +29,7 @@ Example, a job that deletes the entities of a table::
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from storage.domain.access.actor import Actor
@@ -229,6 +229,11 @@ class JobKind(ABC, Generic[A, S]):
 
     def write(self, value: A | S) -> dict[str, Any]:
         return asdict(value)  # type: ignore[call-overload,no-any-return]
+
+    def knows(self, job: Job) -> bool:
+        """Return whether a job says nothing that only a newer version of its kind can do."""
+        names, of_state = ({it.name for it in fields(type_)} for type_ in (self.arguments, self.state))
+        return set(job.arguments) <= names and set(job.state or ()) <= of_state
 
     def read_arguments(self, written: Mapping[str, Any]) -> A:
         found: A = self.arguments(**written)

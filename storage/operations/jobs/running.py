@@ -11,7 +11,7 @@ from threading import BoundedSemaphore
 from typing import Any, Final, Self
 
 from django.db import InterfaceError, OperationalError, connection, transaction
-from django.db.models import BooleanField, ExpressionWrapper, F, Q
+from django.db.models import BooleanField, ExpressionWrapper, F, Q, QuerySet
 from django.utils import timezone
 
 from storage.domain.access.actor import Actor, ActorKind
@@ -66,13 +66,18 @@ class _StepTaken(Exception):
 def pending(kinds: Kinds) -> list[int]:
     """Return the jobs that can be run now: those of people first, and of these the ones that wait for the longest.
 
-    Those of kinds that only newer versions have wait for their servers.
+    Those whose kind, state or wish only newer versions have wait for their servers.
     """
-    found = Job.objects.filter(kind__in=kinds, ended_at=None).exclude(status=JobStatus.PAUSED, wish=Wish.NONE)
+    found = _known(kinds).exclude(status=JobStatus.PAUSED, wish=Wish.NONE)
     is_of_server = ExpressionWrapper(Q(actor__kind=ActorKind.SERVER), output_field=BooleanField())
     return list(
         found.order_by(is_of_server, F("stepped_at").asc(nulls_first=True), "pk").values_list("pk", flat=True)
     )
+
+
+def _known(kinds: Kinds) -> QuerySet[Job]:
+    """Select the jobs that have not ended and of which this version knows everything."""
+    return Job.objects.filter(kind__in=kinds, status__in=JobStatus, wish__in=Wish, ended_at=None)
 
 
 def run_some(
@@ -184,15 +189,18 @@ def look(job: Job, kind: JobKind[Any, Any]) -> Outlook | None:
 
 
 def _take(pk: int, kinds: Kinds) -> Job | None:
-    """Mark a job as running; None if it has ended or is paused."""
+    """Mark a job as running; None if it has ended, is paused, or only a newer version can do it."""
     with transaction.atomic():
         job = (
-            Job.objects.select_for_update(of=("self",))
+            _known(kinds)
+            .select_for_update(of=("self",))
             .select_related("account", "table")
-            .filter(pk=pk, kind__in=kinds, ended_at=None)
+            .filter(pk=pk)
             .first()
         )
         if job is None or (job.status == JobStatus.PAUSED and not job.wish):
+            return None
+        if not kinds[job.kind].knows(job):
             return None
         job.attempts += 1
         if not job.wish:

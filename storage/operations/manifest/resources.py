@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from storage.domain.access.actor import Actor
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier, check_policies
-from storage.domain.access.roles import Capability, Role
+from storage.domain.access.roles import Capability, Role, name_role
 from storage.domain.refusals import Reason
 from storage.domain.service import lifetimes
 from storage.domain.service.account_settings import SETTINGS
@@ -138,7 +138,7 @@ class MemberResource(ResourceKind):
 
     def stored(self, account: Account) -> Mapping[str, Fields]:
         found = members.members(account)
-        return {it.user.get_username(): {"role": Role(it.role).name.lower()} for it in found}
+        return {it.user.get_username(): {"role": name_role(it.role)} for it in found}
 
     def check(self, account: Account | None, kind: AccountKind, change: Change) -> None:
         self._person(change)

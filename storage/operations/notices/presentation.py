@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 
 from storage.domain.service.notices import NoticeKind, Severity, describe, read_facts
+from storage.domain.values.stored import read_member
 from storage.models import Notice
 from storage.operations.notices.conditions import CONDITIONS
 
@@ -31,13 +32,16 @@ class NoticeView:
 
 
 def view(notice: Notice) -> NoticeView:
-    kind, account = NoticeKind(notice.kind), "" if notice.account is None else notice.account.name
+    kind, account = (
+        read_member(NoticeKind, notice.kind),
+        "" if notice.account is None else notice.account.name,
+    )
     facts = facts_of(notice)
     path = path_of(notice)
     return NoticeView(
         notice.pk,
         kind,
-        Severity(notice.severity),
+        read_member(Severity, notice.severity),
         account,
         notice.subject,
         describe(kind, facts),
@@ -59,4 +63,5 @@ def facts_of(notice: Notice) -> dict[str, Any]:
 def path_of(notice: Notice) -> str:
     facts = {**facts_of(notice), "subject": notice.subject}
     scope = "" if notice.account is None else f"a/{notice.account.name}/"
-    return "/ui/" + CONDITIONS[NoticeKind(notice.kind)].path.format(scope=scope, **facts)
+    condition = CONDITIONS.get(read_member(NoticeKind, notice.kind))
+    return "/ui/notices/" if condition is None else "/ui/" + condition.path.format(scope=scope, **facts)

@@ -20,6 +20,7 @@ from storage.domain.errors import (
 from storage.domain.service.recorded import Op, RecordedChange
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
+from storage.domain.values.stored import read_member
 from storage.domain.values.ticks import to_ticks
 from storage.models import Account, RecordedRequest, Table
 from storage.operations.changes import last_change, versions
@@ -62,7 +63,7 @@ class EarlierChange:
 
     @classmethod
     def load(cls, kept: dict[str, Any]) -> Self:
-        actor = Actor(ActorKind(kept["by"]), kept["name"], kept["address"], label=kept["label"])
+        actor = Actor(read_member(ActorKind, kept["by"]), kept["name"], kept["address"], label=kept["label"])
         return cls(kept["number"], kept["op"], datetime.fromisoformat(kept["at"]), actor, kept["further"])
 
 

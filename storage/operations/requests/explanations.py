@@ -16,6 +16,7 @@ from storage.domain.requests.cleaning import LEFT_OUT
 from storage.domain.requests.kept_addresses import AddressFault, AddressRule
 from storage.domain.requests.observed import Authentication
 from storage.domain.requests.outcomes import Outcome
+from storage.domain.values.stored import read_member
 from storage.editing.filters.quick_fixes import diagnose
 from storage.inspector import Finding
 from storage.inspector.records import load_findings
@@ -138,11 +139,11 @@ def causes(request: RecordedRequest) -> Iterator[Cause]:
     """Yield why it was refused, then why it was slow."""
     yield from load_findings(request.report) if request.report is not None else ()
     fault: dict[str, Any] = request.fault or {}
-    if "address" in fault:
+    if "address" in fault and fault["address"]["rule"] in set(AddressRule):  # else of a newer version
         yield AddressFault(**{**fault["address"], "rule": AddressRule(fault["address"]["rule"])})
     if "place" in fault:
         yield Place(fault["place"])
-    if "part" in fault:
+    if fault.get("part") in set(PartKind):
         yield Part(PartKind(fault["part"]), fault["name"], fault.get("position"))
     if request.error in _NAMED_LIMITS:
         yield Message(message_of(request))
@@ -155,7 +156,7 @@ def causes(request: RecordedRequest) -> Iterator[Cause]:
     if request.outcome == Outcome.FAILED and not request.status:
         yield Closed()
     if is_slow(request):
-        path = AccessPath(request.access_path) if request.access_path else None
+        path = read_member(AccessPath, request.access_path) if request.access_path else None
         yield Slow(path, tuple(request.candidates or ()))
 
 

@@ -12,6 +12,7 @@ from django.db.models import Count, F, QuerySet, Sum
 
 from storage.domain.requests.observed import Authentication
 from storage.domain.requests.outcomes import Outcome
+from storage.domain.values.stored import read_member
 from storage.models import Account, RecordedRequest, RequestCount
 from storage.operations.counting import metrics
 from storage.operations.requests.requests import SAS_LABEL
@@ -80,7 +81,7 @@ def count_credentials(kept: QuerySet[RecordedRequest]) -> list[CredentialCount]:
     )
     return [
         CredentialCount(
-            Authentication(row["authentication"]),
+            read_member(Authentication, row["authentication"]),
             row["credential"],
             row["label"] or "",
             row["error"],

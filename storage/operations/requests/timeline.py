@@ -18,6 +18,7 @@ from storage.domain.requests.outcomes import Outcome, outcome_of_status
 from storage.domain.requests.series import SeriesKind
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
+from storage.domain.values.stored import read_member
 from storage.models import Account
 from storage.operations.counting import series
 from storage.operations.counting.reports import Range
@@ -143,5 +144,5 @@ def _count_kept(counts: _Counts, wanted: RequestFilter, periods: Range) -> None:
         .order_by()
     )
     for row in rows:
-        outcome = Outcome(row["outcome"])
+        outcome = read_member(Outcome, row["outcome"])
         counts.add(row["place"], outcome, row["status"], row["error"], row["number"])

@@ -29,6 +29,7 @@ from storage.domain.service.snapshots import (
 )
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
+from storage.domain.values.stored import read_member
 from storage.models import Account, Activity, Snapshot, SnapshotSchedule, SnapshotTable, Table
 from storage.operations.access import policies
 from storage.operations.accounts import locking, quotas
@@ -404,7 +405,7 @@ def _record_change(snapshot: Snapshot, by: Actor, before: object, after: object)
 def delete(snapshot: Snapshot, *, by: Actor = SERVER) -> None:
     """Delete a snapshot with what was copied for it."""
     snapshot_copies.drop_relations(snapshot)
-    if not SnapshotReason(snapshot.reason).is_automatic:
+    if not read_member(SnapshotReason, snapshot.reason).is_automatic:
         activity.record(
             Verb.SNAPSHOT_DELETE, by, account=snapshot.account, detail={"snapshot": snapshot.name}
         )

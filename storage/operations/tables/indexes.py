@@ -21,6 +21,7 @@ from storage.domain.service.activity import Verb
 from storage.domain.service.indexes import DISK_SHARE, INDEXED_FROM, IndexOrigin, IndexReason, IndexState
 from storage.domain.service.quotas import INDEXES
 from storage.domain.values.names import check_property_name
+from storage.domain.values.stored import read_member
 from storage.models import Account, Activity, Job, PropertyIndex, Table
 from storage.operations.accounts import accounts, quotas
 from storage.operations.accounts.refusals import AccountError
@@ -184,7 +185,7 @@ def drop(table: Table, name: str, *, by: Actor = SERVER, undoes: Activity | None
     if by.kind is not ActorKind.SERVER:
         _decline(table, name, is_declined=True)
     notify_table(table.account_id, table.folded_name)
-    return _record(Verb.INDEX_DROP, by, account, table, name, IndexOrigin(index.origin), undoes)
+    return _record(Verb.INDEX_DROP, by, account, table, name, read_member(IndexOrigin, index.origin), undoes)
 
 
 @transaction.atomic

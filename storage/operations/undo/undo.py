@@ -22,6 +22,7 @@ from storage.domain.service.activity import Verb
 from storage.domain.service.indexes import IndexOrigin
 from storage.domain.service.recorded import Op, RecordedChange
 from storage.domain.values.etag import Precondition
+from storage.domain.values.stored import read_member
 from storage.models import Account, Activity, Job, Table
 from storage.operations.access import policies, sas
 from storage.operations.access.sas import SasDescription
@@ -287,7 +288,7 @@ def _undo_new_index(done: Activity, by: Actor) -> Activity:
 def _undo_dropped_index(done: Activity, by: Actor) -> Activity:
     table = _table(done)
     _check_first(done)
-    origin = IndexOrigin(done.detail["origin"])
+    origin = read_member(IndexOrigin, done.detail["origin"])
     return indexes.add(table, done.detail["property"], by=by, origin=origin, undoes=done)
 
 

@@ -1,0 +1,25 @@
+"""Members of enumerations that are stored, perhaps by a newer version beside which this one still runs."""
+
+from enum import StrEnum
+from typing import TypeVar
+
+E = TypeVar("E", bound=StrEnum)
+
+
+def read_member(kind: type[E], value: str) -> E:
+    """Return the member of a stored value, or a stand-in for one that only a newer version knows.
+
+    A stand-in is equal to no member and has its value as text. Its kind gives it what members have by default, so that
+    it is never more than they are. Tables by member need a default for it, and a ``match`` a case without a pattern.
+    """
+    try:
+        return kind(value)
+    except ValueError:
+        stand_in: E = kind._new_member_(kind, value)  # type: ignore[attr-defined]
+        stand_in._name_ = stand_in._value_ = value
+        return stand_in
+
+
+def is_known(member: StrEnum) -> bool:
+    """Return whether a member is none that stands for an unknown value."""
+    return member.name in type(member).__members__

@@ -1,0 +1,541 @@
+"""What a newer version has stored, beside which this one still runs: kinds, verbs and states that it does not know.
+
+Every column with a member of an enumeration gets a value of its own, and everything that reads it is asked.
+"""
+
+import io
+import json
+import traceback
+from dataclasses import asdict
+from datetime import timedelta
+from functools import partial
+from uuid import uuid4
+
+import pytest
+from django.apps import apps
+from django.core.management import CommandError, call_command
+from django.db import models, transaction
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from console.models import Invitation, SavedQuery, SavedQueryVersion
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.access.roles import Scope
+from storage.domain.entities.changes import Insert, Update
+from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.errors import AuthenticationFailed, InvalidInput
+from storage.domain.refusals import Reason
+from storage.domain.service.activity import Verb
+from storage.domain.service.comments import Subject
+from storage.domain.service.jobs import JobStatus
+from storage.domain.service.notices import NoticeKind
+from storage.domain.service.service_properties import ServiceProperties
+from storage.domain.values.edm import Edm, EdmValue
+from storage.domain.values.etag import ANY
+from storage.models import (
+    Activity,
+    Branch,
+    CredentialUse,
+    ImportDraft,
+    Job,
+    JobFile,
+    Notice,
+    NoticeDelivery,
+    NoticeMute,
+    NoticeRule,
+    PropertyIndex,
+    RegisteredSas,
+    RequestCount,
+    SeenCredential,
+)
+from storage.operations.access import api_tokens
+from storage.operations.access.api_tokens import TokenRequest
+from storage.operations.accounts import accounts
+from storage.operations.activity import activity
+from storage.operations.comments import comments
+from storage.operations.entities import edits
+from storage.operations.jobs import running
+from storage.operations.notices import delivery, evaluation, readers, webhooks
+from storage.operations.snapshots import snapshots
+from storage.operations.tables import tables
+from storage.runtime import job_runner
+from storage.sql.django import execute
+from tests.console.addresses import ANSWERS, ARGUMENTS
+from tests.console.requests.test_requests import keep
+from tests.live_server import ROOT
+
+pytestmark = pytest.mark.django_db
+
+ADA = Actor(ActorKind.USER, "ada", "192.0.2.1", "a browser")
+NEWER = "newer"
+# model → columns with a stored member of an enumeration; a new one belongs here, and its readers bear any value
+MEMBERS = {
+    "Account": {"kind", "consistency"},
+    "Activity": {"verb", "actor_kind"},
+    "ApiToken": {"scope"},
+    "Branch": {"actor_kind"},
+    "CommentThread": {"subject"},
+    "CredentialUse": {"authentication"},
+    "HistoryActor": {"kind"},
+    "ImportDraft": {"mode"},
+    "Invitation": {"role"},
+    "Job": {"kind", "status", "wish"},
+    "Membership": {"role"},
+    "Notice": {"kind", "severity"},
+    "NoticeDelivery": {"event"},
+    "NoticeMute": {"kind"},
+    "NoticeRule": {"kind"},
+    "PropertyIndex": {"state", "origin"},
+    "RecordedRequest": {"outcome", "operation", "authentication", "access_path"},
+    "RegisteredSas": {"kind"},
+    "RequestCount": {"operation", "authentication"},
+    "SeenCredential": {"authentication"},
+    "Snapshot": {"reason", "actor_kind"},
+    "User": {"theme", "density", "edit_mode", "language"},
+}
+# short texts that are none: names, addresses, numbers
+TEXTS = {
+    "Account": {"name", "label", "colour", "request_digest"},
+    "Activity": {"account_name", "address", "request_id"},
+    "ApiToken": {"name", "digest", "prefix", "last_used_from"},
+    "BlockedSas": {"fingerprint"},
+    "Branch": {"source_name", "snapshot_name"},
+    "CredentialUse": {"address", "process"},
+    "ColumnLayout": {"name", "tables"},
+    "DatabaseVersion": {"release"},
+    "HistoryActor": {"address", "token"},
+    "IdempotencyRecord": {"digest", "fingerprint"},
+    "ImportDraft": {"table_name"},
+    "Invitation": {"token_hash"},
+    "Notice": {"news"},
+    "NoticeReader": {"code_digest"},
+    "Presence": {"process"},
+    "PeriodicRun": {"name"},  # of work: each version looks for its own
+    "RecordedRequest": {"error", "method", "address", "version"},
+    "RegisteredSas": {"fingerprint", "label"},
+    "RequestCount": {"process", "error"},
+    "RequestSeries": {"process"},
+    "SavedQuery": {"table_name", "slug", "name"},
+    "SavedUrl": {"key"},
+    "SeenCredential": {"address"},
+    "ShortLink": {"key"},
+    "Snapshot": {"name"},
+    "StoredAccessPolicy": {"identifier", "start", "expiry", "permission"},
+    "User": {"time_zone"},
+    "Webhook": {"name"},
+}
+
+
+def test_every_column_is_known():
+    fields = [
+        (model.__name__, field)
+        for name in ("storage", "console")
+        for model in apps.get_app_config(name).get_models()
+        for field in model._meta.concrete_fields
+    ]
+    short = {
+        (name, it.name) for name, it in fields if isinstance(it, models.CharField) and it.max_length <= 64
+    }
+    numbers = {("Membership", "role"), ("Invitation", "role")}
+    listed = {
+        (name, column) for table in (MEMBERS, TEXTS) for name, columns in table.items() for column in columns
+    }
+    assert short | numbers == listed, "Say in this file whether a column has members of an enumeration."
+
+
+CONSOLE = {"Invitation", "SavedQuery", "User"}
+
+
+class World:
+    """An account in which there is one of everything."""
+
+    def __init__(self, account, cast):
+        self.account, self.cast = account, cast
+        now = timezone.now()
+        self.table = tables.create(account, "people", by=ADA)
+        entity = Entity(EntityKey("p", "r"), {"Name": EdmValue(Edm.STRING, "Ada")})
+        edits.apply(self.table, [Insert(entity)], by=ADA)
+        edits.apply(self.table, [Update(entity, ANY, merge=False)], by=ADA)
+        self.index = PropertyIndex.objects.create(
+            table=self.table,
+            name="Name",
+            state="failed",
+            origin="adaptive",
+            error="x",
+            reason={"filter": "Name eq ''", "scans": 2, "seconds": 1.0},
+        )
+        self.undone = activity.record(
+            Verb.UNDO, ADA, account=account, table=self.table, detail={"verb": Verb.TABLE_CHANGE.value}
+        )
+        self.snapshot = snapshots.take(account, "first", by=ADA)
+        Branch.objects.create(
+            account=accounts.add("branched"), source=account, source_name="acme", at=now, actor_kind="user",
+            actor="ada", masking={"people": {"Name": "hash"}},
+        )  # fmt: skip
+        self.job = self.add_job(error=Reason.FUTURE.of(moment="x").dump())
+        self.waiting = self.add_job(status=JobStatus.WAITING, started_at=None, ended_at=None)
+        self.notice = self.add_notice(subject="key1")
+        self.personal = self.add_notice(
+            account=None,
+            user=cast["alice"],
+            kind=NoticeKind.API_TOKEN_EXPIRING,
+            facts={"token": "own", "expires_at": now.isoformat()},
+        )
+        NoticeRule.objects.create(account=account, kind=NoticeKind.KEY_OLD, threshold=30)
+        NoticeMute.objects.create(user=cast["alice"], account=account, kind=NoticeKind.DISK_LOW)
+        fields = webhooks.WebhookFields("one", "https://example.com/", (NoticeKind.KEY_OLD,))
+        _, self.webhook = webhooks.create(account, fields, by=ADA)
+        self.delivery = NoticeDelivery.objects.create(
+            webhook=self.webhook,
+            notice=self.notice,
+            event="opened",
+            message_id=uuid4(),
+            created_at=now,
+            due_at=None,
+        )
+        self.request = keep(account, InvalidInput("x"), searched="Name eq 'x'")
+        self.refused = keep(account, AuthenticationFailed())
+        RequestCount.objects.create(
+            account=account, process="", minutes=60, period=now.replace(minute=0, second=0, microsecond=0),
+            secondary=False, operation="QueryEntities", authentication="key", status=200, error="", requests=1,
+            ingress=1, egress=1, server_time=0.1, total_time=0.1, latencies=[1],
+        )  # fmt: skip
+        used = {
+            "account": account,
+            "authentication": "sas",
+            "name": "f" * 64,
+            "address": "192.0.2.1",
+            "agent": "x",
+        }
+        SeenCredential.objects.create(
+            **used, parameters=[["sv", "2019-02-02"]], first_used_at=now, last_used_at=now
+        )
+        CredentialUse.objects.create(**used, hour=now, process="", count=1, last_used_at=now)
+        self.sas = RegisteredSas.objects.create(
+            account=account, fingerprint="f" * 64, kind="table", table_name="people", label="x", author="ada",
+            parameters=[["sv", "2019-02-02"], ["tn", "people"], ["sp", "r"], ["se", "2199-01-01"]],
+        )  # fmt: skip
+        self.secret, self.token = api_tokens.issue(
+            cast["ada"], TokenRequest("ci", Scope.MANAGE, None, None), by=ADA
+        )
+        self.own_secret, self.own_token = api_tokens.issue(
+            cast["alice"], TokenRequest("own", Scope.MANAGE, None, None), by=ADA
+        )
+        Invitation.objects.create(
+            token_hash="x",
+            account=account,
+            invited_by=cast["ada"],
+            expires_at=now + timedelta(days=1),
+            role=2,
+        )
+        file = JobFile.objects.create(
+            account=account,
+            name="a.csv",
+            owner="ada",
+            size=1,
+            is_complete=True,
+            expires_at=now + timedelta(days=1),
+        )
+        self.draft = ImportDraft.objects.create(
+            account=account,
+            table_name="people",
+            owner="ada",
+            file=file,
+            file_name="a.csv",
+            size=1,
+            mode="merge",
+        )
+        self.thread = comments.begin(self.table, Subject(), "hello", author=cast["alice"], by=ADA)[0].thread
+        query = SavedQuery.objects.create(
+            account=account,
+            table_name="people",
+            slug="mine",
+            name="Mine",
+            owner=cast["ada"],
+            content={"f": ""},
+        )
+        SavedQueryVersion.objects.create(
+            query=query, number=1, content={"name": "Mine", "description": "", "content": {}}, author="ada"
+        )
+
+    def add_job(self, **fields):
+        now = timezone.now()
+        values = {"status": JobStatus.FAILED, "started_at": now, "ended_at": now} | fields
+        return Job.objects.create(
+            kind="table.index", arguments={"index": self.index.pk, "property": "Name"},
+            account=self.account, table=self.table, table_name="people",
+            actor={"kind": "user", "name": "ada", "address": "", "agent": "", "request_id": "", "token": "",
+                   "label": ""},
+            request_id=uuid4(), failures=[{"subject": "1", "refusal": Reason.FUTURE.of(moment="x").dump()}], **values,
+        )  # fmt: skip
+
+    def add_notice(self, **fields):
+        now = timezone.now()
+        values = {
+            "account": self.account,
+            "kind": NoticeKind.KEY_OLD,
+            "facts": {"key": "key1", "days": 400},
+        } | fields
+        return Notice.objects.create(
+            severity="warning", opened_at=now,
+            news_at=now, found_at=now, **values,
+        )  # fmt: skip
+
+    @property
+    def pages(self):
+        """Addresses of pages that show what is stored."""
+        found = {
+            reverse(name, args=ARGUMENTS[name])
+            for name, answers in ANSWERS.items()
+            if answers.get("GET", {}).get("ada") == 200 and name.partition(":")[0] in SHOWING
+        }
+        request, refused = str(self.request.request_id), str(self.refused.request_id)
+        key = "WyJwIiwiciJd"
+        for name, *arguments in (
+            ("snapshots:change", "acme", "first"),
+            ("sas:show", "acme", self.sas.fingerprint),
+            ("sas:export", "acme"),
+            ("comments:thread", "acme", self.thread.pk),
+            ("jobs:show", self.job.pk),
+            ("jobs:show", self.waiting.pk),
+            ("notices:webhook", "acme", self.webhook.pk),
+            ("activity:server_export",),
+            ("activity:export", "acme"),
+            ("requests:show", "acme", request),
+            ("requests:show", "acme", refused),
+            ("requests:entity", "acme", request),
+            ("requests:export", "acme"),
+            ("people:user", self.cast["victor"].pk),
+            ("imports:map", "acme", self.draft.pk),
+            ("queries:run", "acme", "people", "mine"),
+            ("queries:versions", "acme", "people", "mine"),
+        ):
+            found.add(reverse(name, args=arguments))
+        found |= {
+            reverse("activity:entry", args=("acme", it.pk))
+            for it in Activity.objects.filter(account=self.account)
+        }
+        found |= {f"{reverse('entities:show', args=('acme', 'people'))}?key={key}"}
+        found |= {f"{reverse('history:entity', args=('acme', 'people'))}?key={key}"}
+        found |= {f"/ui/a/acme/activity/{it}" for it in ("?format=csv", "changes/?format=csv")}
+        return sorted(found)
+
+    @property
+    def paths(self):
+        """Paths of the management API."""
+        of = "accounts/acme"
+        return (
+            "token", "activity", "jobs", f"jobs/{self.job.pk}", f"jobs/{self.waiting.pk}", "notices",
+            f"notices/{self.notice.pk}", "notice-mutes", "webhooks", "notice-rules", "accounts", of, f"{of}/tables",
+            "manifest", f"{of}/tables/people", f"{of}/tables/people/indexes", f"{of}/tables/people/indexes/Name",
+            f"{of}/tables/people/policies", f"{of}/changes?after=oldest",
+            f"{of}/tables/people/history?pk=p&rk=r", f"{of}/metrics", f"{of}/snapshots", f"{of}/snapshots/first",
+            f"{of}/branches", "accounts/branched", f"{of}/sas", f"{of}/sas/{self.sas.fingerprint}", f"{of}/members",
+            f"{of}/webhooks", f"{of}/webhooks/{self.webhook.pk}", f"{of}/webhooks/{self.webhook.pk}/deliveries",
+            f"{of}/notice-rules", f"{of}/comments", f"{of}/comments/{self.thread.pk}",
+            f"{of}/comments/{self.thread.pk}/replies", f"{of}/requests", f"{of}/requests/{self.request.request_id}",
+            f"{of}/requests/{self.refused.request_id}", f"{of}/request-statistics", f"{of}/activity", "users",
+            f"{of}/invitations", f"{of}/tables/people/queries", f"{of}/keys", "users/ada/tokens",
+        )  # fmt: skip
+
+
+# the parts of the console with pages about what is stored
+SHOWING = {
+    *(
+        "accounts",
+        "activity",
+        "comments",
+        "entities",
+        "help",
+        "history",
+        "home",
+        "imports",
+        "jobs",
+        "metrics",
+    ),
+    *("notices", "people", "policies", "requests", "sas", "snapshots", "tables"),
+}
+COMMANDS = (
+    ("job", "list"),
+    ("notice", "list"),
+    ("requests", "acme"),
+    ("snapshot", "list", "acme"),
+    ("branch", "list", "acme"),
+    ("index", "list", "acme", "people"),
+    ("user", "list"),
+    ("token", "list"),
+    ("account", "list"),
+    ("doctor",),
+)
+
+
+def ask(world):
+    """Ask everything; return what goes wrong, as errors of the server and exceptions."""
+    wrong = {}
+    clients = {}
+    for name in ("alice", "ada"):
+        clients[name] = Client(raise_request_exception=True)
+        clients[name].force_login(world.cast[name])
+
+    def check(what, do):
+        try:
+            with transaction.atomic():
+                answer = do()
+                transaction.set_rollback(True)
+        except CommandError:
+            pass  # a sentence
+        except Exception as error:
+            files = traceback.extract_tb(error.__traceback__)
+            frame = [
+                it for it in files if it.filename.startswith(str(ROOT)) and "/.venv/" not in it.filename
+            ][-1]
+            wrong.setdefault(f"{error!r} in {frame.filename}:{frame.lineno}", what)
+        else:
+            if getattr(answer, "status_code", 200) >= 500:
+                wrong[f"{what}: {answer.status_code}"] = what
+
+    for path in world.pages:
+        check(f"GET {path}", partial(clients["ada"].get, path))
+    for path in ("/ui/", "/ui/a/acme/", "/ui/a/acme/overview/", "/ui/jobs/tray/", "/ui/notices/", "/ui/me/"):
+        check(f"GET {path} by alice", partial(clients["alice"].get, path))
+    for secret in (world.secret, world.own_secret):
+        headers = {"Authorization": f"Bearer {secret}"}
+        for path in world.paths:
+            check(f"API {path}", partial(Client(headers=headers).get, f"/ui/api/v1/{path}"))
+    for command in COMMANDS:
+        check(" ".join(command), partial(call_command, *command, stdout=io.StringIO()))
+    now = timezone.now()
+    check("evaluation", lambda: evaluation.evaluate(now))
+    check("delivery", lambda: delivery.deliver(lambda: now))
+    check("jobs", lambda: running.run_some(job_runner.KINDS, lambda seconds: True))
+    check("tidying", lambda: (activity.tidy(now), evaluation.tidy(now), snapshots.tidy(now)))
+    check("e-mail", lambda: readers.to_mail(world.notice))
+    return [f"{problem}: {what}" for problem, what in wrong.items()]
+
+
+def find_model(name):
+    return apps.get_model("console" if name in CONSOLE else "storage", name)
+
+
+def store(name, column):
+    """Give all rows of a model a value in a column that this version does not know."""
+    model = find_model(name)
+    field = model._meta.get_field(column)
+    value = 77 if isinstance(field, models.PositiveSmallIntegerField) else NEWER[: field.max_length]
+    assert model._base_manager.update(**{column: value}), f"The world has no {name}."
+
+
+@pytest.fixture
+def world(account, cast, settings):
+    settings.CONSOLE_URL = "https://example.com"
+    return World(account, cast)
+
+
+@pytest.mark.slow
+def test_everything_is_right_before(world):
+    assert "\n".join(ask(world)) == ""
+
+
+# columns that hide what others say, and are looked at by themselves
+KINDS = {
+    (name, column)
+    for name, columns in MEMBERS.items()
+    for column in columns & {"kind", "verb", "subject", "reason", "outcome", "state", "event"}
+    if name != "Account"
+}
+ALONE = [{("Account", "kind")}, {("Membership", "role"), ("Invitation", "role")}, {("ApiToken", "scope")}]
+OTHERS = {(name, column) for name, columns in MEMBERS.items() for column in columns}.difference(KINDS, *ALONE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "columns", [KINDS, OTHERS, *ALONE], ids=["kinds", "others", "accounts", "roles", "scopes"]
+)
+def test_members_that_a_newer_version_knows(world, columns):
+    execute("SET LOCAL session_replication_role = replica")  # the activity log is only added to
+    for name, column in sorted(columns):
+        store(name, column)
+    execute("SET LOCAL session_replication_role = origin")
+    if wrong := ask(world):
+        pytest.fail("\n".join(wrong))
+
+
+# what is written as JSON, with the way of a newer version to say more
+DOCUMENTS = [
+    (
+        "Account",
+        "service_properties",
+        lambda it: {**(it or asdict(ServiceProperties())), "newer": {"newer": 1}},
+    ),
+    ("Activity", "detail", lambda it: {**it, "verb": NEWER, "newer": NEWER}),
+    ("Branch", "masking", lambda it: {"people": {"Name": NEWER}}),
+    ("Job", "actor", lambda it: {**it, "kind": NEWER, "newer": 1}),
+    ("Job", "arguments", lambda it: {**it, "newer": 1}),
+    ("Job", "counts", lambda it: {**it, "newer": 1}),
+    ("Job", "error", lambda it: json.dumps({"reason": "NEWER", "facts": {"newer": 1}})),
+    (
+        "Job",
+        "failures",
+        lambda it: [{"subject": "1", "refusal": NEWER, "details": {"newer": NEWER}, "newer": 1}],
+    ),
+    ("Job", "result", lambda it: {**it, "newer": 1}),
+    ("Notice", "facts", lambda it: {**it, "newer": 1}),
+    ("PropertyIndex", "reason", lambda it: {**it, "newer": 1}),
+    (
+        "RecordedRequest",
+        "fault",
+        lambda it: it and {**it, "address": {"rule": NEWER, "segments": 1, "length": 1}},
+    ),
+    ("RecordedRequest", "report", lambda it: it and replaced(it)),
+    ("RequestCount", "latencies", lambda it: [*it, 1] * 100),
+    ("SavedQuery", "content", lambda it: {**it, "newer": "1"}),
+    ("Snapshot", "service_properties", lambda it: {**(it or asdict(ServiceProperties())), "newer": 1}),
+    ("Webhook", "kinds", lambda it: [*it, NEWER]),
+]
+
+
+def replaced(report):
+    """A report with members of a newer version in all its parts."""
+    return {
+        **report,
+        "findings": [*report["findings"], {"mistake": "NEWER"}],
+        "fields": [*report["fields"], ["x", "y", NEWER, True]],
+        "error": "Newer",
+    }
+
+
+@pytest.mark.slow
+def test_documents_that_a_newer_version_writes(world):
+    execute("SET LOCAL session_replication_role = replica")
+    for name, column, write in DOCUMENTS:
+        model = find_model(name)
+        rows = list(model._base_manager.all())
+        assert rows, f"The world has no {name}."
+        for row in rows:
+            setattr(row, column, write(getattr(row, column)))
+            model._base_manager.filter(pk=row.pk).update(**{column: getattr(row, column)})
+    execute("SET LOCAL session_replication_role = origin")
+    if wrong := ask(world):
+        pytest.fail("\n".join(wrong))
+
+
+def test_jobs_that_only_a_newer_version_can_do_wait_for_it(world):
+    waiting = Job.objects.filter(pk=world.waiting.pk)
+    before = waiting.values().get()
+    for values in (
+        {"kind": NEWER},
+        {"status": NEWER},
+        {"wish": NEWER},
+        {"arguments": {**world.waiting.arguments, "newer": 1}},
+        {"state": {"newer": 1}},
+    ):
+        waiting.update(
+            **{name: before[name] for name in ("kind", "status", "wish", "arguments", "state")} | values
+        )
+        running.run_some(job_runner.KINDS, lambda seconds: True)
+        found = waiting.values().get()
+        assert (found["attempts"], found["ended_at"]) == (0, None), values
+    waiting.update(**before)
+    assert running.run_some(job_runner.KINDS, lambda seconds: True)
+    assert waiting.get().started_at is not None
