@@ -142,7 +142,7 @@ def finish(job: Job) -> Job:
 
 
 def resume(job: Job, *, by: Actor) -> Job:
-    """Let a job go on that was paused, cancelled or has failed: for who has started it, whoever resumes it.
+    """Let a job go on that was paused, cancelled or has failed, for the user who started it.
 
     Raises JobError also if its starter may not do it any more, and TooMuchFileWork.
     """

@@ -1,7 +1,7 @@
 """What is in a file, after decompression: read block by block, so that its maker does not decide what reading costs.
 
 A megabyte of gzip can be a gigabyte of line ends without a single row, so what reads rows cannot bound itself. Here
-each block is counted, and whoever waits for the rows can end the reading between two blocks.
+each block is counted, and the reading can be ended between two blocks.
 """
 
 import gzip
@@ -21,7 +21,7 @@ EXPANDED: Final = 64 << 20  # bytes of content from which on the ratio of compre
 MOST_EXPANSION: Final = 500
 # of content without a row: a line has 16 MiB at most, and the values of an entity half a million characters
 ROWLESS_BYTES: Final = 32 << 20
-ROWLESS_LINES: Final = 1_000_000
+ROWLESS_LINES: Final = 2_000_000  # a sheet of Excel has 1,048,576 rows, which may all be blank
 _DIRECTORY: Final = 4 << 20  # bytes of the list of files in a ZIP file
 _METHODS: Final = frozenset(
     {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}

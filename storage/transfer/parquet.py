@@ -86,15 +86,15 @@ def _read_far_times(arrow: Any, stream: IO[bytes], names: Sequence[str]) -> Iter
 def _rows(batch: Any, columns: Sequence["_Column"], far: Any) -> Iterator[dict[str, Any]]:
     names = [column.name for column in columns]
     constant = {column.name + ODATA_TYPE: column.type for column in columns if column.type is not None}
-    values = [column.read(batch.column(number)) for number, column in enumerate(columns)]
+    values: list[list[Any]] = [column.read(batch.column(number)) for number, column in enumerate(columns)]
     for name in () if far is None else far.schema.names:
         micros = far.column(name).cast(columns[0].arrow.int64()).to_pylist()
         times = values[names.index(name)]
         for row, micro in enumerate(micros):
             if micro is not None and not -_NEAR < micro < _NEAR:
                 times[row] = _write_time(micro * 10)
-    for row in zip(*values, strict=True):
-        yield {**dict(zip(names, row, strict=True)), **constant}
+    for fields in zip(*values, strict=True):
+        yield {**dict(zip(names, fields, strict=True)), **constant}
 
 
 class _Column:

@@ -189,7 +189,7 @@ class JobKind(ABC, Generic[A, S]):
     def needed_access(self, job: Job, arguments: A) -> Sequence[NeededAccess] | None:
         """Return what the user who has started a job must keep until its end: it is asked for before each step.
 
-        None for a kind that completes what was decided when it was started, whoever that was.
+        None for a kind that completes what was decided when it was started, by any user.
         """
         return [] if job.account_id is None else [NeededAccess(job.account_id, self.capability)]
 
