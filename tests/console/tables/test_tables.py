@@ -9,10 +9,11 @@ import pytest
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.service.activity import Verb
 from storage.domain.values.edm import Edm
-from storage.models import Activity, Table
+from storage.models import Account, Activity, Table
 from storage.operations.access import policies
 from storage.operations.tables import table_list, tables
 from storage.sql import background
+from tests.live_server import ROOT
 
 LIST = "/ui/a/acme/"
 NEW = "/ui/a/acme/tables/new/"
@@ -372,3 +373,29 @@ def test_the_other_pages_of_the_account_have_its_tables_beside_them(visit, add):
     for address in ("overview/", "snapshots/", "keys/", "settings/"):
         page = text(visit("alice").get(f"/ui/a/acme/{address}"))
         assert re.findall(r'<li data-filter-text="(\w+)">', page) == ["orders", "people"], address
+
+
+@pytest.mark.parametrize("kind", ["storage", "cosmos"])
+def test_narrow_pages_hide_the_least_important_columns(visit, account, add, kind):
+    """By what they are, since accounts of one kind have a column more."""
+    add("people")
+    Account.objects.filter(pk=account.pk).update(kind=kind)
+    page = text(visit("alice").get(LIST))
+    optional = re.findall(r'<td class="[^"]*is-optional[^"]*" data-label="([^"]+)"', page)
+    assert optional == ["Partitions", "Created"]
+    assert len(re.findall(r'<th scope="col"[^>]* class="[^"]*is-optional', page)) == 2
+    minor = re.findall(r'<td class="[^"]*is-minor[^"]*" data-label="([^"]+)"', page)
+    assert minor == (["Policies"] if kind == "storage" else [])
+    style = (ROOT / "static/console/tables/tables.css").read_text()
+    assert "nth-" not in style and ".is-optional { display: none; }" in style
+
+
+def test_deleting_keeps_the_order_of_the_list(visit, account, add):
+    add("people")
+    Account.objects.filter(pk=account.pk).update(protected=True)
+    state = {"table": ["people"], "q": "e", "tag": "", "after": "", "sort": "-size"}
+    asked = visit("max").post(DELETE, state)
+    fields = dict(re.findall(r'<input\s+type="hidden"\s+name="(\w+)"\s+value="([^"]*)"', text(asked)))
+    assert {name: fields[name] for name in ("q", "sort")} == {"q": "e", "sort": "-size"}
+    answer = visit("max").post(DELETE, {**state, "confirm": "acme"})
+    assert answer["Location"] == "/ui/a/acme/?q=e&sort=-size"
