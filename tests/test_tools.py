@@ -1,6 +1,8 @@
 """Tools of the machine: found in one place, under any of their names, and skipped with a reason where they lack."""
 
 import ast
+import subprocess
+import sys
 
 import pytest
 
@@ -45,6 +47,19 @@ def test_what_is_missing_is_skipped_with_its_reason_and_fails_in_ci(bare, monkey
     with pytest.raises(pytest.skip.Exception):
         tools.require("kubectl", "the example")  # which CI does not install
     assert tools.require("git", "the example") if make_program(bare, "git") else None
+
+
+def test_the_command_prints_a_package_per_line_and_nothing_where_none_is_missing(bare):
+    def packages():
+        command = [sys.executable, "-m", "tests.tools"]
+        return subprocess.run(
+            command, cwd=ROOT, env={"PATH": str(bare)}, check=True, capture_output=True, text=True
+        ).stdout
+
+    assert "chromium-headless-shell\n" in packages()
+    for name in tools.TOOLS:
+        make_program(bare, name)
+    assert set(packages().splitlines()) <= {"libfaketime"}  # which is no program
 
 
 def test_packages_of_what_is_missing_are_named_once(bare):

@@ -129,4 +129,5 @@ def absent_packages(*, is_optional: bool = False) -> Iterable[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(absent_packages(is_optional="--optional" in sys.argv[1:])))
+    for package in absent_packages(is_optional="--optional" in sys.argv[1:]):
+        print(package)
