@@ -1,6 +1,7 @@
 """The schema that entities have in effect, counted in a sample."""
 
 import pytest
+from django.db import connection
 
 from storage.domain.errors import OperationTimedOut
 from storage.domain.filters.parser import Dialect, parse
@@ -8,8 +9,10 @@ from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing.filters.types import other_types_filter
 from storage.operations.entities import entities, schema
+from storage.operations.tables import table_list
 from storage.sql import schema as statements
 from storage.sql.failures import Canceled
+from storage.sql.relations import relation_of
 
 VALUES = {
     Edm.STRING: ["", "ada", "9"],
@@ -60,6 +63,20 @@ def test_distinct_values_are_estimated_from_a_sample(table, monkeypatch, once, d
     found = schema.describe(table)
     assert (found.entities, found.total, found.is_whole) == (1000, 100_000, False)
     assert found.properties[0].distinct == estimated
+
+
+def test_partitions_are_counted_as_on_the_other_pages(table):
+    relation = relation_of(table)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {relation} (pk, rk, ts, props, anns, vals)"
+            " SELECT 'p' || n / 200, n, n, '{}', '', '' FROM generate_series(1, 9400) AS n"
+        )
+        cursor.execute(f"ANALYZE {relation}")
+    found = schema.describe(table)
+    assert not found.is_whole
+    [partitions] = (it.distinct for it in found.properties if it.name == "PartitionKey")
+    assert partitions == table_list.sizes([table])[table.name].partitions == 48
 
 
 def test_a_sample_that_takes_too_long_is_made_smaller(table, insert, monkeypatch):

@@ -1,13 +1,14 @@
 """The schema that a table's entities have in effect: tables have none of their own, so a sample is counted."""
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
 from storage.domain.errors import OperationTimedOut
 from storage.domain.values.edm import Edm, EdmValue
 from storage.models import Table
+from storage.operations.tables import table_list
 from storage.sql import background
 from storage.sql import django as sql
 from storage.sql import schema as statements
@@ -77,8 +78,22 @@ def describe(table: Table) -> Schema:
             continue
         is_whole = sampling.is_whole(counts.entities)
         total = counts.entities if is_whole else max(rows, counts.entities)
-        return Schema(_properties(counts, total), counts.entities, total, is_whole)
+        properties = _properties(counts, total)
+        if not is_whole:
+            properties = tuple(_with_partitions(it, table) for it in properties)
+        return Schema(properties, counts.entities, total, is_whole)
     raise OperationTimedOut
+
+
+def _with_partitions(found: SchemaProperty, table: Table) -> SchemaProperty:
+    """Return a property with the number of partitions that other pages show, where it is the PartitionKey.
+
+    A sample takes whole pages of the disk, which hold few partitions each: they are clustered by their keys.
+    """
+    if found.name != "PartitionKey":
+        return found
+    partitions = table_list.sizes([table])[table.name].partitions
+    return found if partitions is None else replace(found, distinct=partitions)
 
 
 def _properties(counts: SchemaCounts, total: int) -> tuple[SchemaProperty, ...]:
