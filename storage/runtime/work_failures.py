@@ -10,7 +10,7 @@ from datetime import datetime
 from threading import Lock
 from typing import Final, NamedTuple
 
-from django.db import DatabaseError
+from django.db import DatabaseError, OperationalError
 from django.db.models.functions import Now
 
 from storage.domain.errors import StorageError
@@ -45,10 +45,11 @@ class WorkFailures:
             self._known[part] = kind
         if is_news:
             logger.error(
-                "%s (%s). It is tried again; the same failure is not logged again until this works.",
+                "%s (%s): %s. It is tried again; the same failure is not logged again until this works.",
                 text or "A part of the periodic work failed",
                 part,
-                exc_info=None if isinstance(error, StorageError) else error,
+                str(error).partition("\n")[0].rstrip(".") or type(error).__name__,
+                exc_info=error if _is_unexpected(error) else None,
             )
         with suppress(DatabaseError):  # it has been logged
             PeriodicRun.objects.get_or_create(name=_PREFIX + part, defaults={"done_at": Now()})
@@ -72,6 +73,13 @@ def failing() -> list[FailingPart]:
     """Return the parts whose last run failed, on any server."""
     found = PeriodicRun.objects.filter(name__startswith=_PREFIX).order_by("name")
     return [FailingPart(it.name.removeprefix(_PREFIX), it.done_at) for it in found]
+
+
+def _is_unexpected(error: BaseException) -> bool:
+    """Return whether an error may be a mistake of the code: a full disk and a lost database are none."""
+    if isinstance(error, BaseExceptionGroup):
+        return any(map(_is_unexpected, error.exceptions))
+    return not isinstance(error, StorageError | OperationalError)
 
 
 def _kind_of(error: BaseException) -> str:
