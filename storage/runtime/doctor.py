@@ -98,21 +98,10 @@ def _settings() -> Iterator[Finding]:
 
 
 def _disk() -> Iterator[Finding]:
-    folder = settings.OPTIONS.data
     if settings.OPTIONS.database_url:
         yield fine("The database is on another machine, whose disk is not examined.")
         return
-    if disk.is_read_only(folder):
-        yield error(disk.problem(folder))
-        return
-    space = disk.space_of(folder)
-    text = disk.describe(folder, space)
-    if space.is_full:
-        yield error(f"{text} PostgreSQL cannot write. Make room on it.")
-    elif space.is_low:
-        yield warning(f"{text} Writes fail once it is full.")
-    else:
-        yield fine(text)
+    yield disk.examine(settings.OPTIONS.data)
 
 
 def _backup() -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from storage.operations.health import release
+from storage.operations.health import disk, release
 from storage.operations.health.findings import Finding, Severity, error, fine, warning
 from storage.server import certificate, configuration, installation
 from storage.server.options import Options
@@ -38,6 +38,7 @@ class Examination:
         self._in_json = "--json" in arguments
         self._part = "configuration"  # what a refusal is about
         self._is_broken = False
+        self._data: Path | None = None  # of the database that a refusal is about
 
     def __enter__(self) -> Self:
         return self
@@ -47,6 +48,8 @@ class Examination:
     ) -> None:
         if isinstance(failure, Refusal):
             self._show(self._part, error(str(failure)))
+            if self._data is not None:  # a full disk also keeps PostgreSQL from taking connections
+                self._show("disk", disk.examine(self._data))
         elif failure is not None:
             return
         if self._is_broken:
@@ -58,6 +61,8 @@ class Examination:
             for finding in part(options):
                 self._show(name, finding)
         self._part = "database"
+        if not options.database_url and options.data.is_dir():
+            self._data = options.data
 
     def _show(self, part: str, finding: Finding) -> None:
         self._is_broken |= finding.severity is Severity.ERROR

@@ -11,6 +11,8 @@ from typing import Final, NamedTuple
 
 from django.conf import settings
 
+from storage.operations.health.findings import Finding, error, fine, warning
+
 logger = logging.getLogger(__name__)
 
 # PostgreSQL writes its log in segments of 16 MiB, so that it stops while a little space is left
@@ -48,9 +50,20 @@ def is_read_only(folder: Path) -> bool:
         if not flags:
             return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
         os.close(os.open(folder, flags | os.O_WRONLY, 0o600))  # a file without a name
-    except OSError as error:
-        return error.errno == errno.EROFS
+    except OSError as failure:
+        return failure.errno == errno.EROFS
     return False
+
+
+def examine(folder: Path) -> Finding:
+    """Return what can be said of the disk of a data folder."""
+    if is_read_only(folder):
+        return error(problem(folder))
+    space = space_of(folder)
+    text = describe(folder, space)
+    if space.is_full:
+        return error(f"{text} PostgreSQL cannot write. Make room on it.")
+    return warning(f"{text} Writes fail once it is full.") if space.is_low else fine(text)
 
 
 def problem(folder: Path, space: Space | None = None) -> str:
