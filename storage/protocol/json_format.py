@@ -28,7 +28,7 @@ from storage.domain.errors import (
     PropertiesNeedValue,
 )
 from storage.domain.values import edm
-from storage.domain.values.edm import UNREADABLE, write_datetime
+from storage.domain.values.edm import UNREADABLE, Edm, write_datetime
 from storage.domain.values.etag import write_etag
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import check_entity_key
@@ -53,9 +53,20 @@ def read_object(body: bytes) -> dict[str, Any]:
         document = _read_strictly(body)
         if type(document) is not dict:
             raise InvalidInput(UNREADABLE)
+    if b"-0" in body:
+        _restore_signs(body, document)
     return document
 
 
+def _restore_signs(body: bytes, document: dict[str, Any]) -> None:
+    """Make ``-0`` that is declared a Double one: .NET and Go write -0.0 so, and a parser makes it the integer 0."""
+    written = set(_NEGATIVE_ZERO.findall(body))
+    for name, value in document.items():
+        if type(value) is int and value == 0 and document.get(name + ODATA_TYPE) == Edm.DOUBLE:
+            document[name] = -0.0 if orjson.dumps(name) in written else 0
+
+
+_NEGATIVE_ZERO: Final = re.compile(rb'("[^"\\]*")[ \t\r\n]*:[ \t\r\n]*-0[ \t\r\n]*[,}]')
 _LONG_NUMBER = re.compile(rb":[ \t\r\n]*-?[0-9]{19}")
 
 
