@@ -7,7 +7,6 @@ swapped in, and another page of the table take in the browser.
 """
 
 import argparse
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -27,6 +26,7 @@ from tests.bench import paint, report, rounds, servers
 from tests.bench.entities import Dataset
 from tests.bench.rounds import Contender, progress
 from tests.bench.servers import ROOT, Server, scratch_folder
+from tests.first_sign_in import sign_in_first
 
 BUDGET = 150  # milliseconds, of the server for a page of the grid
 USER = "bench"
@@ -129,16 +129,8 @@ def shown(contender: Contender) -> Iterator[tuple[str, str]]:
 def sign_in(server: Server, folder: Path, user: str = USER) -> requests.Session:
     command = [sys.executable, "manage.py", "user", "--data", str(folder / "tablero"), "add", user, "--admin"]
     told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    password = told.partition("password=")[2].strip()
-    session = requests.Session()
     base = server.endpoint.rpartition("/")[0]
-    session.headers["Accept-Language"] = "en"
-    page = session.get(f"{base}/ui/login/").text
-    token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
-    assert token is not None
-    form = {"csrfmiddlewaretoken": token[1], "login": user, "password": password}
-    answer = session.post(f"{base}/ui/login/", form, headers={"Referer": f"{base}/ui/login/"})
-    assert answer.url.endswith("/ui/"), answer.url
+    session, _chosen = sign_in_first(base, user, told.partition("password=")[2].strip())
     session.base = base  # type: ignore[attr-defined]
     return session
 

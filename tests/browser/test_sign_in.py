@@ -10,6 +10,7 @@ from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from playwright.sync_api import expect
 
 from tests.browser.page import PATIENCE, Watch, check, check_axe
+from tests.first_sign_in import sign_in_first
 from tests.identity_provider import CLIENT_ID, CLIENT_SECRET, serving
 from tests.live_server import ROOT, clean_environment, start_server
 from tests.seeds import seeded
@@ -78,7 +79,9 @@ def anybody(place):
 def add_user(place, name):
     command = [sys.executable, str(ROOT / "manage.py"), "user", "--data", str(place.data), "add", name]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=clean_environment())
-    return name, done.stdout.split("password=")[1].strip()
+    generated = done.stdout.split("password=")[1].strip()
+    _session, chosen = sign_in_first(f"http://localhost:{place.port}", name, generated)
+    return name, chosen
 
 
 @pytest.fixture

@@ -117,7 +117,7 @@ def test_an_account_in_memory_is_dropped_with_the_number():
 
 async def test_jobs_of_an_outdated_server_do_nothing(outdated):
     ran = []
-    await periodic._run_once(periodic._Work(lambda: ran.append(1), 1.0, "failed"))
+    await periodic._run_once(periodic._Work("work", lambda: ran.append(1), 1.0, "failed"))
     assert ran == []
 
 

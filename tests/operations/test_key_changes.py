@@ -48,9 +48,10 @@ def table():
     return table
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def ada():
-    return User.objects.create(username="ada")
+    """The user whose jobs these are, who may do anything."""
+    return User.objects.create(username="ada", is_admin=True)
 
 
 def key(row_key):

@@ -31,8 +31,10 @@ BEFORE = "0014_squashed_0035_branch_is_whole"
 TEXT = "\0\ud800 '\"\\"
 
 
-def migrate(*target):
-    call_command("migrate", "storage", *target, verbosity=0, interactive=False)
+def migrate(target=None):
+    """Migrate the storage to a migration; without one everything, since a way back takes what depends on it along."""
+    where = () if target is None else ("storage", target)
+    call_command("migrate", *where, verbosity=0, interactive=False)
 
 
 LATER = """

@@ -80,7 +80,7 @@ def apply(account: Account, table: Table, wanted: ChangeFilter, outcome: TableOu
         change = undo.inverse(AccountKind(account.kind))
         try:
             run(batch.apply(relation_of(table), [change], history.recorder(account, by)))
-        except ChangeSetError as failure:  # somebody else was faster
+        except ChangeSetError as failure:  # another request was faster
             reason = _REFUSED.get(type(failure.error))
             if reason is None:
                 raise failure.error from None

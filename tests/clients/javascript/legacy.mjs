@@ -172,7 +172,7 @@ check("takes tokens for a table by the SDK of before", async () => {
   const mismatch = [403, "AuthorizationPermissionMismatch"];
   assert.deepEqual(await refusal(reader.deleteEntity(table, person("a"))), mismatch);
   assert.deepEqual(Object.keys(await stored(table, ranged)), ["b"]);
-  assert.deepEqual(await refusal(ranged.retrieveEntity(table, "se", "a")), [403, "AuthorizationFailure"]);
+  assert.deepEqual(await refusal(ranged.retrieveEntity(table, "se", "a")), [404, "ResourceNotFound"]);
   assert.deepEqual(await refusal(late.retrieveEntity(table, "se", "a")), [403, "AuthenticationFailed"]);
   assert.deepEqual(await refusal(away.retrieveEntity(table, "se", "a")), [
     403,

@@ -99,7 +99,7 @@ def test_s1_exactly_the_range_chosen(opened: Callable[..., Any], stored: Any) ->
     found = [(entity["PartitionKey"], entity["RowKey"]) for entity in table.list_entities()]
     assert found == [("b", "2"), ("c", "1")]
     for key in (("b", "1"), ("d", "1")):
-        assert refusal_of(table.get_entity, *key) == (403, "AuthorizationFailure")
+        assert refusal_of(table.get_entity, *key) == (404, "ResourceNotFound")
     outside = {"PartitionKey": "d", "RowKey": "2"}
     assert refusal_of(table.create_entity, outside) == (403, "AuthorizationFailure")
 
