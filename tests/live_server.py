@@ -55,19 +55,23 @@ class LiveServer:
         )
 
     def manage(self, command: str, *arguments: str) -> str:
-        """Run a command of manage.py on the server's data, and return what it prints."""
+        """Run a command of manage.py on the server's data, and return what it prints.
+
+        Raises AssertionError with all that it printed if it fails.
+        """
         line = [sys.executable, str(ROOT / "manage.py"), command, "--data", str(self.data), *arguments]
         done = subprocess.run(
-            line, check=True, env=clean_environment(), stdout=subprocess.PIPE, text=True, timeout=180
+            line, check=False, env=clean_environment(), capture_output=True, text=True, timeout=180
         )
+        assert done.returncode == 0, (command, *arguments, done.stdout, done.stderr)
         return done.stdout
 
     def change_accounts(self, *arguments: str) -> None:
         self.manage("account", *arguments)
 
-    def add_token(self, user: str, name: str) -> str:
-        """Return a new token of the management API that may do what its user may."""
-        told = self.manage("token", "add", user, name, "--scope", "manage")
+    def add_token(self, user: str, name: str, scope: str = "manage") -> str:
+        """Return a new token of the management API that may do what its user may, within a scope."""
+        told = self.manage("token", "add", user, name, "--scope", scope)
         return next(word for word in told.split() if word.startswith("tbl_"))
 
     def wait_until_ready(self) -> None:

@@ -1,7 +1,5 @@
 """The management API of a live server: accounts that expire, concurrent and unexpected requests."""
 
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -20,8 +18,6 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from tests.live_server import ROOT
-
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -32,20 +28,9 @@ CHECKS = [
 
 
 @pytest.fixture(scope="module")
-def manage(server):
-    """`manage("user", "add", …)`: what the command says, on the machine of the server."""
-
-    def manage(command, *arguments):
-        line = [sys.executable, str(ROOT / "manage.py"), command, "--data", str(server.data), *arguments]
-        return subprocess.run(line, check=True, capture_output=True, text=True).stdout.strip()
-
-    return manage
-
-
-@pytest.fixture(scope="module")
-def token(manage):
-    manage("user", "add", "robot", "--admin")
-    return manage("token", "add", "robot", "ci", "--scope", "manage")
+def token(server):
+    server.manage("user", "add", "robot", "--admin")
+    return server.add_token("robot", "ci")
 
 
 def test_a3_an_account_freezes_by_itself(server, token):

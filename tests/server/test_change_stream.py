@@ -1,8 +1,6 @@
 """The change feed of a live server as server-sent events."""
 
 import json
-import subprocess
-import sys
 import threading
 import time
 from contextlib import ExitStack, contextmanager
@@ -15,7 +13,7 @@ import requests
 from azure.data.tables import TableServiceClient
 
 from storage.server.data_folder import DataFolder
-from tests.live_server import ROOT, start_server
+from tests.live_server import start_server
 from tests.seeds import seeded
 from tests.waiting import wait_for
 
@@ -29,15 +27,10 @@ def live(scratch):
         yield live
 
 
-def manage(live, command, *arguments):
-    line = [sys.executable, str(ROOT / "manage.py"), command, "--data", str(live.data), *arguments]
-    return subprocess.run(line, check=True, capture_output=True, text=True).stdout.strip()
-
-
 @pytest.fixture(scope="module")
 def token(live):
-    manage(live, "user", "add", "robot", "--admin")
-    return manage(live, "token", "add", "robot", "feed", "--scope", "read")
+    live.manage("user", "add", "robot", "--admin")
+    return live.add_token("robot", "feed", scope="read")
 
 
 @pytest.fixture
