@@ -29,8 +29,8 @@ CHECKS = [
 
 @pytest.fixture(scope="module")
 def token(server):
-    server.manage("user", "add", "robot", "--admin")
-    return server.add_token("robot", "ci")
+    server.manage("user", "add", "manager", "--admin")
+    return server.add_token("manager", "ci")
 
 
 def test_a3_an_account_freezes_by_itself(server, token):
