@@ -18,6 +18,7 @@ import requests
 from azure.data.tables import TableServiceClient
 
 from tests import tools
+from tests.clients import programs
 from tests.docs import forked
 from tests.docs.pages import DOCS, DOCUMENTS, PAGES, blocks, name_of
 from tests.live_server import LiveServer, start_server
@@ -69,6 +70,13 @@ def test_javascript(
     )
     (tmp_path / "example.mjs").write_text(program)
     assert run([require("node", "the JavaScript SDK"), "example.mjs"], tmp_path)
+
+
+@pytest.mark.parametrize("document", with_example("csharp"), ids=name_of)
+def test_csharp(server: LiveServer, tmp_path: Path, document: Path) -> None:
+    program = "\n".join(blocks(document, "csharp"))
+    program = program.replace("UseDevelopmentStorage=true", server.connection_string)
+    assert run(programs.csharp(tmp_path, program), tmp_path)
 
 
 @pytest.fixture(scope="module")
