@@ -47,9 +47,10 @@ def secure_server(scratch: Path, certificate: Path) -> Iterator[LiveServer]:
 def cosmos_endpoint(server: LiveServer) -> str:
     """Of an account of the kind cosmos with the key of the other one.
 
-    SDKs take localhost for the emulator of Azure Cosmos DB, unless the port is that of Azurite.
+    SDKs take localhost for the emulator of Azure Cosmos DB, unless the port is that of Azurite; the one for Go does so
+    where 8902, a part of the emulator's port, is in the address.
     """
-    name = "cosmosofsdks"
+    name = "cosmos8902"
     server.change_accounts("add", name, "--kind", "cosmos", "--key1", server.key)
     return f"http://localhost:{server.port}/{name}"
 

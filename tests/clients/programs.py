@@ -1,4 +1,4 @@
-"""Programs in languages that must be compiled: C# with Azure.Data.Tables, Go with aztables.
+"""Programs in languages that must be compiled: C# with Azure.Data.Tables, Go with aztables, Java and Rust.
 
 Their compilers are not asked for: without one, a test is skipped with the reason. C# is compiled by the .NET SDK
 (10 or newer) or by the program that the variable TEST_CSHARP names, which is called with the file.
@@ -6,6 +6,8 @@ Their compilers are not asked for: without one, a test is skipped with the reaso
 
 import os
 import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from platformdirs import user_cache_path
 
 _CLIENT = "#:package Azure.Data.Tables@12.*\n"  # what `dotnet run FILE.cs` has to fetch
 _MODULE = Path(__file__).parent / "go"
+_BUILD_TIMEOUT = 540
 
 
 def csharp(folder: Path, code: str) -> list[str]:
@@ -49,3 +52,38 @@ def go_environment() -> dict[str, str]:
         "GOCACHE": str(cache / "build"),
         "GOTOOLCHAIN": "local",
     }
+
+
+def build_go(module: Path, package: str, folder: Path) -> str:
+    """Compile a package of a Go module into a folder, and return the program."""
+    compiler = _compiler("go", "the Go SDK")
+    environment = {"PATH": os.environ.get("PATH", ""), **go_environment()}
+    _download([compiler, "-C", str(module), "mod", "download"], environment)
+    program = str(folder / "program")
+    _build([compiler, "-C", str(module), "build", "-o", program, package], environment)
+    return program
+
+
+def _compiler(name: str, purpose: str) -> str:
+    path = shutil.which(name)
+    if path is None:
+        pytest.skip(f"{name} is not installed, which {purpose} needs")
+    return path
+
+
+def _download(command: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Bring what a program is compiled with into the cache; without its registry, the test is skipped."""
+    try:
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=_BUILD_TIMEOUT
+        )
+    except subprocess.TimeoutExpired:
+        pytest.skip(f"{Path(command[0]).name} cannot download the packages: it takes too long")
+    if done.returncode:
+        reason = (done.stdout + done.stderr).strip()[-300:]
+        pytest.skip(f"{Path(command[0]).name} cannot download the packages: {reason}")
+
+
+def _build(command: Sequence[str], environment: Mapping[str, str]) -> None:
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_BUILD_TIMEOUT)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,90 @@
+"""Cases of a client in a language of its own: one program runs all of them, each is a test of pytest.
+
+The source of such a program names its cases: ``check("name", …)``, or ``checkStorage("name", "reason", …)`` if accounts
+of the kind cosmos lack what it needs. It runs once per kind of account, finds the server in the environment, and prints
+a line of JSON per case: ``{"name": …, "ok": …, "reason": …}``.
+"""
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.live_server import LiveServer
+
+KINDS = ("storage", "cosmos")
+RUN_TIMEOUT = 300
+_CASE = re.compile(r'^\s*check(|Storage|_storage)\(\s*"([^"\\]+)",(?:\s*"([^"\\]+)",)?', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    storage_only: str = ""  # why it does not run with an account of the kind cosmos
+
+
+def find_cases(sources: Iterable[Path]) -> list[Case]:
+    """Return the cases that the files name, in their order."""
+    return [
+        Case(name, reason if storage else "")
+        for path in sorted(sources)
+        for storage, name, reason in _CASE.findall(path.read_text("utf-8"))
+    ]
+
+
+def parameters(cases: Sequence[Case], *before: str) -> list[object]:
+    """Return parameters ``(*before, kind, name)`` of a test of each case with each kind of account."""
+    return [
+        pytest.param(
+            *before,
+            kind,
+            case.name,
+            id="-".join((*before, kind, case.name)),
+            marks=[pytest.mark.skip(reason=case.storage_only)]
+            if case.storage_only and kind == "cosmos"
+            else [],
+        )
+        for kind in KINDS
+        for case in cases
+    ]
+
+
+def names_of_kind(cases: Sequence[Case], kind: str) -> list[str]:
+    """Return the names of the cases that the program runs with an account of this kind."""
+    return [case.name for case in cases if kind == "storage" or not case.storage_only]
+
+
+def run_cases(
+    command: Sequence[str],
+    server: LiveServer,
+    cosmos_endpoint: str,
+    kind: str,
+    environment: Mapping[str, str] | None = None,
+) -> dict[str, str | None]:
+    """Run the program with an account of this kind. Return how each case ended: None, or what went wrong."""
+    endpoint = server.endpoint if kind == "storage" else cosmos_endpoint
+    finished = subprocess.run(
+        command,
+        env={
+            "PATH": os.environ.get("PATH", ""),
+            **(environment or {}),
+            "TABLE_KIND": kind,
+            "TABLE_ENDPOINT": endpoint,
+            "TABLE_ACCOUNT": endpoint.rpartition("/")[2],
+            "TABLE_KEY": server.key,
+        },
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=RUN_TIMEOUT,
+    )
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    reports = [json.loads(line) for line in finished.stdout.splitlines()]
+    outcomes = {report["name"]: None if report["ok"] else report["reason"] for report in reports}
+    assert len(outcomes) == len(reports), "two cases have the same name"
+    return outcomes

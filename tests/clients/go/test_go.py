@@ -1,0 +1,33 @@
+"""Runs the cases of aztables: each is a test here, all of an account's kind run in one process."""
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.clients import cases, programs
+from tests.live_server import LiveServer
+
+HERE = Path(__file__).parent
+CASES = cases.find_cases((HERE / "cases").glob("*.go"))
+Outcomes = Callable[[str], dict[str, str | None]]
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory, server: LiveServer, cosmos_endpoint: str) -> Outcomes:
+    """Compile the program. What it returns runs it once per kind of account."""
+    program = programs.build_go(HERE, "./cases", tmp_path_factory.mktemp("go"))
+    return functools.cache(lambda kind: cases.run_cases([program], server, cosmos_endpoint, kind))
+
+
+@pytest.mark.parametrize(("kind", "name"), cases.parameters(CASES))
+def test_case(outcomes: Outcomes, kind: str, name: str) -> None:
+    failure = outcomes(kind)[name]
+
+    assert failure is None, failure
+
+
+@pytest.mark.parametrize("kind", cases.KINDS)
+def test_every_case_is_known(outcomes: Outcomes, kind: str) -> None:
+    assert sorted(outcomes(kind)) == sorted(cases.names_of_kind(CASES, kind))
