@@ -64,6 +64,33 @@ def build_go(module: Path, package: str, folder: Path) -> str:
     return program
 
 
+def build_rust(crate: Path, folder: Path) -> str:
+    """Compile a Rust crate, and return the program; what it depends on is compiled once per cache."""
+    compiler = _compiler("cargo", "the Rust SDK")
+    environment = {"PATH": os.environ.get("PATH", ""), **_rust_environment(compiler)}
+    options = ["--locked", "--manifest-path", str(crate / "Cargo.toml")]
+    _download([compiler, "fetch", *options], environment)
+    # other checkouts compile into the same cache: the program is taken from there at once
+    _build([compiler, "build", "--offline", *options], environment)
+    target = Path(environment["CARGO_TARGET_DIR"]) / "debug" / "cases"
+    return shutil.copy(target, folder / "program")
+
+
+def _rust_environment(compiler: str) -> dict[str, str]:
+    """Return where Cargo keeps what it downloads and compiles, and how it is configured on this machine."""
+    cache = user_cache_path("tablero") / "rust"
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(("CARGO_", "RUST")) or name == "HOME"
+    }
+    # rustup looks for compilers below HOME, which may be another one than when it was installed
+    installed = Path(compiler).parents[2] / ".rustup"
+    if "RUSTUP_HOME" not in kept and installed.is_dir():
+        kept["RUSTUP_HOME"] = str(installed)
+    return {"CARGO_HOME": str(cache / "cargo"), **kept, "CARGO_TARGET_DIR": str(cache / "target")}
+
+
 def _compiler(name: str, purpose: str) -> str:
     path = shutil.which(name)
     if path is None:
