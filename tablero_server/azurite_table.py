@@ -28,8 +28,28 @@ _LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|::1")
 _SERVES = re.compile(r"^Tablero serves on (\S+)$", re.MULTILINE)
 
 
-class _StopError(Exception):
-    """A signal to end."""
+class _StopError(BaseException):
+    """A signal to end, which like KeyboardInterrupt is no error that a handler of errors may take."""
+
+
+class _StopSignal:
+    """The handler of the signals to end: the first raises what interrupts whatever waits.
+
+    Python drops what is raised while it forks, so ``check`` follows the start of a process. Signals are not ignored
+    after the first, since a process that is being started would ignore them, too.
+    """
+
+    def __init__(self) -> None:
+        self.is_received = False
+
+    def __call__(self, number: int, frame: object) -> None:
+        if not self.is_received:
+            self.is_received = True
+            raise _StopError
+
+    def check(self) -> None:
+        if self.is_received:
+            raise _StopError
 
 
 class _Parser(argparse.ArgumentParser):
@@ -71,14 +91,16 @@ def main(arguments: Sequence[str]) -> int:
         parser.error("--inMemoryPersistence cannot be used with --location")
     if not re.fullmatch(r"\d{1,5}", options.tablePort):
         parser.error(f"--tablePort is {options.tablePort!r}, not a number")
+    stop = _StopSignal()
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _stop)
+        signal.signal(number, stop)
     host = f"[{options.tableHost}]" if ":" in options.tableHost else options.tableHost
     scheme = "https" if options.cert else "http"
     try:
         _say(f"Azurite Table service is starting on {host}:{options.tablePort}")
         _say(f"Azurite Table service is starting at {scheme}://{host}:{options.tablePort}")
         with _data(options) as data, _server(options, host, data) as server:
+            stop.check()
             port = _wait_until_ready(server, options.debug)
             _say(f"Azurite Table service successfully started on {host}:{port}")
             _say(f"Azurite Table service is successfully listening at {scheme}://{host}:{port}")
@@ -98,12 +120,6 @@ def main(arguments: Sequence[str]) -> int:
         return 1
     _say("Azurite Table service successfully closed")
     return 0
-
-
-def _stop(number: int, frame: object) -> None:
-    for other in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(other, signal.SIG_IGN)
-    raise _StopError
 
 
 @contextmanager

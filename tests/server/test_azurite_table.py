@@ -127,3 +127,29 @@ def test_a_server_that_does_not_start_says_why(tmp_path):
     )
     assert done.returncode == 1
     assert "missing.pem" in done.stderr
+
+
+# a fork is the one place where Python drops what the handler of a signal raises
+SIGNAL_IN_A_FORK = """
+import os, signal, sys
+from tablero_server import azurite_table
+os.register_at_fork(before=lambda: os.kill(os.getpid(), signal.SIGTERM))
+sys.exit(azurite_table.main(["--tablePort", "0"]))
+"""
+
+
+def test_a_signal_while_the_server_is_started_ends_it(scratch):
+    folder = scratch / "signal"
+    folder.mkdir(mode=0o711)
+    done = subprocess.run(
+        [sys.executable, "-c", SIGNAL_IN_A_FORK],
+        cwd=folder,
+        env={**clean_environment(), "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("Azurite Table service successfully closed\n")
+    assert "successfully started" not in done.stdout
