@@ -1,8 +1,9 @@
 """Cases of a client in a language of its own: one program runs all of them, each is a test of pytest.
 
 The source of such a program names its cases: ``check("name", …)``, or ``checkStorage("name", "reason", …)`` if accounts
-of the kind cosmos lack what it needs. It runs once per kind of account, finds the server in the environment, and prints
-a line of JSON per case: ``{"name": …, "ok": …, "reason": …}``.
+of the kind cosmos lack what it needs, or ``checkCosmos("name", "reason", …)`` if only they have it. It runs once per
+kind of account, finds the server in the environment, and prints a line of JSON per case:
+``{"name": …, "ok": …, "reason": …}``.
 """
 
 import json
@@ -19,21 +20,28 @@ from tests.live_server import LiveServer
 
 KINDS = ("storage", "cosmos")
 RUN_TIMEOUT = 300
-_CASE = re.compile(r'^\s*check(|Storage|_storage)\(\s*"([^"\\]+)",(?:\s*"([^"\\]+)",)?', re.MULTILINE)
+_CASE = re.compile(
+    r'^\s*[Cc]heck(|Storage|_storage|Cosmos)\(\s*"([^"\\]+)",(?:\s*"([^"\\]+)",)?', re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
 class Case:
     name: str
-    storage_only: str = ""  # why it does not run with an account of the kind cosmos
+    only_kind: str = ""  # of the accounts it runs with; empty: all
+    reason: str = ""  # why
 
 
 def find_cases(sources: Iterable[Path]) -> list[Case]:
     """Return the cases that the files name, in their order."""
+    return [case for path in sorted(sources) for case in read_cases(path.read_text("utf-8"))]
+
+
+def read_cases(source: str) -> list[Case]:
+    """Return the cases that the text of a program names, in their order."""
     return [
-        Case(name, reason if storage else "")
-        for path in sorted(sources)
-        for storage, name, reason in _CASE.findall(path.read_text("utf-8"))
+        Case(name, suffix.strip("_").lower(), reason if suffix else "")
+        for suffix, name, reason in _CASE.findall(source)
     ]
 
 
@@ -45,9 +53,7 @@ def parameters(cases: Sequence[Case], *before: str) -> list[object]:
             kind,
             case.name,
             id="-".join((*before, kind, case.name)),
-            marks=[pytest.mark.skip(reason=case.storage_only)]
-            if case.storage_only and kind == "cosmos"
-            else [],
+            marks=[] if case.only_kind in {"", kind} else [pytest.mark.skip(reason=case.reason)],
         )
         for kind in KINDS
         for case in cases
@@ -56,7 +62,7 @@ def parameters(cases: Sequence[Case], *before: str) -> list[object]:
 
 def names_of_kind(cases: Sequence[Case], kind: str) -> list[str]:
     """Return the names of the cases that the program runs with an account of this kind."""
-    return [case.name for case in cases if kind == "storage" or not case.storage_only]
+    return [case.name for case in cases if case.only_kind in {"", kind}]
 
 
 def run_cases(
@@ -84,7 +90,8 @@ def run_cases(
         timeout=RUN_TIMEOUT,
     )
     assert finished.returncode == 0, finished.stdout + finished.stderr
-    reports = [json.loads(line) for line in finished.stdout.splitlines()]
+    # a compiler may print warnings before
+    reports = [json.loads(line) for line in finished.stdout.splitlines() if line.startswith("{")]
     outcomes = {report["name"]: None if report["ok"] else report["reason"] for report in reports}
     assert len(outcomes) == len(reports), "two cases have the same name"
     return outcomes

@@ -1,4 +1,4 @@
-"""Programs in languages that must be compiled: C# with Azure.Data.Tables, Go with aztables, Java and Rust.
+"""Programs in languages that must be compiled: C# with its three clients, Go with aztables, Java and Rust.
 
 Their compilers are not asked for: without one, a test is skipped with the reason. C# is compiled by the .NET SDK
 (10 or newer) or by the program that the variable TEST_CSHARP names, which is called with the file.
@@ -13,22 +13,36 @@ from pathlib import Path
 import pytest
 from platformdirs import user_cache_path
 
-_CLIENT = "#:package Azure.Data.Tables@12.*\n"  # what `dotnet run FILE.cs` has to fetch
+_CLIENT = "Azure.Data.Tables@12.*"
+# for `dotnet run`, too: nothing is compiled ahead of time, and of old clients' advisories no warning is printed
+_PROPERTIES = "#:property PublishAot=false\n#:property NuGetAudit=false\n"
 _MODULE = Path(__file__).parent / "go"
 _BUILD_TIMEOUT = 540
 
 
-def csharp(folder: Path, code: str) -> list[str]:
-    """Return the command that compiles and runs a C# program; the file is written into ``folder``."""
+def csharp(folder: Path, code: str, package: str = _CLIENT) -> list[str]:
+    """Return the command that compiles and runs a C# program; the file is written into ``folder``.
+
+    ``package`` is NuGet's, of the client that the .NET SDK has to fetch, with its version: ``NAME@VERSION``.
+    """
     sdk, program = shutil.which("dotnet"), os.environ.get("TEST_CSHARP")
     path = folder / "program.cs"
     if sdk is not None:
-        path.write_text(_CLIENT + code)
+        path.write_text(f"#:package {package}\n{_PROPERTIES}{code}")
         return [sdk, "run", str(path)]
     if not program:
         pytest.skip("neither the .NET SDK is installed nor TEST_CSHARP set, which C# needs")
     path.write_text(code)
     return [program, str(path)]
+
+
+def csharp_environment() -> dict[str, str]:
+    """Return where .NET keeps what it downloads, and how it is configured on this machine."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(("DOTNET_", "NUGET_")) or name == "HOME"
+    }
 
 
 def go(folder: Path, code: str) -> list[str]:

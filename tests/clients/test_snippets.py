@@ -101,12 +101,8 @@ def run_curl(server: LiveServer, require: Callable[[str, str], str]) -> Callable
 @pytest.fixture
 def run_csharp(server: LiveServer, tmp_path: Path) -> Callable[[Snippet], str]:
     def run(snippet: Snippet, **more: str) -> str:
-        home = {
-            name: value
-            for name, value in os.environ.items()
-            if name.startswith(("DOTNET_", "NUGET_", "HOME"))
-        }
-        return finished(programs.csharp(tmp_path, snippet.code), server, **home, **more)
+        command = programs.csharp(tmp_path, snippet.code)
+        return finished(command, server, **programs.csharp_environment(), **more)
 
     return run
 
