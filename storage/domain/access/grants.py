@@ -186,13 +186,16 @@ _READ, _ADD, _UPDATE, _DELETE = Permission.READ, Permission.ADD, Permission.UPDA
 _WRITE, _CREATE, _LIST = Permission.WRITE, Permission.CREATE, Permission.LIST
 _SERVICE, _CONTAINER, _OBJECT = Resource.SERVICE, Resource.CONTAINER, Resource.OBJECT
 
-# no SAS allows an operation that is missing here; sources differ on the level of Query Tables, so either will do
+# No SAS allows an operation that is missing here. Microsoft's documents count List Tables among the operations of the
+# service ("Access to service-level APIs (e.g., Get/Set Service Properties, Get Service Stats, List Tables)",
+# ResourceTypes of azure-data-tables). The service itself answers AuthorizationResourceTypeMismatch to a token with
+# srt=s and sp=rwdlacupiyx (AzureStorageExplorer issue 6203, October 2022): it wants c, and an answer outweighs a text.
 _NEEDS: Final[Mapping[Operation, _Need]] = {
     Operation.GET_SERVICE_PROPERTIES: _Need(_SERVICE, (_READ,)),
     Operation.SET_SERVICE_PROPERTIES: _Need(_SERVICE, (_WRITE,)),
     Operation.GET_SERVICE_STATS: _Need(_SERVICE, (_READ,)),
-    Operation.QUERY_TABLES: _Need(_SERVICE | _CONTAINER, (_LIST,)),
-    Operation.QUERY_TABLE: _Need(_SERVICE | _CONTAINER, (_LIST, _READ)),
+    Operation.QUERY_TABLES: _Need(_CONTAINER, (_LIST,)),
+    Operation.QUERY_TABLE: _Need(_CONTAINER, (_LIST, _READ)),
     Operation.CREATE_TABLE: _Need(_CONTAINER, (_CREATE, _WRITE)),
     Operation.DELETE_TABLE: _Need(_CONTAINER, (_DELETE,)),
     Operation.QUERY_ENTITY: _Need(_OBJECT, (_READ,)),

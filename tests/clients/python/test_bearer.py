@@ -420,7 +420,7 @@ class TestProxy:
     def test_a_signature_is_held_to_the_client_behind_the_proxy(self, plain, certificate, headers, expected):
         token = generate_account_sas(
             AzureNamedKeyCredential(plain.account, plain.key),
-            ResourceTypes(service=True),
+            ResourceTypes(container=True),
             AccountSasPermissions(list=True),
             datetime.now(UTC) + timedelta(hours=1),
             ip_address_or_range="203.0.113.7",
