@@ -21,7 +21,7 @@ from storage.domain.service.service_properties import (
 RuleValues = dict[str, Any]  # of the fields of a CorsRuleForm
 RulesChange = Callable[[list[RuleValues]], list[RuleValues]]
 
-METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "MERGE", "DELETE", "OPTIONS")
+METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "MERGE", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 assert set(METHODS) == CORS_METHODS
 FORM_LIMIT: Final = 12  # rules in a form; more than can be saved, so that the form can say so
 

@@ -37,6 +37,7 @@ FIRST_PARTIAL_VERSION: Final = (
 )
 
 _ROOT: Final = "StorageServiceProperties"
+_OF_BLOBS: Final = "DefaultServiceVersion"
 _LOGGING: Final = ("Version", "Delete", "Read", "Write", "RetentionPolicy")
 _METRICS: Final = ("Version", "Enabled", "RetentionPolicy")
 _RULE: Final = ("AllowedMethods", "AllowedOrigins", "AllowedHeaders", "ExposedHeaders", "MaxAgeInSeconds")
@@ -51,6 +52,8 @@ def read_properties(body: bytes, version: str) -> PropertiesUpdate:
     if version < FIRST_PARTIAL_VERSION:
         parts = _required(root, ("Logging", "Metrics"))
         return PropertiesUpdate(_read_logging(parts["Logging"]), _read_metrics(parts["Metrics"]))
+    if root.find(_OF_BLOBS) is not None:
+        raise InvalidXmlDocument  # as an own client's test shows; other services' parts are unsupported
     parts = read_children(root, ("Logging", "HourMetrics", "MinuteMetrics", "Cors"))
     return PropertiesUpdate(
         _read_logging(parts["Logging"]) if "Logging" in parts else None,
