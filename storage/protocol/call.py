@@ -25,11 +25,12 @@ from storage.runtime.service import ReplicaAddress, Service
 
 
 class Answer(NamedTuple):
-    """What an operation returns: its own headers only."""
+    """What an operation returns: its own headers only, and a reason phrase where it is not that of the status."""
 
     status: int
     headers: Headers
     body: bytes = b""
+    reason: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

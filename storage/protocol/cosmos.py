@@ -22,6 +22,7 @@ CONTENT_TYPES: Final[Mapping[Format, bytes]] = {
     Format.JSON_MINIMAL: b"application/json;odata=minimalmetadata",
     Format.JSON_FULL: b"application/json;odata=fullmetadata",
 }
+OK: Final = b"Ok"  # the reason phrase of 200, and of 201 where a table is created
 NO_CONTENT: Final = (b"Content-Type", b"application/json")  # sent where there is no content too
 
 
@@ -71,6 +72,7 @@ _FORMS: Final[Mapping[type[StorageError], _Form]] = {
     errors.AuthorizationServiceMismatch: _FORBIDDEN,
     errors.AuthorizationProtocolMismatch: _FORBIDDEN,
     errors.AuthorizationSourceIPMismatch: _FORBIDDEN,
+    errors.NotImplemented: _Form("NotImplemented", "The requested operation is not supported.", 501),
     errors.EntityTooLarge: _TOO_LARGE,
     errors.PropertyValueTooLarge: _TOO_LARGE,
     errors.RequestBodyTooLarge: _TOO_LARGE,
@@ -86,7 +88,9 @@ _OF_THE_TABLE_API: Final = (
     errors.UpdateConditionNotSatisfied,
 )
 # refused before the operation begins: the content type does not depend on what the client accepts
-_EARLY: Final = (errors.PropertiesNeedValue, errors.InvalidUri, errors.MethodNotAllowed)
+_EARLY: Final = (
+    errors.PropertiesNeedValue, errors.InvalidUri, errors.MethodNotAllowed, errors.NotImplemented,
+)  # fmt: skip
 # reported of a change set as a whole
 _WITHOUT_INDEX: Final = (errors.TableNotFound, errors.AuthenticationFailed, errors.AuthorizationFailure)
 

@@ -25,6 +25,7 @@ class ErrorOrigin(Enum):
     """The stage that refuses a request: it decides the format of the error together with what the client accepts."""
 
     CONNECTION = auto()  # what was sent is not an HTTP request
+    FRONT_END = auto()  # it is one, and names no resource or no version
     AUTHORIZATION = auto()
     ODATA = auto()
     XML_OPERATION = auto()  # ?comp=acl, ?restype=service
@@ -113,6 +114,20 @@ def reason_phrase(status: int) -> bytes:
         return HTTPStatus(status).phrase.encode()
     except ValueError:
         return b"Unknown"
+
+
+def error_reason(error: StorageError, origin: ErrorOrigin) -> bytes | None:
+    """The reason phrase of an error, None for that of its status.
+
+    What the service refuses before its OData layer, and in the operations in XML, has its message there, as recorded
+    answers show; some clients show nothing else to their users.
+    """
+    is_sentence = origin in _WITH_SENTENCE and _SENTENCE.fullmatch(error.text)
+    return error.text.encode() if is_sentence else None
+
+
+_WITH_SENTENCE: Final = (ErrorOrigin.FRONT_END, ErrorOrigin.AUTHORIZATION, ErrorOrigin.XML_OPERATION)
+_SENTENCE: Final = re.compile("[ -~]{1,200}")  # a message may repeat what a client sent
 
 
 def _write_json(error: StorageError, message: str) -> bytes:

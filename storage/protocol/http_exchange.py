@@ -23,8 +23,8 @@ from storage.protocol.uvicorn_parts import (
 logger = logging.getLogger(__name__)
 
 AsgiApplication = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]
-# status, headers, body, and whether the connection can serve another request
-Write = Callable[[int, Headers, bytes, bool], None]
+# status, headers, body, whether the connection can serve another request, and a reason phrase of the service's own
+Write = Callable[[int, Headers, bytes, bool, bytes | None], None]
 Serve = Callable[[RequestHead, RequestBody, Write], Coroutine[Any, Any, None]]
 
 
@@ -153,13 +153,15 @@ class ServiceExchange:
         future._asyncio_future_blocking = False  # what a task does when it begins to wait
         future.add_done_callback(self._step)
 
-    def _write(self, status: int, headers: Headers, body: bytes, reusable: bool) -> None:
+    def _write(
+        self, status: int, headers: Headers, body: bytes, reusable: bool, reason: bytes | None
+    ) -> None:
         if self._is_lost:
             return
         if not reusable:
             self.keep_alive = False
         default_headers = self._connection.state.default_headers
-        head = write_head(status, default_headers + headers, keep_alive=self.keep_alive)
+        head = write_head(status, default_headers + headers, keep_alive=self.keep_alive, reason=reason)
         self._connection.transport.write(head + body)
         self.is_complete = True
         self._connection.answered()
@@ -169,8 +171,8 @@ class ServiceExchange:
 _CONTROL: Final = bytes(set(range(32)) - set(b"\t")) + b"\x7f"
 
 
-def write_head(status: int, headers: Headers, *, keep_alive: bool) -> bytes:
-    lines = [STATUS_LINE[status]]
+def write_head(status: int, headers: Headers, *, keep_alive: bool, reason: bytes | None = None) -> bytes:
+    lines = [STATUS_LINE[status] if reason is None else b"HTTP/1.1 %d %b\r\n" % (status, reason)]
     for name, value in headers:
         lines.append(b"%b: %b\r\n" % (name.lower(), value))
     if not keep_alive:

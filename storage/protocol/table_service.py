@@ -27,7 +27,7 @@ from storage.protocol.accept import Format
 from storage.protocol.authorization import Authorized, authorize, read_authentication
 from storage.protocol.call import ACTORS, Answer, Call, OperationRequest, ServerSettings
 from storage.protocol.cors import preflight, response_headers
-from storage.protocol.errors import HEADERS, ErrorOrigin, write_error
+from storage.protocol.errors import HEADERS, ErrorOrigin, error_reason, write_error
 from storage.protocol.http_connection import SERVER
 from storage.protocol.http_exchange import Write
 from storage.protocol.http_request import ClientDisconnected, Headers, RequestBody, RequestHead
@@ -58,6 +58,7 @@ _AS_OF: Final = (TargetKind.ENTITY, TargetKind.ENTITIES)  # what can be read as 
 _SERVER: Final = (b"Server", SERVER)
 _NO_SNIFFING: Final = (b"X-Content-Type-Options", b"nosniff")
 _COMMON: Final = [_SERVER, (b"Cache-Control", b"no-cache"), _NO_SNIFFING]
+_OK: Final = 200
 _ERROR: Final = 400  # the lowest status of an error
 
 
@@ -67,6 +68,7 @@ class Response(NamedTuple):
     status: int
     headers: Headers
     body: bytes
+    reason: bytes | None
     version: str
     logging: Logging
 
@@ -114,7 +116,7 @@ class TableService:
             self._record(head, observed)
             return
         sent = response.body if head.method != "HEAD" else b""
-        write(response.status, response.headers, sent, reusable)
+        write(response.status, response.headers, sent, reusable, response.reason)
         observed.status = response.status
         observed.ingress = body.received
         observed.egress = len(response.body)
@@ -141,9 +143,10 @@ class TableService:
         request: IncomingRequest | None = None
         account: KnownAccount | None = None
         terms: ReadTerms | None = None
-        origin = ErrorOrigin.ODATA
+        origin = ErrorOrigin.FRONT_END
         try:
             request = read_incoming_request(head, self._settings.host_suffixes)
+            origin = ErrorOrigin.ODATA
             account = await self._find_account(request)
             if _is_cosmos(account):
                 request = as_cosmos(request)
@@ -353,7 +356,9 @@ def _refuse(
         headers += read_preference(fields.get(b"prefer"), request.version).headers
     if isinstance(error, ServerBusy):
         headers.append((b"Retry-After", b"%d" % error.retry_after))
-    return Answer(written.status, headers, written.body)
+    is_of_version = request is not None and error is request.version_error
+    reason = error_reason(error, ErrorOrigin.FRONT_END if is_of_version else origin)
+    return Answer(written.status, headers, written.body, reason)
 
 
 def _complete(
@@ -373,7 +378,8 @@ def _complete(
             headers.append(cosmos.NO_CONTENT)
         headers.append((b"Content-Length", b"%d" % len(answer.body)))
         headers += consistency.write_session(terms)
-        return Response(answer.status, headers, answer.body, "", NO_LOGGING)
+        reason = cosmos.OK if answer.status == _OK else answer.reason
+        return Response(answer.status, headers, answer.body, reason, "", NO_LOGGING)
     # the options may be what could not be read
     version = request.version if request is not None else negotiate_version(fields, {})[0]
     headers = [
@@ -395,4 +401,4 @@ def _complete(
     if rules and method != "OPTIONS":
         headers += response_headers(rules, method, fields.get(b"origin"), headers)
     logging = account.properties.logging if account is not None else NO_LOGGING
-    return Response(answer.status, headers, answer.body, version, logging)
+    return Response(answer.status, headers, answer.body, answer.reason, version, logging)

@@ -4,7 +4,7 @@ from collections.abc import Awaitable
 
 from storage.domain.errors import InvalidInput, MethodNotAllowed
 from storage.domain.values.kinds import AccountKind
-from storage.protocol import formats
+from storage.protocol import cosmos, formats
 from storage.protocol.call import Answer, Call
 from storage.protocol.json_format import read_table_name, table_link
 from storage.protocol.negotiation import Preference, read_preference
@@ -60,7 +60,7 @@ async def _create(call: Call) -> Answer:
         if preference is Preference.NO_CONTENT:
             # [inferred] Microsoft.Azure.Cosmos.Table asks for it and understands no other answer
             return Answer(204, [*headers, *preference.headers])
-        return Answer(201, headers, formats.write_table(call.context(form, name), name))
+        return Answer(201, headers, formats.write_table(call.context(form, name), name), cosmos.OK)
     headers = [(b"Location", location), *preference.headers]
     if preference is Preference.NO_CONTENT:
         return Answer(204, [*headers, *call.data_service_id(location)])

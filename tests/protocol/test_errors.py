@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.domain.errors import InvalidInput
-from storage.protocol.errors import ErrorOrigin, reason_phrase, write_error
+from storage.domain.errors import AuthenticationFailed, InvalidInput
+from storage.protocol.errors import ErrorOrigin, error_reason, reason_phrase, write_error
 
 REQUEST_ID = "1056d2e8-0002-001e-6603-674cea000000"
 NOW = 1504099210_0000120
@@ -40,3 +40,13 @@ def test_replaces_only_what_xml_cannot_hold():
 @pytest.mark.parametrize(("status", "phrase"), [(204, b"No Content"), (404, b"Not Found"), (599, b"Unknown")])
 def test_every_status_has_a_reason(status, phrase):
     assert reason_phrase(status) == phrase
+
+
+@pytest.mark.parametrize(
+    "origin", [ErrorOrigin.FRONT_END, ErrorOrigin.AUTHORIZATION, ErrorOrigin.XML_OPERATION]
+)
+def test_a_message_is_the_reason_before_odata_if_it_fits_a_line(origin):
+    assert error_reason(AuthenticationFailed(), origin) == AuthenticationFailed.message.encode()
+    assert error_reason(AuthenticationFailed(), ErrorOrigin.ODATA) is None
+    for text in ("", "a\r\nSet-Cookie: b", "a\nb", "a\tb", "é", "\ud800", "a" * 201):
+        assert error_reason(InvalidInput(text), origin) is None

@@ -114,7 +114,7 @@ async def call(service, method, path, query, fields, chunks):
     """The reply, None when nothing was sent; a chunk that is None is the end of the connection."""
     replies = []
 
-    def write(status, headers, body, reusable):
+    def write(status, headers, body, reusable, reason):
         names = {name.decode(): value.decode() for name, value in headers}
         assert len(names) == len(headers), "a header came twice"
         assert method == "HEAD" or names["Content-Length"] == str(len(body))

@@ -13,7 +13,7 @@ from .client import Outgoing, Reply
 
 ANY = "<any>"
 # not compared with a foreign server: its data and its errors count
-DRESS = {"headers", "matching", "order", "form", "contains", "body_matching"}
+DRESS = {"reason", "headers", "matching", "order", "form", "contains", "body_matching"}
 ETAG = re.compile(r"W/\"datetime'\d{4}-\d\d-\d\dT\d\d%3A\d\d%3A\d\d(\.\d{0,6}[1-9])?Z'\"")
 TRAILER = re.compile(r"\nRequestId:(\S+)\nTime:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z$")
 JSON_TYPE = re.compile(r"application/json;odata=(no|minimal|full)metadata;streaming=true;charset=utf-8")
@@ -215,6 +215,10 @@ def _status(reply: Reply, expected: Any) -> None:
     assert reply.status in [int(status) for status in allowed], f"status {reply.status}, not {expected}"
 
 
+def _reason(reply: Reply, expected: str) -> None:
+    assert reply.reason == expected, f"reason phrase {reply.reason!r}, not {expected!r}"
+
+
 def _error(reply: Reply, expected: Any) -> None:
     allowed = expected if isinstance(expected, list) else [expected]
     code = foreign_error_of(reply)[0]
@@ -390,8 +394,8 @@ def _change_sets(reply: Reply, expected: int) -> None:
 
 CHECKS: dict[str, Callable[[Reply, Any], None]] = {
     **{check.__name__[1:]: check for check in (
-        _status, _error, _message, _message_start, _message_contains, _form, _headers, _matching, _json, _subset,
-        _entity, _lacks_members, _order, _rows, _keys, _bounds, _tables, _count, _text, _contains, _lacks,
+        _status, _reason, _error, _message, _message_start, _message_contains, _form, _headers, _matching, _json,
+        _subset, _entity, _lacks_members, _order, _rows, _keys, _bounds, _tables, _count, _text, _contains, _lacks,
         _body_matching, _continued, _closes, _bodiless, _bare, _parts, _all_parts, _change_sets, _within,
     )},
     "entry": atom.check_entry,
