@@ -8,7 +8,14 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from storage.domain.access.grants import Operation, operation_of
-from storage.domain.entities.changes import Change, Delete, Insert, check_change_set, check_change_set_size
+from storage.domain.entities.changes import (
+    Change,
+    Delete,
+    Insert,
+    Upsert,
+    check_change_set,
+    check_change_set_size,
+)
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import (
     ChangeSetError,
@@ -188,6 +195,8 @@ async def _cosmos_change_set(call: Call, parts: list[Part]) -> list[AnswerPart]:
 def _cosmos_answer(call: Call, change: Change, timestamp: int, number: int) -> AnswerPart:
     answer = entities.write_changed(call, change, timestamp)
     headers = sorted(answer.headers, key=lambda header: _COSMOS_ORDER.index(header[0]))
+    if isinstance(change, Upsert):
+        headers.append(cosmos.NO_CONTENT)
     # a number of its own, whatever Content-ID the client has sent
     return AnswerPart(answer.status, [*headers, (b"Content-ID", b"%d" % number)], answer.body)
 
@@ -398,14 +407,23 @@ def _write_failure(call: Call, part: Part, error: StorageError, index: int | Non
         version=version,
         index=index,
     )
+    # what is refused before an entity is looked at has fewer headers
+    rest = (
+        []
+        if isinstance(error, _BEFORE_ENTITIES)
+        else [*_COMMON[1:], *_preference(part.head, version).headers]
+    )
     headers: Headers = [
         *_echo(part.head),
-        *_COMMON,
-        *_preference(part.head, version).headers,
+        _COMMON[0],
+        *rest,
         _data_service_version(atom=written.format is ErrorFormat.XML and version < FIRST_WITHOUT_ATOM),
         (b"Content-Type", written.content_type),
     ]
     return AnswerPart(written.status, headers, written.body)
+
+
+_BEFORE_ENTITIES: Final = (TableNotFound, MethodNotAllowed)
 
 
 def _preference(part: PartHead, version: str) -> Preference:

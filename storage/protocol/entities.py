@@ -13,6 +13,7 @@ from storage.domain.errors import (
 )
 from storage.domain.requests.routes import TargetKind, key_count_error
 from storage.domain.values.etag import read_if_match
+from storage.domain.values.kinds import AccountKind
 from storage.protocol import as_of, formats, json_format
 from storage.protocol.call import Answer, Call, OperationRequest
 from storage.protocol.formats import Members
@@ -215,7 +216,10 @@ class InsertAnswers:
 
     def location(self, key: EntityKey) -> bytes:
         """The URI of an entity that was inserted."""
-        return f"{self._base}/{json_format.entity_link(self._table, *key)}".encode()
+        link = json_format.entity_link(self._table, *key)
+        if self._context.kind is AccountKind.COSMOS:
+            link = link.replace("%40", "@")  # as it writes a Location, but no other link
+        return f"{self._base}/{link}".encode()
 
     def body(self, change: Insert, timestamp: int) -> bytes:
         _, annotations, values = change.entity.fragments
