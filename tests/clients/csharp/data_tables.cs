@@ -120,6 +120,8 @@ Check("returns datetimes to 100 nanoseconds", () =>
         new DateTimeOffset(1969, 12, 31, 23, 59, 59, TimeSpan.Zero).AddTicks(9999999), new DateTimeOffset(2026, 11, 28, 12, 0, 0, 100, TimeSpan.Zero),
         DateTimeOffset.MaxValue));
 
+CheckCosmos("returns a datetime that was never set", "storage accounts refuse it", () => Return(default(DateTimeOffset)));
+
 CheckStorage("refuses a datetime that was never set", "Cosmos accounts store it", async () =>
 {
     var table = await NewTable();
@@ -502,6 +504,7 @@ CheckStorage("refuses what is too large, by its code", "Cosmos accounts have oth
     await Refused(400, "PropertyValueTooLarge", () => table.AddEntityAsync(Person("ada", ("Photo", new byte[65537]))));
     await Refused(400, "TooManyProperties", () => table.AddEntityAsync(Person("ada", [.. Enumerable.Range(0, 253).Select(it => ($"P{it}", (object?)it))])));
     await Refused(400, "EntityTooLarge", () => table.AddEntityAsync(Person("ada", [.. Enumerable.Range(0, 17).Select(it => ($"P{it}", (object?)new byte[65536]))])));
+    await Refused(400, "EntityTooLarge", () => table.AddEntityAsync(Person("ada", ("Photo", new byte[1 << 20]))));
     await Refused(400, "KeyValueTooLarge", () => table.AddEntityAsync(Person(new string('x', 1025))));
     await Refused(400, "PropertyNameTooLong", () => table.AddEntityAsync(Person("ada", (new string('x', 256), 1))));
     await Refused(400, "PropertyNameInvalid", () => table.AddEntityAsync(Person("ada", ("a b", 1))));
@@ -569,6 +572,7 @@ CheckStorage("keeps a SAS of a table within its key range", "Cosmos DB refuses r
         (builder.PartitionKeyStart, builder.RowKeyStart, builder.PartitionKeyEnd, builder.RowKeyEnd) = (startPartition, startRow, endPartition, endRow);
         var client = ByToken(table, builder.Sign(credential));
         Equal(expected, string.Join(" ", await Keys(client)));
+        await Refused(404, "ResourceNotFound", () => client.GetEntityAsync<TableEntity>("z", "9"));  // there is nothing that it may see
         await Refused(403, "AuthorizationFailure", () => client.UpsertEntityAsync(new TableEntity("z", "9")));
     }
     await Reads("b1 b2 b3", "b", null, "b", null);
