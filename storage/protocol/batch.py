@@ -363,10 +363,15 @@ def _read_operation(call: Call, part: Part) -> _Operation:
     return _Operation(inner, inner.fold(request.target.table), part.head, reader)
 
 
+def _tunnelled_methods(head: PartHead) -> tuple[bytes, ...]:
+    """Return X-HTTP-Method of a part, unless it repeats the verb, as Microsoft's older client for Java sends it."""
+    value = head.headers.get(b"x-http-method")
+    return () if value is None or value.strip().upper() == head.method.encode() else (value,)
+
+
 def _inner_call(call: Call, part: Part) -> Call:
     head = part.head
-    tunnelled = head.headers.get(b"x-http-method")
-    method = effective_method(head.method, () if tunnelled is None else (tunnelled,))
+    method = effective_method(head.method, _tunnelled_methods(head))
     version = _version(call.request, part)
     options = supported_options(read_options(part.target.partition(b"?")[2]), version)
     check_options(options)
