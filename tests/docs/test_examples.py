@@ -72,11 +72,15 @@ def test_javascript(
     assert run([require("node", "the JavaScript SDK"), "example.mjs"], tmp_path)
 
 
+CSHARP_PACKAGES = {"DurableTask.AzureStorage": "Microsoft.Azure.DurableTask.AzureStorage@2.*"}
+
+
 @pytest.mark.parametrize("document", with_example("csharp"), ids=name_of)
 def test_csharp(server: LiveServer, tmp_path: Path, document: Path) -> None:
     program = "\n".join(blocks(document, "csharp"))
     program = program.replace("UseDevelopmentStorage=true", server.connection_string)
-    assert run(programs.csharp(tmp_path, program), tmp_path)
+    packages = [package for name, package in CSHARP_PACKAGES.items() if f"using {name};" in program]
+    assert run(programs.csharp(tmp_path, program, *packages), tmp_path)
 
 
 @pytest.fixture(scope="module")
