@@ -1,6 +1,5 @@
 """Runs the cases of the .NET clients: each is a test here, all of a client and a kind of account run in one process."""
 
-import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,7 +43,7 @@ VERSIONS = {client.name: client.version for client in report.load_clients()}
 def outcomes(tmp_path_factory: pytest.TempPathFactory, server: LiveServer, cosmos_endpoint: str) -> Outcomes:
     """What this returns runs the program of a client once per kind of account."""
 
-    @functools.cache
+    @cases.run_once
     def run(client: str, kind: str) -> dict[str, str | None]:
         package = f"{client}@{VERSIONS[client]}"
         command = programs.csharp(tmp_path_factory.mktemp("csharp"), PROGRAMS[client].source, package)

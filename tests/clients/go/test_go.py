@@ -1,6 +1,5 @@
 """Runs the cases of aztables: each is a test here, all of an account's kind run in one process."""
 
-import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,7 +17,7 @@ Outcomes = Callable[[str], dict[str, str | None]]
 def outcomes(tmp_path_factory: pytest.TempPathFactory, server: LiveServer, cosmos_endpoint: str) -> Outcomes:
     """Compile the program. What it returns runs it once per kind of account."""
     program = programs.build_go(HERE, "./cases", tmp_path_factory.mktemp("go"))
-    return functools.cache(lambda kind: cases.run_cases([program], server, cosmos_endpoint, kind))
+    return cases.run_once(lambda kind: cases.run_cases([program], server, cosmos_endpoint, kind))
 
 
 @pytest.mark.parametrize(("kind", "name"), cases.parameters(CASES))
