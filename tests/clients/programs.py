@@ -4,6 +4,7 @@ Their compilers are not asked for: without one, a test is skipped with the reaso
 (10 or newer) or by the program that the variable TEST_CSHARP names, which is called with the file.
 """
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -76,6 +77,34 @@ def build_go(module: Path, package: str, folder: Path) -> str:
     program = str(folder / "program")
     _build([compiler, "-C", str(module), "build", "-o", program, package], environment)
     return program
+
+
+def build_java(pom: Path, sources: Sequence[Path], folder: Path) -> list[str]:
+    """Compile Java sources with what a ``pom.xml`` depends on, and return the command that runs ``cases.Main``."""
+    compiler, runner = (_compiler(name, "the Java SDK") for name in ("javac", "java"))
+    classes = f"{folder}{os.pathsep}{_java_classes(pom)}"
+    options = ["-encoding", "UTF-8", "-cp", classes, "-d", str(folder)]
+    environment = {"PATH": os.environ.get("PATH", "")}
+    _build([compiler, *options, *map(str, sources)], environment)
+    # what runs for seconds is not worth the better compiler
+    return [runner, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", classes, "cases.Main"]
+
+
+def _java_classes(pom: Path) -> str:
+    """Return the class path of what a ``pom.xml`` depends on; Maven is asked once per cache."""
+    cache = user_cache_path("tablero") / "java"
+    known = cache / hashlib.sha256(pom.read_bytes()).hexdigest()
+    if not known.exists():
+        maven = _compiler("mvn", "the Java SDK")
+        cache.mkdir(parents=True, exist_ok=True)
+        unfinished = cache / f"{known.name}.{os.getpid()}"
+        options = ["-B", "-q", "-f", str(pom), f"-Dmaven.repo.local={cache / 'repository'}"]
+        goal = ["org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath"]
+        # Maven is told of mirrors in the home of this user
+        environment = {name: os.environ[name] for name in ("PATH", "HOME", "JAVA_HOME") if name in os.environ}
+        _download([maven, *options, *goal, f"-Dmdep.outputFile={unfinished}"], environment)
+        unfinished.rename(known)
+    return known.read_text("utf-8").strip()
 
 
 def build_rust(crate: Path, folder: Path) -> str:
