@@ -143,7 +143,7 @@ def _read_side(fields: dict[str, list[str] | str], body: Any) -> Message:
     headers = [pair for pair in _read_lists(fields) if pair[1].lower() not in _SANITIZED]
     if isinstance(body, str) and not isinstance(body, Number):
         media_type = Message(headers, b"").header("Content-Type") or ""
-        is_text = re.search(r"json|xml|text|multipart", media_type)
+        is_text = re.search(r"json|xml|text", media_type)
         return Message(headers, body.encode() if is_text else base64.b64decode(body))
     if isinstance(body, list) and all(type(line) is str for line in body):
         return Message(headers, "".join(body).encode())

@@ -24,6 +24,7 @@ _CLOCK = ("start", "end")  # what recorders write for the times of a token
 _TOKENS = ("NextPartitionKey", "NextRowKey", "NextTableName")
 _WRONG_KEY = base64.b64encode(bytes(64)).decode()  # for requests that were refused because of their signature
 _MOMENT = re.compile(r"W/\"datetime'[^']+'\"")
+_BOUNDARY = re.compile(rb"--(batch_\S+)\r?\n")
 _POLICY_TIME = re.compile(r"(<(?:Start|Expiry)>)(\d{4}-\d\d-\d\d)")
 # written anew, or of the recorded connection
 _OURS = {
@@ -174,6 +175,8 @@ def _prepare(exchange: Exchange, endpoint: Endpoint, memory: _Memory):
     for name in headers:
         value = exchange.request.header(name) or ""
         headers[name] = memory.translate(value) if name.lower() in ("if-match", "if-none-match") else value
+        if name.lower() == "content-type" and (boundary := _BOUNDARY.match(body)):
+            headers[name] = f"multipart/mixed; boundary={boundary[1].decode()}"  # some recorders replace it
     spec = {"line": f"{exchange.method} ={side.root}{path}", "headers": _complete(headers, body, exchange)}
     parameters = parse_qsl(query, keep_blank_values=True)
     signer = (

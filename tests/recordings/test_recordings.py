@@ -125,6 +125,7 @@ def test_reads_what_the_test_proxy_writes(tmp_path):
         "a, b",
     )
     assert first.answer.body == '{"z":3.0,"é":"\'"}'.encode() and first.answer.parsed
+    assert second.request.body == b"--b"
     assert (second.status, second.answer.body, second.answer.parsed) == (412, b"{}\r\n", False)
 
 
