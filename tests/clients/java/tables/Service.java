@@ -106,6 +106,9 @@ final class Service {
                 connected.getTableClient(name).upsertEntity(person("ada"));
             }
         });
+        check("knows the connection string of development storage", () -> equal(new TableServiceClientBuilder()
+            .connectionString("UseDevelopmentStorage=true").buildClient().getServiceEndpoint(),
+            "http://127.0.0.1:10002/devstoreaccount1"));
         check("reads from the secondary", () -> {
             TableClient table = newTable();
             insert(table, person("ada", LONDON));
