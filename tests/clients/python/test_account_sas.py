@@ -23,7 +23,7 @@ class TestAccount:
     NEEDS = {
         "get_service_properties": ("s", ["r"], lambda service, _: service.get_service_properties()),
         "set_service_properties": ("s", ["w"], lambda service, _: service.set_service_properties()),
-        "list_tables": ("sc", ["l"], lambda service, _: next(service.list_tables(results_per_page=1))),
+        "list_tables": ("c", ["l"], lambda service, _: next(service.list_tables(results_per_page=1))),
         "create_table": ("c", ["c", "w"], lambda service, _: service.create_table(new_name())),
         "delete_table": ("c", ["d"], lambda service, _: service.delete_table(new_name())),
         "get_entity": ("o", ["r"], lambda service, name: of(service, name).get_entity("se", "ada")),
