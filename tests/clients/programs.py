@@ -60,9 +60,8 @@ def go(folder: Path, code: str) -> list[str]:
 def go_environment() -> dict[str, str]:
     """Return where Go keeps what it downloads and compiles, and how it is configured on this machine."""
     cache = user_cache_path("tablero") / "go"
-    kept = {name: value for name, value in os.environ.items() if name.startswith("GO") or name == "HOME"}
     return {
-        **kept,
+        **_settings("GO"),
         "GOMODCACHE": str(cache / "modules"),
         "GOCACHE": str(cache / "build"),
         "GOTOOLCHAIN": "local",
@@ -72,7 +71,7 @@ def go_environment() -> dict[str, str]:
 def build_go(module: Path, package: str, folder: Path) -> str:
     """Compile a package of a Go module into a folder, and return the program."""
     compiler = _compiler("go", "the Go SDK")
-    environment = {"PATH": os.environ.get("PATH", ""), **go_environment()}
+    environment = go_environment()
     _download([compiler, "-C", str(module), "mod", "download"], environment)
     program = str(folder / "program")
     _build([compiler, "-C", str(module), "build", "-o", program, package], environment)
@@ -100,8 +99,7 @@ def _java_classes(pom: Path) -> str:
         unfinished = cache / f"{known.name}.{os.getpid()}"
         options = ["-B", "-q", "-f", str(pom), f"-Dmaven.repo.local={cache / 'repository'}"]
         goal = ["org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath"]
-        # Maven is told of mirrors in the home of this user
-        environment = {name: os.environ[name] for name in ("PATH", "HOME", "JAVA_HOME") if name in os.environ}
+        environment = _settings("MAVEN_", "JAVA_")
         _download([maven, *options, *goal, f"-Dmdep.outputFile={unfinished}"], environment)
         unfinished.rename(known)
     return known.read_text("utf-8").strip()
@@ -110,7 +108,7 @@ def _java_classes(pom: Path) -> str:
 def build_rust(crate: Path, folder: Path) -> str:
     """Compile a Rust crate, and return the program; what it depends on is compiled once per cache."""
     compiler = _compiler("cargo", "the Rust SDK")
-    environment = {"PATH": os.environ.get("PATH", ""), **_rust_environment(compiler)}
+    environment = _rust_environment(compiler)
     options = ["--locked", "--manifest-path", str(crate / "Cargo.toml")]
     _download([compiler, "fetch", *options], environment)
     # other checkouts compile into the same cache: the program is taken from there at once
@@ -122,16 +120,22 @@ def build_rust(crate: Path, folder: Path) -> str:
 def _rust_environment(compiler: str) -> dict[str, str]:
     """Return where Cargo keeps what it downloads and compiles, and how it is configured on this machine."""
     cache = user_cache_path("tablero") / "rust"
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name.startswith(("CARGO_", "RUST")) or name == "HOME"
-    }
+    kept = _settings("CARGO_", "RUST")
     # rustup looks for compilers below HOME, which may be another one than when it was installed
     installed = Path(compiler).parents[2] / ".rustup"
     if "RUSTUP_HOME" not in kept and installed.is_dir():
         kept["RUSTUP_HOME"] = str(installed)
     return {"CARGO_HOME": str(cache / "cargo"), **kept, "CARGO_TARGET_DIR": str(cache / "target")}
+
+
+def _settings(*prefixes: str) -> dict[str, str]:
+    """Return the variables that begin so, and those that say how this machine reaches others."""
+    kept = ("PATH", "HOME", "SSL_CERT_FILE", "SSL_CERT_DIR")
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in kept or name.startswith(prefixes) or name.lower().endswith("_proxy")
+    }
 
 
 def _compiler(name: str, purpose: str) -> str:
