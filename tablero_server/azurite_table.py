@@ -156,7 +156,7 @@ def _server(options: argparse.Namespace, host: str, data: Path) -> Iterator["sub
     try:
         yield process
     finally:
-        testing.end(process)
+        testing.end(process, testing.IMPATIENCE if options.inMemoryPersistence else testing.PATIENCE)
 
 
 def _wait_until_ready(server: "subprocess.Popen[str]", log: str | None) -> int:

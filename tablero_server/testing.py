@@ -34,7 +34,10 @@ from urllib.parse import urlsplit
 from tablero_server import __main__ as command
 
 API: Final = "/ui/api/v1"
-PATIENCE: Final = 60.0  # seconds for an answer of the management API: copying a large seed takes its time
+PATIENCE: Final = (
+    60.0  # seconds for an answer of the management API, which copies large seeds, or for the end of a server
+)
+IMPATIENCE: Final = 0.5  # seconds for the end of a server whose data are not needed any more
 _USER: Final = "tests"
 _LIFE: Final = "2h"  # of accounts at a server that others use, too, should they not be deleted
 _PR_SET_PDEATHSIG: Final = 1
@@ -330,13 +333,13 @@ def _running(data: Path) -> Iterator[tuple[str, str]]:
 
 
 @contextmanager
-def _served(data: Path) -> Iterator[str]:
+def _served(data: Path, patience: float = IMPATIENCE) -> Iterator[str]:
     process = start("serve", "--data", str(data), "--listen", "127.0.0.1:0", "--durability", "relaxed")
     try:
         assert process.stdout is not None
         yield _read_url(process.stdout)
     finally:
-        end(process)
+        end(process, patience)
 
 
 def start(*arguments: str, environment: Mapping[str, str] | None = None) -> "subprocess.Popen[str]":
@@ -352,11 +355,11 @@ def start(*arguments: str, environment: Mapping[str, str] | None = None) -> "sub
     )
 
 
-def end(process: "subprocess.Popen[str]") -> None:
-    """Stop a server at once: nobody needs what it would still finish."""
+def end(process: "subprocess.Popen[str]", patience: float = IMPATIENCE) -> None:
+    """Stop a server: in order, or at once if that takes longer than ``patience`` seconds."""
     process.send_signal(signal.SIGTERM)
     with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(0.5)
+        process.wait(patience)
     process.send_signal(signal.SIGTERM)
     process.wait(PATIENCE)
 
@@ -427,7 +430,7 @@ def _make_template(folder: Path) -> None:
             shutil.rmtree(old, ignore_errors=True)
     new = folder.with_suffix(".new")
     data = ("--data", str(new))
-    with _served(new):
+    with _served(new, PATIENCE):  # its database ends in order, so that no copy of it has to recover
         _run("user", "add", _USER, "--admin", *data)
         said = _run("token", "add", _USER, "tests", "--scope", "manage", "--days", "0", *data)
     _write(new / "token", next(word for word in said.split() if word.startswith("tbl_")))

@@ -63,6 +63,11 @@ def memory_folders():
     return set(Path(tempfile.gettempdir()).glob(f"tablero-memory-{os.getuid()}-*"))
 
 
+def ended_in_order(log):
+    text = log.read_text()
+    return "database system is shut down" in text and "immediate shutdown" not in text
+
+
 def test_it_serves_in_place_of_azurite_and_keeps_nothing_in_memory(scratch):
     folder = scratch / "in-memory"
     folder.mkdir(mode=0o711)
@@ -80,6 +85,8 @@ def test_it_serves_in_place_of_azurite_and_keeps_nothing_in_memory(scratch):
     ]
     assert (folder / "debug.log").exists()
     assert memory_folders() <= before
+    [log] = (folder / "cache" / "tablero" / "tests").glob("*/postgres.log")
+    assert ended_in_order(log)  # what is copied for the next one, which would have to recover
 
 
 def test_it_keeps_the_data_in_the_location(scratch):
@@ -89,6 +96,7 @@ def test_it_keeps_the_data_in_the_location(scratch):
     with azurite_table_running(folder) as (host, _), client(host) as service:
         service.create_table("people")
     assert "are not read. Copy them: tablero copy" in (folder / "errors").read_text()
+    assert ended_in_order(folder / azurite_table.FOLDER / "postgres.log")
     with azurite_table_running(folder, "-l", str(folder)) as (host, _), client(host) as service:
         assert [table.name for table in service.list_tables()] == ["people"]
 
