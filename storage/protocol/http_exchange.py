@@ -23,8 +23,17 @@ from storage.protocol.uvicorn_parts import (
 logger = logging.getLogger(__name__)
 
 AsgiApplication = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]]
-# status, headers, body, whether the connection can serve another request, and a reason phrase of the service's own
-Write = Callable[[int, Headers, bytes, bool, bytes | None], None]
+
+
+class Write(Protocol):
+    """Sends an answer."""
+
+    def __call__(
+        self, status: int, headers: Headers, body: bytes, reusable: bool, reason: bytes | None = None, /
+    ) -> None:
+        """``reusable``: the connection can serve another request; ``reason`` is None for that of the status."""
+
+
 Serve = Callable[[RequestHead, RequestBody, Write], Coroutine[Any, Any, None]]
 
 
@@ -154,7 +163,7 @@ class ServiceExchange:
         future.add_done_callback(self._step)
 
     def _write(
-        self, status: int, headers: Headers, body: bytes, reusable: bool, reason: bytes | None
+        self, status: int, headers: Headers, body: bytes, reusable: bool, reason: bytes | None = None
     ) -> None:
         if self._is_lost:
             return
