@@ -128,8 +128,22 @@ def _describe(recorded: str, answered: str) -> str:
     if _is_error(first) or _is_error(second):
         return "of an error"
     if first == second:
-        return "order of members" if sorted(recorded) == sorted(answered) else "spelling"
+        if sorted(recorded) != sorted(answered):
+            return "spelling"
+        return "place of keys" if _without_keys(first) == _without_keys(second) else "order of members"
     return "members" if _paths(first) != _paths(second) else "values"
+
+
+def _without_keys(value: Any) -> str:
+    """JSON, its members in order, without the keys of entities."""
+    match value:
+        case dict():
+            items = [(name, item) for name, item in value.items() if name not in ("PartitionKey", "RowKey")]
+            return str([(name, _without_keys(item)) for name, item in items])
+        case list():
+            return str([_without_keys(item) for item in value])
+        case _:
+            return repr(value)
 
 
 def _is_error(value: Any) -> bool:

@@ -143,6 +143,7 @@ def test_reads_each_content_once_and_says_what_it_cannot_read(tmp_path):
     ("recorded", "answered", "kind"),
     [
         ('{"a":1,"b":2}', '{"b":2,"a":1}', "body: order of members"),
+        ('{"a":1,"RowKey":"r"}', '{"RowKey":"r","a":1}', "body: place of keys"),
         ('{"a":"é"}', '{"a":"\\u00e9"}', "body: spelling"),
         ('{"a":1}', '{"a":2}', "body: values"),
         ('{"a":1}', '{"b":1}', "body: members"),
