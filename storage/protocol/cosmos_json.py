@@ -4,9 +4,12 @@ The order of members follows recorded answers of the service: control informatio
 Timestamp of an entity after its properties.
 """
 
+import json
+import re
 from collections.abc import Sequence
+from typing import Final
 
-from storage.domain.entities.entity import SYSTEM_PROPERTIES, StoredEntity
+from storage.domain.entities.entity import SYSTEM_PROPERTIES, StoredEntity, write_members
 from storage.domain.values import edm
 from storage.domain.values.edm import write_datetime
 from storage.domain.values.etag import write_etag
@@ -25,15 +28,35 @@ def write_table(context: Context, name: str) -> bytes:
 
 def write_page(context: Context, entities: Sequence[StoredEntity]) -> bytes:
     rows = b",".join([b"{%b}" % _entity(context, entity) for entity in entities])
-    return b'{"value":[%b]%b}' % (rows, _metadata(context, context.table))
+    return _unescaped(b'{"value":[%b]%b}' % (rows, _metadata(context, context.table)))
 
 
 def write_entity(context: Context, entity: StoredEntity) -> bytes:
-    if context.format is Format.JSON_NONE:
-        return b"{%b}" % _entity(context, entity)
     # unlike in a list, the address of an entity's metadata is below its table
     metadata = edm.quote(f"{context.base}/{context.table}/$metadata#{context.table}/@Element")
-    return b'{"odata.metadata":%b,%b}' % (metadata.encode(), _entity(context, entity))
+    return _unescaped(b"{%b}" % _entity(context, entity, b'"odata.metadata":%b' % metadata.encode()))
+
+
+def _unescaped(body: bytes) -> bytes:
+    """Write characters beyond ASCII as they are, which rows keep escaped, as storage accounts write them."""
+    return _ESCAPES.sub(_unescape, body) if b"\\u" in body else body
+
+
+def _unescape(match: re.Match[bytes]) -> bytes:
+    escaped = match[0]
+    if escaped[1:2] != b"u":
+        return escaped
+    text: str = json.loads(b'"%b"' % escaped)
+    return "".join([edm.quote(it)[1:-1] if _stays_escaped(it) else it for it in text]).encode()
+
+
+def _stays_escaped(character: str) -> bool:
+    """Return whether JSON or UTF-8 cannot have a character as it is, or Newtonsoft escapes it [inferred]."""
+    return character < " " or character in '"\\\x7f\x85\u2028\u2029' or "\ud800" <= character <= "\udfff"
+
+
+# a run of escaped code units, of which two may be one character; or another escape, which may be that of a backslash
+_ESCAPES: Final = re.compile(rb"(?:\\u[0-9a-f]{4})+|\\.")
 
 
 def _metadata(context: Context, suffix: str) -> bytes:
@@ -55,12 +78,14 @@ def _table(context: Context, name: str) -> str:
     )
 
 
-def _entity(context: Context, entity: StoredEntity) -> bytes:
+def _entity(context: Context, entity: StoredEntity, metadata: bytes = b"") -> bytes:
+    """The members of an entity; ``metadata``: of one that is not in a list."""
     ticks = int(entity.ticks)
     wanted = SYSTEM_PROPERTIES if context.select is None else context.select
-    members = [*_control(context, entity, ticks), *write_keys(entity, frozenset(wanted))]
+    members = [*_control(context, entity, ticks, metadata), *write_keys(entity, frozenset(wanted))]
     if entity.content:
-        members.append(entity.content.lstrip(b"\n,").replace(b"\n", b""))
+        has_types = context.format is not Format.JSON_NONE
+        members.append(write_members(entity.content, annotations=has_types).removeprefix(b","))
     if "Timestamp" in wanted:
         if context.format is Format.JSON_FULL:
             members.append(b'"Timestamp@odata.type":"Edm.DateTime"')
@@ -68,16 +93,17 @@ def _entity(context: Context, entity: StoredEntity) -> bytes:
     return b",".join(members)
 
 
-def _control(context: Context, entity: StoredEntity, ticks: int) -> list[bytes]:
+def _control(context: Context, entity: StoredEntity, ticks: int, metadata: bytes) -> list[bytes]:
     if context.format is Format.JSON_NONE:
         return []
     etag = b'"odata.etag":%b' % edm.quote(write_etag(ticks, context.kind)).encode()
+    ends = [metadata, etag] if metadata else [etag]
     if context.format is not Format.JSON_FULL:
-        return [etag]
+        return ends
     link = entity_link(context.table, *entity.key)
     return [
         b'"odata.type":%b' % edm.quote(f"{context.account}.{context.table}").encode(),
         b'"odata.id":%b' % edm.quote(f"{context.base}/{link}").encode(),
-        etag,
         b'"odata.editLink":%b' % edm.quote(link).encode(),
+        *ends,
     ]
