@@ -792,6 +792,16 @@ class DatabaseVersion(models.Model):
         return f"{self.writer} ({self.release})"
 
 
+class OldRows(models.Model):
+    """A table that may have rows of versions before 1.1: see storage.operations.relations.old_rows."""
+
+    table = models.OneToOneField(Table, on_delete=models.CASCADE, primary_key=True)
+    last = models.JSONField(null=True, default=None)  # the key up to which they are rewritten, as two texts
+
+    def __str__(self) -> str:
+        return f"{self.table} after {self.last}"
+
+
 class PeriodicRun(models.Model):
     """Periodic work that one process at a time does, and when it was last done: storage.runtime.periodic."""
 

@@ -49,5 +49,5 @@ def _write_change(change: RecordedChange) -> dict[str, Any]:
 def _read_document(stored: StoredEntity | None) -> dict[str, Any] | None:
     if stored is None:
         return None
-    document: dict[str, Any] = json.loads(b"{" + stored.content.lstrip(b"\n,") + b"}")
+    document: dict[str, Any] = json.loads(b"{" + stored.members.removeprefix(b",") + b"}")
     return document

@@ -137,7 +137,7 @@ class TypeChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """An entity and what becomes of it; ``values`` None: it is deleted.
+    """An entity and what becomes of it; ``content`` None: it is deleted.
 
     ``patch``: what changes in its projection, as EditedRow.patch; ``losses``: by property; ``types``: those of the
     properties that the edit is about, before and after.
@@ -146,8 +146,7 @@ class Edited:
     stored: StoredEntity
     old_key: EntityKey
     key: EntityKey
-    annotations: str | None
-    values: str | None
+    content: str | None
     patch: str | None = None
     losses: Sequence[tuple[str, Loss]] = ()
     types: Sequence["TypeChange"] = ()
@@ -155,10 +154,9 @@ class Edited:
     @property
     def result(self) -> StoredEntity | None:
         """The entity as it becomes, with the Timestamp that it has; None if it is deleted."""
-        if self.values is None:
+        if self.content is None:
             return None
-        content = f"{self.annotations}{self.values}".encode()
-        return StoredEntity(encode_entity_key(self.key), self.stored.ticks, content)
+        return StoredEntity(encode_entity_key(self.key), self.stored.ticks, self.content.encode())
 
     @property
     def is_moved(self) -> bool:
@@ -166,9 +164,9 @@ class Edited:
 
     @property
     def is_unchanged(self) -> bool:
-        if self.values is None or self.is_moved:
+        if self.content is None or self.is_moved:
             return False
-        return self.stored.content == f"{self.annotations}{self.values}".encode()
+        return self.stored.content == self.content.encode()
 
 
 _Apply = Callable[[EditedRow, Scope], None]
@@ -214,14 +212,14 @@ class Editor:
             name, loss = losses[0]
             raise NotEdited(Obstacle(ObstacleKind.LOSS, name, loss))
         try:
-            annotations, values = row.write()
+            content = row.write()
         except TooManyProperties:
             raise NotEdited(Obstacle(ObstacleKind.TOO_MANY_PROPERTIES)) from None
         except EntityTooLarge:
             raise NotEdited(Obstacle(ObstacleKind.TOO_LARGE)) from None
         after = [row.type_of(name) for name in self._properties]
         types = [TypeChange(*it) for it in zip(self._properties, before, after, strict=True) if any(it[1:])]
-        return Edited(stored, old_key, row.key, annotations, values, row.patch, losses, types)
+        return Edited(stored, old_key, row.key, content, row.patch, losses, types)
 
     def _prepare(self, operation: Operation) -> tuple[str, _Apply]:
         """Return the property that an operation is about, and how to apply it."""

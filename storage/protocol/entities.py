@@ -210,7 +210,6 @@ class InsertAnswers:
         form = request.response_format()
         self.preference = read_preference(request.headers.get(b"prefer"), request.version)
         self.content_type = call.content_type(form)
-        self._annotations = form.annotations
         self._context = call.context(form, table)._replace(select=None, raw_select=None)
         self._base, self._table = call.address.base, table
 
@@ -222,7 +221,6 @@ class InsertAnswers:
         return f"{self._base}/{link}".encode()
 
     def body(self, change: Insert, timestamp: int) -> bytes:
-        _, annotations, values = change.entity.fragments
-        content = (annotations + values if self._annotations else values).encode()
+        content = change.entity.fragments.content.encode()
         stored = StoredEntity(encode_entity_key(change.key), b"%d" % timestamp, content)
         return formats.write_entity(self._context, stored)

@@ -19,6 +19,7 @@ from storage.domain.entities.entity import (
     Entity,
     EntityKey,
     StoredEntity,
+    write_members,
 )
 from storage.domain.entities.members import read_properties
 from storage.domain.errors import (
@@ -229,24 +230,21 @@ def write_page(context: Context, entities: Sequence[StoredEntity]) -> bytes:
     pieces[1::2] = _contents(heads, entities)
     pieces[0] = opening + pieces[0][2:]
     pieces.append(b"}]}")
-    return _in_one_line(b"".join(pieces))
+    return _members(context, b"".join(pieces))
 
 
 def write_entity(context: Context, entity: StoredEntity) -> bytes:
     heads = _heads(context, [entity])
     head, content = heads[0], _contents(heads, [entity])[0]
     if context.format is Format.JSON_NONE:
-        return _in_one_line(b"%b%b}" % (head[2:], content))
+        return _members(context, b"%b%b}" % (head[2:], content))
     metadata = context.metadata(f"{context.table}/@Element").encode()
-    return _in_one_line(b'{"odata.metadata":%b,%b%b}' % (metadata, head[3:], content))
+    return _members(context, b'{"odata.metadata":%b,%b%b}' % (metadata, head[3:], content))
 
 
-def _in_one_line(body: bytes) -> bytes:
-    """Join the lines that rows keep their members in: older .NET clients read a part of a batch as one line.
-
-    No value has a raw line feed, since JSON escapes it.
-    """
-    return body.replace(b"\n", b"")
+def _members(context: Context, body: bytes) -> bytes:
+    """Write what was made of contents in one line: older .NET clients read a part of a batch as one."""
+    return write_members(body, annotations=context.format is not Format.JSON_NONE)
 
 
 def _contents(heads: Sequence[bytes], entities: Sequence[StoredEntity]) -> list[bytes]:

@@ -29,7 +29,7 @@ from storage.domain.access import signature
 from storage.domain.access.policies import SignedIdentifier
 from storage.domain.access.policies_xml import read_identifiers, write_identifiers
 from storage.domain.access.signature import SignedRequest
-from storage.domain.entities.entity import EntityKey, StoredEntity
+from storage.domain.entities.entity import EntityKey, StoredEntity, write_members
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Reason, Refused
 from storage.domain.service.service_properties import DEFAULT_PROPERTIES, ServiceProperties
@@ -457,7 +457,7 @@ def _retry_after(answer: _Answer) -> float:
 def _write_entity(stored: StoredEntity) -> bytes:
     # Azurite takes 1.0 for an Int32 unless its type is said
     content = _DOUBLE.sub(rb',"\1@odata.type":"Edm.Double","\1":\2', stored.content)
-    return b"{%b%b}" % (stored.keys, content.replace(b"\n", b""))
+    return b"{%b%b}" % (stored.keys, write_members(content))
 
 
 def _in_address(key: str) -> str:

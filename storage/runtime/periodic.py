@@ -30,7 +30,7 @@ from storage.operations.jobs import files as job_files
 from storage.operations.jobs import jobs
 from storage.operations.links import links
 from storage.operations.notices import delivery, evaluation
-from storage.operations.relations import table_relations
+from storage.operations.relations import old_rows, table_relations
 from storage.operations.requests import recording
 from storage.operations.snapshots import snapshots
 from storage.operations.tables import (
@@ -141,6 +141,12 @@ async def run() -> None:
             lambda _: table_relations.complete_all(),
             _ADAPT_INTERVAL,
             "Tables of older servers could not be completed",
+        ),
+        _exclusive(
+            "old rows",
+            old_rows.rewrite,
+            _INTERVAL,
+            "Rows of older versions could not be rewritten",
         ),
         _exclusive(
             "sizes",

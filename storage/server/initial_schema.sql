@@ -37,12 +37,38 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.cosmos_entity_excess(pk text, rk text, content text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+    SELECT 'EntityTooLarge'
+    WHERE octet_length(pk) + octet_length(rk) + octet_length(
+        regexp_replace(regexp_replace(content, '\t[^\t]*\t', '', 'g'), '\\u[0-9a-f]{4}', 'xxx', 'g')) > 2097152
+$$;
+
 CREATE FUNCTION public.cosmos_entity_excess(pk text, rk text, anns text, vals text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
     SELECT 'EntityTooLarge'
     WHERE octet_length(pk) + octet_length(rk)
         + octet_length(regexp_replace(vals, '\\u[0-9a-f]{4}', 'xxx', 'g')) > 2097152
+$$;
+
+CREATE FUNCTION public.entity_content(anns text, vals text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+    AS $$
+BEGIN
+    IF anns = '' THEN
+        RETURN vals;
+    END IF;
+    RETURN (
+        SELECT coalesce(string_agg(
+            CASE WHEN a.line IS NULL THEN E'\n' || v.line ELSE E'\n\t' || a.line || E'\t' || v.line END,
+            '' ORDER BY v.place), '')
+        FROM string_to_table(right(vals, -1), E'\n') WITH ORDINALITY AS v (line, place)
+        LEFT JOIN string_to_table(right(anns, -1), E'\n') AS a (line)
+            ON split_part(split_part(a.line, '"', 2), '@', 1) = split_part(v.line, '"', 2)
+    );
+END
 $$;
 
 CREATE FUNCTION public.entity_deleted_ahead(was bigint) RETURNS bigint
@@ -76,6 +102,49 @@ BEGIN
             WITH ORDINALITY AS found (tokens, place),
             LATERAL (SELECT tokens[1] AS token) AS first
     );
+END
+$$;
+
+CREATE FUNCTION public.entity_excess(pk text, rk text, content text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+DECLARE
+    size bigint;
+BEGIN
+    -- every property is one line
+    IF octet_length(content) - octet_length(replace(content, E'\n', '')) > 252 THEN
+        RETURN 'TooManyProperties';
+    END IF;
+    IF octet_length(content) <= 500000 THEN
+        RETURN NULL;
+    END IF;
+    WITH member AS (
+        SELECT CASE WHEN starts_with(line, E'\t') THEN split_part(line, '"', 4) END AS type,
+            CASE WHEN starts_with(line, E'\t') THEN split_part(line, E'\t', 3) ELSE line END AS line
+        FROM string_to_table(right(content, -1), E'\n') AS line
+    ), named AS (
+        SELECT type, split_part(line, '"', 2) AS name, substr(line, strpos(line, ':') + 1) AS value FROM member
+    ), measured AS (
+        -- an escape of either form stands for one UTF-16 unit
+        SELECT length(regexp_replace(name, '\\u[0-9a-f]{4}', 'x', 'g')) AS name_length,
+               CASE
+                   WHEN type = 'Edm.Guid' THEN 16
+                   WHEN type = 'Edm.Binary' THEN octet_length(decode(trim(value, '"'), 'base64')) + 4
+                   WHEN type IS NOT NULL THEN 8
+                   WHEN value LIKE '"%' THEN
+                       2 * (length(regexp_replace(value, '\\(u[0-9a-f]{4}|.)', 'x', 'g')) - 2) + 4
+                   WHEN value IN ('true', 'false') THEN 1
+                   WHEN value ~ '[.E]' THEN 8
+                   ELSE 4
+               END AS value_size
+        FROM named
+    )
+    SELECT 4 + 2 * (entity_key_length(pk) + entity_key_length(rk)) + sum(8 + 2 * name_length + value_size)
+    INTO size FROM measured;
+    IF size > 1048576 THEN
+        RETURN 'EntityTooLarge';
+    END IF;
+    RETURN NULL;
 END
 $$;
 
@@ -171,6 +240,100 @@ EXCEPTION WHEN feature_not_supported OR wrong_object_type THEN
     RAISE EXCEPTION USING ERRCODE = 'TB001', MESSAGE = place || ' KeyValueTooLarge';
 END
 $_$;
+
+CREATE FUNCTION public.entity_masked(names text[], members text[], masks text[], constants text[], secret bytea, INOUT props jsonb, INOUT content text) RETURNS record
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+DECLARE
+    original text;
+    kind text;
+    hash bytea;
+    digits text;
+    number text;
+    masked text;
+    projected jsonb;
+    written text;
+    type text;
+BEGIN
+    FOR i IN 1 .. cardinality(names) LOOP
+        original := props ->> names[i];
+        CONTINUE WHEN original IS NULL;
+        -- the type of a number is in its scale: see storage.domain.values.encoding.project
+        kind := CASE jsonb_typeof(props -> names[i])
+            WHEN 'string' THEN left(original, 1)
+            WHEN 'boolean' THEN '?'
+            WHEN 'number' THEN CASE
+                WHEN original LIKE '%.00' AND original <> '0.000' THEN '6'
+                WHEN strpos(original, '.') = 0 AND length(original) < 12 THEN '3'
+                ELSE 'n'
+            END
+        END;
+        IF masks[i] IN ('hash', 'name', 'email', 'phone') THEN
+            hash := entity_keyed_hash(secret, CASE kind WHEN 's' THEN substr(original, 2) ELSE original END);
+            digits := encode(hash, 'hex');
+        END IF;
+        masked := NULL;
+        projected := NULL;
+        CASE masks[i]
+        WHEN 'remove' THEN
+            NULL;
+        WHEN 'constant' THEN
+            masked := constants[i];
+        WHEN 'name' THEN
+            masked := entity_masked_name(hash);
+            IF kind = 's' AND masked = substr(original, 2) THEN
+                masked := entity_masked_name(substr(hash, 3));
+            END IF;
+        WHEN 'email' THEN
+            masked := 'u' || left(digits, 12) || '@example.com';
+        WHEN 'phone' THEN
+            masked := entity_masked_phone(CASE kind WHEN 's' THEN substr(original, 2) ELSE original END, digits);
+        WHEN 'hash' THEN
+            number := ('x' || left(digits, 7))::bit(28)::integer::text;
+            CASE kind
+            WHEN '3' THEN projected := to_jsonb(number::integer); written := number;
+            WHEN '6' THEN projected := (number || '.00')::jsonb; written := '"' || number || '"';
+            WHEN 'n' THEN projected := (number || '.0')::jsonb; written := number || '.0';
+            WHEN 'g' THEN
+                projected := to_jsonb('g' || left(digits, 32)::uuid);
+                written := '"' || left(digits, 32)::uuid || '"';
+            WHEN '?' THEN projected := 'false'; written := 'false';
+            ELSE masked := 'h:' || left(digits, 20);
+            END CASE;
+        WHEN 'blank' THEN
+            CASE kind
+            WHEN '3' THEN projected := '0'; written := '0';
+            WHEN '6' THEN projected := '0.00'; written := '"0"';
+            WHEN 'n' THEN projected := '0.0'; written := '0.0';
+            WHEN '?' THEN projected := 'false'; written := 'false';
+            WHEN 'g' THEN
+                projected := '"g00000000-0000-0000-0000-000000000000"';
+                written := '"00000000-0000-0000-0000-000000000000"';
+            WHEN 't' THEN projected := '"t2000-01-01T00:00:00.0000000"'; written := '"2000-01-01T00:00:00Z"';
+            WHEN 'b' THEN projected := '"b"'; written := '""';
+            ELSE masked := '';
+            END CASE;
+        END CASE;
+        IF masked IS NOT NULL THEN
+            projected := to_jsonb('s' || masked);
+            written := '"' || masked || '"';
+        END IF;
+        IF projected IS NULL THEN
+            props := props - names[i];
+            content := entity_with_line(content, members[i], '');
+        ELSE
+            props := props || jsonb_build_object(names[i], projected);
+            type := CASE WHEN masked IS NULL THEN
+                CASE kind WHEN '6' THEN 'Int64' WHEN 'g' THEN 'Guid' WHEN 't' THEN 'DateTime' WHEN 'b' THEN 'Binary' END
+            END;
+            content := entity_with_line(
+                content, members[i],
+                E'\n' || coalesce(E'\t,' || left(members[i], -1) || '@odata.type":"Edm.' || type || E'"\t', '')
+                    || ',' || members[i] || ':' || written);
+        END IF;
+    END LOOP;
+END
+$$;
 
 CREATE FUNCTION public.entity_masked(names text[], starts text[], annotation_starts text[], masks text[], constants text[], secret bytea, INOUT props jsonb, INOUT anns text, INOUT vals text) RETURNS record
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
@@ -314,6 +477,78 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.entity_merged(content text, change text, gone text[]) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+BEGIN
+    RETURN (
+        SELECT coalesce(string_agg(E'\n' || line, '' ORDER BY replace(name, '\u', '~') COLLATE "C"), '')
+        FROM string_to_table(right(change || content, -1), E'\n') WITH ORDINALITY AS member (line, place),
+            split_part(split_part(line, '"', 2), '@', 1) AS name
+        WHERE place <= cardinality(gone) OR name <> ALL (gone)
+    );
+END
+$$;
+
+CREATE FUNCTION public.entity_merged_in_place(content text, change text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+BEGIN
+    RETURN (
+        SELECT coalesce(string_agg(E'\n' || line, '' ORDER BY first), '')
+        FROM (
+            SELECT DISTINCT ON (name) line, min(place) OVER (PARTITION BY name) AS first
+            FROM (
+                SELECT line, place, split_part(split_part(line, '"', 2), '@', 1) AS name
+                FROM string_to_table(right(content || change, -1), E'\n') WITH ORDINALITY AS member (line, place)
+            ) AS named
+            ORDER BY name, place DESC
+        ) AS latest
+    );
+END
+$$;
+
+CREATE FUNCTION public.entity_projection(content text) RETURNS jsonb
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+DECLARE
+    line text;
+    name text;
+    value text;
+    type text;
+    members text := '';
+BEGIN
+    FOREACH line IN ARRAY string_to_array(right(content, -1), E'\n') LOOP
+        type := '';
+        IF starts_with(line, E'\t') THEN
+            type := substr(split_part(line, '"', 4), 5);
+            line := split_part(line, E'\t', 3);
+        END IF;
+        name := split_part(line, '"', 2);
+        value := substr(line, length(name) + 5);
+        members := members || ',"' || name || '":' || CASE
+            WHEN type = '' THEN CASE
+                WHEN starts_with(value, '"') THEN
+                    CASE WHEN strpos(value, '\u') > 0 AND value ~ '\\u(0000|0001|e000|d[89a-f])'
+                        THEN '"s' || substr(entity_escaped(value), 2) ELSE '"s' || substr(value, 2) END
+                WHEN value = '-0.0' THEN '0.000'
+                WHEN strpos(value, 'E') > 0 THEN
+                    value::numeric || CASE WHEN scale(value::numeric) = 0 THEN '.0' ELSE '' END
+                ELSE value END
+            WHEN type = 'DateTime' THEN
+                '"t' || rpad(trim('"Z' FROM value) || CASE WHEN strpos(value, '.') = 0 THEN '.' ELSE '' END, 27, '0')
+                || '"'
+            WHEN type = 'Int64' THEN trim('"' FROM value) || '.00'
+            WHEN type = 'Guid' THEN '"g' || substr(value, 2)
+            WHEN type = 'Binary' THEN
+                '"b' || encode(decode(trim('"' FROM value), 'base64'), 'hex') || '"'
+            ELSE CASE value WHEN '"Infinity"' THEN '1e400' WHEN '"-Infinity"' THEN '-1e400' ELSE '"n"' END
+            END;
+    END LOOP;
+    RETURN ('{' || substr(members, 2) || '}')::jsonb;
+END
+$$;
+
 CREATE FUNCTION public.entity_projection(anns text, vals text) RETURNS jsonb
     LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
     AS $$
@@ -367,6 +602,24 @@ BEGIN
     rest := substr(lines, first + 1);
     stop := strpos(rest, E'\n');
     RETURN left(lines, first - 1) || line || CASE WHEN stop = 0 THEN '' ELSE substr(rest, stop) END;
+END
+$$;
+
+CREATE FUNCTION public.entity_with_line(content text, member text, line text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+    AS $$
+DECLARE
+    first integer := strpos(content, E'\n,' || member || ':');
+    length integer;
+BEGIN
+    IF first = 0 THEN
+        first := strpos(content, E'\n\t,' || left(member, -1) || '@odata.type":');
+    END IF;
+    IF first = 0 THEN
+        RETURN content;
+    END IF;
+    length := strpos(substr(content, first + 1), E'\n');
+    RETURN left(content, first - 1) || line || CASE WHEN length = 0 THEN '' ELSE substr(content, first + length) END;
 END
 $$;
 
@@ -1526,6 +1779,11 @@ ALTER TABLE public.storage_noticerule ALTER COLUMN id ADD GENERATED BY DEFAULT A
     CACHE 1
 );
 
+CREATE TABLE public.storage_oldrows (
+    table_id bigint NOT NULL,
+    last jsonb
+);
+
 CREATE UNLOGGED TABLE public.storage_presence (
     id bigint NOT NULL,
     tab uuid NOT NULL,
@@ -2223,6 +2481,9 @@ ALTER TABLE ONLY public.storage_noticereader
 ALTER TABLE ONLY public.storage_noticerule
     ADD CONSTRAINT storage_noticerule_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.storage_oldrows
+    ADD CONSTRAINT storage_oldrows_pkey PRIMARY KEY (table_id);
+
 ALTER TABLE ONLY public.storage_presence
     ADD CONSTRAINT storage_presence_pkey PRIMARY KEY (id);
 
@@ -2699,6 +2960,9 @@ ALTER TABLE ONLY public.storage_noticereader
 ALTER TABLE ONLY public.storage_noticerule
     ADD CONSTRAINT storage_noticerule_account_id_21291a85_fk_storage_account_id FOREIGN KEY (account_id) REFERENCES public.storage_account(id) DEFERRABLE INITIALLY DEFERRED;
 
+ALTER TABLE ONLY public.storage_oldrows
+    ADD CONSTRAINT storage_oldrows_table_id_b2ce0f61_fk_storage_table_id FOREIGN KEY (table_id) REFERENCES public.storage_table(id) DEFERRABLE INITIALLY DEFERRED;
+
 ALTER TABLE ONLY public.storage_propertyindex
     ADD CONSTRAINT storage_propertyindex_table_id_1ebe0466_fk_storage_table_id FOREIGN KEY (table_id) REFERENCES public.storage_table(id) DEFERRABLE INITIALLY DEFERRED;
 
@@ -2797,16 +3061,17 @@ INSERT INTO public.django_content_type VALUES
 	(57, 'storage', 'presence'),
 	(58, 'storage', 'entitymove'),
 	(59, 'storage', 'copiedtable'),
-	(60, 'console', 'user'),
-	(61, 'console', 'setup'),
-	(62, 'console', 'invitation'),
-	(63, 'console', 'bookmark'),
-	(64, 'console', 'columnlayout'),
-	(65, 'console', 'savedquery'),
-	(66, 'console', 'savedqueryversion'),
-	(67, 'console', 'recentquery'),
-	(68, 'console', 'savedurl'),
-	(69, 'console', 'propertyorder');
+	(60, 'storage', 'oldrows'),
+	(61, 'console', 'user'),
+	(62, 'console', 'setup'),
+	(63, 'console', 'invitation'),
+	(64, 'console', 'bookmark'),
+	(65, 'console', 'columnlayout'),
+	(66, 'console', 'savedquery'),
+	(67, 'console', 'savedqueryversion'),
+	(68, 'console', 'recentquery'),
+	(69, 'console', 'savedurl'),
+	(70, 'console', 'propertyorder');
 
 
 
@@ -3047,46 +3312,50 @@ INSERT INTO public.auth_permission VALUES
 	(234, 'Can change copied table', 59, 'change_copiedtable'),
 	(235, 'Can delete copied table', 59, 'delete_copiedtable'),
 	(236, 'Can view copied table', 59, 'view_copiedtable'),
-	(237, 'Can add user', 60, 'add_user'),
-	(238, 'Can change user', 60, 'change_user'),
-	(239, 'Can delete user', 60, 'delete_user'),
-	(240, 'Can view user', 60, 'view_user'),
-	(241, 'Can add setup', 61, 'add_setup'),
-	(242, 'Can change setup', 61, 'change_setup'),
-	(243, 'Can delete setup', 61, 'delete_setup'),
-	(244, 'Can view setup', 61, 'view_setup'),
-	(245, 'Can add invitation', 62, 'add_invitation'),
-	(246, 'Can change invitation', 62, 'change_invitation'),
-	(247, 'Can delete invitation', 62, 'delete_invitation'),
-	(248, 'Can view invitation', 62, 'view_invitation'),
-	(249, 'Can add bookmark', 63, 'add_bookmark'),
-	(250, 'Can change bookmark', 63, 'change_bookmark'),
-	(251, 'Can delete bookmark', 63, 'delete_bookmark'),
-	(252, 'Can view bookmark', 63, 'view_bookmark'),
-	(253, 'Can add column layout', 64, 'add_columnlayout'),
-	(254, 'Can change column layout', 64, 'change_columnlayout'),
-	(255, 'Can delete column layout', 64, 'delete_columnlayout'),
-	(256, 'Can view column layout', 64, 'view_columnlayout'),
-	(257, 'Can add saved query', 65, 'add_savedquery'),
-	(258, 'Can change saved query', 65, 'change_savedquery'),
-	(259, 'Can delete saved query', 65, 'delete_savedquery'),
-	(260, 'Can view saved query', 65, 'view_savedquery'),
-	(261, 'Can add saved query version', 66, 'add_savedqueryversion'),
-	(262, 'Can change saved query version', 66, 'change_savedqueryversion'),
-	(263, 'Can delete saved query version', 66, 'delete_savedqueryversion'),
-	(264, 'Can view saved query version', 66, 'view_savedqueryversion'),
-	(265, 'Can add recent query', 67, 'add_recentquery'),
-	(266, 'Can change recent query', 67, 'change_recentquery'),
-	(267, 'Can delete recent query', 67, 'delete_recentquery'),
-	(268, 'Can view recent query', 67, 'view_recentquery'),
-	(269, 'Can add saved url', 68, 'add_savedurl'),
-	(270, 'Can change saved url', 68, 'change_savedurl'),
-	(271, 'Can delete saved url', 68, 'delete_savedurl'),
-	(272, 'Can view saved url', 68, 'view_savedurl'),
-	(273, 'Can add property order', 69, 'add_propertyorder'),
-	(274, 'Can change property order', 69, 'change_propertyorder'),
-	(275, 'Can delete property order', 69, 'delete_propertyorder'),
-	(276, 'Can view property order', 69, 'view_propertyorder');
+	(237, 'Can add old rows', 60, 'add_oldrows'),
+	(238, 'Can change old rows', 60, 'change_oldrows'),
+	(239, 'Can delete old rows', 60, 'delete_oldrows'),
+	(240, 'Can view old rows', 60, 'view_oldrows'),
+	(241, 'Can add user', 61, 'add_user'),
+	(242, 'Can change user', 61, 'change_user'),
+	(243, 'Can delete user', 61, 'delete_user'),
+	(244, 'Can view user', 61, 'view_user'),
+	(245, 'Can add setup', 62, 'add_setup'),
+	(246, 'Can change setup', 62, 'change_setup'),
+	(247, 'Can delete setup', 62, 'delete_setup'),
+	(248, 'Can view setup', 62, 'view_setup'),
+	(249, 'Can add invitation', 63, 'add_invitation'),
+	(250, 'Can change invitation', 63, 'change_invitation'),
+	(251, 'Can delete invitation', 63, 'delete_invitation'),
+	(252, 'Can view invitation', 63, 'view_invitation'),
+	(253, 'Can add bookmark', 64, 'add_bookmark'),
+	(254, 'Can change bookmark', 64, 'change_bookmark'),
+	(255, 'Can delete bookmark', 64, 'delete_bookmark'),
+	(256, 'Can view bookmark', 64, 'view_bookmark'),
+	(257, 'Can add column layout', 65, 'add_columnlayout'),
+	(258, 'Can change column layout', 65, 'change_columnlayout'),
+	(259, 'Can delete column layout', 65, 'delete_columnlayout'),
+	(260, 'Can view column layout', 65, 'view_columnlayout'),
+	(261, 'Can add saved query', 66, 'add_savedquery'),
+	(262, 'Can change saved query', 66, 'change_savedquery'),
+	(263, 'Can delete saved query', 66, 'delete_savedquery'),
+	(264, 'Can view saved query', 66, 'view_savedquery'),
+	(265, 'Can add saved query version', 67, 'add_savedqueryversion'),
+	(266, 'Can change saved query version', 67, 'change_savedqueryversion'),
+	(267, 'Can delete saved query version', 67, 'delete_savedqueryversion'),
+	(268, 'Can view saved query version', 67, 'view_savedqueryversion'),
+	(269, 'Can add recent query', 68, 'add_recentquery'),
+	(270, 'Can change recent query', 68, 'change_recentquery'),
+	(271, 'Can delete recent query', 68, 'delete_recentquery'),
+	(272, 'Can view recent query', 68, 'view_recentquery'),
+	(273, 'Can add saved url', 69, 'add_savedurl'),
+	(274, 'Can change saved url', 69, 'change_savedurl'),
+	(275, 'Can delete saved url', 69, 'delete_savedurl'),
+	(276, 'Can view saved url', 69, 'view_savedurl'),
+	(277, 'Can add property order', 70, 'add_propertyorder'),
+	(278, 'Can change property order', 70, 'change_propertyorder'),
+	(279, 'Can delete property order', 70, 'delete_propertyorder'),
+	(280, 'Can view property order', 70, 'view_propertyorder');
 
 
 
@@ -3189,24 +3458,25 @@ INSERT INTO public.django_migrations VALUES
 	(96, 'storage', '0052_copied_tables', now()),
 	(97, 'storage', '0053_noted_clock', now()),
 	(98, 'storage', '0054_job_starters', now()),
-	(99, 'usersessions', '0001_initial', now()),
-	(100, 'storage', '0014_squashed_0035_branch_is_whole', now()),
-	(101, 'storage', '0008_squashed_0012_retired_key', now()),
-	(102, 'storage', '0001_squashed_0007_append_only', now()),
-	(103, 'console', '0007_squashed_0010_column_widths', now()),
-	(104, 'console', '0001_squashed_0005_queries', now());
+	(99, 'storage', '0055_one_text', now()),
+	(100, 'usersessions', '0001_initial', now()),
+	(101, 'storage', '0001_squashed_0007_append_only', now()),
+	(102, 'storage', '0014_squashed_0035_branch_is_whole', now()),
+	(103, 'storage', '0008_squashed_0012_retired_key', now()),
+	(104, 'console', '0001_squashed_0005_queries', now()),
+	(105, 'console', '0007_squashed_0010_column_widths', now());
 
 
 
-SELECT pg_catalog.setval('public.auth_permission_id_seq', 276, true);
+SELECT pg_catalog.setval('public.auth_permission_id_seq', 280, true);
 
 
 
-SELECT pg_catalog.setval('public.django_content_type_id_seq', 69, true);
+SELECT pg_catalog.setval('public.django_content_type_id_seq', 70, true);
 
 
 
-SELECT pg_catalog.setval('public.django_migrations_id_seq', 104, true);
+SELECT pg_catalog.setval('public.django_migrations_id_seq', 105, true);
 
 
 

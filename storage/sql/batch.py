@@ -18,13 +18,13 @@ from storage.sql.failures import AT_ONCE
 from storage.sql.history import OLDEST_POSTGRESQL, Op, Recorder, recorded_table
 from storage.sql.statement import Lane, Parameters, Result, Statement, integer_at
 
-_MERGE_OF_ROW = entities.merge_parts("c.anns", "c.vals", "c.gone")
 # An upsert knows of its row no more than its columns, so the names that it sets are found by its key; keys are sorted.
 _GONE_OF_KEY: Final = 'gones[width_bucket(excluded.rk COLLATE "C", rks)]::text[]'
-_MERGE_OF_ALL = entities.merge_parts("excluded.anns", "excluded.vals", _GONE_OF_KEY, is_computed=True)
+# the text of a change: older servers give the annotations by themselves
+_TEXT: Final = "CASE WHEN anns IS NULL THEN vals ELSE entity_content(anns, vals) END"
 # of changes that are made by one statement: its rows, and what it keeps of the entities before
-_ROWS: Final = """
-SELECT p, rk, moment, props, anns, vals FROM unnest(rks, propss, annss, valss) AS change (rk, props, anns, vals)
+_ROWS: Final = f"""
+SELECT p, rk, moment, props, '', {_TEXT} FROM unnest(rks, propss, annss, valss) AS change (rk, props, anns, vals)
 """
 _BEFORE: Final = """
 SELECT array_agg(rk), array_agg(was), array_agg(anns), array_agg(vals)
@@ -34,7 +34,7 @@ INTO written_rks, before_ts, before_anns, before_vals
 # entities whose keys are too long for an index are inserted into the child relation described in storage.sql.long_keys
 _INSERTION: Final = """
 INSERT INTO {{relation}}{child} (pk, rk, ts, props, anns, vals)
-VALUES (p, c.rk, moment, c.props, c.anns, c.vals)
+VALUES (p, c.rk, moment, c.props, '', c.vals)
 ON CONFLICT DO NOTHING
 RETURNING ts INTO done;
 """
@@ -99,7 +99,7 @@ BEGIN
                     WITH written AS (
                         INSERT INTO {{relation}} AS e (pk, rk, ts, props, anns, vals) {rows}
                         ON CONFLICT (pk, rk) DO UPDATE
-                        SET ts = moment, props = excluded.props, anns = excluded.anns, vals = excluded.vals
+                        SET ts = moment, props = excluded.props, anns = '', vals = excluded.vals
                         WHERE e.ts < moment
                         RETURNING e.rk, old.ts AS was, old.anns, old.vals
                     )
@@ -109,7 +109,7 @@ BEGIN
                         INSERT INTO {{relation}} AS e (pk, rk, ts, props, anns, vals) {rows}
                         ON CONFLICT (pk, rk) DO UPDATE
                         SET ts = moment, props = e.props || excluded.props,
-                            anns = {merged_anns_of_all}, vals = {merged_vals_of_all}
+                            anns = '', vals = {merged_of_all}
                         WHERE e.ts < moment AND {fits_of_all}
                         RETURNING e.rk, old.ts AS was, old.anns, old.vals
                     )
@@ -140,7 +140,7 @@ BEGIN
     END IF;
     IF applied IS NULL THEN
         FOR c IN
-            SELECT i, coalesce(op, 'insert') AS op, rk, expected, props, anns, vals, gone::text[] AS gone
+            SELECT i, coalesce(op, 'insert') AS op, rk, expected, props, {text} AS vals, gone::text[] AS gone
             FROM unnest(places, ops, rks, expecteds, propss, annss, valss, gones)
                 AS change (i, op, rk, expected, props, anns, vals, gone)
         LOOP
@@ -176,13 +176,12 @@ BEGIN
                 CASE c.op
                 WHEN 'replace', 'upsert', 'upsert_long' THEN
                     UPDATE {{relation}} AS e
-                    SET ts = {after}, props = c.props, anns = c.anns, vals = c.vals
+                    SET ts = {after}, props = c.props, anns = '', vals = c.vals
                     WHERE e.pk = p AND e.rk = c.rk
                     RETURNING e.ts INTO done;
                 WHEN 'merge', 'upsert_merge', 'upsert_merge_long' THEN
                     UPDATE {{relation}} AS e
-                    SET ts = {after}, props = e.props || c.props,
-                        anns = {merged_anns}, vals = {merged_vals}
+                    SET ts = {after}, props = e.props || c.props, anns = '', vals = {merged}
                     WHERE e.pk = p AND e.rk = c.rk AND {fits}
                     RETURNING e.ts INTO done;
                 WHEN 'delete' THEN
@@ -241,31 +240,35 @@ BEGIN
     RETURN applied;
 END
 $$
-""".format(
-    setting=_MOMENT,
-    at_once=AT_ONCE,
-    present=moments.PRESENT,
-    latest_before=_LATEST_BEFORE.strip(),
-    op=Op,
-    insertion=_insertion(),
-    long_insertion=_insertion("_long"),
-    after=moments.after("moment"),
-    returns_old=OLDEST_POSTGRESQL,
-    rows=_ROWS.strip(),
-    before=_BEFORE.strip(),
-    **_MERGE_OF_ROW,
-    **{f"{name}_of_all": part for name, part in _MERGE_OF_ALL.items()},
-)
+"""
+
+
+@lru_cache
+def _function(kind: AccountKind) -> str:
+    """Return SQL that creates the function of a relation, a template of what is its own."""
+    merge_of_row = entities.merge_parts(kind, "c.vals", "c.gone")
+    merge_of_all = entities.merge_parts(kind, "excluded.vals", _GONE_OF_KEY, is_computed=True)
+    return _FUNCTION.format(
+        setting=_MOMENT,
+        at_once=AT_ONCE,
+        present=moments.PRESENT,
+        latest_before=_LATEST_BEFORE.strip(),
+        op=Op,
+        insertion=_insertion(),
+        long_insertion=_insertion("_long"),
+        after=moments.after("moment"),
+        returns_old=OLDEST_POSTGRESQL,
+        rows=_ROWS.strip(),
+        text=_TEXT,
+        before=_BEFORE.strip(),
+        **merge_of_row,
+        **{f"{name}_of_all": part for name, part in merge_of_all.items()},
+    )
 
 
 def create_function(relation: str, history: str, kind: AccountKind = AccountKind.STORAGE) -> str:
     """Return SQL that creates the function; ``history`` is the view that it writes to when it is told by whom."""
-    return _FUNCTION.format(
-        relation=relation,
-        table=recorded_table(relation),
-        history=history,
-        excess_of_kind=entities.EXCESS_FUNCTIONS[kind],
-    )
+    return _function(kind).format(relation=relation, table=recorded_table(relation), history=history)
 
 
 # The same for a distributed relation: it runs on the node that has the partition, where every statement must find the
@@ -291,7 +294,6 @@ DECLARE
     was_ts bigint;
     was_anns text;
     was_vals text;
-    new_anns text;
     new_vals text;
     recorded_op "char";
     recorded_ts bigint;
@@ -301,7 +303,7 @@ BEGIN
         BEGIN
             WITH done AS (
                 INSERT INTO {{relation}} (pk, rk, ts, props, anns, vals)
-                SELECT p, rk, moment, props, anns, vals
+                SELECT p, rk, moment, props, '', {_TEXT}
                 FROM unnest(rks, propss, annss, valss) AS change (rk, props, anns, vals)
                 ON CONFLICT DO NOTHING
                 RETURNING 1
@@ -324,7 +326,7 @@ BEGIN
     -- a refusal is returned, not raised: Citus closes its connection to a node where a statement has failed
     BEGIN
     FOR c IN
-        SELECT i, coalesce(op, 'insert') AS op, rk, expected, props, anns, vals, gone::text[] AS gone
+        SELECT i, coalesce(op, 'insert') AS op, rk, expected, props, {_TEXT} AS vals, gone::text[] AS gone
         FROM unnest(places, ops, rks, expecteds, propss, annss, valss, gones)
             AS change (i, op, rk, expected, props, anns, vals, gone)
     LOOP
@@ -340,7 +342,7 @@ BEGIN
                 EXIT WHEN was_ts IS NOT NULL OR c.op NOT IN ('upsert', 'upsert_merge');
             END IF;
             INSERT INTO {{relation}} AS e (pk, rk, ts, props, anns, vals)
-            VALUES (p, c.rk, moment, c.props, c.anns, c.vals)
+            VALUES (p, c.rk, moment, c.props, '', c.vals)
             ON CONFLICT DO NOTHING
             RETURNING e.ts INTO done;
             -- else another transaction has inserted it
@@ -353,18 +355,17 @@ BEGIN
             CASE c.op
             WHEN 'replace', 'upsert' THEN
                 recorded_op := '{Op.UPDATE}';
-                UPDATE {{relation}} AS e SET ts = recorded_ts, props = c.props, anns = c.anns, vals = c.vals
+                UPDATE {{relation}} AS e SET ts = recorded_ts, props = c.props, anns = '', vals = c.vals
                 WHERE e.pk = p AND e.rk = c.rk
                 RETURNING e.ts INTO done;
             WHEN 'merge', 'upsert_merge' THEN
                 recorded_op := '{Op.UPDATE}';
-                new_anns := entity_without(was_anns, c.gone) || c.anns;
-                new_vals := entity_without(was_vals, c.gone) || c.vals;
-                IF octet_length(was_vals) + octet_length(c.vals) >= 1764 THEN
-                    problem := {{excess_of_kind}}(p, c.rk, new_anns, new_vals);
+                new_vals := {{merged_of_kind}};
+                IF octet_length(new_vals) >= 1764 THEN
+                    problem := {{excess_of_kind}}(p, c.rk, new_vals);
                 END IF;
                 IF problem IS NULL THEN
-                    UPDATE {{relation}} AS e SET ts = recorded_ts, props = e.props || c.props, anns = new_anns,
+                    UPDATE {{relation}} AS e SET ts = recorded_ts, props = e.props || c.props, anns = '',
                         vals = new_vals
                     WHERE e.pk = p AND e.rk = c.rk
                     RETURNING e.ts INTO done;
@@ -405,10 +406,19 @@ $$
 """
 
 
+_MERGED_OF_KIND: Final = {
+    AccountKind.STORAGE: "entity_merged(entity_content(was_anns, was_vals), c.vals, c.gone)",
+    AccountKind.COSMOS: "entity_merged_in_place(entity_content(was_anns, was_vals), c.vals)",
+}
+
+
 def create_delegated_function(relation: str, kind: AccountKind) -> str:
     """Return SQL that creates the function of a distributed relation."""
     return _DELEGATED.format(
-        relation=relation, history=history_of(relation), excess_of_kind=entities.EXCESS_FUNCTIONS[kind]
+        relation=relation,
+        history=history_of(relation),
+        merged_of_kind=_MERGED_OF_KIND[kind],
+        excess_of_kind=entities.EXCESS_FUNCTIONS[kind],
     )
 
 

@@ -44,8 +44,8 @@ def columns(places: Sequence[int], operations: Sequence[str] | None, rows: Seque
         arrays.texts([row.key.row_key for row in rows]),
         None if only_inserts else arrays.bigints([row.expected for row in rows]),
         arrays.documents([row.fragments.projection for row in rows]),
-        arrays.texts([row.fragments.annotations for row in rows]),
-        arrays.texts([row.fragments.values for row in rows]),
+        None,  # annotations, which older servers give by themselves
+        arrays.texts([row.fragments.content for row in rows]),
         None if only_inserts else arrays.texts([row.gone for row in rows]),
     )
 

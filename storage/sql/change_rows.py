@@ -8,7 +8,7 @@ from storage.domain.entities.entity import Entity, EntityKey, Fragments, check_s
 from storage.domain.values.kinds import AccountKind
 from storage.sql import long_keys
 
-_NO_FRAGMENTS: Final = Fragments("{}", "", "")  # of a deletion
+_NO_FRAGMENTS: Final = Fragments("{}", "")  # of a deletion
 _INSERTING: Final = frozenset({"insert", "upsert", "upsert_merge"})
 
 
@@ -53,7 +53,10 @@ def change_row(change: Change) -> ChangeRow:
 
 def _row(verb: str, entity: Entity, expected: int | None = None, *, merge: bool = False) -> ChangeRow:
     gone = text_array(entity.properties) if merge else None
-    return ChangeRow(verb, entity.key, written(entity), expected, gone, entity.kind)
+    texts = written(entity)
+    if verb != "insert":
+        texts = entity.sorted_fragments
+    return ChangeRow(verb, entity.key, texts, expected, gone, entity.kind)
 
 
 def written(entity: Entity) -> Fragments:

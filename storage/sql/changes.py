@@ -10,6 +10,7 @@ from storage.domain.service.recorded import ChangeGroup, ChangePage, Op, Recorde
 from storage.domain.values.edm import TICKS_PER_SECOND
 from storage.domain.values.ticks import to_datetime, to_ticks
 from storage.sql import arrays
+from storage.sql.content import content
 from storage.sql.record import Record, is_of
 from storage.sql.restoring import Images
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
@@ -246,15 +247,15 @@ def _read_counts(result: Result) -> dict[int, int]:
     return {integer_at(result, row, 0): integer_at(result, row, 1) for row in range(result.ntuples)}
 
 
-_IMAGES: Final = """
+_IMAGES: Final = f"""
 WITH read AS MATERIALIZED (
-    SELECT * FROM ({members}) AS member ORDER BY seq LIMIT {top}
+    SELECT * FROM ({{members}}) AS member ORDER BY seq LIMIT {{top}}
 )
-SELECT r.seq, r.op::text, r.ts, r.actor, r.request::text, {table_id}, r.pk, r.rk, r.was, r.anns || r.vals,
-    CASE WHEN r.op <> 'd' THEN coalesce(n.anns || n.vals, e.anns || e.vals) END
+SELECT r.seq, r.op::text, r.ts, r.actor, r.request::text, {{table_id}}, r.pk, r.rk, r.was, {content("r.")},
+    CASE WHEN r.op <> 'd' THEN coalesce({content("n.")}, {content("e.")}) END
 FROM read AS r
-LEFT JOIN LATERAL ({following}) AS n ON true
-LEFT JOIN {source} AS e ON n.seq IS NULL AND e.pk = r.pk AND e.rk = r.rk
+LEFT JOIN LATERAL ({{following}}) AS n ON true
+LEFT JOIN {{source}} AS e ON n.seq IS NULL AND e.pk = r.pk AND e.rk = r.rk
 ORDER BY r.seq
 """
 # changes with the ids of their actors, whom the changes themselves do not name
@@ -319,7 +320,7 @@ def with_images_before(
     """Return the first of the selected changes of a distributed table, without the entities after them."""
     binder = Binder()
     columns = (
-        "h.seq, h.op::text, h.ts, h.actor, h.request::text, h.tbl, h.pk, h.rk, h.was, h.anns || h.vals, NULL"
+        f"h.seq, h.op::text, h.ts, h.actor, h.request::text, h.tbl, h.pk, h.rk, h.was, {content('h.')}, NULL"
     )
     limit = "ALL" if top is None else str(top)
     text = record.changes(columns, wanted.condition(binder), f"ORDER BY h.ts, h.pk, h.rk LIMIT {limit}")
@@ -368,7 +369,6 @@ SELECT pk, rk,
         WHEN max(seq) = max(newer) THEN {_NEVER}
         ELSE (array_agg(CASE WHEN op <> '{Op.DELETE}' THEN ts END ORDER BY seq DESC))[1]
     END,
-    (array_agg(anns ORDER BY seq) FILTER (WHERE seq > newer))[1],
     (array_agg(vals ORDER BY seq) FILTER (WHERE seq > newer))[1]
 FROM chain GROUP BY pk, rk
 """
@@ -383,7 +383,7 @@ def undoing(table_id: int, record: Record, wanted: Selection) -> Images:
     condition = wanted.condition(binder)
     selected = record.changes("h.pk, h.rk, h.seq", f"h.tbl = {table_id} AND {condition}")
     chain = record.changes(
-        f"h.seq, h.ts, h.op, h.anns, h.vals, {condition} AS is_selected",
+        f"h.seq, h.ts, h.op, {content('h.')} AS vals, {condition} AS is_selected",
         f"{is_of(table_id, 's.pk', 's.rk')} AND h.seq >= s.first",
     )
     return Images(_UNDOING.format(selected=selected, chain=chain), tuple(binder.parameters))

@@ -12,6 +12,7 @@ from storage.domain.entities.differences import DifferenceKind
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.entities.moments import Moment
 from storage.domain.filters.query import PAGE_BYTES
+from storage.sql.content import CONTENT, content
 from storage.sql.past import Past, as_of, changed_after, with_expressions
 from storage.sql.record import Record, is_of, is_unseen
 from storage.sql.restoring import NEWER, Images
@@ -47,11 +48,10 @@ class Pair:
 
 
 class Image(NamedTuple):
-    """An entity on one side: its Timestamp in ticks, and the two texts of its row."""
+    """An entity on one side: its Timestamp in ticks, and the text of its row."""
 
     timestamp: int
-    annotations: str
-    values: str
+    content: str
 
 
 class DifferingEntity(NamedTuple):
@@ -63,8 +63,7 @@ class DifferingEntity(NamedTuple):
     right: Image | None
 
     def stored(self, image: Image) -> StoredEntity:
-        content = (image.annotations + image.values).encode()
-        return StoredEntity(encode_entity_key(self.key), b"%d" % image.timestamp, content)
+        return StoredEntity(encode_entity_key(self.key), b"%d" % image.timestamp, image.content.encode())
 
 
 class Counts(NamedTuple):
@@ -87,20 +86,19 @@ class Counts(NamedTuple):
 
 # a Cosmos account writes all digits of a DateTime, the other kind no zeros at the end
 _SHORT_TIMES: Final = """
-(SELECT pk, rk, ts, anns, CASE WHEN strpos(anns, '"Edm.DateTime"') = 0 THEN vals ELSE (
+(SELECT pk, rk, ts, '' AS anns, CASE WHEN strpos(content, '"Edm.DateTime"') = 0 THEN content ELSE (
     SELECT string_agg(CASE
-        WHEN strpos(line, '.') > 0
-            AND strpos(anns, '"' || split_part(line, '"', 2) || '@odata.type":"Edm.DateTime"') > 0
+        WHEN split_part(line, '"', 4) = 'Edm.DateTime' AND strpos(split_part(line, E'\\t', 3), '.') > 0
             THEN rtrim(rtrim(left(line, -2), '0'), '.') || 'Z"'
         ELSE line END, E'\\n')
-    FROM string_to_table(vals, E'\\n') AS line) END AS vals
-FROM {relation})
+    FROM string_to_table(content, E'\\n') AS line) END AS vals
+FROM (SELECT pk, rk, ts, {content} AS content FROM {relation}) AS entity)
 """
 
 
 def with_short_times(relation: str) -> str:
     """Return the entities of a Cosmos account as one of the other kind writes them, to be compared with such."""
-    return _SHORT_TIMES.format(relation=relation)
+    return _SHORT_TIMES.format(relation=relation, content=CONTENT)
 
 
 # The entities of a table that were changed between two moments: of each, the first change after a moment has it as it
@@ -157,15 +155,15 @@ def _first(past: Past, condition: str) -> str:
 
 
 _LINES: Final = "string_to_array({text}, E'\\n')"
+_VALUES: Final = r"regexp_replace({side}vals, '\t[^\t]*\t', '', 'g')"  # without annotations
 # the lines as their values read, whatever their types, as storage.editing.comparison defines it
-_READINGS: Final = _LINES.format(text="replace(replace({side}vals || E'\\n', '\"', ''), E'.0\\n', E'\\n')")
+_READINGS: Final = _LINES.format(text=f"replace(replace({_VALUES} || E'\\n', '\"', ''), E'.0\\n', E'\\n')")
 _SAME_SET: Final = "({one} @> {other} AND {other} @> {one})"
-# Strings that differ although they read the same, as they do without quotation marks
+# Strings that differ although they read the same, as they do without quotation marks; their lines have no annotation
 _STRINGS_DIFFER: Final = """
 EXISTS (
     SELECT FROM string_to_table(lvals, E'\\n') AS line, split_part(line, '"', 2) AS name
-    WHERE line LIKE '%":"%' AND strpos(rvals, '"' || name || '":"') > 0
-        AND strpos(lanns, '"' || name || '@') = 0 AND strpos(ranns, '"' || name || '@') = 0
+    WHERE line LIKE ',"%":"%' AND strpos(rvals, E'\\n,"' || name || '":"') > 0
         AND line <> ALL (string_to_array(rvals, E'\\n'))
 )
 """
@@ -178,45 +176,44 @@ def _same_set(text: str) -> str:
 def _kind(pair: Pair) -> str:
     """Return SQL of the kind of difference of a row of ``_MERGED`` or ``_JOINED``; null: there is none."""
     timestamps = f"WHEN lts <> rts THEN '{DifferenceKind.CHANGED}'" if pair.with_timestamps else ""
-    vals, anns = (_same_set(_LINES.format(text=f"{{side}}{column}")) for column in ("vals", "anns"))
+    same_lines = _same_set(_LINES.format(text="{side}vals"))
     return f"""CASE
     WHEN rts IS NULL THEN '{DifferenceKind.ONLY_LEFT}'
     WHEN lts IS NULL THEN '{DifferenceKind.ONLY_RIGHT}'
     {timestamps}
-    WHEN lvals = rvals AND lanns = ranns THEN NULL
+    WHEN lvals = rvals THEN NULL
     WHEN NOT {_same_set(_READINGS)} THEN '{DifferenceKind.CHANGED}'
-    WHEN {vals} AND {anns} THEN NULL
+    WHEN {same_lines} THEN NULL
     WHEN {_STRINGS_DIFFER} THEN '{DifferenceKind.CHANGED}'
     ELSE '{DifferenceKind.TYPE_ONLY}' END"""
 
 
 # both sides are read in the order of their keys, so that no more is read than a page needs
-_MERGED: Final = """
+_MERGED: Final = f"""
 SELECT pk, rk,
-    max(ts) FILTER (WHERE side = 'l') AS lts, max(anns) FILTER (WHERE side = 'l') AS lanns,
-    max(vals) FILTER (WHERE side = 'l') AS lvals,
-    max(ts) FILTER (WHERE side = 'r') AS rts, max(anns) FILTER (WHERE side = 'r') AS ranns,
-    max(vals) FILTER (WHERE side = 'r') AS rvals
+    max(ts) FILTER (WHERE side = 'l') AS lts, max(vals) FILTER (WHERE side = 'l') AS lvals,
+    max(ts) FILTER (WHERE side = 'r') AS rts, max(vals) FILTER (WHERE side = 'r') AS rvals
 FROM (
-    SELECT 'l' AS side, pk, rk, ts, anns, vals FROM {left} AS one
+    SELECT 'l' AS side, pk, rk, ts, {CONTENT} AS vals FROM {{left}} AS one
     UNION ALL
-    SELECT 'r', pk, rk, ts, anns, vals FROM {right} AS other
+    SELECT 'r', pk, rk, ts, {CONTENT} FROM {{right}} AS other
 ) AS merged
-WHERE {condition}
+WHERE {{condition}}
 GROUP BY pk, rk
 """
 # Both sides as wholes, in no order. If one is the present, each change is looked up in it: the planner expects so few
 # of them that it would compare every entity with each.
-_JOINED: Final = """
-SELECT coalesce(l.pk, r.pk) AS pk, coalesce(l.rk, r.rk) AS rk, l.ts AS lts, l.anns AS lanns, l.vals AS lvals,
-    r.ts AS rts, r.anns AS ranns, r.vals AS rvals
-FROM (SELECT pk, rk, ts, anns, vals FROM {left} AS one WHERE {wanted}) AS l
-FULL JOIN (SELECT pk, rk, ts, anns, vals FROM {right} AS other WHERE {wanted}) AS r ON l.pk = r.pk AND l.rk = r.rk
+_JOINED: Final = f"""
+SELECT coalesce(l.pk, r.pk) AS pk, coalesce(l.rk, r.rk) AS rk, l.ts AS lts, l.vals AS lvals,
+    r.ts AS rts, r.vals AS rvals
+FROM (SELECT pk, rk, ts, {CONTENT} AS vals FROM {{left}} AS one WHERE {{wanted}}) AS l
+FULL JOIN (SELECT pk, rk, ts, {CONTENT} AS vals FROM {{right}} AS other WHERE {{wanted}}) AS r
+    ON l.pk = r.pk AND l.rk = r.rk
 """
-_CHANGED: Final = """
-SELECT c.pk, c.rk, c.was AS {then}ts, c.anns AS {then}anns, c.vals AS {then}vals,
-    e.ts AS {now}ts, e.anns AS {now}anns, e.vals AS {now}vals
-FROM ({first}) AS c LEFT JOIN {source} AS e ON e.pk = c.pk AND e.rk = c.rk
+_CHANGED: Final = f"""
+SELECT c.pk, c.rk, c.was AS {{then}}ts, {content("c.")} AS {{then}}vals, e.ts AS {{now}}ts,
+    {content("e.")} AS {{now}}vals
+FROM ({{first}}) AS c LEFT JOIN {{source}} AS e ON e.pk = c.pk AND e.rk = c.rk
 WHERE c.was IS NOT NULL OR e.ts IS NOT NULL
 """
 _COUNT: Final = (
@@ -227,20 +224,18 @@ _COUNT: Final = (
 _DIFFERS: Final = """CASE
     WHEN lts IS NULL OR rts IS NULL THEN true
     {timestamps}
-    WHEN lvals = rvals AND lanns = ranns THEN false
-    WHEN octet_length(lvals) <> octet_length(rvals) OR octet_length(lanns) <> octet_length(ranns) THEN true
-    ELSE NOT (string_to_array(lvals, E'\\n') @> string_to_array(rvals, E'\\n')
-        AND string_to_array(lanns, E'\\n') @> string_to_array(ranns, E'\\n')) END"""
+    WHEN lvals = rvals THEN false
+    WHEN octet_length(lvals) <> octet_length(rvals) THEN true
+    ELSE NOT string_to_array(lvals, E'\\n') @> string_to_array(rvals, E'\\n') END"""
 _IMAGES: Final = """
-SELECT pk, rk, CASE WHEN {newer} THEN {NEWER} ELSE {target}ts END AS expected, {source}anns AS anns,
-    {source}vals AS vals
+SELECT pk, rk, CASE WHEN {newer} THEN {NEWER} ELSE {target}ts END AS expected, {source}vals AS vals
 FROM ({rows}) AS entity
 WHERE {condition}
 """
 # The first entity of a page may be of any size. The condition says what is not wanted: for one on what is wanted, the
 # planner would expect so few rows that it would read everything for them.
 _PAGE: Final = """
-SELECT pk, rk, kind, lts, lanns, lvals, rts, ranns, rvals FROM (
+SELECT pk, rk, kind, lts, lvals, rts, rvals FROM (
     SELECT *, sum(octet_length(coalesce(lvals, '')) + octet_length(coalesce(rvals, '')))
         OVER (ORDER BY pk, rk ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
     FROM (SELECT *, {kind} AS kind FROM ({rows}) AS row) AS compared
@@ -335,14 +330,13 @@ def _read_entities(result: Result) -> list[DifferingEntity]:
 def _read_entity(result: Result, row: int) -> DifferingEntity:
     key = EntityKey(text_at(result, row, 0), text_at(result, row, 1))
     kind = DifferenceKind(text_at(result, row, 2))
-    return DifferingEntity(key, kind, _read_image(result, row, 3), _read_image(result, row, 6))
+    return DifferingEntity(key, kind, _read_image(result, row, 3), _read_image(result, row, 5))
 
 
 def _read_image(result: Result, row: int, column: int) -> Image | None:
     if result.get_value(row, column) is None:
         return None
-    annotations, values = (text_at(result, row, column + it) for it in (1, 2))
-    return Image(integer_at(result, row, column), annotations, values)
+    return Image(integer_at(result, row, column), text_at(result, row, column + 1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from storage.domain.entities.entity import Entity
 from storage.domain.filters.query import EntityQuery
 from storage.sql import arrays, moments, walks
 from storage.sql.change_rows import written
+from storage.sql.content import CONTENT
 from storage.sql.failures import ALONE
 from storage.sql.long_keys import LONG_KEYS, SHORT_KEYS, is_long
 from storage.sql.masking import Masking
@@ -27,8 +28,8 @@ SELECT count(*) FROM (
 
 _INSERT_GIVEN: Final = """
 INSERT INTO {target} (pk, rk, ts, props, anns, vals)
-SELECT pk, rk, {now}, props::jsonb, anns, vals
-FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) AS given (pk, rk, props, anns, vals)
+SELECT pk, rk, {now}, props::jsonb, '', vals
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS given (pk, rk, props, vals)
 """
 # the function looks for a row with the keys to be moved, which takes long in a relation without an index
 _MAKE_ROOM_FOR: Final = f"""
@@ -38,7 +39,7 @@ SELECT CASE WHEN to_regclass($1 || '_long') IS NULL THEN entity_make_room($1, $2
 
 def copy_all(source: str, target: str) -> Statement[int]:
     """Copy all rows into a relation without a limit of keys; return their number."""
-    rows = f"SELECT pk, rk, ts, props, anns, vals FROM {source}"
+    rows = f"SELECT pk, rk, ts, props, '', {CONTENT} FROM {source}"
     return Statement(_INSERT.format(target=target, rows=rows), (), Lane.FILTER, _count)
 
 
@@ -63,7 +64,7 @@ def copy(
     condition = f"({walks.walk(query, binder).condition}) AND {LONG_KEYS if are_long else SHORT_KEYS}"
     parameters: Parameters = tuple(binder.parameters)
     if masking is None:
-        rows = f"SELECT pk, rk, ts, props, anns, vals FROM {source} WHERE {condition}"
+        rows = f"SELECT pk, rk, ts, props, '', {CONTENT} FROM {source} WHERE {condition}"
     else:
         rows = masking.select(source, condition, len(parameters) + 1)
         parameters = (*parameters, *masking.parameters)

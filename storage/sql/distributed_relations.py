@@ -73,9 +73,8 @@ JOIN pg_dist_partition AS r ON r.colocationid = d.colocationid
 WHERE p.proname = %s AND p.pronamespace = current_schema()::regnamespace
     AND r.logicalrelid = to_regclass(%s) AND d.distribution_argument_index = 0 AND d.force_delegation
 """
-_RAISES: Final = """
-SELECT 1 FROM pg_proc
-WHERE proname = %s AND pronamespace = current_schema()::regnamespace AND prorettype = 'bigint[]'::regtype
+_SOURCE: Final = """
+SELECT prosrc FROM pg_proc WHERE proname = %s AND pronamespace = current_schema()::regnamespace
 """
 _HELPERS: Final = """
 SELECT p.oid::regprocedure::text FROM pg_proc AS p
@@ -227,9 +226,10 @@ def restore(table_id: int, kind: AccountKind, *, is_spread: bool) -> list[str]:
     ]
 
 
-def raises_refusals(relation: str) -> bool:
-    """Return whether the function of a relation raises what it refuses, as those of older servers do."""
-    return bool(fetch(_RAISES, f"{relation}_change_set"))
+def has_other_function(relation: str, kind: AccountKind) -> bool:
+    """Return whether the function of a relation is that of another version."""
+    created = batch.create_delegated_function(relation, kind)
+    return any(source not in created for (source,) in fetch(_SOURCE, f"{relation}_change_set"))
 
 
 def renew_function(table_id: int, kind: AccountKind, *, is_spread: bool) -> list[str]:

@@ -12,6 +12,7 @@ from storage.domain.errors import EntityAlreadyExists, ResourceNotFound
 from storage.domain.values.kinds import AccountKind
 from storage.sql import arrays, change_function, moments
 from storage.sql.change_rows import ChangeRow, change_row, written
+from storage.sql.content import content
 from storage.sql.distribution import capabilities
 from storage.sql.failures import named
 from storage.sql.history import RECORDED_COLUMNS, Op, Recorder, recorded_table
@@ -29,44 +30,50 @@ from storage.sql.statement import (
 
 _COLUMNS: Final = "(pk, rk, ts, props, anns, vals)"
 
-# A merge removes the lines of the properties in the change and appends its own. The result may exceed a limit that
-# both parts keep; small ones cannot (252 properties take 1,764 characters).
-# The name of a line is between its first two quotation marks, followed by @ in an annotation. What every merge does is
-# inline, because a call of a function takes five times as long; what hardly any does is not, because the preparation
-# of a subquery takes time even if it is not run. Lines are cut off with right, because substr counts all characters.
-_MERGED: Final = """
-(SELECT coalesce(string_agg(E'\\n' || line, ''), '')
- FROM {computed}string_to_table(right(e.{column}, -1), E'\\n') AS line
- WHERE split_part(split_part(line, '"', 2), '@', 1) <> ALL ({gone})) || {new}
+# A merge replaces the lines of the properties in the change, and sorts all by their names, in which an escaped
+# character comes after all others; that of a Cosmos account leaves each at its place. The name of a line is between its
+# first two quotation marks, followed by @ in an annotation. What every merge does is inline, because a function call
+# takes five times as long; what hardly any does is not, because the preparation of a subquery takes time even if it is
+# not run. Lines are cut off with right, because substr counts all characters.
+_NAME: Final = "split_part(split_part(line, '\"', 2), '@', 1)"
+_MERGED: Final = f"""
+(SELECT coalesce(string_agg(E'\\n' || line, '' ORDER BY replace({_NAME}, '\\u', '~') COLLATE "C"), '')
+ FROM string_to_table(right({{new}} || {{old}}, -1), E'\\n') WITH ORDINALITY AS member (line, place){{computed}}
+ WHERE place <= cardinality({{gone}}) OR {_NAME} <> ALL ({{gone}}))
 """
-_EXCESS: Final = """
-{{excess_of_kind}}(e.pk, e.rk, entity_without(e.anns, {gone}) || {anns}, entity_without(e.vals, {gone}) || {vals})
-"""
+_EXCESS: Final = "{function}(e.pk, e.rk, entity_without({old}, {gone}) || {new})"
+_MERGED_OF_KIND: Final = {
+    AccountKind.STORAGE: _MERGED,
+    AccountKind.COSMOS: "entity_merged_in_place({old}, {new})",
+}
 EXCESS_FUNCTIONS: Final = {
     AccountKind.STORAGE: "entity_excess",
     AccountKind.COSMOS: "cosmos_entity_excess",
 }
-_FITS: Final = """
+# The result may exceed a limit that both parts keep, of 252 properties, with 7 characters each at least, or of bytes.
+_LINES: Final = "octet_length({text}) - octet_length(replace({text}, E'\\n', ''))"
+_FITS: Final = f"""
 CASE
-    WHEN octet_length(e.vals) + octet_length({vals}) < 1764 THEN true
-    ELSE {excess} IS NULL
+    WHEN octet_length(e.vals) + octet_length({{new}}) < 1764 THEN true
+    WHEN octet_length(e.vals) + octet_length({{new}}) < 500000
+        AND {_LINES.format(text="e.vals")} + {_LINES.format(text="{new}")} <= 252 THEN true
+    ELSE {{excess}} IS NULL
 END
 """
 
 
-def merge_parts(anns: str, vals: str, gone: str, *, is_computed: bool = False) -> dict[str, str]:
-    """Return SQL that merges the texts of a change, and the names that it sets, into a row ``e``.
+def merge_parts(kind: AccountKind, new: str, gone: str, *, is_computed: bool = False) -> dict[str, str]:
+    """Return SQL that merges the text of a change, and the names that it sets, into a row ``e``.
 
     ``is_computed``: the names are an expression that is to be evaluated once, not for each line.
     """
     names, computed = (
-        ("computed.gone", f"(SELECT {gone} AS gone OFFSET 0) AS computed, ") if is_computed else (gone, "")
+        ("computed.gone", f", (SELECT {gone} AS gone OFFSET 0) AS computed") if is_computed else (gone, "")
     )
-    merged_anns = _MERGED.format(column="anns", gone=names, new=anns, computed=computed)
-    merged_vals = _MERGED.format(column="vals", gone=names, new=vals, computed=computed)
-    excess = _EXCESS.format(anns=anns, vals=vals, gone=gone)
-    fits = _FITS.format(vals=vals, excess=excess)
-    return {"merged_anns": merged_anns, "merged_vals": merged_vals, "excess": excess, "fits": fits}
+    old = content("e.")
+    merged = _MERGED_OF_KIND[kind].format(old=old, gone=names, new=new, computed=computed)
+    excess = _EXCESS.format(function=EXCESS_FUNCTIONS[kind], old=old, new=new, gone=gone)
+    return {"merged": merged, "excess": excess, "fits": _FITS.format(new=new, excess=excess)}
 
 
 # Each verb is a command without its RETURNING clause, formatted with _names. Its changes are the parameters of the
@@ -77,23 +84,23 @@ _INSERT: Final = f"{_INSERT_ROWS} ON CONFLICT DO NOTHING"
 _UPSERT: Final = f"""
 {_INSERT_ROWS}
 ON CONFLICT (pk, rk) DO UPDATE
-SET ts = {{after_inserted}}, props = excluded.props, anns = excluded.anns, vals = excluded.vals
+SET ts = {{after_inserted}}, props = excluded.props, anns = '', vals = excluded.vals
 """
 _UPSERT_MERGE: Final = f"""
 {_INSERT_ROWS}
 ON CONFLICT (pk, rk) DO UPDATE
-SET ts = {{after_inserted}}, props = e.props || excluded.props, anns = {{merged_anns}}, vals = {{merged_vals}}
+SET ts = {{after_inserted}}, props = e.props || excluded.props, anns = '', vals = {{merged}}
 WHERE {{fits}}
 """
 _REPLACE: Final = """
 UPDATE {relation} AS e
-SET ts = {after_now}, props = {props}, anns = {anns}, vals = {vals}
+SET ts = {after_now}, props = {props}, anns = '', vals = {vals}
 {from_given}
 WHERE {same} AND {is_expected}
 """
 _MERGE: Final = """
 UPDATE {relation} AS e
-SET ts = {after_now}, props = e.props || {props}, anns = {merged_anns}, vals = {merged_vals}
+SET ts = {after_now}, props = e.props || {props}, anns = '', vals = {merged}
 {from_given}
 WHERE {same} AND {is_expected} AND {fits}
 """
@@ -116,11 +123,10 @@ _OLD: Final = ", old.ts AS was, old.anns, old.vals"
 _DELETED: Final = ", e.ts AS was, e.anns, e.vals"
 
 _KEYS: Final = ("pk", "rk")
-_ROW: Final = (*_KEYS, "props", "anns", "vals")
+_ROW: Final = (*_KEYS, "props", "vals")
 _ALL: Final = (*_ROW, "expected", "gone")
 _CASTS: Final = {
     "props": "jsonb",
-    "anns": "text",
     "vals": "text",
     "expected": "bigint",
     "gone": "text[]",
@@ -144,7 +150,9 @@ def _names(relation: str, kind: AccountKind, columns: Sequence[str], *, is_sever
     else:
         row = {name: _parameter(name, number) for number, name in enumerate(columns, 1)}
     now = moments.now_of_insertion(relation)
-    inserted = ", ".join((*(row[name] for name in _KEYS), now, *(row.get(name, "") for name in _ROW[2:])))
+    inserted = ", ".join(
+        (*(row[name] for name in _KEYS), now, row.get("props", ""), "''", row.get("vals", ""))
+    )
     names = row | {
         "relation": relation,
         "rows": f"SELECT {inserted} FROM given" if is_several else f"VALUES ({inserted})",
@@ -158,9 +166,7 @@ def _names(relation: str, kind: AccountKind, columns: Sequence[str], *, is_sever
         "after_inserted": moments.after("excluded.ts"),
     }
     if "gone" in row:
-        merged = merge_parts(row["anns"], row["vals"], row["gone"])
-        excess = EXCESS_FUNCTIONS[kind]
-        names |= {name: part.format(excess_of_kind=excess) for name, part in merged.items()}
+        names |= merge_parts(kind, row["vals"], row["gone"])
     return names
 
 
@@ -281,7 +287,7 @@ _VERBS_OF_SEVERAL: Final = {
 }
 _AS_ONE_OF_SEVERAL: Final[Mapping[str, tuple[str, Callable[[Parameters], Parameters]]]] = {
     "delete_any": ("delete", lambda it: (*it[:2], None, *it[2:])),
-    "upsert_merge": ("merge", lambda it: (*it[:5], None, *it[5:])),
+    "upsert_merge": ("merge", lambda it: (*it[:4], None, *it[4:])),
 }
 _PICK: Final[Mapping[str, Callable[[Parameters], Parameters]]] = {
     name: itemgetter(*map(_ALL.index, verb.columns)) for name, verb in _VERBS.items()
@@ -376,9 +382,8 @@ def present(relation: str, keys: Sequence[EntityKey]) -> Statement[set[EntityKey
 def _reason(relation: str, row: ChangeRow) -> Statement[int] | None:
     """Return the statement that says why a change was not made; no row: there is no entity."""
     if row.gone is not None:
-        _, anns, vals = row.fragments
         expected = None if row.expected is None else str(row.expected)
-        parameters: Parameters = (*row.key, anns, vals, expected, row.gone)
+        parameters: Parameters = (*row.key, row.fragments.content, expected, row.gone)
         explain = _explain_upsert if row.verb == "upsert_merge" else _explain
         return Statement(_reason_text(relation, row.kind, merges=True), parameters, Lane.KEY, explain)
     if row.expected is not None:
@@ -388,7 +393,7 @@ def _reason(relation: str, row: ChangeRow) -> Statement[int] | None:
 
 @lru_cache(maxsize=1024)
 def _reason_text(relation: str, kind: AccountKind, *, merges: bool) -> str:
-    columns = (*_KEYS, "anns", "vals", "expected", "gone") if merges else _KEYS
+    columns = (*_KEYS, "vals", "expected", "gone") if merges else _KEYS
     text = _REASON.format(failed=_UNMERGED if merges else _OTHER_VERSION)
     return text.format(**_names(relation, kind, columns, is_several=False))
 

@@ -17,6 +17,7 @@ from storage.domain.service.feed import FeedPosition
 from storage.domain.service.recorded import Op, RecordedChange
 from storage.domain.values.stored import read_member
 from storage.sql import arrays
+from storage.sql.content import CONTENT, content
 from storage.sql.distribution import IS_DISTRIBUTED
 from storage.sql.record import Record, is_of, is_unseen
 from storage.sql.relations import source_name
@@ -149,8 +150,8 @@ SELECT NULL::bigint AS seq, (SELECT count(*) FROM unseen)::text, pg_current_snap
     NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 UNION ALL
 SELECT p.seq, p.op::text, t.name, p.tbl::text, (t.deleted_at IS NOT NULL)::text, p.ts::text, p.was::text,
-    p.request::text, coalesce(a.kind, 'server'), a.name, a.token, p.pk, p.rk, p.anns || p.vals,
-    p.next_was::text, p.next_anns || p.next_vals, (p.next_vals IS NULL)::text, s.label
+    p.request::text, coalesce(a.kind, 'server'), a.name, a.token, p.pk, p.rk, {content},
+    p.next_was::text, {next_content}, (p.next_vals IS NULL)::text, s.label
 FROM page AS p
 JOIN storage_table AS t ON t.id = p.tbl
 LEFT JOIN storage_historyactor AS a ON a.id = p.actor
@@ -195,6 +196,8 @@ def _page_text(record: Record, is_within: bool) -> str:
         unseen=record.changes(_UNSEEN, unseen),
         recorded=record.changes("h.*", _SAME),
         following=_following(record),
+        content=content("p."),
+        next_content=content("p.next_"),
     )
 
 
@@ -259,7 +262,7 @@ SELECT c.place, e.anns, e.vals FROM wanted AS c JOIN {relation} AS e
 """
 _MEASURED: Final = """
 , found AS MATERIALIZED ({rows})
-SELECT place, CASE WHEN coalesce(before, 0) < {bytes} THEN anns || vals END FROM (
+SELECT place, CASE WHEN coalesce(before, 0) < {bytes} THEN {content} END FROM (
     SELECT *, sum(octet_length(vals)) OVER (ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
     FROM found
 ) AS measured
@@ -298,7 +301,9 @@ def _images(found: str, wanted: Mapping[int, RecordedChange]) -> Statement[Image
     read: Callable[[Result], Images] = lambda result: {  # noqa: E731
         integer_at(result, row, 0): result.get_value(row, 1) for row in range(result.ntuples)
     }
-    return Statement(_WANTED + _MEASURED.format(rows=found, bytes=PAGE_BYTES), parameters, Lane.KEY, read)
+    return Statement(
+        _WANTED + _MEASURED.format(rows=found, bytes=PAGE_BYTES, content=CONTENT), parameters, Lane.KEY, read
+    )
 
 
 # forces a local flush of the log, regardless of the session's synchronous_commit

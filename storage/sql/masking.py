@@ -9,7 +9,6 @@ from typing import Final
 
 from storage.domain.entities.entity import (
     KEY_PROPERTIES,
-    ODATA_TYPE,
     Entity,
     EntityKey,
     StoredEntity,
@@ -19,6 +18,7 @@ from storage.domain.entities.entity import (
 from storage.domain.entities.masking import Mask, Rules
 from storage.domain.values.encoding import escape
 from storage.sql import arrays
+from storage.sql.content import CONTENT
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 
 
@@ -32,16 +32,16 @@ class Masking:
     def select(self, relation: str, condition: str, first: int) -> str:
         """Return a SELECT of masked rows; ``parameters`` are bound from ``$first`` on."""
         keys = [
-            f"entity_masked_key({column}, decode(${first + 5}, 'hex')) AS {column}"
+            f"entity_masked_key({column}, decode(${first + 4}, 'hex')) AS {column}"
             if name in self.rules
             else column
             for name, column in zip(KEY_PROPERTIES, ("pk", "rk"), strict=True)
         ]
-        arguments = ", ".join(f"${first + place}::text[]" for place in range(5))
+        arguments = ", ".join(f"${first + place}::text[]" for place in range(4))
         return f"""
-SELECT {", ".join(keys)}, ts, masked.props, masked.anns, masked.vals
-FROM (SELECT pk, rk, ts, props, anns, vals FROM {relation} WHERE {condition}) AS e,
-    entity_masked({arguments}, decode(${first + 5}, 'hex'), e.props, e.anns, e.vals) AS masked
+SELECT {", ".join(keys)}, ts, masked.props, '' AS anns, masked.content AS vals
+FROM (SELECT pk, rk, ts, props, {CONTENT} AS content FROM {relation} WHERE {condition}) AS e,
+    entity_masked({arguments}, decode(${first + 4}, 'hex'), e.props, e.content) AS masked
 """
 
     @property
@@ -50,13 +50,11 @@ FROM (SELECT pk, rk, ts, props, anns, vals FROM {relation} WHERE {condition}) AS
 
     @property
     def parameters(self) -> tuple[str | bytes, ...]:
-        """Names as the projection has them, starts of their lines, masks, constants; and the secret."""
+        """Names as the projection and as the text has them, masks, constants; and the secret."""
         properties = [name for name in self.rules if name not in KEY_PROPERTIES]
-        members = [quote_name(name) for name in properties]
         return (
             arrays.texts(map(escape, properties)),
-            arrays.texts(f"\n,{member}:" for member in members),
-            arrays.texts(f'\n,{member[:-1]}{ODATA_TYPE}":' for member in members),
+            arrays.texts(map(quote_name, properties)),
             arrays.texts(self.rules[name].mask.value for name in properties),
             arrays.texts(self.rules[name].text for name in properties),
             self.secret.hex(),
@@ -121,17 +119,16 @@ def find_originals(relation: str, rules: Rules) -> Statement[list[tuple[str, int
 
 
 _ONE: Final = """
-SELECT $1::text AS pk, $2::text AS rk, 0::bigint AS ts, $3::jsonb AS props, $4::text AS anns, $5::text AS vals
+SELECT $1::text AS pk, $2::text AS rk, 0::bigint AS ts, $3::jsonb AS props, '' AS anns, $4::text AS vals
 """
 
 
 def mask_one(masking: Masking, entity: Entity) -> Statement[StoredEntity]:
     """Return the statement that masks an entity that need not be stored."""
-    text = masking.select(f"({_ONE}) AS given", "true", first=6)
+    text = masking.select(f"({_ONE}) AS given", "true", first=5)
 
     def read(result: Result) -> StoredEntity:
         key = EntityKey(text_at(result, 0, 0), text_at(result, 0, 1))
-        content = text_at(result, 0, 4) + text_at(result, 0, 5)
-        return StoredEntity(encode_entity_key(key), b"0", content.encode())
+        return StoredEntity(encode_entity_key(key), b"0", text_at(result, 0, 5).encode())
 
     return Statement(text, (*entity.key, *entity.fragments, *masking.parameters), Lane.KEY, read)

@@ -14,6 +14,7 @@ from storage.domain.filters.query import PAGE_BYTES, PAGE_LIMIT, EntityQuery, Pa
 from storage.domain.values.encoding import escape, write_column
 from storage.domain.values.kinds import AccountKind
 from storage.sql import arrays, walks
+from storage.sql.content import CONTENT
 from storage.sql.distribution import capabilities
 from storage.sql.filters import compile
 from storage.sql.statement import Combination, Lane, Parameters, Result, Statement, integer_at, text_at
@@ -262,12 +263,9 @@ class _Content:
 
 
 def _content(query: EntityQuery, binder: Binder) -> _Content:
-    if query.select is None and query.annotations:
-        whole = ("anns || vals",)
+    if query.select is None:  # annotations are left out where the answer is written
         size = "octet_length(anns) + octet_length(vals)"
-        return _Content("anns, vals", size, size, whole, whole, _read_whole)
-    if query.select is None:
-        return _Content("vals", "octet_length(vals)", "octet_length(vals)", ("vals",), ("vals",), _read_whole)
+        return _Content("anns, vals", size, size, (CONTENT,), (CONTENT,), _read_whole)
     names = [name for name in query.select if name not in SYSTEM_PROPERTIES]
     if not names:
         return _Content("true AS nothing", "0", "0", ("''",), ("''",), _read_whole)

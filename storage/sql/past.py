@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from storage.domain.entities.moments import Moment
+from storage.sql.content import content
 from storage.sql.history import Op
 from storage.sql.long_keys import LONG_KEYS, SHORT_KEYS
 from storage.sql.record import Record, is_of
@@ -35,7 +36,7 @@ class Past:
 
 _LIVE: Final = """
 SELECT e.pk, e.rk, CASE WHEN c.seq IS NULL THEN e.ts ELSE c.was END AS ts,
-    CASE WHEN c.seq IS NULL THEN e.props ELSE entity_projection(c.anns, c.vals) END AS props,
+    CASE WHEN c.seq IS NULL THEN e.props ELSE entity_projection({content}) END AS props,
     CASE WHEN c.seq IS NULL THEN e.anns ELSE c.anns END AS anns,
     CASE WHEN c.seq IS NULL THEN e.vals ELSE c.vals END AS vals
 FROM {source} AS e
@@ -45,7 +46,7 @@ ORDER BY e.pk, e.rk
 """
 # those with keys too long for an index entry are sorted, all others are read in the order of an index
 _GONE: Final = """
-SELECT g.pk, g.rk, c.was AS ts, entity_projection(c.anns, c.vals) AS props, c.anns, c.vals
+SELECT g.pk, g.rk, c.was AS ts, entity_projection({content}) AS props, c.anns, c.vals
 FROM (SELECT DISTINCT ON (pk, rk) pk, rk FROM ({deletions}) AS deletion ORDER BY pk, rk) AS g
 CROSS JOIN LATERAL ({first}) AS c
 WHERE c.was IS NOT NULL AND (SELECT e.ts FROM {source} AS e WHERE e.pk = g.pk AND e.rk = g.rk) IS NULL
@@ -90,9 +91,11 @@ def _rows(past: Past, parameters: list[str | bytes | None]) -> str:
         same = is_of(past.table_id, f"{of}.pk", f"{of}.rk")
         return past.record.first("h.was, h.anns, h.vals", f"{same} AND {after}", if_=if_)
 
-    queries = [_LIVE.format(first=first("e", f"e.ts > {ticks}"), source=past.source)]
+    queries = [_LIVE.format(content=content("c."), first=first("e", f"e.ts > {ticks}"), source=past.source)]
     for length in (SHORT_KEYS, LONG_KEYS):
         is_deletion = f"h.tbl = {past.table_id} AND h.op = '{Op.DELETE}' AND {after} AND {length}"
         deletions = past.record.changes("h.pk, h.rk", is_deletion, "ORDER BY h.pk, h.rk")
-        queries.append(_GONE.format(first=first("g"), deletions=deletions, source=past.source))
+        queries.append(
+            _GONE.format(content=content("c."), first=first("g"), deletions=deletions, source=past.source)
+        )
     return " UNION ALL ".join(f"({query})" for query in queries)

@@ -9,6 +9,7 @@ from storage.domain.entities.previews import STRING_PREVIEW_LENGTH, EntityPrevie
 from storage.domain.filters.query import EntityQuery, Page, Sort, SortedPage, SortedPosition
 from storage.domain.values.encoding import escape, unproject
 from storage.sql import sorting, walks
+from storage.sql.content import CONTENT
 from storage.sql.pages import position_at
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
@@ -21,7 +22,7 @@ _WHOLE: Final = 4 * STRING_PREVIEW_LENGTH
 # as a pair of its beginning and size, and the third their names in order.
 _PAGE: Final = f"""
 SELECT pk, rk, ts,
-    CASE WHEN octet_length(vals) <= {_LARGE} THEN anns || vals END,
+    CASE WHEN octet_length(vals) <= {_LARGE} THEN {CONTENT} END,
     CASE WHEN octet_length(vals) > {_LARGE} THEN (
         SELECT json_object_agg(key, CASE
             WHEN octet_length(value) <= {_WHOLE} THEN to_json(value)
@@ -29,9 +30,8 @@ SELECT pk, rk, ts,
         FROM jsonb_each_text(props)
         WHERE {{asked}}) END,
     CASE WHEN octet_length(vals) > {_LARGE} THEN (
-        SELECT string_agg('"' || split_part(line, '"', 1) || '"', ',')
-        FROM string_to_table(vals, E'\\n,"') AS line
-        WHERE line <> '') END
+        SELECT string_agg('"' || split_part(split_part(line, '"', 2), '@', 1) || '"', ',')
+        FROM string_to_table(substr(vals, 2), E'\\n') AS line) END
     {{beside}}
 FROM {{relation}}
 WHERE {{condition}}

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.entities.restoring import Effect, Sample, Skip, Skipped
 from storage.sql import arrays, moments
+from storage.sql.content import content
 from storage.sql.failures import ALONE
 from storage.sql.history import RECORDED_COLUMNS, Op, Recorder, recorded_table
 from storage.sql.lanes import SETTINGS
@@ -24,7 +25,7 @@ class Images:
     """A query of at most one row per entity, with ``$1`` placeholders.
 
     Its columns are pk, rk, expected (the Timestamp in ticks that the entity must have, or NEWER; null: it must not
-    exist), anns and vals (what it becomes, as in its row; vals is null: it shall not exist).
+    exist) and vals (what it becomes, as in its row; null: it shall not exist).
 
     ``moves``: a query, without placeholders, of the keys that entities had before and after changes of their keys. The
     images of such keys are applied together or not at all: otherwise an entity could be under both, or none.
@@ -78,7 +79,6 @@ CREATE TEMPORARY TABLE restored_images (
     pk text COLLATE "C" NOT NULL,
     rk text COLLATE "C" NOT NULL,
     expected bigint,
-    anns text,
     vals text,
     PRIMARY KEY (number, place)
 )
@@ -89,7 +89,7 @@ _TO_INSERT: Final = "expected IS NULL AND vals IS NOT NULL"
 _PLACED: Final = """
 placed AS MATERIALIZED (
     SELECT row_number() OVER (ORDER BY pk COLLATE "C", rk COLLATE "C") AS place, images.*
-    FROM ({images}) AS images (pk, rk, expected, anns, vals)
+    FROM ({images}) AS images (pk, rk, expected, vals)
 )
 """
 _ALONE: Final = "numbered AS MATERIALIZED (SELECT place AS number, placed.* FROM placed)"
@@ -132,8 +132,8 @@ WITH RECURSIVE {{numbered}}, sized AS (
     SELECT *, sum(greatest(octet_length(vals), {_LEAST_BYTES})) OVER in_order / {_CHUNK_BYTES} AS chunk FROM numbered
     WINDOW in_order AS (ORDER BY number, place ROWS UNBOUNDED PRECEDING)
 ), collected AS (
-    INSERT INTO restored_images (number, place, chunk, pk, rk, expected, anns, vals)
-    SELECT number, place, min(chunk) OVER (PARTITION BY number), pk, rk, expected, anns, vals FROM sized
+    INSERT INTO restored_images (number, place, chunk, pk, rk, expected, vals)
+    SELECT number, place, min(chunk) OVER (PARTITION BY number), pk, rk, expected, vals FROM sized
     RETURNING {_TO_INSERT} AND {LONG_KEYS} AS needs_room
 )
 SELECT count(*) FROM collected WHERE needs_room
@@ -147,17 +147,17 @@ SELECT count(*) FROM (
 ) AS made
 """
 _COLLECTED: Final = """
-SELECT number, pk, rk, expected, anns, vals, NULL::text AS patch FROM restored_images
+SELECT number, pk, rk, expected, vals, NULL::text AS patch FROM restored_images
 WHERE number BETWEEN $1::bigint AND $2::bigint
 """
 _LISTED: Final = """
-SELECT number, pk, rk, expected, anns, vals, patch
-FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[])
-    WITH ORDINALITY AS images (pk, rk, expected, anns, vals, patch, number)
+SELECT number, pk, rk, expected, vals, patch
+FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[])
+    WITH ORDINALITY AS images (pk, rk, expected, vals, patch, number)
 """
 # making all of the projection of an entity takes 15 times as long
 _PROJECTION: Final = """CASE
-    WHEN was.patch IS NULL THEN entity_projection(was.new_anns, was.new_vals)
+    WHEN was.patch IS NULL THEN entity_projection(was.new_vals)
     ELSE jsonb_strip_nulls(e.props || was.patch::jsonb)
 END"""
 _LOCK: Final = """
@@ -177,8 +177,7 @@ _APPLY: Final = """
 WITH given AS MATERIALIZED (
     {given}
 ), was AS MATERIALIZED (
-    SELECT given.number, e.pk, e.rk, e.ts, e.anns, e.vals, given.anns AS new_anns, given.vals AS new_vals,
-        given.patch
+    SELECT given.number, e.pk, e.rk, e.ts, e.anns, e.vals, given.vals AS new_vals, given.patch
     FROM given JOIN {relation} AS e ON e.pk = given.pk AND e.rk = given.rk
     WHERE e.ts = given.expected
     ORDER BY given.number
@@ -191,11 +190,11 @@ WITH given AS MATERIALIZED (
 ), changed AS (
     UPDATE {relation} AS e
     SET ts = {after_now}, props = {projection},
-        anns = was.new_anns, vals = was.new_vals
+        anns = '', vals = was.new_vals
     FROM was
     WHERE e.pk = was.pk AND e.rk = was.rk
         AND was.number NOT IN (SELECT number FROM held)
-        AND was.new_vals IS NOT NULL AND (was.new_anns, was.new_vals) <> (was.anns, was.vals)
+        AND was.new_vals IS NOT NULL AND was.new_vals <> {content_before}
     RETURNING e.pk, e.rk, e.ts, was.ts AS was, was.anns, was.vals
 ), deleted AS (
     DELETE FROM {relation} AS e USING was
@@ -225,7 +224,7 @@ SELECT pk, rk, reason, NULL FROM skipped
 """
 _INSERTION: Final = """
 INSERT INTO {relation}{child} AS e (pk, rk, ts, props, anns, vals)
-SELECT pk, rk, {now}, entity_projection(anns, vals), anns, vals FROM given
+SELECT pk, rk, {now}, entity_projection(vals), '', vals FROM given
 WHERE {to_insert} AND {only} AND number NOT IN (SELECT number FROM unready)
 ON CONFLICT DO NOTHING
 RETURNING e.pk, e.rk, {timestamp} AS ts
@@ -247,7 +246,7 @@ WITH RECURSIVE {{numbered}}, alone AS MATERIALIZED (
         WHEN i.expected IS DISTINCT FROM e.ts THEN '{Effect.SKIPPED}'
         WHEN e.ts IS NULL THEN CASE WHEN i.vals IS NULL THEN '{Effect.UNCHANGED}' ELSE '{Effect.INSERTED}' END
         WHEN i.vals IS NULL THEN '{Effect.DELETED}'
-        WHEN (i.anns, i.vals) = (e.anns, e.vals) THEN '{Effect.UNCHANGED}'
+        WHEN i.vals = {content("e.")} THEN '{Effect.UNCHANGED}'
         ELSE '{Effect.CHANGED}'
     END AS effect
     FROM numbered AS i
@@ -263,7 +262,7 @@ WITH RECURSIVE {{numbered}}, alone AS MATERIALIZED (
 )
 SELECT effect, count(*)::text, NULL, NULL, NULL, NULL, NULL, NULL FROM judged GROUP BY effect
 UNION ALL
-SELECT s.effect, NULL, s.pk, s.rk, e.ts::text, e.anns || e.vals, i.anns || i.vals,
+SELECT s.effect, NULL, s.pk, s.rk, e.ts::text, {content("e.")}, i.vals,
     CASE
         WHEN s.effect <> '{Effect.SKIPPED}' THEN NULL
         WHEN s.is_held THEN '{Skip.MOVED}'
@@ -384,19 +383,19 @@ def last_key(span: Span) -> Statement[EntityKey]:
 
 
 _CONTENTS: Final = f"""
-SELECT pk, rk, anns, vals FROM restored_images
+SELECT pk, rk, vals FROM restored_images
 WHERE number BETWEEN $1::bigint AND $2::bigint AND vals IS NOT NULL AND expected IS DISTINCT FROM {NEWER}
 """
 _CONVERT: Final = """
 WITH given AS (
-    SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS given (pk, rk, anns, vals)
+    SELECT * FROM unnest($1::text[], $2::text[], $3::text[]) AS given (pk, rk, vals)
 ), removed AS (
     DELETE FROM restored_images AS i USING given AS g WHERE i.pk = g.pk AND i.rk = g.rk AND g.vals IS NULL
 )
-UPDATE restored_images AS i SET anns = g.anns, vals = g.vals FROM given AS g
+UPDATE restored_images AS i SET vals = g.vals FROM given AS g
 WHERE i.pk = g.pk AND i.rk = g.rk AND g.vals IS NOT NULL
 """
-COLLECTED: Final = Images("SELECT pk, rk, expected, anns, vals FROM restored_images")
+COLLECTED: Final = Images("SELECT pk, rk, expected, vals FROM restored_images")
 
 
 class Content(NamedTuple):
@@ -404,8 +403,7 @@ class Content(NamedTuple):
 
     partition_key: str
     row_key: str
-    annotations: str | None
-    values: str | None
+    text: str | None
 
 
 def contents(span: Span) -> Statement[list[Content]]:
@@ -413,7 +411,7 @@ def contents(span: Span) -> Statement[list[Content]]:
 
     def read(result: Result) -> list[Content]:
         return [
-            Content(*(text_at(result, row, column) for column in range(4))) for row in range(result.ntuples)
+            Content(*(text_at(result, row, column) for column in range(3))) for row in range(result.ntuples)
         ]
 
     return Statement(_CONTENTS, span.parameters, Lane.KEY, read)
@@ -433,8 +431,7 @@ class Image(NamedTuple):
     partition_key: str
     row_key: str
     expected: int | None
-    annotations: str | None
-    values: str | None
+    content: str | None
     patch: str | None = None
 
 
@@ -492,6 +489,7 @@ def apply(relation: str, source: Source, recorder: Recorder | None, *, has_long:
         relation=relation,
         given=given.text,
         projection=_PROJECTION,
+        content_before=content("was."),
         to_insert=_TO_INSERT,
         after_now=moments.after(moments.now(relation)),
         now_of_deletion=moments.of_deletion(relation),

@@ -8,6 +8,7 @@ from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.service.recorded import ChangePage, Op, RecordedChange
 from storage.domain.values.stored import read_member
+from storage.sql.content import CONTENT
 from storage.sql.record import Record, has_keys, is_of
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 
@@ -17,13 +18,13 @@ _BYTES: Final = 4 * 1024 * 1024  # of the entities on a page
 # change is in the row before, from the newest to the oldest; so the one after the page is read as well.
 _PAGE: Final = """
 WITH older AS (
-    SELECT seq, op, ts, was, actor, request, anns || vals AS content
+    SELECT seq, op, ts, was, actor, request, {content} AS content
     FROM ({older}) AS h ORDER BY seq DESC LIMIT $4::bigint
 ), newer AS (
-    SELECT seq, op, ts, was, actor, request, anns || vals AS content
+    SELECT seq, op, ts, was, actor, request, {content} AS content
     FROM ({newer}) AS h
 ), row AS (
-    SELECT {newest}, NULL::"char", ts, ts, NULL::integer, NULL::uuid, anns || vals
+    SELECT {newest}, NULL::"char", ts, ts, NULL::integer, NULL::uuid, {content}
     FROM {source} WHERE pk = $1 AND rk = $2
 ), sized AS (
     SELECT *, coalesce(sum(octet_length(content)) OVER (
@@ -88,6 +89,7 @@ def _text(table_id: int, source: str, record: Record) -> str:
         newer=record.first(
             "h.op, h.ts, h.was, h.actor, h.request, h.anns, h.vals", f"{same} AND h.seq > $3::bigint"
         ),
+        content=CONTENT,
         newest=NEWEST,
         source=source,
         bytes=_BYTES,
@@ -122,7 +124,7 @@ FROM (
     SELECT *, coalesce(sum(octet_length(content)) OVER (
         ORDER BY ts DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before
     FROM (
-        SELECT ts, op, was, actor, request, anns || vals AS content FROM {history} AS h
+        SELECT ts, op, was, actor, request, {content} AS content FROM {history} AS h
         WHERE {same} AND h.ts {comparison} $3::bigint
         ORDER BY h.ts {direction} LIMIT $4::bigint
     ) AS found
@@ -130,7 +132,7 @@ FROM (
 ORDER BY ts DESC
 """
 _ROW: Final = """
-SELECT {newest}, NULL, ts, ts, anns || vals, 'true', NULL, NULL FROM {source} WHERE pk = $1 AND rk = $2
+SELECT {newest}, NULL, ts, ts, {content}, 'true', NULL, NULL FROM {source} WHERE pk = $1 AND rk = $2
 """
 
 
@@ -146,12 +148,13 @@ def beside(
             bytes=_BYTES,
             comparison=comparison,
             direction=direction,
+            content=CONTENT,
         )
         return Statement(text, (*key, str(first), str(limit)), Lane.KEY, _read_beside)
 
     older: list[RawVersion] = yield changes("<=", "DESC", top + 1)
     newer: list[RawVersion] = yield changes(">", "ASC", 1)
-    text = _ROW.format(newest=NEWEST, source=source)
+    text = _ROW.format(newest=NEWEST, source=source, content=CONTENT)
     row: list[RawVersion] = yield Statement(text, tuple(key), Lane.KEY, _read_beside)
     return row + newer + older
 

@@ -553,7 +553,7 @@ def read_chunks(
             chunk.rejects.append(found)
         else:
             chunk.entities.append((row, found))
-            size += len(found.fragments.values)
+            size += len(found.fragments.content)
         if chunk.rows >= most() or size > _BYTES_AT_ONCE:
             yield end_chunk()
             chunk, size = Chunk(reader.position), 0

@@ -70,8 +70,7 @@ def write(
 def write_document(stored: StoredEntity) -> bytes:
     """One line of OData JSON with types, exactly as it is stored."""
     timestamp = write_datetime(stored.timestamp).encode()
-    content = stored.content.replace(b"\n", b"")  # only between members: JSON strings have no line feeds
-    return b'{%b,"Timestamp":"%b"%b}' % (stored.keys, timestamp, content)
+    return b'{%b,"Timestamp":"%b"%b}' % (stored.keys, timestamp, stored.members)
 
 
 def _write_json(pages: Iterable[list[StoredEntity]]) -> Iterator[str]:

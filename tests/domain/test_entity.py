@@ -15,6 +15,7 @@ from storage.domain.entities.entity import (
     entity_size,
     read_stored,
     write_fragments,
+    write_members,
 )
 from storage.domain.errors import EntityTooLarge, TooManyProperties
 from storage.domain.values.edm import Edm, EdmValue
@@ -42,14 +43,39 @@ def test_the_fragments_of_an_entity():
     )
 
     assert written.projection == '{"A":5,"B":5.00,"\\u0416":"sq\\"\\n","D":"n"}'
-    assert written.annotations == '\n,"B@odata.type":"Edm.Int64"\n,"D@odata.type":"Edm.Double"'
-    assert written.values == '\n,"A":5\n,"B":"5"\n,"\\u0416":"q\\"\\n"\n,"D":"NaN"'
+    assert written.content.split("\n") == [
+        "",
+        ',"A":5',
+        '\t,"B@odata.type":"Edm.Int64"\t,"B":"5"',
+        ',"\\u0416":"q\\"\\n"',
+        '\t,"D@odata.type":"Edm.Double"\t,"D":"NaN"',
+    ]
+
+
+def test_lines_are_sorted_as_dotnet_sorts_names():
+    names = ["b", "é", "B", "a1", "_x", "a", "𝒜", "ﬁ", "Z9"]
+    written = write_fragments({name: EdmValue(Edm.INT64, number) for number, name in enumerate(names)})
+
+    lines = written.sorted_by(tuple(names)).content.split("\n")[1:]
+    assert [json.loads(f"{{{line.split(',', 2)[2]}}}").popitem()[0] for line in lines] == [
+        *("B", "Z9", "_x", "a", "a1", "b", "é"),
+        *("𝒜", "ﬁ"),  # a surrogate comes before U+FB01
+    ]
+
+
+def test_annotations_can_be_left_out():
+    content = write_fragments(
+        {"A": EdmValue(Edm.INT64, 5), "B": EdmValue(Edm.STRING, "\t\n")}
+    ).content.encode()
+
+    assert write_members(content) == b',"A@odata.type":"Edm.Int64","A":"5","B":"\\t\\n"'
+    assert write_members(content, annotations=False) == b',"A":"5","B":"\\t\\n"'
 
 
 def test_an_entity_holds_252_properties_and_no_more():
     wanted = {f"P{number}": EdmValue(Edm.INT32, number) for number in range(PROPERTY_LIMIT)}
 
-    assert write_fragments(wanted).values.count("\n") == 252
+    assert write_fragments(wanted).content.count("\n") == 252
     with pytest.raises(TooManyProperties):
         write_fragments({**wanted, "Q": EdmValue(Edm.INT32, 0)})
 
@@ -97,7 +123,7 @@ def test_the_size_is_computed_before_an_entity_can_be_too_large():
     wanted = {f"{number:03}": text(500_000 // PROPERTY_LIMIT - 10) for number in range(PROPERTY_LIMIT)}
     entity = Entity(EntityKey("k" * 1024, "k" * 1024), wanted)
 
-    assert 499_500 < len(write_fragments(wanted).values) <= 500_000
+    assert 499_500 < len(write_fragments(wanted).content) <= 500_000
     assert entity_size(entity) <= SIZE_LIMIT
 
 
@@ -105,12 +131,12 @@ def test_the_size_is_computed_before_an_entity_can_be_too_large():
 def test_a_stored_entity_is_read_as_it_was(values):
     texts = write_fragments(values)
     assert "".join(texts).isascii()
-    assert texts.values.count("\n") == len(values)
-    assert texts.annotations.count("\n") == sum(needs_annotation(value) for value in values.values())
+    assert texts.content.count("\n") == len(values)
+    assert texts.content.count("\t") == 2 * sum(needs_annotation(value) for value in values.values())
     assert json.loads(texts.projection).keys() == values.keys()
 
     key = EntityKey("p\"'é", "")
-    stored = StoredEntity(encode_entity_key(key), b"1", (texts.annotations + texts.values).encode())
+    stored = StoredEntity(encode_entity_key(key), b"1", texts.content.encode())
     entity = read_stored(stored)
     assert entity.key == key
     assert list(entity.properties) == list(values)

@@ -51,7 +51,8 @@ def load(server, table, entities):
         relation = relation_name(found[0])
         with cursor.copy(f"COPY {relation} (pk, rk, ts, props, anns, vals) FROM STDIN") as copy:
             for number, entity in enumerate(entities):
-                copy.write_row((*entity.key, 17_000_000_000_000_000 + number, *written(entity)))
+                projection, content = written(entity)
+                copy.write_row((*entity.key, 17_000_000_000_000_000 + number, projection, "", content))
         cursor.execute(f"ANALYZE {relation}")
 
 

@@ -64,7 +64,7 @@ def rows(account, name=HOURS, column="TotalRequests"):
 
 
 def read(entity):
-    return json.loads(entity.content.lstrip(b"\n,").join((b"{", b"}")))
+    return json.loads(entity.members.removeprefix(b",").join((b"{", b"}")))
 
 
 def read_keys(entity):

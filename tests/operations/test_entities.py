@@ -48,7 +48,7 @@ def key(number):
 def numbers(page):
     """The numbers of the entities of a page."""
     return [
-        json.loads(entity.content.lstrip(b"\n,").join((b"{", b"}")))["Number"] for entity in page.entities
+        json.loads(entity.members.removeprefix(b",").join((b"{", b"}")))["Number"] for entity in page.entities
     ]
 
 

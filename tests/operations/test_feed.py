@@ -80,7 +80,9 @@ def remove(row_key):
 
 
 def number(image):
-    return None if image is None else int(json.loads(b"{" + image.content.lstrip(b"\n,") + b"}")["Number"])
+    return (
+        None if image is None else int(json.loads(b"{" + image.members.removeprefix(b",") + b"}")["Number"])
+    )
 
 
 def told(page):

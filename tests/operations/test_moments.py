@@ -366,9 +366,8 @@ def insert_alone(table):
 
 
 def insert_image(table):
-    _, annotations, values = entity(2).fragments
-    text = "SELECT $1::text, $2::text, NULL::bigint, $3::text, $4::text"
-    reverting.apply_images(table, Images(text, (*KEY, annotations, values)), by=SERVER)
+    text = "SELECT $1::text, $2::text, NULL::bigint, $3::text"
+    reverting.apply_images(table, Images(text, (*KEY, entity(2).fragments.content)), by=SERVER)
 
 
 @pytest.mark.parametrize("insert", [insert_alone, insert_image, transaction.atomic(insert_image)])

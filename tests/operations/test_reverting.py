@@ -60,16 +60,15 @@ def recorded(table, columns="op, ts, was, pk, rk, anns, vals"):
 
 def images(*wanted):
     """Images given as rows: keys, expected Timestamp, and an entity or None."""
-    columns = [[], [], [], [], []]
+    columns = [[], [], [], []]
     for entity_key, expected, image in wanted:
-        anns, vals = (None, None) if image is None else image.fragments[1:]
-        for column, value in zip(columns, (*entity_key, expected, anns, vals), strict=True):
+        content = None if image is None else image.fragments.content
+        for column, value in zip(columns, (*entity_key, expected, content), strict=True):
             column.append(value)
     execute("DROP TABLE IF EXISTS wanted_images")
-    execute("CREATE TEMPORARY TABLE wanted_images (pk text, rk text, expected bigint, anns text, vals text)")
+    execute("CREATE TEMPORARY TABLE wanted_images (pk text, rk text, expected bigint, vals text)")
     execute(
-        "INSERT INTO wanted_images"
-        " SELECT * FROM unnest(%s::text[], %s::text[], %s::bigint[], %s::text[], %s::text[])",
+        "INSERT INTO wanted_images SELECT * FROM unnest(%s::text[], %s::text[], %s::bigint[], %s::text[])",
         *columns,
     )
     return Images("SELECT * FROM wanted_images")
@@ -250,7 +249,7 @@ def test_ten_thousand_in_chunks_below_the_limit_of_a_statement(table):
         f"INSERT INTO {relation} SELECT 'p' || i % 7, i::text, 1, '{{}}', '', E'\\n,\"A\":' || i"
         " FROM generate_series(1, 10000) AS i"
     )
-    zeroes = Images(f"SELECT pk, rk, ts, anns, E'\\n,\"A\":0' FROM {relation}")
+    zeroes = Images(f"SELECT pk, rk, ts, E'\\n,\"A\":0' FROM {relation}")
 
     done = apply_images(table, zeroes, by=ADA)
 

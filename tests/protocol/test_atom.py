@@ -178,8 +178,7 @@ def context(select=None, table="people"):
 
 
 def stored(key=KEY, ticks=TICKS, **properties):
-    _, annotations, values = write_fragments(properties)
-    return StoredEntity(encode_entity_key(key), b"%d" % ticks, (annotations + values).encode())
+    return StoredEntity(encode_entity_key(key), b"%d" % ticks, write_fragments(properties).content.encode())
 
 
 def written(body):

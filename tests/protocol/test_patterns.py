@@ -49,7 +49,7 @@ def learn(found, kind=AccountKind.STORAGE):
     encoded = plans.encode(found, kind)
     if encoded is None:
         return False
-    patterns.learn(found, tuple(encoded), encoded.fragments.annotations, kind)
+    patterns.learn(found, tuple(encoded), kind)
     return True
 
 

@@ -286,9 +286,13 @@ def use(doors, made):
     return list(differences(expected, found))
 
 
-def _in_one_line(value):
-    """An answer in JSON without the line feeds that servers up to 1.0 put before each property."""
-    return value.replace("\n,", ",") if isinstance(value, str) else value
+def _unordered(value):
+    """The members of an answer in JSON: servers up to 1.0 had them in another order, and line feeds between them."""
+    return sorted(_MEMBER.findall(value)) if isinstance(value, str) and '"PartitionKey":' in value else value
+
+
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_MEMBER = re.compile(rf"{_STRING}:(?:{_STRING}|[^\s,{{}}\[\]]+)")
 
 
 def differences(expected, found, path=""):
@@ -300,5 +304,5 @@ def differences(expected, found, path=""):
     elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
         for number, pair in enumerate(zip(expected, found, strict=True)):
             yield from differences(*pair, f"{path}/{number}")
-    elif _in_one_line(expected) != _in_one_line(found):
+    elif _unordered(expected) != _unordered(found):
         yield f"{path}: {expected!r} became {found!r}"

@@ -109,11 +109,11 @@ def test_all_kinds_of_changes_in_one_call(apply, contents):
     assert contents() == {
         "new": '\n,"A":2',
         "a": '\n,"A":2',
-        "b": '\n,"B":1\n,"A":2',
+        "b": '\n,"A":2\n,"B":1',
         "c": '\n,"A":2',
-        "d": '\n,"B":1\n,"A":2',
+        "d": '\n,"A":2\n,"B":1',
         "e": '\n,"A":2',
-        "f": '\n,"B":1\n,"A":2',
+        "f": '\n,"A":2\n,"B":1',
         "g1": '\n,"A":2',
         "g2": '\n,"A":2',
     }
@@ -124,10 +124,10 @@ def test_all_kinds_of_changes_in_one_call(apply, contents):
 
 def test_values_come_through_unharmed(apply, relation):
     values = {
-        "S": EdmValue(Edm.STRING, "\x00\ud800\"\\\n$$'%é😀"),
-        "N": EdmValue(Edm.DOUBLE, float("-inf")),
-        "Z": EdmValue(Edm.DOUBLE, -0.0),
         "L": EdmValue(Edm.INT64, 2**63 - 1),
+        "N": EdmValue(Edm.DOUBLE, float("-inf")),
+        "S": EdmValue(Edm.STRING, "\x00\ud800\"\\\n$$'%é😀"),
+        "Z": EdmValue(Edm.DOUBLE, -0.0),
         "é": EdmValue(Edm.BINARY, b"\x00\xff"),
     }
     apply(

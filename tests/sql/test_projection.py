@@ -48,10 +48,8 @@ VALUES = {
 
 def check(properties, kind=AccountKind.STORAGE):
     """Compare texts, since numbers of different scale are equal but of different types."""
-    expected, annotations, values = write_fragments(properties, kind)
-    [[actual, wanted]] = fetch(
-        "SELECT entity_projection(%s, %s)::text, %s::jsonb::text", annotations, values, expected
-    )
+    expected, content = write_fragments(properties, kind)
+    [[actual, wanted]] = fetch("SELECT entity_projection(%s)::text, %s::jsonb::text", content, expected)
     assert actual == wanted
 
 

@@ -15,13 +15,18 @@ def key_checksum(key: EntityKey) -> int:
 
 def entity_checksum(key: EntityKey, content: bytes) -> int:
     """Return a number of 128 bits; ``content`` is that of a row, whose properties may be in any order."""
-    members = sorted(content.split(b"\n"))
+    members = _members(content)
     return int.from_bytes(blake2b(b"\n".join((_write_key(key), *members)), digest_size=16).digest())
 
 
 def is_same_content(one: bytes, other: bytes) -> bool:
     """Return whether rows have the same properties, in any order."""
-    return one == other or (len(one) == len(other) and sorted(one.split(b"\n")) == sorted(other.split(b"\n")))
+    return one == other or (len(one) == len(other) and _members(one) == _members(other))
+
+
+def _members(content: bytes) -> list[bytes]:
+    """Return values and annotations in order, led by an empty one, as older versions added them up."""
+    return [b"", *sorted(filter(None, content.replace(b"\t", b"\n").split(b"\n")))]
 
 
 def add_checksums(total: int, *checksums: int) -> int:

@@ -2,9 +2,10 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import itemgetter
 from typing import Final, NamedTuple, cast
 
 from storage.domain.errors import EntityTooLarge, TooManyProperties
@@ -19,7 +20,7 @@ KEY_PROPERTIES: Final = ("PartitionKey", "RowKey")
 SYSTEM_PROPERTIES: Final = (*KEY_PROPERTIES, "Timestamp")
 ODATA_TYPE: Final = "@odata.type"  # follows the name of a property, which contains no @
 
-# below this many characters of ``values`` no entity reaches the limit: a character counts at most two bytes,
+# below this many characters of ``content`` no entity reaches the limit: a character counts at most two bytes,
 # a property at most 8 + 16 more than its name and text
 SURELY_SMALL: Final = 500_000
 
@@ -54,17 +55,39 @@ class Entity:
                 self._fragments = write_fragments(self.properties, self.kind)
         return self._fragments
 
+    @property
+    def sorted_fragments(self) -> "Fragments":
+        """The same as a write stores them that is no insert: by name, but in a Cosmos account in their order."""
+        if self.kind is AccountKind.COSMOS:
+            return self.fragments
+        return self.fragments.sorted_by(tuple(self.properties))
+
 
 class Fragments(NamedTuple):
     """The properties of an entity as ASCII JSON text, as its row stores them.
 
-    ``annotations`` and ``values`` hold one line per member (newline, comma, member), so that a response is a
-    concatenation and SQL can remove a property without parsing JSON: a JSON string has no raw newline.
+    ``content`` has one line per property: a line feed; between two tabs the annotation of the type, if the value alone
+    does not tell it; the value: ``⏎⇥,"L@odata.type":"Edm.Int64"⇥,"L":"5"``. So an answer is a concatenation, SQL can
+    remove or sort properties without parsing JSON, and annotations are left out without looking for them: a JSON string
+    has neither a raw line feed nor a raw tab. ``write_members`` takes both out.
     """
 
     projection: str
-    annotations: str
-    values: str
+    content: str
+
+    def sorted_by(self, names: tuple[str, ...]) -> "Fragments":
+        """Return the same with its lines, which have these names, sorted by them."""
+        pick = _sorting(names)
+        if pick is None:
+            return self
+        return Fragments(self.projection, "\n" + "\n".join(pick(self.content[1:].split("\n"))))
+
+
+@lru_cache(maxsize=8192)
+def _sorting(names: tuple[str, ...]) -> Callable[[list[str]], tuple[str, ...]] | None:
+    """Return what sorts one text for each name by the names, ordinal as .NET sorts them; None: they are sorted."""
+    order = sorted(range(len(names)), key=lambda place: names[place].encode("utf-16-be"))
+    return None if order == list(range(len(names))) else itemgetter(*order)
 
 
 class EncodedProperties(Mapping[str, EdmValue]):
@@ -106,7 +129,7 @@ class StoredEntity(NamedTuple):
     """A row as bytes ready to send, because a page holds a thousand rows and needs none of them parsed.
 
     ``keys`` reads ``"PartitionKey":"p","RowKey":"r"``, ``ticks`` is the Timestamp in ticks as decimal digits,
-    ``content`` holds the requested properties, each preceded by a comma.
+    ``content`` holds the requested properties, each preceded by a comma; see Fragments.
     """
 
     keys: bytes
@@ -122,16 +145,38 @@ class StoredEntity(NamedTuple):
     def timestamp(self) -> int:
         return int(self.ticks)
 
+    @property
+    def members(self) -> bytes:
+        """The content in one line, as members of a JSON object that follow others."""
+        return write_members(self.content)
+
+
+def write_members(content: bytes, *, annotations: bool = True) -> bytes:
+    """Join the lines of contents, which may have JSON around them, with the annotations of types or without."""
+    if annotations:
+        content = content.replace(b"\t", b"")
+    elif b"\t" in content:
+        content = b"".join(content.split(b"\t")[::2])  # every second piece is an annotation
+    return content.replace(b"\n", b"")
+
 
 def write_stored(entity: Entity, ticks: int) -> StoredEntity:
-    """Build the row that an entity becomes with this Timestamp; raises TooManyProperties."""
-    _projection, annotations, values = write_fragments(entity.properties, entity.kind)
-    return StoredEntity(encode_entity_key(entity.key), b"%d" % ticks, (annotations + values).encode())
+    """Build the row that an inserted entity becomes with this Timestamp; raises TooManyProperties."""
+    return _stored(entity, ticks, entity.fragments)
+
+
+def write_sorted(entity: Entity, ticks: int) -> StoredEntity:
+    """Build the row that an entity becomes by any other write; raises TooManyProperties."""
+    return _stored(entity, ticks, entity.sorted_fragments)
+
+
+def _stored(entity: Entity, ticks: int, texts: Fragments) -> StoredEntity:
+    return StoredEntity(encode_entity_key(entity.key), b"%d" % ticks, texts.content.encode())
 
 
 def read_stored(stored: StoredEntity) -> Entity:
     """Parse a row that was read with its annotations."""
-    content: dict[str, object] = json.loads(b"{" + stored.content.lstrip(b"\n,") + b"}")
+    content: dict[str, object] = json.loads(b"{" + stored.content.lstrip(b"\n\t,") + b"}")
     properties = {
         name: read_value(value, content.get(name + ODATA_TYPE))
         for name, value in content.items()
@@ -179,35 +224,37 @@ def quote_name(name: str) -> str:
 
 
 def write_fragments(properties: Mapping[str, EdmValue], kind: AccountKind = AccountKind.STORAGE) -> Fragments:
-    """Write the three texts of a row; raises TooManyProperties."""
+    """Write the texts of a row; raises TooManyProperties."""
     if kind.property_limit is not None and len(properties) > kind.property_limit:
         raise TooManyProperties
-    projection, annotations, values = [], [], []
+    projection, lines = [], []
     encode = encoders(kind)
     for name, value in properties.items():
         member = quote_name(name)
         written, projected = encode[value.type](value.value)
         projection.append(f"{member}:{projected}")
-        values.append(f"\n,{member}:{written}")
-        if needs_annotation(value):
-            annotations.append(annotation(name, value.type))
-    return Fragments("{" + ",".join(projection) + "}", "".join(annotations), "".join(values))
+        lines.append(f"{line_start(name, value.type if needs_annotation(value) else None)}{written}")
+    return Fragments("{" + ",".join(projection) + "}", "".join(lines))
 
 
 @lru_cache(maxsize=8192)
-def annotation(name: str, type_: Edm) -> str:
-    return f'\n,{quote_name(name)[:-1]}@odata.type":"{type_.value}"'
+def line_start(name: str, annotated: Edm | None) -> str:
+    """Return what stands before the value of a property in its line; ``annotated``: the type that it says."""
+    member = quote_name(name)
+    annotation = "" if annotated is None else f'\t,{member[:-1]}{ODATA_TYPE}":"{annotated.value}"\t'
+    return f"\n{annotation},{member}:"
 
 
 def check_size(entity: Entity, written: Fragments) -> None:
-    if len(written.values) > SURELY_SMALL and entity_size(entity) > entity.kind.entity_size_limit:
+    if len(written.content) > SURELY_SMALL and entity_size(entity) > entity.kind.entity_size_limit:
         raise EntityTooLarge
 
 
 def _cosmos_size(key: EntityKey, written: Fragments) -> int:
     """Bytes of the keys and of the values as JSON, in which every escaped UTF-16 unit takes three [inferred]."""
     keys = len(key.partition_key.encode()) + len(key.row_key.encode())
-    return keys + len(_ESCAPE.sub("xxx", written.values))
+    values = "".join(written.content.split("\t")[::2])  # without annotations
+    return keys + len(_ESCAPE.sub("xxx", values))
 
 
 def entity_size(entity: Entity) -> int:

@@ -24,10 +24,12 @@ from storage.domain.entities.entity import (
     EncodedProperties,
     EntityKey,
     Fragments,
+    line_start,
     quote_name,
 )
 from storage.domain.errors import StorageError
 from storage.domain.values.edm import STRING_LIMIT, Edm, read_days
+from storage.domain.values.encoding import ANNOTATED
 from storage.domain.values.kinds import AccountKind
 
 # a captured text as JSON, and as it stands in the projection; None: it is unusual
@@ -128,8 +130,7 @@ class _Pattern:
     keys: tuple[int, int] | None
     names: tuple[str, ...]
     conversions: tuple[tuple[int, _Convert], ...]
-    annotations: str
-    values: str
+    content: str
     projection: str
     kind: AccountKind
 
@@ -152,9 +153,7 @@ class _Pattern:
                 values[place], projected[place] = converted
         except StorageError:
             return None
-        fragments = Fragments(
-            self.projection % tuple(projected), self.annotations, self.values % tuple(values)
-        )
+        fragments = Fragments(self.projection % tuple(projected), self.content % tuple(values))
         return EncodedProperties(self.names, text, fragments, self.kind, key)
 
 
@@ -183,9 +182,9 @@ def _marks(body: bytes) -> int:
     return body.count(b'"') - body.count(b'\\"')
 
 
-def learn(members: Mapping[str, Any], names: tuple[str, ...], annotations: str, kind: AccountKind) -> None:
+def learn(members: Mapping[str, Any], names: tuple[str, ...], kind: AccountKind) -> None:
     """Make the pattern of entities like this one, which a plan has encoded; none if it would not match this one."""
-    made = _make(members, names, annotations, kind) if len(members) <= _MOST_MEMBERS else None
+    made = _make(members, names, kind) if len(members) <= _MOST_MEMBERS else None
     text = json.dumps(members)
     if made is None or made.read(text) is None:
         return
@@ -197,9 +196,7 @@ def learn(members: Mapping[str, Any], names: tuple[str, ...], annotations: str, 
     del alike[_MOST_ALIKE:]
 
 
-def _make(
-    members: Mapping[str, Any], names: tuple[str, ...], annotations: str, kind: AccountKind
-) -> _Pattern | None:
+def _make(members: Mapping[str, Any], names: tuple[str, ...], kind: AccountKind) -> _Pattern | None:
     expressions = []
     usuals: dict[str, _Usual] = {}
     groups = []  # whose value each group captures
@@ -223,14 +220,17 @@ def _make(
     present = [name for name in KEY_PROPERTIES if name in groups]
     if len(present) == 1:
         return None
-    templates = [(quote_name(name).replace("%", "%%"), usual) for name, usual in usuals.items()]
     return _Pattern(
         re.compile(r"\{" + ", ?".join(expressions) + r"\}").fullmatch,
         (groups.index("PartitionKey"), groups.index("RowKey")) if present else None,
         names,
         tuple((at, it.convert) for at, it in enumerate(usuals.values()) if it.convert is not None),
-        annotations,
-        "".join(f"\n,{member}:{usual.value}" for member, usual in templates),
-        "{" + ",".join(f"{member}:{usual.projection}" for member, usual in templates) + "}",
+        "".join(_line_start(members, name) + usual.value for name, usual in usuals.items()),
+        "{" + ",".join(f"{quote_name(name)}:{usual.projection}" for name, usual in usuals.items()) + "}",
         kind,
     )
+
+
+def _line_start(members: Mapping[str, Any], name: str) -> str:
+    type_ = members.get(name + ODATA_TYPE)
+    return line_start(name, Edm(type_) if type_ in ANNOTATED else None)

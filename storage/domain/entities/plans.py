@@ -19,8 +19,8 @@ from storage.domain.entities.entity import (
     SYSTEM_PROPERTIES,
     EncodedProperties,
     Fragments,
-    annotation,
     annotation_name,
+    line_start,
     quote_name,
 )
 from storage.domain.errors import StorageError
@@ -125,8 +125,7 @@ class _Plan:
 
     names: tuple[str, ...]
     encoders: tuple[tuple[str, _Encode | None], ...]
-    annotations: str
-    values: str
+    content: str
     projection: str
     uses: int = 0
     next_pattern: int = 0
@@ -175,8 +174,8 @@ def encode(members: Mapping[str, Any], kind: AccountKind = AccountKind.STORAGE) 
     plan.uses += 1
     if plan.uses >= plan.next_pattern:
         plan.next_pattern = 4 * plan.uses
-        patterns.learn(members, plan.names, plan.annotations, kind)
-    fragments = Fragments(plan.projection % tuple(projected), plan.annotations, plan.values % tuple(values))
+        patterns.learn(members, plan.names, kind)
+    fragments = Fragments(plan.projection % tuple(projected), plan.content % tuple(values))
     return EncodedProperties(plan.names, members, fragments, kind)
 
 
@@ -190,7 +189,7 @@ def _remember(shape: _Shape, members: Mapping[str, Any]) -> _Plan | None:
 def _make(members: Mapping[str, Any], kind: AccountKind) -> _Plan | None:
     by_annotation = _BY_ANNOTATION[kind]
     encoders: list[tuple[str, _Encode | None]] = []
-    annotations = []
+    starts = []
     for name in members:
         if name in SYSTEM_PROPERTIES:
             continue
@@ -203,21 +202,19 @@ def _make(members: Mapping[str, Any], kind: AccountKind) -> _Plan | None:
         type_ = members.get(type_name)
         if type_ is None:
             encoders.append((name, None))
+            starts.append(line_start(name, None))
             continue
         if type_ not in by_annotation:
             return None
         encoders.append((name, by_annotation[type_]))
-        if type_ in ANNOTATED:
-            annotations.append(annotation(name, Edm(type_)))
+        starts.append(line_start(name, Edm(type_) if type_ in ANNOTATED else None))
     if len(encoders) > PROPERTY_LIMIT:
         return None
     names = tuple(name for name, _ in encoders)
-    quoted = [quote_name(name) for name in names]
     return _Plan(
         names,
         tuple(encoders),
-        "".join(annotations),
-        "".join(f"\n,{member}:%s" for member in quoted),
-        "{" + ",".join(f"{member}:%s" for member in quoted) + "}",
+        "".join(f"{start}%s" for start in starts),
+        "{" + ",".join(f"{quote_name(name)}:%s" for name in names) + "}",
         next_pattern=_USES_PER_MEMBER * len(members),
     )

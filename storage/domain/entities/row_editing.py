@@ -34,11 +34,11 @@ class EditedRow:
         # of the properties that were changed, as JSON; null: removed
         self._projected: dict[str, str] = {}
         for line in stored.content.decode().split("\n")[1:]:
-            name, _, text = line[2:].partition('":')
-            if name.endswith(ODATA_TYPE):
-                self._annotations[name[: -len(ODATA_TYPE)]] = text
-            else:
-                self._values[name] = text
+            _, annotation, value = line.split("\t") if line[0] == "\t" else ("", "", line)
+            name, _, text = value[2:].partition('":')
+            self._values[name] = text
+            if annotation:
+                self._annotations[name] = annotation.partition('":')[2]
 
     def __contains__(self, name: str) -> bool:
         return _written(name) in self._values
@@ -107,8 +107,7 @@ class EditedRow:
         self.copy(name, to)
         del self._values[target]
         self._values = _renamed(self._values, source, target)
-        if self._annotations.pop(target, None) is not None:
-            self._annotations = _renamed(self._annotations, source, target)
+        self._annotations.pop(source, None)
         self._projected[source] = "null"
 
     @property
@@ -116,19 +115,23 @@ class EditedRow:
         """What was changed, as members of a JSON object for the projection of the row."""
         return "{" + ",".join([f'"{name}":{text}' for name, text in self._projected.items()]) + "}"
 
-    def write(self) -> tuple[str, str]:
-        """Return annotations and values as the row has them; raises TooManyProperties and EntityTooLarge."""
+    def write(self) -> str:
+        """Return the content as the row has it; raises TooManyProperties and EntityTooLarge."""
         limit = self._kind.property_limit
         if limit is not None and len(self._values) > limit:
             raise TooManyProperties
-        annotations = "".join([f'\n,"{name}{ODATA_TYPE}":{text}' for name, text in self._annotations.items()])
-        values = "".join([f'\n,"{name}":{text}' for name, text in self._values.items()])
-        if len(values) > SURELY_SMALL:
-            self._check_size(annotations, values)
-        return annotations, values
+        content = "".join([self._line(name, text) for name, text in self._values.items()])
+        if len(content) > SURELY_SMALL:
+            self._check_size(content)
+        return content
 
-    def _check_size(self, annotations: str, values: str) -> None:
-        entity = read_stored(self.stored._replace(content=(annotations + values).encode()))
+    def _line(self, name: str, text: str) -> str:
+        annotation = self._annotations.get(name)
+        before = "" if annotation is None else f'\t,"{name}{ODATA_TYPE}":{annotation}\t'
+        return f'\n{before},"{name}":{text}'
+
+    def _check_size(self, content: str) -> None:
+        entity = read_stored(self.stored._replace(content=content.encode()))
         entity.key, entity.kind = self.key, self._kind
         check_size(entity, entity.fragments)
 

@@ -149,7 +149,7 @@ def _properties(entity: StoredEntity | None) -> dict[str, str]:
     """Return the values of an entity as short JSON."""
     if entity is None:
         return {}
-    members = json.loads(b"{" + entity.content.lstrip(b"\n,") + b"}")
+    members = json.loads(b"{" + entity.members.removeprefix(b",") + b"}")
     texts = {
         name: json.dumps(value, ensure_ascii=False) for name, value in members.items() if "@" not in name
     }
@@ -163,9 +163,7 @@ def _write_entity(entity: StoredEntity | None) -> bytes:
     if entity is None:
         return b"null"
     timestamp = write_datetime(entity.timestamp).encode()
-    # a property is on a line of its own, which an event stream cannot contain
-    content = entity.content.replace(b"\n", b"")
-    return b'{%b,"Timestamp":"%b"%b}' % (entity.keys, timestamp, content)
+    return b'{%b,"Timestamp":"%b"%b}' % (entity.keys, timestamp, entity.members)
 
 
 _COSMOS_OPERATIONS: Final = {Op.INSERT: "create", Op.UPDATE: "replace", Op.DELETE: "delete"}

@@ -201,8 +201,8 @@ def write_column(
 
 
 _NUMBER_STARTS: Final = {b"%d" % digit for digit in range(10)} | {b"-"}
-# characters that JSON escapes, and the first byte that escape() produces
-_CAREFUL: Final = bytes(range(32)) + b'"\\\xee'
+# bytes of what rows have escaped, and thereby all that escape() produces
+_CAREFUL: Final = bytes(range(32)) + b'"\\' + bytes(range(0x7F, 0x100))
 
 
 def write_projected(

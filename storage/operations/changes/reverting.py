@@ -137,13 +137,13 @@ def _convert(kind: AccountKind, outcome: TableOutcome) -> None:
 
 def _converted(content: Content, kind: AccountKind, outcome: TableOutcome) -> Content:
     key = EntityKey(content.partition_key, content.row_key)
-    stored = f"{content.annotations}{content.values}".encode()
-    entity = read_stored(StoredEntity(encode_entity_key(key), b"0", stored))
+    assert content.text is not None
+    entity = read_stored(StoredEntity(encode_entity_key(key), b"0", content.text.encode()))
     misfit = find_misfit(entity, kind)
     if misfit is not None:
         outcome.skip(key, Skip.MISFIT, misfit)
-        return Content(*key, None, None)
-    return Content(*key, *entity.fragments[1:])
+        return Content(*key, None)
+    return Content(*key, entity.fragments.content)
 
 
 def _apply(

@@ -206,7 +206,7 @@ class Examination:
 
     def _count(self, edited: Edited) -> None:
         counts = self.preview.counts
-        if edited.values is None:
+        if edited.content is None:
             counts.deleted += 1
         elif edited.is_moved:
             counts.moved += 1

@@ -42,7 +42,7 @@ def write(table: Table, edited: Sequence[Edited], recorder: Recorder | None) -> 
 
 
 def _image(edited: Edited) -> Image:
-    return Image(*edited.old_key, edited.stored.timestamp, edited.annotations, edited.values, edited.patch)
+    return Image(*edited.old_key, edited.stored.timestamp, edited.content, edited.patch)
 
 
 def _move(
@@ -52,12 +52,12 @@ def _move(
 
     They are locked first: an entity is never under both keys, and never under none.
     """
-    old = [Image(*it.old_key, it.stored.timestamp, None, None) for it in moving]
+    old = [Image(*it.old_key, it.stored.timestamp, None) for it in moving]
     places = sql.run_in_lane(restoring.lock(relation, old))
     new = sorted((moving[place] for place in places), key=lambda it: it.key)
     taken: set[EntityKey] = set()
     if new:
-        images = [Image(*it.key, None, it.annotations, it.values) for it in new]
+        images = [Image(*it.key, None, it.content) for it in new]
         taken = {it.key for it in _apply(relation, images, recorder).examples if it.key is not None}
     exists = {it.old_key for it in new if it.key in taken}
     deleted = [image for image in old if EntityKey(*image[:2]) not in exists]

@@ -13,7 +13,14 @@ from django.db.models import Func, JSONField
 
 from storage.domain.access.actor import Actor
 from storage.domain.entities.changes import Change, Delete, Insert, Update, Upsert
-from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, read_stored, write_stored
+from storage.domain.entities.entity import (
+    Entity,
+    EntityKey,
+    StoredEntity,
+    read_stored,
+    write_sorted,
+    write_stored,
+)
 from storage.domain.errors import (
     ChangeSetError,
     EntityAlreadyExists,
@@ -195,12 +202,13 @@ def _after(
     after = _found(table, merges)  # may have met an entity that was not there before
     for change, timestamp in zip(changes, timestamps, strict=True):
         if not isinstance(change, Delete) and change.key not in after:
-            after[change.key] = write_stored(change.entity, timestamp)
+            write = write_stored if isinstance(change, Insert) else write_sorted
+            after[change.key] = write(change.entity, timestamp)
     return after
 
 
 def _in_place(change: Change, before: StoredEntity | None) -> Change:
-    """Turn a merge into a replacement of the locked row, so that the properties keep their order."""
+    """Turn a merge into a replacement of the locked row, which is known then without being read again."""
     if not isinstance(change, Update | Upsert) or not change.merge or before is None:
         return change
     merged = dict(read_stored(before).properties)

@@ -130,16 +130,17 @@ def complete(table_id: int) -> bool:
 
 
 def renew_function(table: Table) -> None:
-    """Replace a distributed table's function of an older server: it raises refusals, which costs a connection."""
-    if not distributed_relations.raises_refusals(relations.relation_of(table)):
+    """Replace a distributed table's function of another version of this server."""
+    relation, kind = relations.relation_of(table), AccountKind(table.account.kind)
+    if not distributed_relations.has_other_function(relation, kind):
         return
     spread = is_spread(table)
 
     @sql.repeatable_on_nodes
     def renew() -> None:
         if Table.objects.select_for_update().filter(pk=table.pk, deleted_at=None, distributed=True).exists():
-            kind = AccountKind(table.account.kind)
             with _all_nodes():
+                spread_helpers()
                 run_all(distributed_relations.renew_function(table.pk, kind, is_spread=spread))
 
     renew()

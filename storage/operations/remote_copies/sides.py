@@ -155,9 +155,8 @@ def read_item(members: Mapping[str, Any], kind: AccountKind) -> Item:
     key = EntityKey(partition_key, row_key)
     check_entity_key(*key, kind=kind)
     entity = Entity(key, read_properties(members, kind), kind)
-    _, annotations, values = entity.fragments
     check_size(entity, entity.fragments)
-    return Item(key, (annotations + values).encode(), entity)
+    return Item(key, entity.fragments.content.encode(), entity)
 
 
 def read_page(table: str, found: Sequence[Mapping[str, Any]], kind: AccountKind) -> SourcePage:
@@ -470,7 +469,7 @@ class AccountSide:
         accounts.writable(self._account)
         table_relations.refuse_distributed(found)
         recorder = history.recorder(self._account, self._by)
-        images = [Image(*it.key, it.timestamp, None, None) for it in entities.get_many(found, keys)]
+        images = [Image(*it.key, it.timestamp, None) for it in entities.get_many(found, keys)]
         if not images:
             return 0
         return sql.run_in_lane(restoring.apply(relation_of(found), images, recorder, has_long=False)).deleted

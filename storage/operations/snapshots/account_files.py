@@ -133,10 +133,8 @@ class FileWriter:
 
 
 def _write_entity(stored: StoredEntity) -> bytes:
-    # a stored row separates its members by line breaks, and has no others
-    content = stored.content.replace(b"\n", b"")
     timestamp = write_datetime(stored.timestamp).encode()
-    return b'{%b,"Timestamp":"%b"%b}\n' % (stored.keys, timestamp, content)
+    return b'{%b,"Timestamp":"%b"%b}\n' % (stored.keys, timestamp, stored.members)
 
 
 # reading

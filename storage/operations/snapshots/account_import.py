@@ -191,7 +191,7 @@ def _batches(in_table: Iterable[Entity], kind: AccountKind) -> Iterator[list[Ent
     for entity in in_table:
         entity.kind = kind
         batch.append(entity)
-        size += len(entity.fragments.values)
+        size += len(entity.fragments.content)
         if len(batch) == _AT_ONCE or size > _BYTES_AT_ONCE:
             yield batch
             batch, size = [], 0

@@ -1,0 +1,42 @@
+"""The text of a row: a line for each property, its annotation in front of its value, as domain.entities.entity says.
+
+Rows that versions before 1.1 have written, in tables and in histories, keep their annotations in a column ``anns``.
+They read like all others; see entity_content, the function that puts each before its value.
+"""
+
+from typing import Final
+
+from storage.sql.django import fetch
+
+
+def content(row: str = "") -> str:
+    """Return SQL of the text of a row, which may be of history; null: it has none. ``row`` ends with a dot."""
+    return f"CASE WHEN {row}anns = '' THEN {row}vals ELSE entity_content({row}anns, {row}vals) END"
+
+
+CONTENT: Final = content()
+
+
+_ROWS: Final = 500  # that are looked at together
+# What another transaction has locked gets its one text from it, or from who writes the row later.
+_REWRITE: Final = """
+WITH next AS MATERIALIZED (
+    SELECT pk, rk, anns <> '' AS is_old FROM {relation} WHERE {after} ORDER BY pk, rk LIMIT {rows}
+), old AS MATERIALIZED (
+    SELECT e.pk, e.rk FROM {relation} AS e JOIN next ON e.pk = next.pk AND e.rk = next.rk
+    WHERE next.is_old ORDER BY e.pk, e.rk FOR UPDATE OF e SKIP LOCKED
+), rewritten AS (
+    UPDATE {relation} AS e SET anns = '', vals = entity_content(e.anns, e.vals)
+    FROM old WHERE e.pk = old.pk AND e.rk = old.rk
+)
+SELECT pk, rk FROM next ORDER BY pk DESC, rk DESC LIMIT 1
+"""
+
+
+def rewrite(relation: str, after: list[str] | None) -> list[str] | None:
+    """Give the next rows after a key their one text; return the key of the last, None if there are no more."""
+    if after is None:
+        found = fetch(_REWRITE.format(relation=relation, after="true", rows=_ROWS))
+    else:
+        found = fetch(_REWRITE.format(relation=relation, after="(pk, rk) > (%s, %s)", rows=_ROWS), *after)
+    return list(found[0]) if found else None
