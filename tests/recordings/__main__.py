@@ -26,7 +26,9 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if report.unlisted else 0
 
 
-def run(paths: list[Path], accounts: Accounts, *, shows_known: bool = False, most: int = 3) -> Report:
+def run(
+    paths: list[Path], accounts: Accounts, *, shows_known: bool = False, most: int = sys.maxsize
+) -> Report:
     rules, report = Rules(), Report(read_known(), shows_known=shows_known, most=most)
     for path in find(paths):
         try:
@@ -52,7 +54,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--cosmos", metavar="URL", help="one of the kind cosmos")
     parser.add_argument("--key", default=KEY, help="of both")
     parser.add_argument(
-        "--most", type=int, default=3, metavar="N", help="differences of a kind that are shown"
+        "--most", type=int, default=sys.maxsize, metavar="N", help="show N of a kind, not all"
     )
     parser.add_argument("--known", action="store_true", help="show also those that are listed as known")
     options = parser.parse_args(arguments)
