@@ -10,7 +10,7 @@ from tests.clients import cases, programs
 from tests.live_server import LiveServer
 
 HERE = Path(__file__).parent
-CLIENTS = ["tables"]  # com.azure:azure-data-tables
+CLIENTS = ["tables", "storage"]  # com.azure:azure-data-tables, com.microsoft.azure:azure-storage
 CASES = {client: cases.find_cases((HERE / client).glob("*.java")) for client in CLIENTS}
 Outcomes = Callable[[str, str], dict[str, str | None]]
 
