@@ -82,6 +82,7 @@ def test_replays_a_recording_to_the_byte(accounts, tmp_path, capsys):
     assert (report.exchanges, report.identical, report.unlisted) == (4, 4, 0), capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_tells_each_difference_with_both_sides(accounts, tmp_path, capsys):
     other = exchange("DELETE", "/Tables('recorded')", 202, "Accepted", None, "", {"x-more": "1"})
     path = write(tmp_path, CREATED, UPSERTED, reading('"odata.etag":"a",'), other)
@@ -95,6 +96,7 @@ def test_tells_each_difference_with_both_sides(accounts, tmp_path, capsys):
         assert text in printed
 
 
+@pytest.mark.slow
 def test_makes_what_a_recording_finds(accounts, tmp_path):
     before = exchange("DELETE", "/Tables('earlier')", 204, "No Content")
     report = run([write(tmp_path, before)], accounts)
