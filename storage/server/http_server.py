@@ -15,7 +15,7 @@ import uvicorn
 from storage.operations.jobs import process_end
 from storage.protocol.http_connection import Applications, HttpConnection
 from storage.protocol.uvicorn_parts import import_from_string
-from storage.server import descriptors, garbage, tls
+from storage.server import descriptors, garbage, heap, tls
 from storage.server.options import Options
 from storage.server.refusal import Refusal
 
@@ -47,6 +47,7 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         garbage.keep()
+        heap.keep_freed()
         if not self.should_exit:
             self._started()
 
