@@ -115,7 +115,7 @@ def tables(console):
         for name in ("people", "empty", "a" * 63):
             service.create_table(name)
         people = service.get_table_client("people")
-        people.submit_transaction([("upsert", entity) for entity in entities()])
+        people.submit_transaction([("create", entity) for entity in entities()])
         people.close()
 
 

@@ -112,7 +112,7 @@ def page(pool, console, admin, service):
     """One page for all of it."""
     with service.create_table("spoken") as table:
         for number in range(3):
-            table.upsert_entity({"PartitionKey": "se", "RowKey": f"{number}", "Name": "Ada", "Age": 36})
+            table.create_entity({"PartitionKey": "se", "RowKey": f"{number}", "Name": "Ada", "Age": 36})
     page = pool.take(base_url=console.url, state=admin, locale="en-US", reduced_motion="reduce")
     page.goto(ACCOUNT)
     confirm_identity(page)

@@ -20,7 +20,7 @@ def cells(console):
         service.delete_table("cells")
         table = service.create_table("cells")
         for name in ("ada", "alan", "grace", ""):
-            table.upsert_entity(entity(name))
+            table.create_entity(entity(name))
         yield table
         table.close()
 
@@ -133,7 +133,8 @@ def test_typing_begins_an_edit_and_undo_takes_it_back(open_page, admin, cells):
     page.locator("#cell-editor").wait_for()
     page.keyboard.press("Enter")
     closed(page)
-    assert repr(dict(cells.get_entity("se", "ada"))) == repr({**before, "Age": 107})
+    changed = dict(cells.get_entity("se", "ada"))
+    assert repr(sorted(changed.items())) == repr(sorted({**before, "Age": 107}.items()))
     page.get_by_text("Age saved", exact=True).wait_for()
     page.get_by_role("button", name="Undo").dblclick()
     page.locator("td:text-is('36')").nth(3).wait_for()
@@ -389,10 +390,10 @@ def test_what_assistive_technology_finds(open_page, admin, cells):
         - button "Close"
         - navigation "Entity views"
         - group "Properties":
+          - switch "Active" [checked]
           - combobox "Type of Age"
           - textbox "Age": "37"
           - checkbox "Remove Age"
-          - switch "Active" [checked]
           - button "Add property"
         - button "Save 1 change"
         - button "Save and next"

@@ -18,7 +18,7 @@ def typed(service):
     service.delete_table("typed")
     with service.create_table("typed") as table:
         for number in range(3):
-            table.upsert_entity(
+            table.create_entity(
                 {
                     "PartitionKey": "se",
                     "RowKey": f"{number}",

@@ -16,7 +16,7 @@ SAVE = re.compile("^Save( \\d+ changes?)?$")
 def kept(service):
     with service.create_table("kept") as table:
         for number in range(3):
-            table.upsert_entity({"PartitionKey": "se", "RowKey": f"{number}", "Name": "Ada", "Age": 36})
+            table.create_entity({"PartitionKey": "se", "RowKey": f"{number}", "Name": "Ada", "Age": 36})
         yield table
 
 

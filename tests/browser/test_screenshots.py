@@ -89,7 +89,7 @@ def client_of(live):
 def fill(live):
     with client_of(live) as service:
         people = service.create_table("people")
-        people.submit_transaction([("upsert", entity) for entity in entities()])
+        people.submit_transaction([("create", entity) for entity in entities()])
         for name, count in TABLES.items():
             events = [{"PartitionKey": "p", "RowKey": f"{number:03}"} for number in range(count)]
             service.create_table(name).submit_transaction([("upsert", event) for event in events])

@@ -14,7 +14,7 @@ def zoned(service):
     with service.create_table("zoned") as table:
         for number in range(3):
             joined = EntityProperty("2026-01-05T09:30:00Z", EdmType.DATETIME)
-            table.upsert_entity(
+            table.create_entity(
                 {"PartitionKey": "se", "RowKey": f"{number}", "Name": "Ada", "Joined": joined}
             )
         yield table
