@@ -114,10 +114,10 @@ def _side(value: EdmValue | None, start: int) -> ShownValue | None:
 
 
 def _document(stored: StoredEntity | None) -> str:
-    """The properties exactly as the service would send them."""
+    """The properties exactly as the service would send them, each member in a line."""
     if stored is None:
         return ""
-    lines = stored.content.decode().strip("\n").split("\n,")
+    lines = stored.content.decode().replace("\t", "\n").split("\n")
     members = [f"  {line.removeprefix(',')}" for line in lines if line]
     return "{\n" + ",\n".join([f"  {stored.keys.decode()}", *members]) + "\n}"
 

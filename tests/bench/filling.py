@@ -73,8 +73,8 @@ SELECT
     (extract(epoch FROM statement_timestamp()) * 10000000)::bigint,
     jsonb_build_object('Owner', 's' || owner, 'Level', n % 10, 'Score', score, 'Active', n % 2 = 1),
     '',
-    E'\\n,"Owner":"' || owner || E'"\\n,"Level":' || n % 10 || E'\\n,"Score":' || score
-        || E'\\n,"Active":' || CASE WHEN n % 2 = 1 THEN 'true' ELSE 'false' END
+    E'\\n,"Active":' || CASE WHEN n % 2 = 1 THEN 'true' ELSE 'false' END
+        || E'\\n,"Level":' || n % 10 || E'\\n,"Owner":"' || owner || E'"\\n,"Score":' || score
 FROM generate_series(0, {size}::bigint - 1) AS n
 CROSS JOIN LATERAL (
     SELECT 'owner-' || lpad((n % {owners})::text, 7, '0') AS owner, n * 7919 % {size} + 0.25 AS score

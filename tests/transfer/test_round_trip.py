@@ -28,7 +28,7 @@ entities = st.lists(st.builds(Entity, st.builds(EntityKey, keys, keys), properti
 
 def stored(entity):
     written = write_fragments(entity.properties)
-    return StoredEntity(encode_entity_key(entity.key), b"0", (written.annotations + written.values).encode())
+    return StoredEntity(encode_entity_key(entity.key), b"0", written.content.encode())
 
 
 def check(data, expected, format_, **mapping):

@@ -137,7 +137,7 @@ def test_saves_one_property_and_leaves_the_others_exactly(visit, ada, account):
     after = properties(account)
     assert after.pop("Age") == EdmValue(Edm.INT32, 1037)
     before.pop("Age")
-    assert repr(after) == repr(before)
+    assert repr(sorted(after.items())) == repr(sorted(before.items()))
     assert Activity.objects.latest("pk").verb == Verb.ENTITY_CHANGE
 
 

@@ -24,7 +24,7 @@ without_halves = properties.filter(
 
 def stored(entity):
     written = write_fragments(entity.properties)
-    return StoredEntity(encode_entity_key(entity.key), b"0", (written.annotations + written.values).encode())
+    return StoredEntity(encode_entity_key(entity.key), b"0", written.content.encode())
 
 
 def pasted(format_, entity):
