@@ -12,6 +12,8 @@ PATIENCE = 900  # seconds for the installation and the first start
 
 def main() -> None:
     is_healthy = False
+    # a shell that started this in the background ignores it, and the server would inherit that
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(
         sys.argv[1:], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as server:
