@@ -147,6 +147,7 @@ async def run() -> None:
             old_rows.rewrite,
             _INTERVAL,
             "Rows of older versions could not be rewritten",
+            is_wanted=old_rows.is_left,
         ),
         _exclusive(
             "sizes",
@@ -206,9 +207,17 @@ def _exclusive(
     *,
     looks_every: float = 0.0,
     deletes: bool = False,
+    is_wanted: Callable[[], bool] = lambda: True,
 ) -> _Work:
     """Return work that one of all processes does once in the interval."""
-    return _Work(name, lambda: run_exclusively(name, interval, do), looks_every or interval, failure, deletes)
+    return _Work(
+        name,
+        lambda: run_exclusively(name, interval, do),
+        looks_every or interval,
+        failure,
+        deletes,
+        is_wanted,
+    )
 
 
 async def _repeat(work: _Work) -> None:

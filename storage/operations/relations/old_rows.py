@@ -5,6 +5,7 @@ are gone through once, in the order of keys, a second of every ten. Distributed 
 when they are written.
 """
 
+import threading
 import time
 from datetime import datetime
 from typing import Final
@@ -17,6 +18,12 @@ from storage.sql import content
 from storage.sql.relations import source_name
 
 _SECONDS: Final = 1.0  # of each run
+_done: Final = threading.Event()  # only an upgrade notes tables, before a server starts
+
+
+def is_left() -> bool:
+    """Return whether there may be such rows, as far as this process knows."""
+    return not _done.is_set()
 
 
 def rewrite(_: datetime) -> None:
@@ -29,6 +36,8 @@ def rewrite(_: datetime) -> None:
                     pass
             if time.monotonic() >= end:
                 return
+    if not OldRows.objects.exists():
+        _done.set()
 
 
 def _rewrite_some(table_id: int) -> bool:
