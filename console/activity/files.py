@@ -1,11 +1,10 @@
 """The activity log as a file: the fields of an activity, and in NDJSON also its entities before and after."""
 
-import json
 from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any, Final
 
-from storage.domain.entities.entity import StoredEntity
+from storage.domain.entities.entity import StoredEntity, read_members
 from storage.domain.service.recorded import RecordedChange
 from storage.models import Activity
 from storage.operations.activity.actors import actor_of
@@ -47,7 +46,4 @@ def _write_change(change: RecordedChange) -> dict[str, Any]:
 
 
 def _read_document(stored: StoredEntity | None) -> dict[str, Any] | None:
-    if stored is None:
-        return None
-    document: dict[str, Any] = json.loads(b"{" + stored.members.removeprefix(b",") + b"}")
-    return document
+    return None if stored is None else read_members(stored)

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 
 from console.grid import cells
 from console.site import account_settings, roles
-from storage.domain.entities.entity import EntityKey, StoredEntity, read_stored
+from storage.domain.entities.entity import EntityKey, StoredEntity, read_stored, split_members
 from storage.domain.entities.previews import STRING_PREVIEW_LENGTH
 from storage.domain.service.account_settings import SETTINGS
 from storage.domain.service.activity import Verb
@@ -117,8 +117,7 @@ def _document(stored: StoredEntity | None) -> str:
     """The properties exactly as the service would send them, each member in a line."""
     if stored is None:
         return ""
-    lines = stored.content.decode().replace("\t", "\n").split("\n")
-    members = [f"  {line.removeprefix(',')}" for line in lines if line]
+    members = [f"  {it.removeprefix(b',').decode()}" for it in split_members(stored.content)]
     return "{\n" + ",\n".join([f"  {stored.keys.decode()}", *members]) + "\n}"
 
 

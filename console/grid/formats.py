@@ -8,13 +8,13 @@ from typing import Final
 
 from console.grid.documents import all_values
 from storage.domain.entities.entity import StoredEntity, read_stored
+from storage.domain.entities.entity import write_document as write_document
 from storage.transfer.writing import TYPES as TYPES
 from storage.transfer.writing import ExportFormat as ExportFormat
 from storage.transfer.writing import UnexpectedProperty as UnexpectedProperty
 from storage.transfer.writing import has_columns as has_columns
 from storage.transfer.writing import value_text as value_text
 from storage.transfer.writing import write as write
-from storage.transfer.writing import write_document as write_document
 from storage.transfer.writing import write_rows
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

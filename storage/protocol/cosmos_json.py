@@ -9,12 +9,12 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from storage.domain.entities.entity import SYSTEM_PROPERTIES, StoredEntity, write_members
+from storage.domain.entities.entity import SYSTEM_PROPERTIES, StoredEntity
 from storage.domain.values import edm
 from storage.domain.values.edm import write_datetime
 from storage.domain.values.etag import write_etag
 from storage.protocol.accept import Format
-from storage.protocol.json_format import Context, entity_link, table_link, write_keys
+from storage.protocol.json_format import Context, entity_link, join_lines, table_link, write_keys
 
 
 def write_tables(context: Context, names: Sequence[str]) -> bytes:
@@ -84,8 +84,7 @@ def _entity(context: Context, entity: StoredEntity, metadata: bytes = b"") -> by
     wanted = SYSTEM_PROPERTIES if context.select is None else context.select
     members = [*_control(context, entity, ticks, metadata), *write_keys(entity, frozenset(wanted))]
     if entity.content:
-        has_types = context.format is not Format.JSON_NONE
-        members.append(write_members(entity.content, annotations=has_types).removeprefix(b","))
+        members.append(join_lines(context, entity.content).removeprefix(b","))
     if "Timestamp" in wanted:
         if context.format is Format.JSON_FULL:
             members.append(b'"Timestamp@odata.type":"Edm.DateTime"')

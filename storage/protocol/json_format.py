@@ -230,19 +230,19 @@ def write_page(context: Context, entities: Sequence[StoredEntity]) -> bytes:
     pieces[1::2] = _contents(heads, entities)
     pieces[0] = opening + pieces[0][2:]
     pieces.append(b"}]}")
-    return _members(context, b"".join(pieces))
+    return join_lines(context, b"".join(pieces))
 
 
 def write_entity(context: Context, entity: StoredEntity) -> bytes:
     heads = _heads(context, [entity])
     head, content = heads[0], _contents(heads, [entity])[0]
     if context.format is Format.JSON_NONE:
-        return _members(context, b"%b%b}" % (head[2:], content))
+        return join_lines(context, b"%b%b}" % (head[2:], content))
     metadata = context.metadata(f"{context.table}/@Element").encode()
-    return _members(context, b'{"odata.metadata":%b,%b%b}' % (metadata, head[3:], content))
+    return join_lines(context, b'{"odata.metadata":%b,%b%b}' % (metadata, head[3:], content))
 
 
-def _members(context: Context, body: bytes) -> bytes:
+def join_lines(context: Context, body: bytes) -> bytes:
     """Write what was made of contents in one line: older .NET clients read a part of a batch as one."""
     return write_members(body, annotations=context.format is not Format.JSON_NONE)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Final
 
-from storage.domain.entities.entity import SYSTEM_PROPERTIES, StoredEntity, read_stored
+from storage.domain.entities.entity import SYSTEM_PROPERTIES, StoredEntity, read_stored, write_document
 from storage.domain.values import encoding
 from storage.domain.values.edm import Edm, EdmValue, write_datetime
 from storage.editing.field_roles import TYPE
@@ -65,12 +65,6 @@ def write(
         case ExportFormat.NDJSON:
             for page in pages:
                 yield b"".join(write_document(stored) + b"\n" for stored in page).decode()
-
-
-def write_document(stored: StoredEntity) -> bytes:
-    """One line of OData JSON with types, exactly as it is stored."""
-    timestamp = write_datetime(stored.timestamp).encode()
-    return b'{%b,"Timestamp":"%b"%b}' % (stored.keys, timestamp, stored.members)
 
 
 def _write_json(pages: Iterable[list[StoredEntity]]) -> Iterator[str]:

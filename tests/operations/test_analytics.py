@@ -8,7 +8,7 @@ import pytest
 
 from storage.domain.access.grants import Operation
 from storage.domain.entities.changes import Insert
-from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.entities.entity import Entity, EntityKey, read_members
 from storage.domain.errors import (
     ResourceNotFound,
 )
@@ -64,7 +64,7 @@ def rows(account, name=HOURS, column="TotalRequests"):
 
 
 def read(entity):
-    return json.loads(entity.members.removeprefix(b",").join((b"{", b"}")))
+    return read_members(entity)
 
 
 def read_keys(entity):

@@ -1,13 +1,12 @@
 """Query Entities: the planner's way, and the walk in windows when that takes too long."""
 
-import json
 from itertools import groupby
 
 import pytest
 from django.db import connection
 
 from storage.domain.entities.changes import Insert
-from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.entities.entity import Entity, EntityKey, read_members
 from storage.domain.errors import OperationTimedOut
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery, Page, Position
@@ -47,9 +46,7 @@ def key(number):
 
 def numbers(page):
     """The numbers of the entities of a page."""
-    return [
-        json.loads(entity.members.removeprefix(b",").join((b"{", b"}")))["Number"] for entity in page.entities
-    ]
+    return [read_members(entity)["Number"] for entity in page.entities]
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
-from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.entities.entity import Entity, EntityKey, read_members
 from storage.domain.errors import ServerBusy
 from storage.domain.service.feed import ExpiredToken, InvalidToken, write_change, write_cosmos_change
 from storage.domain.values.edm import Edm, EdmValue
@@ -80,9 +80,7 @@ def remove(row_key):
 
 
 def number(image):
-    return (
-        None if image is None else int(json.loads(b"{" + image.members.removeprefix(b",") + b"}")["Number"])
-    )
+    return None if image is None else int(read_members(image)["Number"])
 
 
 def told(page):

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from storage.api.paging import PageParameters
 from storage.api.serializers.changes import ChangeActorSerializer
 from storage.api.serializers.fields import StrictCharField
-from storage.domain.entities.entity import StoredEntity
+from storage.domain.entities.entity import StoredEntity, write_document
 from storage.domain.entities.moments import read_moment
 from storage.domain.service.recorded import Op
 from storage.domain.values.edm import write_datetime
@@ -53,10 +53,7 @@ class StoredEntityField(serializers.DictField):
     """An entity as the Table service writes it."""
 
     def to_representation(self, value: StoredEntity) -> dict[str, Any]:
-        timestamp = write_datetime(value.timestamp).encode()
-        found: dict[str, Any] = json.loads(
-            b'{%b,"Timestamp":"%b"%b}' % (value.keys, timestamp, value.content)
-        )
+        found: dict[str, Any] = json.loads(write_document(value))
         return found
 
 

@@ -3,7 +3,7 @@
 from hashlib import blake2b
 from typing import Final
 
-from storage.domain.entities.entity import EntityKey
+from storage.domain.entities.entity import EntityKey, split_members
 
 _MODULUS: Final = 1 << 128
 
@@ -26,7 +26,7 @@ def is_same_content(one: bytes, other: bytes) -> bool:
 
 def _members(content: bytes) -> list[bytes]:
     """Return values and annotations in order, led by an empty one, as older versions added them up."""
-    return [b"", *sorted(filter(None, content.replace(b"\t", b"\n").split(b"\n")))]
+    return [b"", *sorted(split_members(content))]
 
 
 def add_checksums(total: int, *checksums: int) -> int:

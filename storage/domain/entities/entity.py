@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
-from typing import Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from storage.domain.errors import EntityTooLarge, TooManyProperties
 from storage.domain.values import edm
-from storage.domain.values.edm import Edm, EdmValue, utf16_length
-from storage.domain.values.encoding import encoders, needs_annotation
+from storage.domain.values.edm import Edm, EdmValue, utf16_length, write_datetime
+from storage.domain.values.encoding import ANNOTATED, encoders, needs_annotation
 from storage.domain.values.kinds import PROPERTY_LIMIT as PROPERTY_LIMIT
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import check_property_name
@@ -145,11 +145,6 @@ class StoredEntity(NamedTuple):
     def timestamp(self) -> int:
         return int(self.ticks)
 
-    @property
-    def members(self) -> bytes:
-        """The content in one line, as members of a JSON object that follow others."""
-        return write_members(self.content)
-
 
 def write_members(content: bytes, *, annotations: bool = True) -> bytes:
     """Join the lines of contents, which may have JSON around them, with the annotations of types or without."""
@@ -158,6 +153,23 @@ def write_members(content: bytes, *, annotations: bool = True) -> bytes:
     elif b"\t" in content:
         content = b"".join(content.split(b"\t")[::2])  # every second piece is an annotation
     return content.replace(b"\n", b"")
+
+
+def split_members(content: bytes) -> list[bytes]:
+    """Return the annotations and values of a content, each led by a comma."""
+    return [line for line in content.replace(b"\t", b"\n").split(b"\n") if line]
+
+
+def read_members(stored: StoredEntity) -> dict[str, Any]:
+    """Parse the properties and annotations of a row that was read with them."""
+    members: dict[str, Any] = json.loads(b"{" + stored.content.lstrip(b"\n\t,") + b"}")
+    return members
+
+
+def write_document(stored: StoredEntity) -> bytes:
+    """Write one line of OData JSON with types, exactly as it is stored."""
+    timestamp = write_datetime(stored.timestamp).encode()
+    return b'{%b,"Timestamp":"%b"%b}' % (stored.keys, timestamp, write_members(stored.content))
 
 
 def write_stored(entity: Entity, ticks: int) -> StoredEntity:
@@ -176,7 +188,7 @@ def _stored(entity: Entity, ticks: int, texts: Fragments) -> StoredEntity:
 
 def read_stored(stored: StoredEntity) -> Entity:
     """Parse a row that was read with its annotations."""
-    content: dict[str, object] = json.loads(b"{" + stored.content.lstrip(b"\n\t,") + b"}")
+    content = read_members(stored)
     properties = {
         name: read_value(value, content.get(name + ODATA_TYPE))
         for name, value in content.items()
@@ -243,6 +255,11 @@ def line_start(name: str, annotated: Edm | None) -> str:
     member = quote_name(name)
     annotation = "" if annotated is None else f'\t,{member[:-1]}{ODATA_TYPE}":"{annotated.value}"\t'
     return f"\n{annotation},{member}:"
+
+
+def declared_start(name: str, type_: Any) -> str:
+    """Return the start of a line for a usual value of a type as it was declared, None if it was not."""
+    return line_start(name, Edm(type_) if type_ in ANNOTATED else None)
 
 
 def check_size(entity: Entity, written: Fragments) -> None:

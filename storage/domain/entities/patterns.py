@@ -24,12 +24,11 @@ from storage.domain.entities.entity import (
     EncodedProperties,
     EntityKey,
     Fragments,
-    line_start,
+    declared_start,
     quote_name,
 )
 from storage.domain.errors import StorageError
 from storage.domain.values.edm import STRING_LIMIT, Edm, read_days
-from storage.domain.values.encoding import ANNOTATED
 from storage.domain.values.kinds import AccountKind
 
 # a captured text as JSON, and as it stands in the projection; None: it is unusual
@@ -225,12 +224,10 @@ def _make(members: Mapping[str, Any], names: tuple[str, ...], kind: AccountKind)
         (groups.index("PartitionKey"), groups.index("RowKey")) if present else None,
         names,
         tuple((at, it.convert) for at, it in enumerate(usuals.values()) if it.convert is not None),
-        "".join(_line_start(members, name) + usual.value for name, usual in usuals.items()),
+        "".join(
+            declared_start(name, members.get(name + ODATA_TYPE)) + usual.value
+            for name, usual in usuals.items()
+        ),
         "{" + ",".join(f"{quote_name(name)}:{usual.projection}" for name, usual in usuals.items()) + "}",
         kind,
     )
-
-
-def _line_start(members: Mapping[str, Any], name: str) -> str:
-    type_ = members.get(name + ODATA_TYPE)
-    return line_start(name, Edm(type_) if type_ in ANNOTATED else None)

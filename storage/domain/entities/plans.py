@@ -20,12 +20,12 @@ from storage.domain.entities.entity import (
     EncodedProperties,
     Fragments,
     annotation_name,
-    line_start,
+    declared_start,
     quote_name,
 )
 from storage.domain.errors import StorageError
 from storage.domain.values.edm import BINARY_LIMIT, GUID, INT32, STRING_LIMIT, Edm, quote
-from storage.domain.values.encoding import ANNOTATED, ENCODE
+from storage.domain.values.encoding import ENCODE
 from storage.domain.values.kinds import AccountKind
 
 # a value as JSON text, and as a member of the projection; None for an unusual one
@@ -200,14 +200,10 @@ def _make(members: Mapping[str, Any], kind: AccountKind) -> _Plan | None:
         if type_name is None:
             continue
         type_ = members.get(type_name)
-        if type_ is None:
-            encoders.append((name, None))
-            starts.append(line_start(name, None))
-            continue
-        if type_ not in by_annotation:
+        if type_ is not None and type_ not in by_annotation:
             return None
-        encoders.append((name, by_annotation[type_]))
-        starts.append(line_start(name, Edm(type_) if type_ in ANNOTATED else None))
+        encoders.append((name, None if type_ is None else by_annotation[type_]))
+        starts.append(declared_start(name, type_))
     if len(encoders) > PROPERTY_LIMIT:
         return None
     names = tuple(name for name, _ in encoders)

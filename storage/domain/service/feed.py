@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from storage.domain.entities.entity import StoredEntity
+from storage.domain.entities.entity import StoredEntity, read_members, write_document
 from storage.domain.refusals import Reason, Refused
 from storage.domain.service.recorded import Op, RecordedChange
 from storage.domain.values.edm import write_datetime
@@ -149,9 +149,10 @@ def _properties(entity: StoredEntity | None) -> dict[str, str]:
     """Return the values of an entity as short JSON."""
     if entity is None:
         return {}
-    members = json.loads(b"{" + entity.members.removeprefix(b",") + b"}")
     texts = {
-        name: json.dumps(value, ensure_ascii=False) for name, value in members.items() if "@" not in name
+        name: json.dumps(value, ensure_ascii=False)
+        for name, value in read_members(entity).items()
+        if "@" not in name
     }
     return {name: text if len(text) <= _SHORT else f"{text[:_SHORT]}…" for name, text in texts.items()}
 
@@ -160,10 +161,7 @@ _SHORT: Final = 60  # characters of a value
 
 
 def _write_entity(entity: StoredEntity | None) -> bytes:
-    if entity is None:
-        return b"null"
-    timestamp = write_datetime(entity.timestamp).encode()
-    return b'{%b,"Timestamp":"%b"%b}' % (entity.keys, timestamp, entity.members)
+    return b"null" if entity is None else write_document(entity)
 
 
 _COSMOS_OPERATIONS: Final = {Op.INSERT: "create", Op.UPDATE: "replace", Op.DELETE: "delete"}

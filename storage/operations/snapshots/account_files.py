@@ -22,12 +22,13 @@ from storage.domain.entities.entity import (
     StoredEntity,
     annotation_name,
     read_value,
+    write_document,
 )
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Reason, Refused
 from storage.domain.service.account_settings import SETTINGS
 from storage.domain.service.service_properties import check_properties
-from storage.domain.values.edm import EdmValue, write_datetime
+from storage.domain.values.edm import EdmValue
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import LONGEST_KEY, check_entity_key, is_account_name
 from storage.operations.access import policies
@@ -116,7 +117,7 @@ class FileWriter:
             self._write_line({"thread": thread})
 
     def write_entities(self, page: Sequence[StoredEntity]) -> None:
-        self._write(b"".join(map(_write_entity, page)))
+        self._write(b"".join(write_document(stored) + b"\n" for stored in page))
         self.entities += len(page)
 
     def close(self) -> None:
@@ -130,11 +131,6 @@ class FileWriter:
     def _write(self, lines: bytes) -> None:
         self._digest.update(lines)
         self._file.write(lines)
-
-
-def _write_entity(stored: StoredEntity) -> bytes:
-    timestamp = write_datetime(stored.timestamp).encode()
-    return b'{%b,"Timestamp":"%b"%b}\n' % (stored.keys, timestamp, stored.members)
 
 
 # reading
