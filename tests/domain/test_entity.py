@@ -72,6 +72,15 @@ def test_annotations_can_be_left_out():
     assert write_members(content, annotations=False) == b',"A":"5","B":"\\t\\n"'
 
 
+@pytest.mark.parametrize("length", [1, 100, 70_000])
+def test_annotations_of_a_large_page_can_be_left_out(length):
+    content = b'\n\t,"A@odata.type":"Edm.Int64"\t,"A":"%b"\n,"B":"%b"' % (b"5" * length, b"b" * length)
+    page = content * (200_000 // length)
+
+    expected = b',"A":"%b","B":"%b"' % (b"5" * length, b"b" * length)
+    assert write_members(page, annotations=False) == expected * (200_000 // length)
+
+
 def test_an_entity_holds_252_properties_and_no_more():
     wanted = {f"P{number}": EdmValue(Edm.INT32, number) for number in range(PROPERTY_LIMIT)}
 

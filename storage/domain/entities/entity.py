@@ -150,9 +150,26 @@ def write_members(content: bytes, *, annotations: bool = True) -> bytes:
     """Join the lines of contents, which may have JSON around them, with the annotations of types or without."""
     if annotations:
         content = content.replace(b"\t", b"")
-    elif b"\t" in content:
-        content = b"".join(content.split(b"\t")[::2])  # every second piece is an annotation
+    else:
+        content = b"".join(map(_without_annotations, _parts(content)))
     return content.replace(b"\n", b"")
+
+
+def _without_annotations(content: bytes) -> bytes:
+    return b"".join(content.split(b"\t")[::2])  # every second piece is an annotation
+
+
+def _parts(content: bytes) -> Iterator[bytes]:
+    """Cut contents between lines, so that the pieces of a part take the memory of those of the part before."""
+    start = 0
+    while start < len(content):
+        end = content.find(b"\n", start + _PART)
+        end = len(content) if end < 0 else end
+        yield content[start:end]
+        start = end
+
+
+_PART: Final = 1 << 16  # bytes
 
 
 def split_members(content: bytes) -> list[bytes]:
