@@ -112,8 +112,9 @@ def product(folder: Path) -> Iterator[Path]:
     secret.ensure(settings)
     with embedded.running(settings, purpose="bench", say=progress, settings=fast):
         import console.asgi  # noqa: F401  # sets Django up
-        from storage.server import database, migration
+        from storage.server import database, heap, migration
 
+        heap.keep_freed()  # as its processes do
         migration.prepare(settings, progress)
         yield DataFolder(settings.data).socket_folder
         database.close_pools()

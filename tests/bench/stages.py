@@ -84,7 +84,7 @@ STEP = "storage.protocol.http_exchange:ServiceExchange._step"
 READABLE = "storage.sql.lanes:_Connection._readable"
 LANE = 1 + list(STAGES).index("lane")
 REST, TOTAL = "rest", "total"
-NAMES = ("get", "insert", "upsert", "replace", "merge", "delete", "batch", "page", "select")
+NAMES = ("get", "insert", "upsert", "replace", "merge", "delete", "batch", "page", "page-minimal", "select")
 LARGE = 10  # times the work of other requests: batches and pages
 SIZE = 5_000
 YARDSTICK = 40.0
@@ -278,8 +278,8 @@ class Subject:
 
 async def prepare(link: Link, workload: Workload, extent: Extent) -> Subject:
     """A table of its own, loaded, with all statements prepared."""
-    site = await loaded_table(link, f"stages{workload.name}", Dataset(SIZE))
-    is_large = workload.name in ("batch", "page", "select")
+    site = await loaded_table(link, f"stages{workload.name.replace('-', '')}", Dataset(SIZE))
+    is_large = workload.name in ("batch", "page", "page-minimal", "select")
     count = max(2, extent.requests // (LARGE if is_large else 1))
     requests = workload.build(site, count * (2 * extent.rounds + 1))
     subject = Subject(workload, count, iter(requests), workload.expected(site.data))
