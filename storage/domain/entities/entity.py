@@ -148,11 +148,8 @@ class StoredEntity(NamedTuple):
 
 def write_members(content: bytes, *, annotations: bool = True) -> bytes:
     """Join the lines of contents, which may have JSON around them, with the annotations of types or without."""
-    if annotations:
-        content = content.replace(b"\t", b"")
-    else:
-        content = b"".join(map(_without_annotations, _parts(content)))
-    return content.replace(b"\n", b"")
+    kept = content.replace(b"\t", b"") if annotations else b"".join(map(_without_annotations, _parts(content)))
+    return kept.replace(b"\n", b"")
 
 
 def _without_annotations(content: bytes) -> bytes:
