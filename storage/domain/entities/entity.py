@@ -148,7 +148,9 @@ class StoredEntity(NamedTuple):
 
 def write_members(content: bytes, *, annotations: bool = True) -> bytes:
     """Join the lines of contents, which may have JSON around them, with the annotations of types or without."""
-    kept = content.replace(b"\t", b"") if annotations else b"".join(map(_without_annotations, _parts(content)))
+    kept = (
+        content.replace(b"\t", b"") if annotations else b"".join(map(_without_annotations, _parts(content)))
+    )
     return kept.replace(b"\n", b"")
 
 
