@@ -1,6 +1,7 @@
 """Connection strings: their parts, and what is wrong with them."""
 
 import binascii
+import hmac
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -105,8 +106,10 @@ def _find_mistakes(
     if "AccountKey" in values and key is None:
         yield finding(Mistake.KEY_NOT_BASE64)
     elif account is not None and key is not None:
-        known = {it.value: it.mistakes for it in candidate_keys(account, facts)}
-        yield from known.get(key, (finding(Mistake.KEY_UNKNOWN, account=name),))
+        same = (it.mistake for it in candidate_keys(account, facts) if hmac.compare_digest(it.value, key))
+        mistake = next(same, finding(Mistake.KEY_UNKNOWN, account=name))
+        if mistake is not None:
+            yield mistake
     if not values.keys() & {*_SECRET}:
         yield finding(Mistake.NO_CREDENTIAL)
     yield from _of_endpoint(values, name, facts)
@@ -152,7 +155,7 @@ def _is_url(text: str) -> bool:
 
 def _judge(value: bytes | None, account: ManagedAccount, facts: Facts) -> Verdict:
     """Judge requests that are signed with the key of a connection string."""
-    key = next((key for key in account.keys if key.value == value), None)
+    key = next((key for key in account.keys if hmac.compare_digest(key.value, value or b"")), None)
     if key is None or not key.is_accepted:
         return Verdict(key.name if key else "", AuthenticationFailed())
     refusals = [*causes.of_keys(account), *causes.of_network(account, facts.client)]

@@ -1,7 +1,8 @@
 """Reports as they are kept: without secrets, and without keys of entities."""
 
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from storage.domain import errors
@@ -38,7 +39,6 @@ from storage.inspector.reports import (
 _MOST: Final = 40  # of each kind
 _SCHEMES: Final = frozenset({"SharedKey", "SharedKeyLite"})
 _RESOURCE: Final = re.compile(r"(?:/?table)?/([a-z0-9]{3,24})/([A-Za-z0-9]{3,63})")
-_INSTANTS: Final = re.compile("[0-9TZ:.+… -]{0,100}")
 # what the inspector computes itself, or reads from the account
 _OWN: Final = frozenset(
     {"key", "seconds", "now", "moment", "operation", "needed", "permissions", "types", "address"}
@@ -138,53 +138,22 @@ class _Cleaner:
             yield name, self._detail(found.mistake, name, value, details.get("name", ""))
 
     def _detail(self, mistake: Mistake, name: str, value: str, parameter: str) -> str:
-        match name:
-            case _ if name in _OWN:
+        match mistake, name:
+            case _ if name in _OWN or (mistake, name) == (Mistake.NETWORK, "allowed"):
                 return value
-            case "account" | "addressed":
-                return _clean_account(value)
-            case "name" | "names":
-                return _clean_names(value)
-            case "table":
-                return _clean_addressed_table(value)
-            case "policy" | "similar":
+            case _, "policy" | "similar":
                 return value if value in self._policies else clean_label(value)
-            case "version":
-                return clean_sas_value("sv", value)
-            case "services":
-                return clean_sas_value("ss", value)
-            case "date":
-                return clean_date(value)
-            case "value":
+            case (Mistake.MALFORMED_PARAMETER, "value") | (Mistake.PARAMETER_CHANGED, "signed"):
                 return self.sas_value(parameter, value)
-            case "allowed":
-                return self._allowed(mistake, value)
-            case "signed" | "sent":
-                return self._signed(mistake, value, parameter)
-            case _:
-                return LEFT_OUT
-
-    def _allowed(self, mistake: Mistake, value: str) -> str:
-        if mistake is Mistake.NETWORK:  # of the account
-            return value
-        return clean_table(value) if mistake is Mistake.OTHER_TABLE else clean_sas_value("sip", value)
-
-    def _signed(self, mistake: Mistake, value: str, parameter: str) -> str:
-        match mistake:
-            case Mistake.PARAMETER_CHANGED if parameter in SAS_NAMES:
-                return self.sas_value(parameter, value)
-            case Mistake.PARAMETER_CHANGED:
-                return _clean_resource(value)
-            case Mistake.TIME_PRECISION:
-                return value if _INSTANTS.fullmatch(value) else LEFT_OUT
-            case Mistake.OTHER_SCHEME:
+            case Mistake.OTHER_TABLE, "allowed":
+                return clean_table(value)
+            case Mistake.OTHER_SCHEME, _:
                 return _keep_one_of(value, _SCHEMES)
-            case Mistake.METHOD:
-                return value if clean_method(value.upper()) != LEFT_OUT else LEFT_OUT
-            case Mistake.ACCOUNT_DIFFERS:
+            case Mistake.ACCOUNT_DIFFERS, _:
                 return _clean_account(value)
             case _:
-                return clean_media_type(value)
+                clean = _DETAILS.get(name)
+                return LEFT_OUT if clean is None else clean(value)
 
 
 def _keep_one_of(text: str, texts: Container[str]) -> str:
@@ -198,8 +167,8 @@ def _clean_account(text: str) -> str:
 
 
 def _clean_names(text: str) -> str:
-    """Keep names of parameters, or the resource of a token, which is signed without a name."""
-    return text if all(it in SAS_NAMES for it in text.split(", ")) else _clean_resource(text)
+    """Keep names of parameters."""
+    return text if all(it in SAS_NAMES for it in text.split(", ")) else LEFT_OUT
 
 
 def _clean_resource(text: str) -> str:
@@ -209,6 +178,20 @@ def _clean_resource(text: str) -> str:
 def _clean_addressed_table(text: str) -> str:
     """Keep the name of a table, also as an address has it."""
     return text if not text or clean_table(text.removesuffix("()")) else LEFT_OUT
+
+
+# by the name of a detail, whatever the mistake
+_DETAILS: Final[Mapping[str, Callable[[str], str]]] = {
+    "account": _clean_account,
+    "name": _clean_names,
+    "names": _clean_names,
+    "table": _clean_addressed_table,
+    "services": partial(clean_sas_value, "ss"),
+    "allowed": partial(clean_sas_value, "sip"),
+    "date": clean_date,
+    "signed": clean_media_type,
+    "sent": clean_media_type,
+}
 
 
 def load_report(kept: Mapping[str, Any]) -> Report:

@@ -1,16 +1,19 @@
 """Inspection of requests."""
 
+from binascii import b2a_base64
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Final
+from urllib.parse import unquote_to_bytes
 
 from storage.domain.access.grants import OWNER
 from storage.domain.access.signature import (
     CLOCK_SKEW,
     Authorization,
     Scheme,
+    SignedRequest,
     read_authorization,
     read_date,
     string_to_sign,
@@ -24,6 +27,7 @@ from storage.inspector.causes import Cause
 from storage.inspector.facts import Facts, IncomingRequest, Key, ManagedAccount
 from storage.inspector.reports import (
     FieldKind,
+    Finding,
     Mistake,
     Report,
     ReportKind,
@@ -34,8 +38,12 @@ from storage.inspector.reports import (
     mask,
     name_lines,
 )
-from storage.inspector.request_mistakes import draft_request, usual_mistakes
-from storage.inspector.signatures import Mac, candidate_keys, search
+from storage.inspector.signatures import (
+    OtherText,
+    confused_accounts,
+    explain_signature,
+    with_other_newlines,
+)
 from storage.inspector.tokens import inspect_token, read_pairs
 
 
@@ -151,16 +159,65 @@ def _of_signature(
     named, date = authorization._replace(account=account.name), read_date(_date(sent))
     if not list(causes.attempt(partial(_verify, sent, account, named, float(date or 0)))):
         return
-    origin = sent.address.base.partition("/" + account.name)[0]
-    mistakes = search(
-        draft_request(sent.signed, authorization.scheme),
-        usual_mistakes(sent.signed, authorization.scheme, origin, facts),
-        (),
-        [Mac(authorization.mac)],
-        candidate_keys(account, facts),
-    )
-    unknown = finding(Mistake.UNKNOWN_KEY, account=account.name)
-    yield from causes.explain(*(unknown,) if mistakes is None else mistakes)
+    signature = b2a_base64(authorization.mac, newline=False).decode()
+    text = string_to_sign(sent.signed, authorization.scheme)
+    others = _other_texts(sent.signed, authorization.scheme, facts)
+    yield from causes.explain(*explain_signature(signature, text, others, account, facts))
+
+
+def _other_texts(request: SignedRequest, scheme: Scheme, facts: Facts) -> Iterator[OtherText]:
+    for changed, mistake in (
+        *_with_other_headers(request),
+        *_with_other_paths(request),
+        *_with_other_accounts(request, facts),
+    ):
+        yield OtherText(string_to_sign(changed, scheme), mistake)
+    other = Scheme.SHARED_KEY if scheme is Scheme.SHARED_KEY_LITE else Scheme.SHARED_KEY_LITE
+    names = {"signed": other.value.decode(), "sent": scheme.value.decode()}
+    yield OtherText(string_to_sign(request, other), finding(Mistake.OTHER_SCHEME, **names))
+    without_query = string_to_sign(request._replace(query=b""), scheme)
+    yield OtherText(without_query, finding(Mistake.COMP_LEFT_OUT))
+    for query in (request.query, unquote_to_bytes(request.query)):
+        yield OtherText(without_query + b"?" + query, finding(Mistake.QUERY_SIGNED))
+    yield from with_other_newlines(string_to_sign(request, scheme))
+
+
+def _with_other_headers(request: SignedRequest) -> Iterator[tuple[SignedRequest, Finding]]:
+    undated = {**request.headers, b"x-ms-date": b""}
+    yield request._replace(headers=undated), finding(Mistake.NO_DATE_SIGNED)
+    sent = request.headers.get(b"content-type", b"").decode("latin-1")
+    plain = sent.partition(";")[0].strip()
+    for signed, mistake in (
+        ("", finding(Mistake.CONTENT_TYPE_ADDED, sent=sent)),
+        (plain, finding(Mistake.CONTENT_TYPE_OTHER, sent=sent, signed=plain)),
+    ):
+        yield (
+            request._replace(headers={**request.headers, b"content-type": signed.encode("latin-1")}),
+            mistake,
+        )
+
+
+def _with_other_paths(request: SignedRequest) -> Iterator[tuple[SignedRequest, Finding]]:
+    account, path = request.account, request.path
+    prefix = f"/{account}".encode()
+    if path == prefix or path.startswith(prefix + b"/"):
+        mistake = finding(Mistake.ACCOUNT_NOT_DOUBLED, account=account)
+        yield request._replace(path=path.removeprefix(prefix)), mistake
+    for signed, mistake in (
+        (prefix + path, finding(Mistake.ACCOUNT_DOUBLED, account=account)),
+        (unquote_to_bytes(path), finding(Mistake.PATH_DECODED)),
+        (path.lower(), finding(Mistake.TABLE_CASE, table=path.rpartition(b"/")[2].decode("latin-1"))),
+    ):
+        yield request._replace(path=signed), mistake
+
+
+def _with_other_accounts(request: SignedRequest, facts: Facts) -> Iterator[tuple[SignedRequest, Finding]]:
+    own = f"/{request.account}".encode()
+    for name, mistake in confused_accounts(request.account, facts):
+        renamed = request._replace(account=name)
+        yield renamed, mistake
+        if request.path.startswith(own):
+            yield renamed._replace(path=f"/{name}".encode() + request.path.removeprefix(own)), mistake
 
 
 def _lines(sent: IncomingRequest, authorization: Authorization | None) -> list[SignedLine]:

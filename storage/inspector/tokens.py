@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Final
-from urllib.parse import unquote_to_bytes
+from urllib.parse import quote, unquote_to_bytes
 
 from storage.domain import sas
 from storage.domain.access.policies import AccessPolicy
@@ -14,7 +13,7 @@ from storage.domain.requests.options import read_options
 from storage.domain.sas import SAS_NAMES, AccountSas, TableSas
 from storage.domain.sas.explain import Meaning, explain
 from storage.domain.sas.known import find_policy, is_orphaned
-from storage.domain.sas.tokens import read_leniently
+from storage.domain.sas.tokens import NAMED_SERVICE, RESTRICTED, SCOPED, read_leniently
 from storage.inspector import causes
 from storage.inspector.causes import Cause
 from storage.inspector.facts import Facts, IncomingRequest, ManagedAccount
@@ -29,19 +28,21 @@ from storage.inspector.reports import (
     mask,
     name_lines,
 )
-from storage.inspector.signatures import candidate_keys, read_macs, search
-from storage.inspector.token_mistakes import draft_token, rare_mistakes, usual_mistakes
+from storage.inspector.signatures import (
+    OtherText,
+    confused_accounts,
+    explain_signature,
+    with_other_newlines,
+)
 
 Token = TableSas | AccountSas
-
-_TRIED: Final = 20  # accounts to search, because a token does not name its account
 
 
 def inspect_token(query: str, sent: IncomingRequest | None, facts: Facts, account: str = "") -> Report:
     """Inspect a token; ``account`` is its account, if known, because a token does not name it."""
     pairs = read_pairs(query)
     token, error = _read(query, pairs)
-    name = sent.address.account if sent else account or _whose(token, facts)
+    name = sent.address.account if sent else account or _find_owner(token, facts)
     managed = facts.accounts.get(name)
     found = list(_find_causes(token, sent, managed, facts))
     verdict = Verdict(error=error) if error else None
@@ -120,17 +121,12 @@ def _tolerant(pairs: list[tuple[str, str]]) -> dict[str, str]:
     return {names[name.lower()]: value for name, value in pairs if name.lower() in names}
 
 
-def _whose(token: Token, facts: Facts) -> str:
-    """Return the account whose keys signed the token, or would have but for a mistake."""
+def _find_owner(token: Token, facts: Facts) -> str:
+    """Return the account whose keys signed the token, or that knows its signature."""
     fingerprint = sas.fingerprint(token)
     for account in facts.accounts.values():
         signed = sas.find_signing_key(token, account.name, [key.value for key in account.keys])
         if signed is not None or account.known(fingerprint) is not None:
-            return account.name
-    for account in list(facts.accounts.values())[:_TRIED]:
-        # with its own keys only: every account has its turn
-        alone = replace(facts, accounts={account.name: account})
-        if _search(token, account, alone, depth=1) is not None:
             return account.name
     return next(iter(facts.accounts)) if len(facts.accounts) == 1 else ""
 
@@ -168,10 +164,10 @@ def _of_signature(token: Token, account: ManagedAccount, facts: Facts) -> Iterat
         return
     yield Cause(sas.signature_mismatch(token, account.name))
     known = account.known(sas.fingerprint(token))
-    changed = () if known is None else tuple(_changed(token, dict(known)))
-    mistakes = changed or _search(token, account, facts)
+    changed = [] if known is None else list(_changed(token, dict(known)))
+    text, others = sas.string_to_sign(token, account.name), _other_texts(token, account.name, facts)
     yield from causes.explain(
-        *(finding(Mistake.UNKNOWN_KEY, account=account.name),) if mistakes is None else mistakes
+        *(changed or explain_signature(token.signature, text.encode(), others, account, facts))
     )
 
 
@@ -186,24 +182,27 @@ def _changed(token: Token, known: dict[str, str]) -> Iterator[Finding]:
                 yield finding(Mistake.PARAMETER_ADDED, name=name)
 
 
-def _search(
-    token: Token, account: ManagedAccount, facts: Facts, *, depth: int = 2
-) -> tuple[Finding, ...] | None:
-    return search(
-        draft_token(token, account.name),
-        usual_mistakes(token, account.name, facts),
-        rare_mistakes(token, account),
-        read_macs(token.signature),
-        candidate_keys(account, facts),
-        depth,
-    )
+def _other_texts(token: Token, account: str, facts: Facts) -> Iterator[OtherText]:
+    text = sas.string_to_sign(token, account)
+    for name, mistake in confused_accounts(account, facts):
+        yield OtherText(sas.string_to_sign(token, name).encode(), mistake)
+    if isinstance(token, TableSas):
+        doubled = sas.string_to_sign(token, f"{account}/{account}")
+        yield OtherText(doubled.encode(), finding(Mistake.ACCOUNT_DOUBLED, account=account))
+        cased = text.replace(f"/{account}/{token.folded}", f"/{account}/{token.table}", 1)
+        yield OtherText(cased.encode(), finding(Mistake.TABLE_CASE, table=token.table))
+    encoded = "\n".join(quote(line, safe="/") for line in text.split("\n"))
+    yield OtherText(encoded.encode(), finding(Mistake.SIGNED_ENCODED))
+    yield from with_other_newlines(text.encode())
 
 
 def _lines(token: Token, account: str) -> list[SignedLine]:
     """Return the signed text, with the name of each line."""
-    draft = draft_token(token, account)
-    resource = "/table/…" if draft.fields["service"] else "/…"
-    names = [line.strip("{}") if line.count("{") == 1 else resource for line in draft.lines]
-    if draft.has_final_newline:
-        names = ["…", *names[1:], ""]
-    return name_lines(draft.write().decode("utf-8", "replace").split("\n"), names)
+    if isinstance(token, TableSas):
+        resource = "/table/…" if token.version >= NAMED_SERVICE else "/…"
+        restricted = ("sip", "spr") if token.version >= RESTRICTED else ()
+        names = ["sp", "st", "se", resource, "si", *restricted, "sv", "spk", "srk", "epk", "erk"]
+    else:
+        scope = ("ses",) if token.version >= SCOPED else ()
+        names = ["…", "sp", "ss", "srt", "st", "se", "sip", "spr", "sv", *scope, ""]
+    return name_lines(sas.string_to_sign(token, account).split("\n"), names)

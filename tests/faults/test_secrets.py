@@ -23,7 +23,6 @@ PATIENT = {
     ),
     "storage.operations.requests.recording": {
         "_EXPLAINED": 10**9,
-        "_PATIENCE": 10.0,
         "_WAIT": 60.0,
         "_UNWRITTEN": 10**9,
     },

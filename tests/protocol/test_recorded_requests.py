@@ -28,8 +28,7 @@ TOKEN = {"tn": "people", "sp": "r", "se": "2099-12-31T23:59:59Z"}
 
 @pytest.fixture(autouse=True)
 def _time_to_explain(monkeypatch):
-    """As much as it takes, also on a busy machine; a server explains what it can in a tenth of a second."""
-    monkeypatch.setattr(recording, "_PATIENCE", 60.0)
+    """Read the history for as long as it takes, also on a busy machine."""
     monkeypatch.setattr(recording, "_WAIT", 60.0)
 
 

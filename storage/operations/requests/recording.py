@@ -50,9 +50,6 @@ _ACCOUNTS: Final = 20  # the rows of all accounts are those of so many
 
 _UNWRITTEN: Final = 5_000  # requests that wait while the database does not answer
 _EXPLAINED: Final = 20  # causes for one write
-_PATIENCE: Final = (
-    0.1  # seconds of the processor for all of them, which the search for mistakes takes from requests
-)
 _WAIT: Final = 10.0  # seconds for all reads of the history, after which a slow database is left alone
 _ROWS: Final = 1000  # in a statement
 _CHUNK: Final = 5_000  # rows that are deleted in a transaction
@@ -220,7 +217,7 @@ def _name_tables(pending: Sequence[_Pending]) -> None:
 
 
 def _explain(pending: Sequence[_Pending]) -> None:
-    """Explain refusals of access, each cause once, as long as there is time."""
+    """Explain refusals of access, each cause once."""
     causes: dict[tuple[Any, ...], list[_Pending]] = {}
     for it in pending:
         row = it.row
@@ -231,11 +228,9 @@ def _explain(pending: Sequence[_Pending]) -> None:
     chosen = list(causes.values())[:_EXPLAINED]
     accounts = Account.objects.in_bulk({rows[0].row.account_id for rows in chosen})
     known = {pk: _facts(account) for pk, account in accounts.items()}
-    # not of the clock: a busy machine would explain nothing
-    deadline = time.thread_time() + _PATIENCE
     for rows in chosen:
         facts = known.get(rows[0].row.account_id)
-        if facts is None or time.thread_time() > deadline:
+        if facts is None:
             continue
         report = explain(rows[0].sent, facts, rows[0].now, rows[0].row.path)
         for it in rows:
