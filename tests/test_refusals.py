@@ -2,12 +2,12 @@
 
 import ast
 import re
-from string import Formatter
 
 import pytest
+from django.utils import translation
 
-from console.site.refusals import TEXTS
-from storage.domain.refusals import Reason, Refusal
+from console.site.refusals import OWN_TEXTS, describe_refusal
+from storage.domain.refusals import Reason, Refusal, Refused
 from tests.live_server import ROOT
 
 # of exports and of the mappings that scripts send
@@ -46,6 +46,7 @@ NOT_IN_CONSOLE = {
     Reason.NO_NOTICE_KIND,
     Reason.NO_SECRET,
     Reason.NO_USER,
+    Reason.OTHER,
     Reason.PUBLIC_KEY,
     Reason.TABLE_GONE,
     Reason.TOKEN_AHEAD,
@@ -63,19 +64,51 @@ LOGGED = {"ExceptionGroup", "ValueError"}
 BEARER = {"_malformed"}
 
 
-def facts(reason):
-    return {name for _, name, _, _ in Formatter().parse(reason.value) if name}
+def facts_of(text):
+    return set(re.findall(r"%\((\w+)\)s", str(text)))
 
 
-def test_the_console_has_words_for_every_reason():
-    assert set(Reason) - NOT_IN_CONSOLE == TEXTS.keys()
+def marked_reasons():
+    """The reasons whose sentence the console translates."""
+    tree = ast.parse((ROOT / "storage" / "domain" / "refusals.py").read_text())
+    reasons = next(it for it in tree.body if isinstance(it, ast.ClassDef) and it.name == "Reason")
+    calls = [it for it in reasons.body if isinstance(it, ast.Assign) and isinstance(it.value, ast.Call)]
+    return {Reason[it.targets[0].id] for it in calls}
 
 
-@pytest.mark.parametrize("reason", TEXTS, ids=lambda it: it.name)
-def test_the_words_of_the_console_have_the_same_facts(reason):
-    named = set(re.findall(r"%\((\w+)\)s", str(TEXTS[reason])))
-    assert named == facts(reason)
-    assert str(TEXTS[reason]) % dict.fromkeys(named, "x")
+def test_the_console_translates_or_replaces_what_it_shows():
+    assert marked_reasons() & OWN_TEXTS.keys() == set()
+    assert marked_reasons() | OWN_TEXTS.keys() == set(Reason) - NOT_IN_CONSOLE
+
+
+@pytest.mark.parametrize("reason", Reason, ids=lambda it: it.name)
+def test_sentences_have_their_facts(reason):
+    """A percent sign that is neither that of a fact nor doubled would fail."""
+    facts = facts_of(reason.value)
+    assert "%(" not in str(reason.of(**dict.fromkeys(facts, "x")))
+    if reason in OWN_TEXTS:
+        assert facts_of(OWN_TEXTS[reason]) == facts
+        assert str(OWN_TEXTS[reason]) % dict.fromkeys(facts, "x")
+
+
+@pytest.mark.parametrize(
+    ("refused", "english", "turkish"),
+    [
+        (
+            Refused(Reason.NO_ACCOUNT, account="50%"),
+            "The account 50% does not exist.",
+            "50% hesabı yok.",
+        ),
+        (Refused(Reason.COMMENT_EMPTY), "Enter a comment.", "Bir yorum girin."),
+        (Refused(Reason.KEY_NOT_BASE64), "An account key must be base64.", "An account key must be base64."),
+        (Refused(Reason.OTHER, text="%(no)s"), "%(no)s", "%(no)s"),
+    ],
+)
+def test_the_console_speaks_the_language_of_its_reader(refused, english, turkish):
+    with translation.override("en"):
+        assert describe_refusal(refused) == english
+    with translation.override("tr"):
+        assert describe_refusal(refused) == turkish
 
 
 def test_operations_raise_reasons_and_no_sentences():
@@ -105,7 +138,9 @@ def test_every_reason_is_raised_with_its_facts():
     for name in Reason.__members__:
         several = raised[name]
         # a helper adds those of a failure; an error that is passed on has them by a mapping
-        assert name.endswith("_FAILED") or all(given == facts(Reason[name]) for given in several), name
+        assert name.endswith("_FAILED") or all(given == facts_of(Reason[name].value) for given in several), (
+            name
+        )
 
 
 def test_a_stored_refusal_is_read_again_and_a_sentence_of_an_older_version_as_it_is():

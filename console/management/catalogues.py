@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 _ROOT: Final = Path(__file__).parents[2]
-_SOURCES: Final = ("console", "templates")  # the folders with texts
+_SOURCES: Final = ("console", "storage", "templates")  # the folders with texts
 FOLDER: Final = _ROOT / "console" / "locale"
 SOURCE: Final = "en"  # the texts in the source
 

@@ -1,7 +1,8 @@
 """Why an operation is refused: a reason with the facts that fill its words.
 
-The management API, commands and the log use the English sentence of the reason; the console has its own words, in
-the language of its reader. A StorageError, which the Table service answers with, may have a reason for the console.
+The management API, commands and the log use the English sentence of the reason. The console translates those that are
+marked with ``_``; the others it never shows, or has a text of its own for them. A StorageError, which the Table service
+answers with, may have a reason for the console.
 """
 
 # ruff: noqa: S105  no token here is a secret
@@ -9,398 +10,423 @@ the language of its reader. A StorageError, which the Table service answers with
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import StrEnum, unique
+
+from storage.domain.translation import mark as _
 
 
+@unique
 class Reason(StrEnum):
-    """Reasons by subject; each value is the sentence in English, with the names of its facts."""
+    """Reasons by subject; each value is the sentence in English, with its facts as ``%(name)s``."""
 
     # accounts
-    ACCOUNT_BUSY = "The account {account} is being made or deleted. Try again when that is done."
-    ACCOUNT_EXPIRED = "The account {account} has expired; extend its lifetime first."
-    NO_COORDINATOR_FOR_NEW_TABLES = "Tables can be distributed only in the database of a Citus coordinator."
-    HISTORY_DAYS = "The history of an account is kept for 0 to {most} days."
-    HISTORY_BYTES = "The history of an account may take {least} MiB or more."
-    UNKNOWN_CONSISTENCY = "The consistency level must be one of {levels}."
-    STALENESS = "Reads may be behind by 1 to {most} seconds."
-    ACCOUNT_PROTECTED = "The account {account} is protected; turn off the protection first."
-    ACCOUNT_HAS_TABLES = (
-        "The account {account} still has tables ({number}); use --with-tables to delete them too."
+    ACCOUNT_BUSY = _("The account %(account)s is being created or deleted. Try again when that is done.")
+    ACCOUNT_EXPIRED = _("The account %(account)s has expired. Extend its lifetime first.")
+    NO_COORDINATOR_FOR_NEW_TABLES = _(
+        "Tables can be distributed only in the database of a Citus coordinator."
     )
-    READ_ONLY_ACCOUNT_HAS_TABLES = "The account {account} is read-only and still has tables ({number})."
+    HISTORY_DAYS = _("The history of an account is kept for 0 to %(most)s days.")
+    HISTORY_BYTES = _("The history of an account may take %(least)s MiB or more.")
+    UNKNOWN_CONSISTENCY = "The consistency level must be one of %(levels)s."
+    STALENESS = _("Reads may be behind by 1 to %(most)s seconds.")
+    ACCOUNT_PROTECTED = _("The account %(account)s is protected. Turn off the protection first.")
+    ACCOUNT_HAS_TABLES = (
+        "The account %(account)s still has tables (%(number)s); use --with-tables to delete them too."
+    )
+    READ_ONLY_ACCOUNT_HAS_TABLES = _(
+        "The account %(account)s is read-only and still has tables (%(number)s)."
+    )
     KEY_NOT_BASE64 = "An account key must be base64."
     KEYS_SEALED_OTHERWISE = (
-        "The account keys of {accounts} in this database were sealed with another secret. Restore that secret"
-        " as TABLERO_SECRET or as the file secret in the data folder. If it is lost, replace the keys: "
-        "account rotate {first} 1, and the same for key 2 and for every other account."
+        "The account keys of %(accounts)s in this database were sealed with another secret. Restore that secret as"
+        " TABLERO_SECRET or as the file secret in the data folder. If it is lost, replace the keys: account rotate"
+        " %(first)s 1, and the same for key 2 and for every other account."
     )
-    DECLARATION_MALFORMED = "The account {account!r} must be declared as name:key1 or name:key1:key2."
-    UNKNOWN_KIND = "The account {account!r} has an unknown kind, {kind!r}: write storage or cosmos."
-    ACCOUNT_NAME = "{account!r} cannot be an account: its name must be 3 to 24 lower-case letters and digits."
+    DECLARATION_MALFORMED = "The account “%(account)s” must be declared as name:key1 or name:key1:key2."
+    UNKNOWN_KIND = "The account “%(account)s” has an unknown kind, “%(kind)s”: write storage or cosmos."
+    ACCOUNT_NAME = _(
+        "“%(account)s” cannot be an account: its name must be 3 to 24 lowercase letters and digits."
+    )
     PUBLIC_KEY = (
-        "The account {account} has the public key of {development}, and this server does not listen on "
-        "loopback only; use another key, or accept the risk with --allow-development-account."
+        "The account %(account)s has the public key of %(development)s, and this server does not listen on loopback"
+        " only; use another key, or accept the risk with --allow-development-account."
     )
-    NO_ACCOUNT = "The account {account} does not exist."
+    NO_ACCOUNT = _("The account %(account)s does not exist.")
     NO_SECRET = "There is no server secret; set TABLERO_SECRET or start the server once."
-    ACCOUNT_EXISTS = "An account named {account} already exists."
-    HISTORY_NEEDS_POSTGRESQL_18 = "Recording history needs PostgreSQL 18 or later."
-    NETWORK_MALFORMED = "{text!r} is not an IP address or network; write it as 192.0.2.1 or 192.0.2.0/24."
-    ACCOUNT_SEALED_OTHERWISE = (
-        "The keys of the account {account} were sealed with another secret. Restore that secret as "
-        "TABLERO_SECRET or as the file secret in the data folder; if it is lost, rotate both keys of the "
-        "account."
+    ACCOUNT_EXISTS = _("An account named %(account)s already exists.")
+    HISTORY_NEEDS_POSTGRESQL_18 = _("Recording history needs PostgreSQL 18 or later.")
+    NETWORK_MALFORMED = _(
+        "“%(text)s” is not an IP address or network. Write it as 192.0.2.1 or 192.0.2.0/24."
     )
-    NO_USER = "There is no user named {user} on this server."
-    LAST_OWNER = "{user} is the last owner of the account {account}; add another owner first."
+    ACCOUNT_SEALED_OTHERWISE = _(
+        "The keys of the account %(account)s were sealed with another secret. Restore that secret as TABLERO_SECRET or"
+        " as the file secret in the data folder. If it is lost, rotate both keys of the account."
+    )
+    NO_USER = "There is no user named %(user)s on this server."
+    LAST_OWNER = "%(user)s is the last owner of the account %(account)s; add another owner first."
     ACCOUNT_KIND_IS_FIXED = (
-        "The account {account} is of the kind {kind}, which cannot be changed to {wanted}."
+        "The account %(account)s is of the kind %(kind)s, which cannot be changed to %(wanted)s."
     )
 
     # entities
-    CHANGE_TOO_LARGE = "These entities have more than {most} MiB together. Change fewer at once."
+    CHANGE_TOO_LARGE = _("These entities have more than %(most)s MiB together. Change fewer at once.")
 
     BULK_EDIT_NUMBER = (
-        "The account {account} is protected: confirm the number of entities that the edit is about."
+        "The account %(account)s is protected: confirm the number of entities that the edit is about."
     )
-    NOT_EDITED = "Not edited: {why}"
-    BULK_EDIT_COUNT = "The query finds {found} entities now, not {number}. Preview the edit again."
+    NOT_EDITED = _("Not edited: %(why)s")
+    BULK_EDIT_COUNT = _("The query finds %(found)s entities now, not %(number)s. Preview the edit again.")
 
     # SAS tokens and saved queries
-    TOO_MANY_SAS = "The account {account} can have at most {most} SAS tokens that have not expired."
-    TOO_MANY_SAVED_QUERIES = "The account {account} can have at most {most} saved queries; delete one first."
-    TOO_MANY_OWN_QUERIES = "A user can have at most {most} saved queries; delete one first."
+    TOO_MANY_SAS = _("The account %(account)s can have at most %(most)s SAS tokens that have not expired.")
+    TOO_MANY_SAVED_QUERIES = _(
+        "The account %(account)s can have at most %(most)s saved queries. Delete one first."
+    )
+    TOO_MANY_OWN_QUERIES = "A user can have at most %(most)s saved queries; delete one first."
 
     # API tokens
-    TOO_MANY_TOKENS = "A user can have at most {most} tokens; revoke one first."
+    TOO_MANY_TOKENS = _("A user can have at most %(most)s tokens. Revoke one first.")
 
     # notices
-    NO_NOTICE_KIND = "There is no kind of notice named {kind} here."
-    NOTICE_THRESHOLD = "The threshold of {kind} must be between {least} and {most}."
-    WEBHOOK_URL = (
+    NO_NOTICE_KIND = "There is no kind of notice named %(kind)s here."
+    NOTICE_THRESHOLD = "The threshold of %(kind)s must be between %(least)s and %(most)s."
+    WEBHOOK_URL = _(
         "The URL of a webhook must begin with https:// or http://, with a host and without a user name."
     )
-    WEBHOOK_EXISTS = "A webhook named {webhook} already exists."
-    TOO_MANY_WEBHOOKS = "There can be at most {most} webhooks; delete one first."
-    NO_WEBHOOK = "There is no webhook {webhook}."
+    WEBHOOK_EXISTS = _("A webhook named “%(webhook)s” already exists.")
+    TOO_MANY_WEBHOOKS = _("There can be at most %(most)s webhooks. Delete one first.")
+    NO_WEBHOOK = _("There is no webhook “%(webhook)s”.")
     MUTES_NOTHING = "Name an account or a kind of notice to mute."
-    TOO_MANY_MUTES = "A user can mute at most {most} notices and kinds; unmute one first."
+    TOO_MANY_MUTES = "A user can mute at most %(most)s notices and kinds; unmute one first."
 
     # history, the past and the feed
-    DISTRIBUTED_HAS_NO_IMAGES = (
-        "The table {table} is distributed over several nodes. Changes of its entities can be undone one by "
-        "one, but not together, nor restored or compared."
+    DISTRIBUTED_HAS_NO_IMAGES = _(
+        "The table %(table)s is distributed over several nodes. Changes of its entities can be undone one by one, but"
+        " not together, nor restored or compared."
     )
     NODES_ARE_BUSY = (
         "Other tables are being created or moved on the nodes of the cluster. Please retry your request."
     )
     NODE_IS_DOWN = "A node of the cluster does not answer. Please retry your request."
-    SYSTEM_TABLE_HAS_NO_HISTORY = "System tables have no history."
-    NO_HISTORY = "The account keeps no history."
-    HISTORY_BEGINS = "Changes are kept since {since}."
-    DISTRIBUTED_HAS_NO_PAST = "{table} is distributed over several nodes, which have no past in common."
-    TABLE_HISTORY_BEGINS = "Changes of {table} are kept since {since}."
-    FUTURE = "{moment} is in the future."
-    MOMENT_NOT_CLOSED = (
-        "Writes that may belong to {moment} have not ended. Try again, or read an earlier time."
+    SYSTEM_TABLE_HAS_NO_HISTORY = _("System tables have no history.")
+    NO_HISTORY = _("The account keeps no history.")
+    HISTORY_BEGINS = _("Changes are kept since %(since)s.")
+    DISTRIBUTED_HAS_NO_PAST = _("%(table)s is distributed over several nodes, which have no past in common.")
+    TABLE_HISTORY_BEGINS = _("Changes of %(table)s are kept since %(since)s.")
+    FUTURE = _("%(moment)s is in the future.")
+    MOMENT_NOT_CLOSED = _(
+        "Writes that may belong to %(moment)s have not ended. Try again, or read an earlier time."
     )
     METRICS_RANGE = "The range has to begin before it ends, and in the past."
     METRICS_TOO_OLD = "Metrics are kept for 90 days."
     METRICS_STEP = (
-        "A step of {step} minutes is too short for this range: counts of minutes are kept for a day, and of 15 minutes"
-        " for 8 days, and an answer has at most {points} periods."
+        "A step of %(step)s minutes is too short for this range: counts of minutes are kept for a day, and of 15"
+        " minutes for 8 days, and an answer has at most %(points)s periods."
     )
     NO_FEED = "The account keeps no history, so it has no change feed."
     TOKEN_OF_ANOTHER_FEED = "The token belongs to the feed of another account or of other tables."
     TOKEN_OF_ANOTHER_DATABASE = (
-        "The token belongs to another database, or to one that was restored. Re-read the entities, then "
-        "continue with a new token."
+        "The token belongs to another database, or to one that was restored. Re-read the entities, then continue with a"
+        " new token."
     )
     TOKEN_EXPIRED = (
-        "Changes after this token are no longer kept, only those since {since}. Re-read the entities, then "
-        "continue with a new token."
+        "Changes after this token are no longer kept, only those since %(since)s. Re-read the entities, then continue"
+        " with a new token."
     )
     TOKEN_AHEAD = (
-        "The database was restored to a state before this token. Re-read the entities, then continue with a "
-        "new token."
+        "The database was restored to a state before this token. Re-read the entities, then continue with a new"
+        " token."
     )
     DISTRIBUTED_HAS_NO_FEED = (
-        "The table {table} is distributed over several nodes and has no change feed. Read the feed of the "
-        "other tables by their names."
+        "The table %(table)s is distributed over several nodes and has no change feed. Read the feed of the other"
+        " tables by their names."
     )
 
     # comparisons
-    NO_MOMENT = "{text} is neither a time in RFC 3339 nor a snapshot of the account {account}."
-    ACCOUNT_HISTORY_BEGINS = "The account {account} keeps its history since {since}."
-    NO_TABLE = "The account {account} has no table {table}."
-    DISTRIBUTED_NOT_COMPARED = (
-        "The table {table} is distributed over several nodes and cannot be compared. Name the tables to "
-        "compare."
+    NO_MOMENT = _("%(text)s is neither a time in RFC 3339 nor a snapshot of the account %(account)s.")
+    ACCOUNT_HISTORY_BEGINS = _("The account %(account)s keeps its history since %(since)s.")
+    NO_TABLE = _("The account %(account)s has no table %(table)s.")
+    DISTRIBUTED_NOT_COMPARED = _(
+        "The table %(table)s is distributed over several nodes and cannot be compared. Name the tables to compare."
     )
-    ACCOUNT_HAS_NO_HISTORY = "The account {account} keeps no history."
-    OTHER = "{text}"
-    NO_TABLE_THEN = "The account {account} has no table {table} at {at}."
-    NO_TABLE_TO_COMPARE = "Neither side has a table {table}."
-    NOT_IN_SNAPSHOT = "{snapshot} was made with only some tables, without {table}."
+    ACCOUNT_HAS_NO_HISTORY = _("The account %(account)s keeps no history.")
+    OTHER = "%(text)s"
+    NO_TABLE_THEN = _("The account %(account)s has no table %(table)s at %(at)s.")
+    NO_TABLE_TO_COMPARE = _("Neither side has a table %(table)s.")
+    NOT_IN_SNAPSHOT = _("%(snapshot)s does not include the table %(table)s.")
 
     # indexes
-    INDEX_EXISTS = "The property {property} of {table} has an index already."
-    TOO_MANY_INDEXES = "A table can have {most} indexes; drop one of {table} first."
-    INDEX_FAILED = "The index of {property} of the table {table} could not be made: {why}"
-    NO_INDEX = "The property {property} of {table} has no index."
+    INDEX_EXISTS = _("The property %(property)s of %(table)s has an index already.")
+    TOO_MANY_INDEXES = _("A table can have %(most)s indexes. Drop one of %(table)s first.")
+    INDEX_FAILED = _("The index on %(property)s of the table %(table)s could not be built: %(why)s")
+    NO_INDEX = _("The property %(property)s of %(table)s has no index.")
 
     # distribution
-    NO_COORDINATOR = "The database is not the coordinator of a Citus cluster."
-    NOT_DISTRIBUTED = "The table {table} is not distributed."
-    ROWS_ARE_MOVED = "The rows of the table {table} are being moved."
-    DISTRIBUTED_ALREADY = "The table {table} is distributed already."
-    SYSTEM_TABLE_NOT_DISTRIBUTED = "Tables of the server itself are not distributed."
-    NO_COORDINATOR_YET = (
+    NO_COORDINATOR = _("The database is not the coordinator of a Citus cluster.")
+    NOT_DISTRIBUTED = _("The table %(table)s is not distributed.")
+    ROWS_ARE_MOVED = _("The rows of the table %(table)s are being moved.")
+    DISTRIBUTED_ALREADY = _("The table %(table)s is distributed already.")
+    SYSTEM_TABLE_NOT_DISTRIBUTED = _("Tables of the server itself are not distributed.")
+    NO_COORDINATOR_YET = _(
         "The database is not the coordinator of a Citus cluster: see docs/cluster.md for what it needs."
     )
-    INDEX_IN_THE_MAKING = (
-        "An index of {table} is being made, or its rows are being moved. Try again when that is done."
+    INDEX_IN_THE_MAKING = _(
+        "An index of %(table)s is being built, or its rows are being moved. Try again when that is done."
     )
-    SNAPSHOT_JUST_TAKEN = "A snapshot of {table} was just taken. Try again."
-    LONG_KEYS_NOT_DISTRIBUTED = (
-        "The table {table} has entities whose keys take more than 2,600 bytes, which can be on one node only."
+    SNAPSHOT_JUST_TAKEN = _("A snapshot of %(table)s was just taken. Try again.")
+    LONG_KEYS_NOT_DISTRIBUTED = _(
+        "The table %(table)s has entities whose keys take more than 2,600 bytes, which can be on one node only."
     )
-    ACCOUNT_NOT_READ_THEN = "The account {account} cannot be read as of that time: no history is kept."
-    ACCOUNT_READ_SINCE = (
-        "The account {account} cannot be read as of that time: changes are kept since {since} UTC."
+    ACCOUNT_NOT_READ_THEN = _("The account %(account)s cannot be read as of that time: no history is kept.")
+    ACCOUNT_READ_SINCE = _(
+        "The account %(account)s cannot be read as of that time: changes are kept since %(since)s UTC."
     )
-    MASKED_NOT_COPIED = "The table {table} has masking rules, but is not copied."
+    MASKED_NOT_COPIED = _("The table %(table)s has masking rules, but is not copied.")
 
     # branches and copies
-    DISTRIBUTED_NOT_COPIED = (
-        "The table {table} is distributed over several nodes, which have no moment in common. Name the tables"
-        " to copy."
+    DISTRIBUTED_NOT_COPIED = _(
+        "The table %(table)s is distributed over several nodes, which have no moment in common. Name the tables to"
+        " copy."
     )
-    NO_TABLE_TO_COPY = "There is no table {table} to copy."
-    TOO_MANY_SNAPSHOTS = (
-        "The account {account} has {number} snapshots, and may have {most}; delete one first."
+    NO_TABLE_TO_COPY = _("There is no table %(table)s to copy.")
+    TOO_MANY_SNAPSHOTS = _(
+        "The account %(account)s has %(number)s snapshots, and may have %(most)s. Delete one first."
     )
-    SNAPSHOTS_TOO_LARGE = (
-        "The snapshots of the account {account} would take {size} MiB, and may take {most} MiB; delete one "
-        "first."
+    SNAPSHOTS_TOO_LARGE = _(
+        "The snapshots of the account %(account)s would take %(size)s MiB, and may take %(most)s MiB. Delete one first."
     )
-    SNAPSHOT_NAME = (
-        "{snapshot!r} cannot be the name of a snapshot: use up to 64 letters, digits, periods, hyphens and "
-        "underscores, and begin with a letter or digit."
+    SNAPSHOT_NAME = _(
+        "“%(snapshot)s” cannot be the name of a snapshot: use up to 64 letters, digits, periods, hyphens and"
+        " underscores, and begin with a letter or digit."
     )
-    NO_SNAPSHOT = "The account {account} has no snapshot named {snapshot}."
+    NO_SNAPSHOT = _("The account %(account)s has no snapshot named %(snapshot)s.")
 
     # snapshots
-    NO_TABLE_FOR_SNAPSHOT = "There is no table {table} in the account {account}."
-    SNAPSHOT_EXISTS = "A snapshot named {snapshot} already exists."
-    DISTRIBUTED_NOT_IN_SNAPSHOT = (
-        "The table {table} is distributed over several nodes, which have no moment in common. Take a snapshot"
-        " of the other tables."
+    NO_TABLE_FOR_SNAPSHOT = _("There is no table %(table)s in the account %(account)s.")
+    SNAPSHOT_EXISTS = _("A snapshot named %(snapshot)s already exists.")
+    DISTRIBUTED_NOT_IN_SNAPSHOT = _(
+        "The table %(table)s is distributed over several nodes, which have no moment in common. Take a snapshot of the"
+        " other tables."
     )
-    NO_ORIGIN = "The account {account} no longer has the snapshot it began with."
-    SNAPSHOT_OF_SOME_TABLES = (
-        "The snapshot {snapshot} includes only some tables, so it does not say which tables are newer."
+    NO_ORIGIN = _("The account %(account)s no longer has the snapshot it began with.")
+    SNAPSHOT_OF_SOME_TABLES = _(
+        "The snapshot %(snapshot)s includes only some tables, so it does not say which tables are newer."
     )
-    ONLY_SOME_RESTORED = "Restore all tables to delete those that are newer than the snapshot."
-    ONE_TABLE = "Name the one table whose entities to restore."
-    NO_TABLE_IN_SNAPSHOT = "The snapshot {snapshot} has no table {table}."
+    ONLY_SOME_RESTORED = _("Restore all tables to delete those that are newer than the snapshot.")
+    ONE_TABLE = _("Name the table whose entities you want to restore.")
+    NO_TABLE_IN_SNAPSHOT = _("The snapshot %(snapshot)s has no table %(table)s.")
 
     # applying a comparison
-    SIDE_IS_PAST = "{side} is of the past. Only what is live can be changed."
+    SIDE_IS_PAST = _("%(side)s is of the past. Only what is live can be changed.")
 
     # texts that people write
     TOKEN_INVALID = "The token is not valid."
     LIFETIME_MALFORMED = "A lifetime needs a number and m, h, d or w, for example 90m, 8h, 2d or 1w."
     LIFETIME = "A lifetime must be between one minute (1m) and 366 days (366d)."
-    TOO_MANY_LABELS = "An account can have at most {most} labels."
-    LABEL_NAME = "A label name needs 1 to {most} letters or digits, with . _ / - between them."
-    LABEL_VALUE = "The value of the label {label} must be one line of at most {most} characters."
-    LABEL_TWICE = "The label {label} appears twice."
-    TIMESTAMP_MASK = "Timestamp is set by the server and cannot be masked."
-    UNKNOWN_MASK = "{text!r} is not a masking rule; use one of {masks}, or constant:TEXT."
-    MASKING_CONSTANT = (
-        "The constant text can have up to {most} ASCII characters without quotation marks and backslashes."
+    TOO_MANY_LABELS = "An account can have at most %(most)s labels."
+    LABEL_NAME = "A label name needs 1 to %(most)s letters or digits, with . _ / - between them."
+    LABEL_VALUE = "The value of the label %(label)s must be one line of at most %(most)s characters."
+    LABEL_TWICE = "The label %(label)s appears twice."
+    TIMESTAMP_MASK = _("Timestamp is set by the server and cannot be masked.")
+    UNKNOWN_MASK = _("“%(text)s” is not a masking rule. Use one of %(masks)s, or constant:TEXT.")
+    MASKING_CONSTANT = _(
+        "The constant text can have up to %(most)s ASCII characters without quotation marks and backslashes."
     )
-    KEY_MASK = "{property} can only be hashed or kept, because keys must stay different."
-    NO_BRANCH = "The account {account} is not a branch."
-    MASKING_RULE_MALFORMED = "{text!r} is not a masking rule; write it as customers.Email=email."
+    KEY_MASK = _("%(property)s can only be hashed or kept, because keys must stay different.")
+    NO_BRANCH = "The account %(account)s is not a branch."
+    MASKING_RULE_MALFORMED = "“%(text)s” is not a masking rule. Write it as customers.Email=email."
 
     # distribution that failed, with the cause that PostgreSQL gives
-    DISTRIBUTION_FAILED = "The table {table} could not be distributed: {why}"
-    GATHERING_FAILED = "The table {table} could not be brought back: {why}"
-    LOCK_FAILED = "The table {table} could not be locked: {why}"
-    COPY_DOES_NOT_FIT = "Not everything fits into an account of this kind; nothing was copied."
+    DISTRIBUTION_FAILED = _("The table %(table)s could not be distributed: %(why)s")
+    GATHERING_FAILED = _("The table %(table)s could not be brought back: %(why)s")
+    LOCK_FAILED = _("The table %(table)s could not be locked: %(why)s")
+    COPY_DOES_NOT_FIT = _("Not everything fits into an account of this kind. Nothing was copied.")
 
     # jobs
-    NO_JOB = "There is no job {job}."
-    JOB_ENDED = "The job {job} has ended."
-    JOB_STOPPED = "The job {job} was paused or cancelled before its end."
-    JOB_GOES_ON_LATER = "The server stops. The job {job} goes on when it is back."
-    JOB_ACCESS_LOST = (
-        "The job was stopped because {user}, who started it, no longer has the access that it needs."
+    NO_JOB = _("There is no job %(job)s.")
+    JOB_ENDED = _("The job %(job)s has ended.")
+    JOB_STOPPED = _("The job %(job)s was paused or cancelled before its end.")
+    JOB_GOES_ON_LATER = _("The server stops. The job %(job)s goes on when it is back.")
+    JOB_ACCESS_LOST = _(
+        "The job was stopped because %(user)s, who started it, no longer has the access that it needs."
     )
-    JOB_PAUSED = "The job {job} is paused already."
-    JOB_OF_ONE_PROCESS = (
-        "The job {job} reads a file of the command that started it, so it cannot be paused or resumed."
+    JOB_PAUSED = _("The job %(job)s is paused already.")
+    JOB_OF_ONE_PROCESS = _(
+        "The job %(job)s reads a file of the command that started it, so it cannot be paused or resumed."
     )
-    JOB_NOT_RESUMABLE = "The job {job} is not paused, and has neither failed nor been cancelled."
-    JOB_DIES = "The same step was begun {attempts} times and did not end: the process died, or the database was busy."
-    JOB_FILE_EXPIRED = "The file {file} is no longer kept."
-    JOB_BROKEN = "The server made a mistake ({why}), which its log describes."
+    JOB_NOT_RESUMABLE = _("The job %(job)s is not paused, and has neither failed nor been cancelled.")
+    JOB_DIES = "The same step was begun %(attempts)s times and did not end: the process died, or the database was busy."
+    JOB_FILE_EXPIRED = _("The file %(file)s is no longer kept.")
+    JOB_BROKEN = "The server made a mistake (%(why)s), which its log describes."
 
     # files of accounts
-    FILE_NOT_READ = "{path} cannot be read: {why}."
-    FILE_NOT_WRITTEN = "It is not possible to write to {path}: {why}."
+    FILE_NOT_READ = _("%(path)s cannot be read: %(why)s.")
+    FILE_NOT_WRITTEN = "It is not possible to write to %(path)s: %(why)s."
     FILE_UNKNOWN = (
-        "The file is not an export of an account: it is not compressed with gzip, or its first line is not the"
-        " header of one."
+        "The file is not an export of an account: it is not compressed with gzip, or its first line is not the header"
+        " of one."
     )
     FILE_VERSION = (
-        "The file has version {version} of the format; this version of Tablero reads version {known}."
+        "The file has version %(version)s of the format; this version of Tablero reads version %(known)s."
     )
-    FILE_INCOMPLETE = "The file is incomplete: it ends after line {line}."
-    FILE_DAMAGED = "The file is damaged after line {line}: its content cannot be decompressed."
+    FILE_INCOMPLETE = "The file is incomplete: it ends after line %(line)s."
+    FILE_DAMAGED = "The file is damaged after line %(line)s: its content cannot be decompressed."
     FILE_CHECKSUM = (
-        "The file is damaged: the counts and the checksum in line {line} are not those of its content."
+        "The file is damaged: the counts and the checksum in line %(line)s are not those of its content."
     )
-    FILE_NOT_JSON = "Line {line} of the file is not JSON."
-    FILE_LINE = "Line {line} of the file does not belong there: an export has tables, each with its entities."
-    FILE_FIELD = "Line {line} of the file has no valid {field}."
+    FILE_NOT_JSON = "Line %(line)s of the file is not JSON."
+    FILE_LINE = (
+        "Line %(line)s of the file does not belong there: an export has tables, each with its entities."
+    )
+    FILE_FIELD = "Line %(line)s of the file has no valid %(field)s."
     FILE_COMMENTS = (
-        "The file has more than {most} comments, the most an account can have (TABLERO_COMMENT_LIMIT)."
+        "The file has more than %(most)s comments, the most an account can have (TABLERO_COMMENT_LIMIT)."
     )
-    FILE_KEY_TWICE = "Line {line} of the file has the same keys as the line before."
-    FILE_DISORDER = "Line {line} of the file has keys that belong before those of the line before."
+    FILE_KEY_TWICE = "Line %(line)s of the file has the same keys as the line before."
+    FILE_DISORDER = "Line %(line)s of the file has keys that belong before those of the line before."
     # files of rows
-    FILE_TOO_LARGE = "Your uploads may have {megabytes} megabytes more until your imports have ended."
-    FILES_BEING_READ = "Several of your files are being read. Try again in a few seconds."
-    FILES_BUSY = "The server is reading other files. Try again in a few seconds."
-    TOO_MANY_IMPORTS = (
-        "You have {most} imports, checks and copies of files that have not ended. Wait until one of them ends, or"
+    FILE_TOO_LARGE = _("Your uploads may have %(megabytes)s megabytes more until your imports have ended.")
+    FILES_BEING_READ = _("Several of your files are being read. Try again in a few seconds.")
+    FILES_BUSY = _("The server is reading other files. Try again in a few seconds.")
+    TOO_MANY_IMPORTS = _(
+        "You have %(most)s imports, checks and copies of files that have not ended. Wait until one of them ends, or"
         " cancel one."
     )
-    TOO_MANY_ACCOUNT_IMPORTS = (
-        "The account {account} has {most} imports, checks and copies of files that have not ended. Wait until one of"
-        " them ends."
+    TOO_MANY_ACCOUNT_IMPORTS = _(
+        "The account %(account)s has %(most)s imports, checks and copies of files that have not ended. Wait until one"
+        " of them ends."
     )
-    FILE_ROWS_EMPTY = "The file is empty."
-    FILE_ROWS_BINARY = "The file is not text, and neither Parquet nor compressed with gzip or ZIP."
-    FILE_ROWS_DAMAGED = "The file is damaged: its content cannot be decompressed."
-    FILE_ROWS_CUT_OFF = "The file is incomplete or damaged: it cannot be read after line {line}."
-    FILE_ROWS_ZIP_FILES = "The ZIP file has {number} files; import one that has a single file."
-    FILE_ROWS_ENCODING = "There is no encoding {encoding} to read files in. Choose one of: {encodings}."
-    FILE_ROWS_COLUMNS = "The file has {number} columns, more than an entity can have: {most} properties."
-    FILE_ROWS_COLUMN_TWICE = "The file has two columns named {column}."
-    FILE_ROWS_LONG_LINE = "Line {line} is longer than any entity; is this a file of rows?"
-    FILE_ROWS_ROWLESS = (
-        "There is no row for a long way after line {line}: only blank lines, white space, or a quotation mark that is"
+    FILE_ROWS_EMPTY = _("The file is empty.")
+    FILE_ROWS_BINARY = _("The file is not text, and neither Parquet nor compressed with gzip or ZIP.")
+    FILE_ROWS_DAMAGED = _("The file is damaged: its content cannot be decompressed.")
+    FILE_ROWS_CUT_OFF = _("The file is incomplete or damaged: it cannot be read after line %(line)s.")
+    FILE_ROWS_ZIP_FILES = _("The ZIP file has %(number)s files; import one that has a single file.")
+    FILE_ROWS_ENCODING = _(
+        "There is no encoding %(encoding)s to read files in. Choose one of: %(encodings)s."
+    )
+    FILE_ROWS_COLUMNS = _(
+        "The file has %(number)s columns, more than an entity can have: %(most)s properties."
+    )
+    FILE_ROWS_COLUMN_TWICE = _("The file has two columns named %(column)s.")
+    FILE_ROWS_LONG_LINE = _("Line %(line)s is longer than any entity; is this a file of rows?")
+    FILE_ROWS_ROWLESS = _(
+        "There is no row for a long way after line %(line)s: only blank lines, white space, or a quotation mark that is"
         " never closed."
     )
-    FILE_ROWS_EXPANDS = (
-        "The compressed file expands to more than {times} times its size, which no file of rows does. Import it"
+    FILE_ROWS_EXPANDS = _(
+        "The compressed file expands to more than %(times)s times its size, which no file of rows does. Import it"
         " without compression."
     )
-    FILE_ROWS_ZIP_METHOD = (
+    FILE_ROWS_ZIP_METHOD = _(
         "The ZIP file has a password, or was not compressed with Deflate. Make it again without a password, with the"
         " usual compression."
     )
-    FILE_ROWS_ZIP_DIRECTORY = "The ZIP file lists too many files: more than {megabytes} MB of names."
-    FILE_ROWS_NOT_JSON = "The file is not JSON at line {line}."
-    FILE_ROWS_NO_LIBRARY = (
+    FILE_ROWS_ZIP_DIRECTORY = _("The ZIP file lists too many files: more than %(megabytes)s MB of names.")
+    FILE_ROWS_NOT_JSON = _("The file is not JSON at line %(line)s.")
+    FILE_ROWS_NO_LIBRARY = _(
         "To read and write Parquet, install the extra parquet: pip install 'tablero-server[parquet]'."
     )
-    FILE_ROWS_NOT_PARQUET = "The file is not a Parquet file that can be read: {why}"
+    FILE_ROWS_NOT_PARQUET = _("The file is not a Parquet file that can be read: %(why)s")
     FILE_ROWS_HALF_CHARACTER = (
-        "The property {property} has a text with half of a surrogate pair, which Parquet cannot hold. Use CSV or"
+        "The property %(property)s has a text with half of a surrogate pair, which Parquet cannot hold. Use CSV or"
         " JSON."
     )
     FILE_ROWS_CHANGED = "The properties of the entities have changed during the export. Export again."
-    FILE_ROWS_NO_KEY = (
-        "Choose the columns that make up the {property}, such as {{{example}}}: the file has no column of this name,"
-        " but {columns}."
+    FILE_ROWS_NO_KEY = _(
+        "Choose the columns that make up the %(property)s, such as {%(example)s}: the file has no column of this name,"
+        " but %(columns)s."
     )
-    FILE_ROWS_KEYS_PROPOSED = (
-        "Choose the columns that make up the {property}: the file has no column of this name, but {columns}."
-        " Proposed: PartitionKey {partition_key}, RowKey {row_key}. {why}."
+    FILE_ROWS_KEYS_PROPOSED = _(
+        "Choose the columns that make up the %(property)s: the file has no column of this name, but %(columns)s."
+        " Proposed: PartitionKey %(partition_key)s, RowKey %(row_key)s. %(why)s."
     )
-    FILE_MAPPING_TEMPLATE = (
-        "{text!r} is not a template: write names of columns in braces, as in {{tenant}}-{{id}}."
+    FILE_MAPPING_TEMPLATE = _(
+        "“%(text)s” is not a template: write names of columns in braces, as in {tenant}-{id}."
     )
-    FILE_MAPPING_NO_COLUMN = "The file has no column {column}, but {columns}."
-    FILE_MAPPING_PROPERTY = "{text!r} cannot be the name of a property."
-    FILE_MAPPING_TWICE = "Two columns would become the property {property}."
-    FILE_MAPPING_MALFORMED = "This is not a mapping: {why}"
-    TABLE_GONE = "The table {table} was deleted during the export. Export the account again."
-    NO_ACCESS = "You have no access to an account named {account}."
+    FILE_MAPPING_NO_COLUMN = _("The file has no column %(column)s, but %(columns)s.")
+    FILE_MAPPING_PROPERTY = _("“%(text)s” cannot be the name of a property.")
+    FILE_MAPPING_TWICE = _("Two columns would become the property %(property)s.")
+    FILE_MAPPING_MALFORMED = "This is not a mapping: %(why)s"
+    TABLE_GONE = "The table %(table)s was deleted during the export. Export the account again."
+    NO_ACCESS = _("You have no access to an account named %(account)s.")
 
     # expressions and operations of a bulk edit; positions count from one
-    EXPRESSION_TOO_LONG = "The expression is longer than {most} characters."
-    EXPRESSION_TOO_DEEP = "More than {most} levels are nested at position {position}."
-    EXPRESSION_OPERATOR = "An operator is expected at position {position}."
-    EXPRESSION_OPERATOR_NOT = "An operator is expected at position {position}, not {token}."
-    EXPRESSION_CLOSE = "An operator or ) is expected at position {position}."
-    EXPRESSION_CLOSE_NOT = "An operator or ) is expected at position {position}, not {token}."
-    EXPRESSION_VALUE = "A value is expected at position {position}."
-    EXPRESSION_VALUE_NOT = "A value is expected at position {position}, not {token}."
-    EXPRESSION_APOSTROPHE = "A text without its closing apostrophe begins at position {position}."
-    EXPRESSION_NULL = "null is no value: remove the property instead, at position {position}."
-    EXPRESSION_NO_FUNCTION = "There is no function {function} at position {position}."
-    EXPRESSION_FUNCTION_LIKE = (
-        "There is no function {function} at position {position}. Did you mean {similar}?"
+    EXPRESSION_TOO_LONG = _("The expression is longer than %(most)s characters.")
+    EXPRESSION_TOO_DEEP = _("More than %(most)s levels are nested at position %(position)s.")
+    EXPRESSION_OPERATOR = _("An operator is expected at position %(position)s.")
+    EXPRESSION_OPERATOR_NOT = _("An operator is expected at position %(position)s, not %(token)s.")
+    EXPRESSION_CLOSE = _("An operator or a closing parenthesis is expected at position %(position)s.")
+    EXPRESSION_CLOSE_NOT = _(
+        "An operator or a closing parenthesis is expected at position %(position)s, not %(token)s."
     )
-    EXPRESSION_MISUSE = "{function} at position {position} cannot be used: {usage}."
-    EXPRESSION_MISUSE_WITH = "{function} at position {position} cannot be used with {types}: {usage}."
-    EDIT_DELETES_TOO = "What is deleted cannot be edited too."
-    EDIT_OF_KEYS_TWICE = "An edit can change the keys once."
-    EDIT_OF_KEY = "{property} is changed by the operation key."
-    EDIT_OF_TIMESTAMP = "Timestamp is set by the server."
-    EDIT_KEY_STRING = "A key is a String: use string(…)."
+    EXPRESSION_VALUE = _("A value is expected at position %(position)s.")
+    EXPRESSION_VALUE_NOT = _("A value is expected at position %(position)s, not %(token)s.")
+    EXPRESSION_APOSTROPHE = _("The text at position %(position)s has no closing apostrophe.")
+    EXPRESSION_NULL = _("null is not a value (position %(position)s). Remove the property instead.")
+    EXPRESSION_NO_FUNCTION = _("There is no function %(function)s (position %(position)s).")
+    EXPRESSION_FUNCTION_LIKE = _(
+        "There is no function %(function)s (position %(position)s). Did you mean %(similar)s?"
+    )
+    EXPRESSION_MISUSE = _("%(function)s cannot be used like this (position %(position)s): %(usage)s.")
+    EXPRESSION_MISUSE_WITH = _(
+        "%(function)s cannot be used with %(types)s (position %(position)s): %(usage)s."
+    )
+    EDIT_DELETES_TOO = _("Deleted entities cannot be edited too.")
+    EDIT_OF_KEYS_TWICE = _("An edit can change the keys only once.")
+    EDIT_OF_KEY = "%(property)s is changed by the operation key."
+    EDIT_OF_TIMESTAMP = _("Timestamp is set by the server.")
+    EDIT_KEY_STRING = _("A key must be a String: use string(…).")
     EDIT_KEY_MISSING = "The operation key needs partition_key, row_key or both."
 
     # copies from and to other services
-    REMOTE_CONNECTION_STRING = (
+    REMOTE_CONNECTION_STRING = _(
         "A connection string consists of NAME=VALUE parts with semicolons between them, and has an AccountName or a"
         " TableEndpoint."
     )
-    REMOTE_KEY = "The AccountKey is not base64. Copy the connection string again."
-    REMOTE_ACCOUNT = (
-        "The name of the account may have only letters, digits, hyphens, periods and underscores. Copy it"
-        " again."
+    REMOTE_KEY = _("The AccountKey is not base64. Copy the connection string again.")
+    REMOTE_ACCOUNT = _(
+        "The name of the account may have only letters, digits, hyphens, periods and underscores. Copy it again."
     )
-    REMOTE_URL = "The URL must begin with https:// or http:// and a host, and cannot have a user or spaces."
-    REMOTE_URL_PATH = "The path of the URL must be the account, and a table if only that is to be copied."
-    REMOTE_NO_CREDENTIALS = (
+    REMOTE_URL = _(
+        "The URL must begin with https:// or http:// and a host, and cannot have a user or spaces."
+    )
+    REMOTE_URL_PATH = _("The path of the URL must be the account, and a table if only that is to be copied.")
+    REMOTE_NO_CREDENTIALS = _(
         "The key, the SAS or the bearer token is missing. Paste a connection string, or a URL with a SAS."
     )
-    REMOTE_REFUSED = "{service} answered {answer} to {operation}."
-    REMOTE_FORBIDDEN = (
-        "{service} answered {answer} to {operation}. Check that the key is right, or that the SAS or token is valid and"
-        " permits this operation."
+    REMOTE_REFUSED = _("%(service)s answered %(answer)s to %(operation)s.")
+    REMOTE_FORBIDDEN = _(
+        "%(service)s answered %(answer)s to %(operation)s. Check that the key is right, or that the SAS or token is"
+        " valid and permits this operation."
     )
-    REMOTE_PRIVATE = (
-        "{service} cannot be resolved, or is in a private network. Name the network in TABLERO_COPY_NETWORKS, or use"
+    REMOTE_PRIVATE = _(
+        "%(service)s cannot be resolved, or is in a private network. Name the network in TABLERO_COPY_NETWORKS, or use"
         " the command copy, which connects anywhere."
     )
-    REMOTE_WITHOUT_TLS = "{service} would be reached without TLS. Use https."
-    REMOTE_UNREACHABLE = "{service} cannot be reached: {why}. Check its address, and that it is running."
-    REMOTE_CREDENTIALS_GONE = (
-        "The credentials of {service} were deleted when the job {job} ended. Start the same copy again: it goes on"
+    REMOTE_WITHOUT_TLS = _("%(service)s would be reached without TLS. Use https.")
+    REMOTE_UNREACHABLE = _(
+        "%(service)s cannot be reached: %(why)s. Check its address, and that it is running."
+    )
+    REMOTE_CREDENTIALS_GONE = _(
+        "The credentials of %(service)s were deleted when the job %(job)s ended. Start the same copy again: it goes on"
         " where this one stopped."
     )
-    COPY_TABLES = "No table matches {patterns}."
-    COPY_NAME_TWICE = "Two tables would become {table}."
+    COPY_TABLES = _("No table matches %(patterns)s.")
+    COPY_NAME_TWICE = _("Two tables would become %(table)s.")
     COPY_FILTER_OF_FILE = "A file cannot be filtered; copy it whole, or from a service that runs."
-    FILE_ACCOUNTS = "{path} has the accounts {accounts}; name one of them."
-    FILE_NOT_AZURITE = "{path} is not a file of Azurite's table service, or is damaged."
+    FILE_ACCOUNTS = "%(path)s has the accounts %(accounts)s; name one of them."
+    FILE_NOT_AZURITE = _("%(path)s is not a file of Azurite's table service, or is damaged.")
 
     # comments and links
     COMMENT_EMPTY = "A comment needs a text."
-    COMMENT_TOO_LONG = "A comment can have {most} characters."
-    TOO_MANY_COMMENTS_AT_ONCE = "A user can write {most} comments in a minute; wait a little."
-    TOO_MANY_COMMENTS = "The account {account} has {most} comments, which is the most it can have."
-    NO_SHORT_LINK = "Only pages of an account have short links."
-    LINK_HOLDS_SECRET = "This address holds a token or key, which must not be passed on. No link was made."
-    LINK_TOO_LONG = "An address of more than {most} characters cannot have a short link."
+    COMMENT_TOO_LONG = "A comment can have %(most)s characters."
+    TOO_MANY_COMMENTS_AT_ONCE = "A user can write %(most)s comments in a minute; wait a little."
+    TOO_MANY_COMMENTS = _("The account %(account)s has %(most)s comments, which is the most it can have.")
+    NO_SHORT_LINK = _("Only pages of an account have short links.")
+    LINK_HOLDS_SECRET = _(
+        "This address contains a token or key, which must not be shared. No link was created."
+    )
+    LINK_TOO_LONG = _("An address of more than %(most)s characters cannot have a short link.")
 
     def of(self, **facts: object) -> "Refusal":
         return Refusal(self, facts)
@@ -414,7 +440,7 @@ class Refusal:
     facts: Mapping[str, object]
 
     def __str__(self) -> str:
-        return self.reason.value.format(**self.facts)
+        return self.reason.value % self.facts
 
     def dump(self) -> str:
         """Write the refusal as JSON, to be shown later and in the words of any door."""

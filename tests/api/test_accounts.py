@@ -78,7 +78,7 @@ def test_a_copy_tells_what_does_not_fit(ada):
     refused = ada("POST", "accounts/planets/copy", wanted)
     assert (refused.status_code, refused.json()["detail"]) == (
         409,
-        "Not everything fits into an account of this kind; nothing was copied.",
+        "Not everything fits into an account of this kind. Nothing was copied.",
     )
     copied = ada("POST", "accounts/planets/copy", wanted | {"skip": True})
     assert (copied.status_code, copied.json()["tables"], copied.json()["entities"]) == (201, 1, 0)
@@ -289,7 +289,7 @@ def test_more_time_thaws(ada, account, more):
     over(account)
     refused = ada("POST", "accounts/acme/thaw")
     assert refused.status_code == 409
-    assert "extend its lifetime" in refused.json()["detail"]
+    assert "Extend its lifetime" in refused.json()["detail"]
     assert ada("PATCH", "accounts/acme", more).json()["state"] == "active"
     account.refresh_from_db()
     assert (account.enabled, account.frozen_at) == (True, None)

@@ -166,7 +166,7 @@ def test_limits_of_entities():
         ([{"op": "copy", "property": "A", "to": "B", "replace": 1}], 0, "replace", "true or false"),
         ([{"op": "convert", "property": "A", "type": "Decimal"}], 0, "type", "one of String"),
         ([{"op": "key"}], 0, "row_key", "needs partition_key"),
-        ([{"op": "key", "row_key": "5"}], 0, "row_key", "A key is a String"),
+        ([{"op": "key", "row_key": "5"}], 0, "row_key", "A key must be a String"),
         ([{"op": "delete"}, {"op": "remove", "property": "A"}], 0, "op", "cannot be edited too"),
         ([{"op": "key", "row_key": "'a'"}, {"op": "key", "row_key": "'b'"}], 1, "op", "once"),
     ],

@@ -298,7 +298,9 @@ def test_as_many_as_an_account_may_have(shop, settings):
     settings.QUOTAS = {**settings.QUOTAS, "snapshot": 2}
     for name in ("one", "two"):
         snapshots.take(shop, name)
-    with pytest.raises(SnapshotLimitReached, match="shop has 2 snapshots, and may have 2; delete one first"):
+    with pytest.raises(
+        SnapshotLimitReached, match=r"shop has 2 snapshots, and may have 2\. Delete one first"
+    ):
         snapshots.take(shop, "three")
     snapshots.take_automatic(shop, "daily", SnapshotReason.SCHEDULE)
     snapshots.delete(snapshots.get(shop, "one"))

@@ -36,7 +36,7 @@ def test_keys_survive_sealing():
 
 @pytest.mark.parametrize("name", ["Ada", "ab", "a" * 25, "ada-lovelace", ""])
 def test_refuses_names(name):
-    with pytest.raises(AccountError, match="3 to 24 lower-case letters and digits"):
+    with pytest.raises(AccountError, match="3 to 24 lowercase letters and digits"):
         accounts.add(name)
 
 

@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 
 from console.management import catalogues
 from console.management.catalogues import CatalogueError, Message
+from storage.domain.refusals import Reason
 from tests.live_server import ROOT
 
 LOCALES = ["tr", "zh_Hans"]
@@ -47,9 +48,9 @@ def extracted(require):
     return catalogues.extract(os.environ)
 
 
-def test_texts_of_views_and_templates_are_extracted(extracted):
+def test_texts_of_views_templates_and_the_domain_are_extracted(extracted):
     texts = {entry.message.text for entry in extracted}
-    assert {"Skip to content", "Select at least one method."} <= texts
+    assert {"Skip to content", "Select at least one method.", Reason.NO_ACCOUNT.value} <= texts
     assert len(texts) > 3000
 
 
