@@ -13,8 +13,9 @@ from storage.domain.requests.routes import resolve_address
 from storage.inspector import pasted_text
 from storage.inspector.connections import inspect_connection
 from storage.inspector.facts import Facts, IncomingRequest, Key, ManagedAccount
+from storage.inspector.mistakes import Mistake
 from storage.inspector.pasted_text import PastedConnection, PastedRequest, PastedToken, UnreadableText
-from storage.inspector.reports import Finding, Mistake, Report, ReportKind, finding
+from storage.inspector.reports import Finding, Report, ReportKind, finding
 from storage.inspector.requests import inspect_request
 from storage.inspector.tokens import inspect_token
 

@@ -39,7 +39,8 @@ from storage.domain.values.edm import TICKS_PER_SECOND
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.ticks import to_second
 from storage.inspector.facts import IncomingRequest, ManagedAccount
-from storage.inspector.reports import Finding, Mistake, finding
+from storage.inspector.mistakes import Mistake
+from storage.inspector.reports import Finding, finding
 
 Token = TableSas | AccountSas
 

@@ -13,10 +13,10 @@ from storage.domain.requests.routes import SECONDARY
 from storage.domain.values.names import DEVELOPMENT_ACCOUNT, is_account_name
 from storage.inspector import causes
 from storage.inspector.facts import Facts, ManagedAccount
+from storage.inspector.mistakes import Mistake
 from storage.inspector.reports import (
     ConnectionSetting,
     Finding,
-    Mistake,
     Report,
     ReportKind,
     Verdict,

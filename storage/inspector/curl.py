@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NoReturn
 
-from storage.inspector.reports import Finding, Mistake, finding
+from storage.inspector.mistakes import Mistake
+from storage.inspector.reports import Finding, finding
 
 _COMMAND = re.compile(r"(?:[$>#%]\s+)?curl(?:\.exe)?\s")
 _CONTINUED = re.compile(r"[\\^`][ \t]*\n")  # of a Unix shell, of cmd, of PowerShell

@@ -7,7 +7,8 @@ from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 from storage.inspector import curl
-from storage.inspector.reports import Finding, Mistake, finding
+from storage.inspector.mistakes import Mistake
+from storage.inspector.reports import Finding, finding
 
 LIMIT: Final = 64 * 1024  # characters
 

@@ -25,10 +25,10 @@ from storage.domain.sas import SAS_NAMES
 from storage.domain.sas.explain import Meaning, explain
 from storage.domain.values.names import is_account_name
 from storage.inspector.facts import ManagedAccount
+from storage.inspector.mistakes import Mistake
 from storage.inspector.reports import (
     FieldKind,
     Finding,
-    Mistake,
     Report,
     ReportKind,
     RequestField,

@@ -25,10 +25,10 @@ from storage.domain.values.edm import TICKS_PER_SECOND
 from storage.inspector import causes
 from storage.inspector.causes import Cause
 from storage.inspector.facts import Facts, IncomingRequest, Key, ManagedAccount
+from storage.inspector.mistakes import Mistake
 from storage.inspector.reports import (
     FieldKind,
     Finding,
-    Mistake,
     Report,
     ReportKind,
     RequestField,

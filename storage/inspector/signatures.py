@@ -13,7 +13,8 @@ from urllib.parse import unquote
 from storage.domain.requests.routes import SECONDARY
 from storage.domain.values.names import DEVELOPMENT_ACCOUNT
 from storage.inspector.facts import Facts, ManagedAccount
-from storage.inspector.reports import Finding, Mistake, finding
+from storage.inspector.mistakes import Mistake
+from storage.inspector.reports import Finding, finding
 
 _HEXADECIMAL: Final = re.compile("[0-9a-fA-F]{64}")
 

@@ -17,9 +17,9 @@ from storage.domain.sas.tokens import NAMED_SERVICE, RESTRICTED, SCOPED, read_le
 from storage.inspector import causes
 from storage.inspector.causes import Cause
 from storage.inspector.facts import Facts, IncomingRequest, ManagedAccount
+from storage.inspector.mistakes import Mistake
 from storage.inspector.reports import (
     Finding,
-    Mistake,
     Report,
     ReportKind,
     SignedLine,

@@ -15,15 +15,18 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from console.models import User
-from console.sas import labels, mistakes
+from console.sas import labels
 from console.sas.registry import combine_terms
 from console.sas.sentences import describe_summary, view_parameters
 from console.site.access import RoleNeeded, user_of, users_with_role
 from console.site.responses import render_part
+from console.site.sentences import translate
 from storage.domain.access.roles import Capability
 from storage.domain.sas.explain import summarize
 from storage.domain.sas.known import find_policy
 from storage.inspector import Facts, Report, UnreadableText, inspect
+from storage.inspector.mistakes import NOTES
+from storage.inspector.sentences import describe
 from storage.models import Account
 from storage.operations.access.inspection import facts
 from storage.operations.access.members import role_in, visible_accounts
@@ -92,10 +95,10 @@ def report_context(report: Report, known: Facts, user: User) -> dict[str, Any]:
     return {
         "report": report,
         "problems": [
-            {"text": mistakes.describe_finding(found), "is_note": found.mistake in mistakes.NOTES}
-            for found in sorted(report.findings, key=lambda found: found.mistake in mistakes.NOTES)
+            {"text": translate(describe(found)), "is_note": found.mistake in NOTES}
+            for found in sorted(report.findings, key=lambda found: found.mistake in NOTES)
         ],
-        "is_wrong": any(found.mistake not in mistakes.NOTES for found in report.findings),
+        "is_wrong": any(found.mistake not in NOTES for found in report.findings),
         "sentence": _describe_token(report, known),
         "parameters": view_parameters(report.parameters, now),
         "fields": [
@@ -110,7 +113,7 @@ def report_context(report: Report, known: Facts, user: User) -> dict[str, Any]:
             {
                 "it": setting,
                 "text": labels.SETTING_TEXTS.get(setting.name, ""),
-                "problem": mistakes.describe_finding(setting.problem) if setting.problem else "",
+                "problem": translate(describe(setting.problem)) if setting.problem else "",
             }
             for setting in report.settings
         ],

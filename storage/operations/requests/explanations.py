@@ -1,11 +1,10 @@
-"""Why a request was refused or slow: the causes, which each door puts into its own words, and here in plain English."""
+"""Why a request was refused or slow: the causes, and their sentences in English, which the console translates."""
 
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import Any, Final
 
 from storage.domain import errors
@@ -13,36 +12,65 @@ from storage.domain.errors import PartKind, StorageError
 from storage.domain.filters.access_plan import AccessPath
 from storage.domain.filters.parser import parse
 from storage.domain.requests.cleaning import LEFT_OUT
-from storage.domain.requests.kept_addresses import AddressFault, AddressRule
+from storage.domain.requests.kept_addresses import AddressRule
 from storage.domain.requests.observed import Authentication
 from storage.domain.requests.outcomes import Outcome
+from storage.domain.translation import mark as _
 from storage.domain.values.stored import read_member
 from storage.editing.filters.quick_fixes import diagnose
-from storage.inspector import Finding
+from storage.inspector import Finding, Mistake
 from storage.inspector.records import load_findings
-from storage.inspector.sentences import describe
+from storage.inspector.sentences import Sentence, describe
 from storage.models import RecordedRequest
 from storage.operations.requests.earlier_changes import TABLE, EarlierChange
 from storage.operations.requests.requests import is_slow
 
 
-class Limit(StrEnum):
-    """A limit that a request has exceeded, beside those that the service's own message names."""
-
-    KEY = "key"
-    BODY = "body"
-    MEMORY = "memory"
-    UNITS = "units"
-    BUSY = "busy"
-    TIME = "time"
+@dataclass(frozen=True, slots=True)
+class Slow:
+    path: AccessPath | None
+    candidates: tuple[str, ...]  # properties whose index would have spared it rows
 
 
-LIMITS: Final[Mapping[str, Limit]] = {
-    errors.KeyValueTooLarge.__name__: Limit.KEY,
-    errors.RequestBodyTooLarge.__name__: Limit.BODY,
-    errors.TooManyRequests.__name__: Limit.UNITS,
-    errors.ServerBusy.__name__: Limit.BUSY,
-    errors.OperationTimedOut.__name__: Limit.TIME,
+Cause = Finding | Sentence | EarlierChange | Slow
+
+_VALUE: Final = f"'{LEFT_OUT}'"  # a value in the place of one that is not kept
+_QUOTED: Final = re.compile("'[^']*'")
+
+_ADDRESS: Final = _(
+    "The address names no resource. Segments after the account: %(number)s, characters: %(length)s."
+)
+_RULES: Final = {
+    AddressRule.ENCODING: _("An address is UTF-8, with reserved characters percent-encoded."),
+    AddressRule.TABLE_NAME: _("The name of a table has 3 to 63 letters and digits and starts with a letter."),
+    AddressRule.KEY: _(
+        "What is in parentheses is no key. A key is (PartitionKey='…',RowKey='…') with straight single quotation marks,"
+        " and its reserved characters, such as a slash, are percent-encoded."
+    ),
+    AddressRule.DEPTH: _("An address ends with the table or the entity."),
+}
+_PLACE: Final = _("Operation %(number)s of the change set was refused; the others were not made either.")
+_PARTS: Final = {
+    PartKind.OPTION: _("The query option %(name)s is at fault."),
+    PartKind.HEADER: _("The header %(name)s is at fault."),
+    PartKind.PROPERTY: _("The property %(name)s is at fault."),
+    PartKind.BODY: _("The body cannot be read."),
+}
+_POSITION: Final = _("The first character at fault is at position %(number)s.")
+_VALID_FILTER: Final = _("This filter is valid: %(filter)s")
+_MEMORY: Final = _("Large bodies took all the memory that the server allows for them (--request-memory).")
+_LIMITS: Final[Mapping[str, str]] = {
+    errors.KeyValueTooLarge.__name__: _(
+        "A PartitionKey and a RowKey hold at most 1,024 UTF-16 code units each."
+    ),
+    errors.RequestBodyTooLarge.__name__: _(
+        "The body of a request holds at most 4 MiB. Split it into several requests."
+    ),
+    errors.TooManyRequests.__name__: _("The table has used up its request units per second."),
+    errors.ServerBusy.__name__: _(
+        "The server or its database had no capacity for the request within 20 seconds."
+    ),
+    errors.OperationTimedOut.__name__: _("The operation took longer than its time limit."),
 }
 # whose message names the limit
 _NAMED_LIMITS: Final = frozenset(
@@ -54,76 +82,15 @@ _NAMED_LIMITS: Final = frozenset(
         errors.TooManyProperties,
     )
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The operation of a change set that was refused, by its position from zero."""
-
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """The part of a request at fault; ``position``: of its first character at fault, from zero."""
-
-    kind: PartKind
-    name: str
-    position: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """The service's own sentence for the code."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Closed:
-    """The client closed the connection before it was answered."""
-
-
-@dataclass(frozen=True, slots=True)
-class Slow:
-    path: AccessPath | None
-    candidates: tuple[str, ...]  # properties whose index would have spared it rows
-
-
-Cause = Finding | AddressFault | Place | Part | Message | Limit | EarlierChange | Closed | Slow
-
-_VALUE: Final = f"'{LEFT_OUT}'"  # a value in the place of one that is not kept
-_QUOTED: Final = re.compile("'[^']*'")
-
-_PARTS: Final = {
-    PartKind.OPTION: "The query option {name} is at fault",
-    PartKind.HEADER: "The header {name} is at fault",
-    PartKind.PROPERTY: "The property {name} is at fault",
-    PartKind.BODY: "The body cannot be read",
-}
+_CLOSED: Final = _("The client closed the connection before it was answered.")
+_EXPIRED: Final = _("The token %(token)s expired %(seconds)s before this request, at %(moment)s.")
+FURTHER: Final = _("It is the last of %(number)s changes that the client had not seen.")
 _PATHS: Final = {
     AccessPath.POINT: "It read one entity by its keys.",
     AccessPath.RANGE: "It read some rows of one partition.",
     AccessPath.PARTITION_SCAN: "It read a whole partition.",
     AccessPath.PARTITION_RANGE: "It read several partitions.",
     AccessPath.TABLE_SCAN: "It read the whole table.",
-}
-_RULES: Final = {
-    AddressRule.ENCODING: "it is not percent-encoded UTF-8.",
-    AddressRule.TABLE_NAME: "no table can have the name in it.",
-    AddressRule.KEY: (
-        "what is in parentheses is no key. A key is (PartitionKey='…',RowKey='…'), with these quotation marks, and with"
-        " reserved characters percent-encoded."
-    ),
-    AddressRule.DEPTH: "nothing is below a table or an entity.",
-}
-_LIMITS: Final = {
-    Limit.KEY: "A PartitionKey and a RowKey hold at most 1,024 UTF-16 code units each.",
-    Limit.BODY: "The body of a request holds at most 4 MiB.",
-    Limit.MEMORY: "Large bodies took all the memory that --request-memory allows for them.",
-    Limit.UNITS: "The table has used up its request units per second.",
-    Limit.BUSY: "The server or its database had no capacity for the request within 20 seconds.",
-    Limit.TIME: "The operation took longer than its time limit.",
 }
 
 
@@ -138,26 +105,45 @@ def credential_name(request: RecordedRequest) -> str:
 def causes(request: RecordedRequest) -> Iterator[Cause]:
     """Yield why it was refused, then why it was slow."""
     yield from load_findings(request.report) if request.report is not None else ()
-    fault: dict[str, Any] = request.fault or {}
-    if "address" in fault and fault["address"]["rule"] in set(AddressRule):  # else of a newer version
-        yield AddressFault(**{**fault["address"], "rule": AddressRule(fault["address"]["rule"])})
-    if "place" in fault:
-        yield Place(fault["place"])
-    if fault.get("part") in set(PartKind):
-        yield Part(PartKind(fault["part"]), fault["name"], fault.get("position"))
-    if request.error in _NAMED_LIMITS:
-        yield Message(message_of(request))
-    elif "limit" in fault:
-        yield Limit.MEMORY
-    elif request.error in LIMITS:
-        yield LIMITS[request.error]
-    if "change" in fault:
-        yield EarlierChange.load(fault["change"])
+    yield from _find_faults(request, request.fault or {})
     if request.outcome == Outcome.FAILED and not request.status:
-        yield Closed()
+        yield Sentence(_CLOSED)
     if is_slow(request):
         path = read_member(AccessPath, request.access_path) if request.access_path else None
         yield Slow(path, tuple(request.candidates or ()))
+
+
+def _find_faults(request: RecordedRequest, fault: dict[str, Any]) -> Iterator[Cause]:
+    address = fault.get("address", {})
+    if address.get("rule") in set(AddressRule):  # else of a newer version
+        details = {"number": str(address["segments"]), "length": str(address["length"])}
+        yield Sentence(_ADDRESS, details)
+        yield Sentence(_RULES[AddressRule(address["rule"])])
+    if "place" in fault:
+        yield Sentence(_PLACE, {"number": str(fault["place"] + 1)})
+    if fault.get("part") in set(PartKind):
+        yield Sentence(_PARTS[PartKind(fault["part"])], {"name": fault["name"]})
+        if fault.get("position") is not None:
+            yield Sentence(_POSITION, {"number": str(fault["position"] + 1)})
+        if fault["name"] == "$filter" and (corrected := correct_filter(request)):
+            yield Sentence(_VALID_FILTER, {"filter": corrected})
+    if request.error in _NAMED_LIMITS:
+        yield Sentence("%(text)s", {"text": message_of(request)})
+    elif "limit" in fault:
+        yield Sentence(_MEMORY)
+    elif request.error in _LIMITS:
+        yield Sentence(_LIMITS[request.error])
+    if "change" in fault:
+        yield EarlierChange.load(fault["change"])
+
+
+def describe_cause(request: RecordedRequest, cause: Finding | Sentence) -> Sentence:
+    if isinstance(cause, Sentence):
+        return cause
+    details = dict(cause.details)
+    if cause.mistake is Mistake.EXPIRED and "seconds" in details:
+        return Sentence(_EXPIRED, {**details, "token": credential_name(request)})
+    return describe(cause)
 
 
 def correct_filter(request: RecordedRequest) -> str:
@@ -182,36 +168,20 @@ def message_of(request: RecordedRequest) -> str:
 
 def explain(request: RecordedRequest) -> list[str]:
     """Return sentences: why it was refused, then why it was slow."""
-    return [sentence for cause in causes(request) for sentence in _describe(cause)]
+    return [sentence for cause in causes(request) for sentence in _describe(request, cause)]
 
 
-def _describe(cause: Cause) -> Iterator[str]:
+def _describe(request: RecordedRequest, cause: Cause) -> Iterator[str]:
     match cause:
-        case Finding():
-            yield describe(cause)
-        case AddressFault(rule, segments, length):
-            size = (
-                f"{segments} segment{'s' if segments != 1 else ''} and {length} characters below the account"
-            )
-            yield f"The address ({size}) names no resource: {_RULES[rule]}"
-        case Place(index):
-            yield f"The operation at position {index} of the change set was refused."
-        case Part(kind, name, position):
-            sentence = _PARTS[kind].format(name=name)
-            yield f"{sentence}." if position is None else f"{sentence} at position {position}."
-        case Message(text):
-            yield text
-        case Limit():
-            yield _LIMITS[cause]
         case EarlierChange():
             yield _describe_change(cause)
-        case Closed():
-            yield "The client closed the connection before it was answered."
         case Slow(path, candidates):
             if path is not None:
                 yield _PATHS[path]
             if candidates:
                 yield f"An index of {' or '.join(candidates)} would spare it rows."
+        case _:
+            yield str(describe_cause(request, cause))
 
 
 def _describe_change(change: EarlierChange) -> str:
@@ -222,5 +192,5 @@ def _describe_change(change: EarlierChange) -> str:
     )
     further = ""
     if change.further:
-        further = f" It is the last of {change.further + 1} changes that the client had not seen."
+        further = f" {Sentence(FURTHER, {'number': str(change.further + 1)})}"
     return f"{done} by {who}{address} at {change.at:%Y-%m-%d %H:%M:%S} UTC.{further}"

@@ -3,14 +3,18 @@
 import logging
 import re
 from dataclasses import replace
+from html import unescape
 
 import pytest
+from django.utils import translation
 
 from console.models import SavedUrl
-from console.sas import labels, mistakes
+from console.sas import labels
+from console.site.sentences import translate
 from storage.domain.sas import TableSas, sign, write
 from storage.inspector import Mistake, UnreadableText
 from storage.inspector.reports import FieldKind, Finding
+from storage.inspector.sentences import describe
 from storage.models import Activity, RegisteredSas, SeenCredential
 from storage.operations.accounts import accounts, sealed_keys
 from storage.operations.tables import tables
@@ -186,26 +190,48 @@ def test_markup_is_text(paste):
 # words
 
 
-def test_every_mistake_has_a_sentence():
-    assert set(mistakes.MISTAKE_TEXTS) == set(Mistake)
+def test_every_part_of_a_report_has_words():
     assert set(labels.UNREADABLE_TEXTS) == set(UnreadableText)
     assert set(labels.FIELD_TEXTS) == set(FieldKind)
 
 
+def sentence_of(mistake, value):
+    """The sentence of a mistake, with the same value for each of its placeholders."""
+    places = re.findall(r"%\((\w+)\)s", mistake.value)
+    details = tuple((name, {"seconds": "7200"}.get(name, value)) for name in dict.fromkeys(places))
+    return describe(Finding(mistake, details)), sum(name != "seconds" for name in places)
+
+
 def test_sentences_hold_what_was_found_and_no_markup_of_it():
     for mistake in Mistake:
-        places = re.findall(r"%\((\w+)\)s", str(mistakes.MISTAKE_TEXTS[mistake]))
-        value = {"seconds": "7200"}
-        details = tuple((name, value.get(name, "<i>&")) for name in dict.fromkeys(places))
-        told = mistakes.describe_finding(Finding(mistake, details))
+        sentence, number = sentence_of(mistake, "<i>&")
+        told = translate(sentence)
         assert "%" not in re.sub(r"%2B|%252B", "", told)
         assert "<i>" not in told
-        assert told.count("&lt;i&gt;&amp;") == len([name for name in places if name != "seconds"])
+        assert told.count("&lt;i&gt;&amp;") == number
+        assert str(sentence).count("<i>&") == number
+
+
+def test_both_doors_say_the_same():
+    for mistake in Mistake:
+        sentence, _ = sentence_of(mistake, "x")
+        with translation.override("en"):
+            told = re.sub(r"<[^>]+>", "", translate(sentence))
+        assert unescape(told) == str(sentence)
+        with translation.override("tr"):
+            assert translate(sentence) != told
+
+
+def test_a_detail_that_another_version_did_not_keep_is_left_out():
+    sentence = describe(Finding(Mistake.PERMISSION, (("permissions", "r"), ("operation", "DeleteEntity"))))
+    assert str(sentence) == "sp=r does not permit DeleteEntity, which needs …."
+    assert translate(sentence).endswith("which needs ….")
 
 
 @pytest.mark.parametrize(
     ("seconds", "told"), [("7140", "119 minutes"), ("7200", "2 hours"), ("172800", "2 days")]
 )
 def test_tells_how_far_a_clock_is_off(seconds, told):
-    details = (("seconds", seconds), ("now", "x"))
-    assert f"The date is {told} away" in mistakes.describe_finding(Finding(Mistake.CLOCK_SKEW, details))
+    sentence = describe(Finding(Mistake.CLOCK_SKEW, (("seconds", seconds), ("now", "x"))))
+    assert f"The date is {told} away" in translate(sentence)
+    assert f"The date is {told} away" in str(sentence)

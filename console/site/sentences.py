@@ -1,0 +1,35 @@
+"""Sentences that explain a refusal, in the language of the reader."""
+
+from typing import Final
+
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext, ngettext
+
+from storage.inspector.sentences import Details, Sentence
+
+_OURS: Final = {"number", "seconds"}  # not what others have written
+
+
+def translate(sentence: Sentence) -> SafeString:
+    """Fill the placeholders of one of our texts, or a translator's, with what others have written."""
+    values = Details(
+        (
+            name,
+            conditional_escape(value) if name in _OURS else format_html('<bdi class="mono">{}</bdi>', value),
+        )
+        for name, value in sentence.details.items()
+    )
+    if "seconds" in values:
+        values["seconds"] = describe_duration(int(sentence.details["seconds"]))
+    return mark_safe(conditional_escape(gettext(sentence.text)) % values)  # noqa: S308
+
+
+def describe_duration(seconds: int) -> str:
+    minutes = seconds // 60
+    if minutes < 2 * 60:
+        return ngettext("%(number)s minute", "%(number)s minutes", minutes) % {"number": minutes}
+    hours = minutes // 60
+    if hours < 2 * 24:
+        return ngettext("%(number)s hour", "%(number)s hours", hours) % {"number": hours}
+    return ngettext("%(number)s day", "%(number)s days", hours // 24) % {"number": hours // 24}
