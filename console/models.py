@@ -210,7 +210,7 @@ class SavedQuery(models.Model):
 
 
 class SavedQueryVersion(models.Model):
-    """A version of a saved query; the newest is current."""
+    """What a saved query was in 1.0, which kept versions; nothing is added any more."""
 
     query = models.ForeignKey(SavedQuery, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()  # from 1

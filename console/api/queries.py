@@ -1,4 +1,4 @@
-"""Saved queries of a table, and their versions."""
+"""Saved queries of a table."""
 
 from dataclasses import replace
 from typing import Any
@@ -23,8 +23,15 @@ from storage.models import Table
 from storage.operations.activity.activity import ChangedSince
 
 
-class _QueryViewSet(AccountScopedViewSet):
+class QueryViewSet(AccountScopedViewSet):
     tag = "Saved queries"
+    capabilities = {
+        "index": Capability.READ,
+        "retrieve": Capability.READ,
+        "create": Capability.WRITE,
+        "partial_update": Capability.WRITE,
+        "destroy": Capability.WRITE,
+    }
 
     def user(self) -> User:
         found = self.token.user
@@ -43,23 +50,6 @@ class _QueryViewSet(AccountScopedViewSet):
         if not saved.can_change(self.user(), self.role, found):
             raise Problem(problems.FORBIDDEN, "Only editors can change a query that is shared.")
         return found
-
-    def change(self, query: SavedQuery, definition: Definition, seen: int) -> Response:
-        try:
-            changed = saved_changes.change_query(query, definition, seen=seen, by=self.by)
-        except ChangedSince:
-            raise Problem(problems.PRECONDITION) from None
-        return self.answer_with_etag(changed)
-
-
-class QueryViewSet(_QueryViewSet):
-    capabilities = {
-        "index": Capability.READ,
-        "retrieve": Capability.READ,
-        "create": Capability.WRITE,
-        "partial_update": Capability.WRITE,
-        "destroy": Capability.WRITE,
-    }
 
     @operation(
         "list_queries",
@@ -93,7 +83,7 @@ class QueryViewSet(_QueryViewSet):
     @operation(
         "update_query",
         "Change a saved query",
-        "Members that are left out do not change. Each change makes a version. Only its owner can make it private.",
+        "Members that are left out do not change. Only its owner can make it private.",
         body=serializers.QueryChangeSerializer,
         answer=serializers.QuerySerializer,
         headers=[IF_MATCH],
@@ -102,14 +92,18 @@ class QueryViewSet(_QueryViewSet):
         example={"filter": "State eq 'open' and Total gt 100"},
     )
     def partial_update(self, request: Request, account: str, table: str, query: str) -> Response:
-        seen = saved.latest_version(self.changeable())
-        found = self.changeable()  # read after its version, so that no change in between is lost
+        found = self.changeable()
+        seen = saved.revision(found)
         etags.check_match(request, self.serialize(found))
         definition = self._read(self.table(), found)
         if not saved.may_share_as(self.user(), found, is_shared=definition.is_shared):
             detail = f"Only {found.owner or 'its owner'} can stop sharing this query."
             raise Problem(problems.FORBIDDEN, detail)
-        return self.change(found, definition, seen)
+        try:
+            changed = saved_changes.change_query(found, definition, seen=seen, by=self.by)
+        except ChangedSince:
+            raise Problem(problems.PRECONDITION) from None
+        return self.answer_with_etag(changed)
 
     @operation("delete_query", "Delete a saved query", "It can be restored by undo.")
     def destroy(self, request: Request, account: str, table: str, query: str) -> Response:
@@ -144,32 +138,3 @@ class QueryViewSet(_QueryViewSet):
             content=content,
             is_shared=data.get("is_shared", former.is_shared),
         )
-
-
-class QueryVersionViewSet(_QueryViewSet):
-    capabilities = {"index": Capability.READ, "restore": Capability.WRITE}
-
-    @operation(
-        "list_query_versions",
-        "List the versions of a saved query",
-        "The latest 200, newest first; those before it was shared only to its owner.",
-        answer=page_of(serializers.QueryVersionSerializer),
-    )
-    def index(self, request: Request, account: str, table: str, query: str) -> Response:
-        return self.answer_page(Page(saved.list_versions(self.user(), self.query())))
-
-    @operation(
-        "restore_query_version",
-        "Restore a version of a saved query",
-        "Saves the earlier version as the latest; whether it is shared stays.",
-        answer=serializers.QuerySerializer,
-        problems=[problems.PRECONDITION],
-        has_etag=True,
-    )
-    def restore(self, request: Request, account: str, table: str, query: str, version: int) -> Response:
-        found = self.changeable()
-        seen = saved.latest_version(found)
-        kept = {it.number: it for it in saved.list_versions(self.user(), found)}.get(version)
-        if kept is None:
-            raise Http404
-        return self.change(found, Definition(**{**kept.content, "is_shared": found.is_shared}), seen)

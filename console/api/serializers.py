@@ -6,7 +6,6 @@ from rest_framework import serializers
 
 from console.models import Invitation, SavedQuery, User
 from console.people import invitations, users
-from console.queries import saved
 from console.queries.saved import GRID_FIELDS
 from storage.api.paging import PageParameters
 from storage.api.serializers.accounts import ROLES, AccountNameField, RoleField
@@ -133,7 +132,6 @@ class QuerySerializer(serializers.Serializer[Any]):
     view = serializers.SerializerMethodField()
     is_shared = serializers.BooleanField()
     owner = serializers.SerializerMethodField(help_text="Null: the user was removed.")
-    version = serializers.SerializerMethodField()
     updated_at = InstantField()
 
     def get_filter(self, query: SavedQuery) -> str:
@@ -144,17 +142,3 @@ class QuerySerializer(serializers.Serializer[Any]):
 
     def get_owner(self, query: SavedQuery) -> str | None:
         return None if query.owner is None else query.owner.username
-
-    def get_version(self, query: SavedQuery) -> int:
-        return saved.latest_version(query)
-
-
-class QueryVersionSerializer(serializers.Serializer[Any]):
-    number = serializers.IntegerField()
-    author = serializers.CharField()
-    saved_at = InstantField()
-    name = serializers.CharField(source="content.name")
-    filter = serializers.SerializerMethodField()
-
-    def get_filter(self, version: Any) -> str:
-        return str(version.content["content"].get("f", ""))

@@ -21,11 +21,4 @@ urlpatterns = [
     ),
     api_path(f"{TABLE}/queries", queries.QueryViewSet, "queries", get="index", post="create"),
     api_path(QUERY, queries.QueryViewSet, "query", get="retrieve", patch="partial_update", delete="destroy"),
-    api_path(f"{QUERY}/versions", queries.QueryVersionViewSet, "query-versions", get="index"),
-    api_path(
-        f"{QUERY}/versions/<int:version>/restore",
-        queries.QueryVersionViewSet,
-        "query-version-restore",
-        post="restore",
-    ),
 ]

@@ -1,4 +1,4 @@
-"""The forms of saved queries: a query that is saved, the version that a change starts from, and parameter values."""
+"""The forms of saved queries: a query that is saved, and the values of its parameters."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -21,22 +21,12 @@ _FILTER_LENGTH: Final = 32_000  # characters
 _SUGGESTIONS: Final = 12  # values that can become parameters
 
 
-class VersionForm(forms.Form):
-    """The version that a page showed; 0, which no query has, if unknown."""
-
-    version = forms.IntegerField(required=False, widget=forms.HiddenInput)
-
-    @property
-    def seen(self) -> int:
-        return (self.cleaned_data.get("version") or 0) if self.is_valid() else 0
-
-
 class ParameterChoiceField(forms.MultipleChoiceField):
     def valid_value(self, value: str) -> bool:
         return True  # names that the filter no longer suggests are ignored
 
 
-class SavedQueryForm(VersionForm):
+class SavedQueryForm(forms.Form):
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=64,

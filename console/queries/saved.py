@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from django.db.models import Exists, Max, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import Http404, HttpRequest, QueryDict
 from django.urls import reverse
 from django.utils.functional import Promise
@@ -38,6 +38,12 @@ def visible_queries(user: User, account_ids: AccountIds, *, deleted: bool = Fals
     """Only its owner sees a private query."""
     found = SavedQuery.objects.filter(Q(is_shared=True) | Q(owner=user), account__in=account_ids)
     return found.filter(deleted_at__isnull=not deleted).select_related("owner")
+
+
+def with_earlier_versions(queries: QuerySet[SavedQuery]) -> QuerySet[SavedQuery]:
+    """Annotate queries with ``has_versions``: whether 1.0 kept more of them than what they were last."""
+    kept = SavedQueryVersion.objects.filter(query=OuterRef("pk"), number__gt=1)
+    return queries.annotate(has_versions=Exists(kept))
 
 
 def for_table(user: User, table: Table) -> list[SavedQuery]:
@@ -76,14 +82,14 @@ def may_share_as(user: User, query: SavedQuery, *, is_shared: bool) -> bool:
 
 
 def list_versions(user: User, query: SavedQuery) -> list[SavedQueryVersion]:
-    """The latest first; users other than the owner see only those that were shared."""
+    """List what 1.0 kept, the latest first; users other than the owner see only versions that were shared."""
     found = query.versions.order_by("-number")
     return list(found if query.owner_id == user.pk else found.filter(content__is_shared=True))
 
 
-def latest_version(query: SavedQuery) -> int:
-    number: int | None = query.versions.aggregate(number=Max("number"))["number"]
-    return number or 0
+def revision(query: SavedQuery) -> str:
+    """Return what a form or client names to change the query as it is now; every change makes another one."""
+    return query.updated_at.isoformat()
 
 
 def list_parameters(query: SavedQuery) -> tuple[str, ...]:
@@ -120,7 +126,7 @@ class AppliedQuery:
     """
 
     query: SavedQuery
-    version: int
+    revision: str
     changed: list[str | Promise]
     content: Mapping[str, str]
     is_filled: bool
@@ -156,7 +162,7 @@ def get_applied(user: User, role: Role, table: Table, state: GridState) -> Appli
     changed = _changed_fields(query.content, content)
     return AppliedQuery(
         query,
-        latest_version(query),
+        revision(query),
         [differences.setting_name(f"query.{name}") for name in changed],
         content,
         is_filled="f" in changed and bool(list_parameters(query)),

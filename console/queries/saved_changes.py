@@ -1,4 +1,4 @@
-"""Changes of saved queries: each makes a version, and those of shared queries are in the activity log."""
+"""Changes of saved queries; those of shared queries are in the activity log."""
 
 from dataclasses import asdict
 from datetime import datetime, timedelta
@@ -10,8 +10,8 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.text import slugify
 
-from console.models import SavedQuery, SavedQueryVersion, User
-from console.queries.saved import Definition, latest_version
+from console.models import SavedQuery, User
+from console.queries.saved import Definition, revision
 from storage.domain.access.actor import Actor
 from storage.domain.refusals import Reason
 from storage.domain.service.activity import Verb
@@ -26,7 +26,6 @@ from storage.operations.comments import mentions
 from storage.operations.notices import evaluation
 from storage.operations.tables import tables
 
-KEPT_VERSIONS: Final = 200  # of a query; a script may save it every minute
 _SLUG_LENGTH: Final = 56  # characters, which leaves room for a number
 _ATTEMPTS: Final = 5  # at a slug that another request takes at the same moment
 
@@ -55,7 +54,6 @@ def _create(table: Table, definition: Definition, owner: User, by: Actor) -> Sav
         owner=owner,
         **asdict(definition),
     )
-    _add_version(query, 1, by)
     if query.is_shared:
         _record(Verb.QUERY_CREATE, query, by, after=definition)
     return query
@@ -96,13 +94,13 @@ def _free_slug(account_id: int, table_name: str, name: str) -> str:
 
 @transaction.atomic
 def change_query(
-    query: SavedQuery, definition: Definition, *, seen: int, by: Actor, undoes: Activity | None = None
+    query: SavedQuery, definition: Definition, *, seen: str, by: Actor, undoes: Activity | None = None
 ) -> SavedQuery:
-    """Save a new version unless nothing differs; raises ChangedSince when ``seen`` is not the latest version."""
+    """Change a query unless nothing differs; raises ChangedSince when ``seen`` is not its revision."""
     fresh = _lock(query)
-    number, before = latest_version(fresh), read_definition(fresh)
-    if number != seen:
+    if revision(fresh) != seen:
         raise ChangedSince
+    before = read_definition(fresh)
     if before == definition:
         return fresh
     for name, value in asdict(definition).items():
@@ -110,7 +108,6 @@ def change_query(
     fresh.save()
     if before.is_shared and not definition.is_shared:
         _forget_mentions(fresh)
-    _add_version(fresh, number + 1, by)
     if before.is_shared or definition.is_shared:
         _record(Verb.QUERY_CHANGE, fresh, by, before=before, after=definition, undoes=undoes)
     return fresh
@@ -152,12 +149,6 @@ def _lock(query: SavedQuery) -> SavedQuery:
     return fresh
 
 
-def _add_version(query: SavedQuery, number: int, by: Actor) -> None:
-    kept = asdict(read_definition(query))
-    SavedQueryVersion.objects.create(query=query, number=number, content=kept, author=by.name)
-    query.versions.filter(number__lte=number - KEPT_VERSIONS).delete()
-
-
 # the activity log
 
 
@@ -176,7 +167,6 @@ def _record(
         "query": "" if shared is None else shared.name,
         "of_table": query.table_name,
         "saved": query.pk,
-        "version": latest_version(query),
     }
     return activity.record(
         verb,
@@ -200,21 +190,29 @@ def _public_content(definition: Definition | None) -> dict[str, object] | None:
 
 @transaction.atomic
 def undo(done: Activity, *, by: Actor) -> Activity:
-    """Raises ChangedSince, and QuotaReached."""
+    """Undo a creation, deletion or change; raises ChangedSince, and QuotaReached."""
     query = SavedQuery.objects.select_for_update().filter(pk=done.detail.get("saved", 0)).first()
-    if query is None or latest_version(query) != done.detail.get("version"):
+    if query is None:
         raise ChangedSince
+    is_as_left = query.deleted_at is None and _is_as_left(query, done)
     match done.effective_verb:
-        case Verb.QUERY_CREATE:
+        case Verb.QUERY_CREATE if is_as_left:
             return delete_query(query, by=by, undoes=done)
         case Verb.QUERY_DELETE if query.deleted_at is not None:
             return _restore_query(query, by=by, undoes=done)
-        case Verb.QUERY_CHANGE if query.deleted_at is None and done.before and done.after:
+        case Verb.QUERY_CHANGE if is_as_left and done.before and done.after:
             before = dict(done.before)
             definition = Definition(content=before.pop("query"), **before)
-            change_query(query, definition, seen=latest_version(query), by=by, undoes=done)
+            change_query(query, definition, seen=revision(query), by=by, undoes=done)
             return activity.undo_of(done)
     raise ChangedSince
+
+
+def _is_as_left(query: SavedQuery, done: Activity) -> bool:
+    """Return whether a query is what an activity made of it; of a private one, the log has no content to compare."""
+    if done.after is None and query.updated_at > done.at:
+        return False
+    return _public_content(read_definition(query)) == done.after
 
 
 def tidy(now: datetime) -> None:

@@ -23,5 +23,4 @@ urlpatterns = [
     path("a/<account>/t/<table>/q/<slug>/update/", saved.update, name="update"),
     path("a/<account>/t/<table>/q/<slug>/delete/", saved.delete, name="delete"),
     path("a/<account>/t/<table>/q/<slug>/versions/", saved.versions, name="versions"),
-    path("a/<account>/t/<table>/q/<slug>/versions/<int:number>/restore/", saved.restore, name="restore"),
 ]

@@ -19,38 +19,37 @@ def eve(call, people):
     return call("eve")
 
 
-def test_saves_changes_and_restores_a_query(eve, call):
+def test_saves_changes_and_deletes_a_query(eve, call):
     made = eve("POST", QUERIES, OPEN)
     assert made.status_code == 201, made.content
     query = made.json()
     assert {name: query[name] for name in OPEN} == OPEN
-    assert (query["id"], query["owner"], query["version"]) == ("open", "eve", 1)
+    assert (query["id"], query["owner"]) == ("open", "eve")
     address = f"{QUERIES}/open"
     shown = call("victor")("GET", address)
     changed = eve("PATCH", address, {"filter": "State eq 'done'"}, **{"If-Match": shown["ETag"]})
-    assert (changed.json()["version"], changed.json()["view"]) == (2, OPEN["view"])
+    assert (changed.json()["filter"], changed.json()["view"]) == ("State eq 'done'", OPEN["view"])
     assert eve("PATCH", address, {"name": "Shut"}, **{"If-Match": shown["ETag"]}).status_code == 412
-    assert [it["number"] for it in eve("GET", f"{address}/versions").json()["items"]] == [2, 1]
-    assert eve("POST", f"{address}/versions/1/restore").json()["filter"] == OPEN["filter"]
-    assert eve("POST", f"{address}/versions/9/restore").status_code == 404
     assert eve("DELETE", address).status_code == 204
     assert eve("GET", address).status_code == 404
-    assert Activity.objects.filter(verb=Verb.QUERY_CHANGE).count() == 2
+    assert Activity.objects.filter(verb=Verb.QUERY_CHANGE).count() == 1
 
 
-def test_a_change_in_the_moment_of_another_is_kept(eve, monkeypatch):
+def test_a_change_between_read_and_write_is_kept(eve, monkeypatch):
     eve("POST", QUERIES, OPEN)
-    latest_version = saved.latest_version
+    for_table = saved.for_table
 
-    def read_before_another_changes(query):
-        monkeypatch.setattr(saved, "latest_version", latest_version)
-        changed = replace(saved_changes.read_definition(query), description="Of another")
-        saved_changes.change_query(query, changed, seen=1, by=SERVER)
-        return latest_version(query)
+    def change_before(user, table):
+        monkeypatch.setattr(saved, "for_table", for_table)
+        query = SavedQuery.objects.get()
+        changed = replace(saved_changes.read_definition(query), description="Changed by another user")
+        saved_changes.change_query(query, changed, seen=saved.revision(query), by=SERVER)
+        return for_table(user, table)
 
-    monkeypatch.setattr(saved, "latest_version", read_before_another_changes)
-    answer = eve("PATCH", f"{QUERIES}/open", {"filter": "State eq 'done'"}).json()
-    assert (answer["filter"], answer["description"]) == ("State eq 'done'", "Of another")
+    monkeypatch.setattr(saved, "for_table", change_before)
+    assert eve("PATCH", f"{QUERIES}/open", {"filter": "State eq 'done'"}).status_code == 412
+    kept = SavedQuery.objects.get()
+    assert (kept.content["f"], kept.description) == (OPEN["filter"], "Changed by another user")
 
 
 def test_a_private_query_is_its_owners(eve, call):

@@ -88,11 +88,12 @@ def test_a_saved_query_from_first_to_last(open_grid):
     dialog.get_by_role("link", name="Cancel").click()
     expect(applied.get_by_text("changed since saved")).to_be_visible()
 
-    # its versions, and the way back to the first
+    # its name leads to its form
     applied.get_by_role("link", name=HOSTILE).click()
+    page.get_by_label("Description (optional)").fill("Of whom?")
     check(page)
-    page.get_by_role("button", name="Restore version 1").click()
-    expect(page.locator("#version-3")).to_contain_text("latest")
+    page.get_by_role("button", name="Save query").click()
+    expect(page.locator("#queries")).to_contain_text("Of whom?")
 
     # it is found where people look, deleted, and undone
     page.goto(TABLE)

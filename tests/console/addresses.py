@@ -229,7 +229,6 @@ queries:versions              acme/people/none    user:404     user:405
 queries:edit                  acme/people/none    user:404     user:404
 queries:update                acme/people/none    user:405     user:404
 queries:delete                acme/people/none    user:405     user:404
-queries:restore               acme/people/none/1  user:405     user:404
 site:appearance               -                   anybody:405  anybody:302
 people:setup                  -                   anybody:404  anybody:404
 account_login                 -                   visitor:200  visitor:422

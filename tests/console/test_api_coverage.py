@@ -91,7 +91,6 @@ queries:new                   create_query
 queries:edit                  update_query
 queries:update                update_query
 queries:delete                delete_query
-queries:restore               restore_query_version
 """
 REASONS = {
     "entities are written through the Table service": """

@@ -159,7 +159,8 @@ def _fill_console(doors, made):
         is_shared="on",
         state=state,
     )
-    jo.post_form(f"{PEOPLE}q/adas/update/", form, state="f=Age+eq+36&top=25", version="1")
+    seen = re.search('name="seen" value="([^"]+)"', jo.show(f"{PEOPLE}q/adas/edit/").text)[1]
+    jo.post_form(f"{PEOPLE}q/adas/update/", form, state="f=Age+eq+36&top=25", seen=seen)
     made["saved_url"] = parse_qs(urlsplit(jo.show(f"{PEOPLE}?f={LONG_FILTER}").url).query)["k"][0]
     jo.post_form(f"{PEOPLE}layouts/", form, name="Mine", cols="Age,Name", tables="peo*")
     jo.post_form(f"{PEOPLE}star/", form, starred="1")
@@ -232,8 +233,7 @@ def read(doors, made):
     jo = doors.browser("jo")
     found["sign-ins"] = {name: doors.browser(name).is_signed_in for name in ("maria", "jo")}
     found["saved query"] = parse_qs(urlsplit(jo.show(f"{PEOPLE}q/adas/").url).query)
-    versions = jo.show(f"{PEOPLE}q/adas/versions/").text
-    found["versions"] = sorted(set(re.findall(r"versions/(\d+)/restore", versions)))
+    found["versions"] = [str(it["number"]) for it in _earlier_versions(jo)]
     saved = jo.show(f"{PEOPLE}?k={made['saved_url']}")
     found["saved address"] = [saved.status_code, ">Ada<" in saved.text, ">Grace<" in saved.text]
     found["layout"] = parse_qs(urlsplit(jo.show(PEOPLE).url).query)
@@ -244,6 +244,12 @@ def read(doors, made):
     if "before" in made:
         found |= _read_past(doors, made)
     return found
+
+
+def _earlier_versions(jo):
+    """Return what 1.0 and older kept of a saved query beside its latest version."""
+    _latest, *earlier = json.loads(jo.show(f"{PEOPLE}q/adas/versions/").text) or [None]
+    return earlier
 
 
 def _is_old(entry, made):
@@ -280,6 +286,10 @@ def use(doors, made):
         "deleted": doors.entities("shop", "deleted", made["sas"]),
         "second factor": ada.show("me/").url.endswith("/me/"),
     }
+    if made["found"]["versions"]:
+        expected["earlier query"] = ["Adas", "One", "Name eq 'Ada'"]
+        [first] = _earlier_versions(jo)
+        found["earlier query"] = [first["name"], first["description"], first["content"]["f"]]
     for row, expression, value in (("ada", r'"Age":(\d+)', "36"), ("kay", '"Only":"([^"]*)"', "dGhpcw==")):
         expected[row] = value
         found[row] = re.search(f'(?s)"RowKey":"{row}".*?{expression}', people)[1]

@@ -40,7 +40,7 @@ def _saved(request: HttpRequest, account: Account, text: str) -> list[tuple[Save
     present = {table.folded_name: table for table in tables.listed(account)}
     lines = [
         (query, present.get(query.table_name), saved.can_change(user, role, query))
-        for query in saved.visible_queries(user, [account.pk])
+        for query in saved.with_earlier_versions(saved.visible_queries(user, [account.pk]))
         if text.casefold() in query.name.casefold() or text.casefold() in query.table_name
     ]
     return sorted(lines, key=lambda line: (line[0].table_name, line[0].name.casefold(), line[0].pk))

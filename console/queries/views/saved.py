@@ -1,21 +1,22 @@
-"""A saved query: save what a grid shows, run it, change it, compare and restore its versions, delete it."""
+"""A saved query: save what a grid shows, run it, change it, delete it."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from console.grid import differences
 from console.grid.state import GridState, read_state
-from console.models import SavedQuery, SavedQueryVersion
+from console.models import SavedQuery
 from console.queries import saved, saved_changes
-from console.queries.forms import ParameterValuesForm, SavedQueryForm, VersionForm, field_name
+from console.queries.forms import ParameterValuesForm, SavedQueryForm, field_name
 from console.queries.saved import Definition, get_applied, grid_content
 from console.site import toasts
 from console.site.access import (
@@ -113,11 +114,17 @@ def _edit(request: HttpRequest, table: Table, query: SavedQuery | None) -> HttpR
         except QuotaReached as error:
             form.add_error(None, describe_refusal(error))
         except ChangedSince:
-            form.add_error(None, _("A newer version was saved in the meantime. Save again to replace it."))
+            form.add_error(
+                None, _("The query was changed in the meantime. Save again to replace that change.")
+            )
             status = 409
+            assert query is not None
+            query.refresh_from_db()
         else:
             toasts.notify_success(request, _("Saved the query %(name)s.") % {"name": definition.name})
-            return see_other(target if other is None else _address("versions", table, other.slug))
+            return see_other(
+                target if other is None else reverse("queries:index", args=(table.account.name,))
+            )
     shown = state if other is None else replace(_saved_state(other), saved=other.slug)
     kept = {name: value for name, value in grid_content(shown).items() if name != "f"}
     context: dict[str, Any] = {
@@ -138,7 +145,7 @@ def _edit(request: HttpRequest, table: Table, query: SavedQuery | None) -> HttpR
         context |= {
             "action": _address("edit", table, query.slug),
             "query": query,
-            "version": saved.latest_version(query) if status != 422 else request.POST.get("version"),
+            "seen": saved.revision(query) if status != 422 else request.POST.get("seen"),
             "parameters": saved.list_parameters(query),
         }
     return render(request, "console/queries/saved/edit.html", context, status=status)
@@ -196,7 +203,7 @@ def _save(
 ) -> str:
     """Create or change a query; return the grid of a new one, or its own address, which asks for missing values."""
     if query is not None:
-        _save_version(request, query, definition)
+        _change(request, query, definition)
         return _address("run", table, query.slug)
     query = saved_changes.create_query(table, definition, owner=user_of(request), by=actor_of(request))
     try:
@@ -205,9 +212,9 @@ def _save(
         return _address("run", table, query.slug)
 
 
-def _save_version(request: HttpRequest, query: SavedQuery, definition: Definition) -> None:
-    """Raises ChangedSince if there is a newer version than the page showed."""
-    seen = VersionForm(request.POST).seen
+def _change(request: HttpRequest, query: SavedQuery, definition: Definition) -> None:
+    """Raises ChangedSince if the query is no longer what the page showed."""
+    seen = request.POST.get("seen", "")
     saved_changes.change_query(query, definition, seen=seen, by=actor_of(request))
 
 
@@ -227,61 +234,13 @@ def update(request: HttpRequest, table: Table, slug: str) -> HttpResponse:
     applied = get_applied(user_of(request), role_of(request), table, state)
     assert applied is not None
     try:
-        _save_version(request, query, replace(saved_changes.read_definition(query), content=applied.content))
+        _change(request, query, replace(saved_changes.read_definition(query), content=applied.content))
     except ChangedSince:
-        text = _("Not saved: a newer version was saved in the meantime.")
-        toasts.notify_error(request, text, link=_address("versions", table, slug))
+        text = _("Not saved: the query was changed in the meantime.")
+        toasts.notify_error(request, text, link=_address("run", table, slug))
     else:
         toasts.notify_success(request, _("Saved the query %(name)s.") % {"name": query.name})
     return see_other(state.shortened(table).address(table))
-
-
-# versions
-
-
-@require_safe
-@table_required(Capability.READ)
-def versions(request: HttpRequest, table: Table, slug: str) -> HttpResponse:
-    query = saved.get_query(request, table.account, table.folded_name, slug)
-    kept = saved.list_versions(user_of(request), query)
-    context = {
-        "table": table,
-        "query": query,
-        # each with its differences from the one before
-        "versions": [
-            (version, differences.compare_settings(_values(before), _values(version)))
-            for version, before in zip(kept, [*kept[1:], None], strict=True)
-        ],
-        "can_change": saved.can_change(user_of(request), role_of(request), query),
-        "parameters": saved.list_parameters(query),
-    }
-    return render(request, "console/queries/saved/versions.html", context)
-
-
-def _values(version: SavedQueryVersion | None) -> dict[str, Any]:
-    if version is None:
-        return {}
-    kept = version.content
-    return differences.flatten_settings(
-        {"name": kept["name"], "description": kept["description"], "query": kept["content"]}
-    )
-
-
-@require_POST
-@table_required(Capability.READ)
-def restore(request: HttpRequest, table: Table, slug: str, number: int) -> HttpResponse:
-    """Save an earlier version again, as the latest; the sharing stays."""
-    query = saved.get_changeable(request, table.account, table.folded_name, slug)
-    kept = {version.number: version for version in saved.list_versions(user_of(request), query)}
-    if (version := kept.get(number)) is None:
-        raise Http404
-    try:
-        _save_version(request, query, Definition(**version.content | {"is_shared": query.is_shared}))
-    except ChangedSince:
-        toasts.notify_error(request, _("Not restored: a newer version was saved in the meantime."))
-    else:
-        toasts.notify_success(request, _("Restored version %(number)s.") % {"number": number})
-    return see_other(_address("versions", table, slug))
 
 
 @require_POST
@@ -295,3 +254,18 @@ def delete(request: HttpRequest, account: Account, table: str, slug: str) -> Htt
     toasts.notify_success(request, _("Deleted the query %(name)s.") % {"name": query.name}, undo=done)
     back = request.POST.get("next", "")
     return see_other(back if is_console_path(back) else reverse("queries:index", args=(account.name,)))
+
+
+@require_safe
+@account_required(Capability.READ)
+def versions(request: HttpRequest, account: Account, table: str, slug: str) -> HttpResponse:
+    """Download the versions that 1.0 kept of a query."""
+    query = saved.get_query(request, account, table, slug)
+    kept = saved.list_versions(user_of(request), query)
+    content = [
+        {"number": it.number, "author": it.author, "saved_at": it.saved_at, **it.content} for it in kept
+    ]
+    response = JsonResponse(content, safe=False, json_dumps_params={"ensure_ascii": False, "indent": 2})
+    name = f"{query.slug}-versions.json"
+    response["Content-Disposition"] = str(content_disposition_header(True, name))
+    return response

@@ -11,7 +11,7 @@ from console.comments import presentation
 from console.comments.presentation import draw_text
 from console.grid.tokens import encode_key
 from console.models import SavedQuery
-from console.queries import saved_changes
+from console.queries import saved, saved_changes
 from console.queries.saved import Definition
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey
@@ -244,6 +244,6 @@ def test_a_mention_about_a_query_that_is_gone_has_no_notice(
             saved_changes.delete_query(query, by=by)
         else:
             private = replace(shared, is_shared=False)
-            saved_changes.change_query(query, private, seen=1, by=by)
+            saved_changes.change_query(query, private, seen=saved.revision(query), by=by)
     [left] = readers.current(cast["victor"])
     assert left.subject == str(CommentThread.objects.get(query=None).pk)

@@ -164,7 +164,7 @@ notices:webhook_delete notices:webhook_test
 people:api_token_revoke people:profile people:session_end people:sessions_end people:time_zone
 people:user_token_revoke
 policies:save
-queries:cell queries:check queries:delete queries:edit queries:forget queries:new queries:restore queries:rows
+queries:cell queries:check queries:delete queries:edit queries:forget queries:new queries:rows
 queries:update
 requests:entity
 sas:block sas:describe sas:inspector sas:preview sas:range

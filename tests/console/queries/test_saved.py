@@ -1,5 +1,6 @@
 """Saved queries, recent queries, and addresses that are too long."""
 
+import json
 import re
 from datetime import timedelta
 from html import unescape
@@ -11,7 +12,7 @@ from django.utils.html import strip_tags
 
 from console.grid import saved_urls
 from console.grid.tokens import decode_key
-from console.models import RecentQuery, SavedQuery, SavedUrl
+from console.models import RecentQuery, SavedQuery, SavedQueryVersion, SavedUrl
 from console.queries import recent, saved, saved_changes
 from storage.models import Activity, Table
 from storage.operations.accounts import accounts
@@ -37,9 +38,11 @@ def save(client, name="Adas", *, state="f=Name+eq+'Ada'", **fields):
     return client.post(NEW, values)
 
 
-def edit(client, slug="adas", *, version=1, **fields):
+def edit(client, slug="adas", *, seen=None, **fields):
     """The answer of the form of a shared query."""
-    values = {"name": "Adas", "filter": ADA, "is_shared": "on", "version": version, **fields}
+    found = SavedQuery.objects.filter(slug=slug, deleted_at=None).first()
+    seen = seen or (saved.revision(found) if found else "")
+    values = {"name": "Adas", "filter": ADA, "is_shared": "on", "seen": seen, **fields}
     sent = {name: value for name, value in values.items() if value is not None}
     return client.post(f"{PEOPLE}q/{slug}/edit/", sent)
 
@@ -84,11 +87,11 @@ def test_says_what_changed_and_updates(visit, filled):
     save(client, is_shared="on")
     shown = client.get(PEOPLE, {"f": "Name eq 'Grace'", "top": "25", "q": "adas"})
     assert [str(name) for name in shown.context["applied"].changed] == ["Filter", "Page size"]
-    form = {"state": shown.context["state"].query(), "version": "1"}
+    form = {"state": shown.context["state"].query(), "seen": shown.context["applied"].revision}
     assert client.post(PEOPLE + "q/adas/update/", form)["Location"].endswith("&q=adas")
     assert query().content == {"f": "Name eq 'Grace'", "top": "25"}
     answer = client.post(PEOPLE + "q/adas/update/", form | {"state": "f=Age+eq+1"}, follow=True)
-    assert messages(answer)[-1] == "Not saved: a newer version was saved in the meantime."
+    assert messages(answer)[-1] == "Not saved: the query was changed in the meantime."
     assert query().content["f"] == "Name eq 'Grace'"
 
 
@@ -120,7 +123,7 @@ def test_an_update_keeps_the_places_unless_the_filter_was_changed(visit, filled)
     state = {"f": ADA, "p": "who:Ada", "q": "named", "top": "25"}
     shown = client.get(PEOPLE, state)
     assert not shown.context["applied"].is_filled
-    form = {"state": shown.context["state"].query(), "version": "1"}
+    form = {"state": shown.context["state"].query(), "seen": shown.context["applied"].revision}
     client.post(PEOPLE + "q/named/update/", form)
     assert query().content == {"f": "Name eq '{{who}}'", "top": "25"}
     changed = client.get(PEOPLE, state | {"f": "Name eq 'Grace'"})
@@ -141,45 +144,32 @@ def test_private_and_shared(visit, cast, filled):
     assert edit(visit("victor")).status_code == 403
     save(visit("eve"), "Shared", is_shared="on")
     assert visit("victor").get(PEOPLE + "q/shared/").status_code == 302
-    for what in ("edit", "update", "delete", "versions/1/restore"):
-        assert visit("victor").post(f"{PEOPLE}q/shared/{what}/", {"version": "1"}).status_code == 403
+    for what in ("edit", "update", "delete"):
+        assert visit("victor").post(f"{PEOPLE}q/shared/{what}/").status_code == 403
     # whoever may write changes it, but keeps it from nobody
     assert edit(visit("max"), "shared", name="Ours").status_code == 303
-    private = {"name": "Ours", "is_shared": None, "version": 2}
+    private = {"name": "Ours", "is_shared": None}
     assert edit(visit("max"), "shared", **private).status_code == 403
     assert edit(visit("eve"), "shared", **private).status_code == 303
     assert visit("max").get(PEOPLE + "q/shared/").status_code == 404
 
 
-def test_versions_are_compared_and_restored(visit, filled):
+def test_a_stale_change_is_refused(visit, filled):
     client = visit("eve")
     save(client, is_shared="on")
+    first = saved.revision(query())
     answer = edit(client, name="Graces", filter="Name eq 'Grace'")
-    assert answer["Location"] == PEOPLE + "q/adas/versions/"
-    shown = client.get(PEOPLE + "q/adas/versions/")
-    latest, first = shown.context["versions"]
-    assert [str(it.name) for it in latest[1]] == ["Name", "Filter"]
-    assert (latest[0].author, first[0].number) == ("eve", 1)
-    stale = edit(client, name="Late")
-    assert stale.status_code == 409
-    assert query().name == "Graces"
-    assert stale.context["version"] == 2  # so that who saves again means it
-    client.post(PEOPLE + "q/adas/versions/1/restore/", {"version": "2"})
-    restored = query()
-    assert (restored.name, restored.content, saved.latest_version(restored)) == ("Adas", {"f": ADA}, 3)
-    assert client.post(PEOPLE + "q/adas/versions/9/restore/", {"version": "3"}).status_code == 404
+    assert answer["Location"] == "/ui/a/acme/queries/"
+    for seen in (first, "1", "\0"):
+        stale = edit(client, name="Late", seen=seen)
+        assert stale.status_code == 409
+        assert query().name == "Graces"
+    again = stale.context["seen"]  # so that who saves again means it
+    assert edit(client, name="Late", seen=again).status_code == 303
+    assert query().name == "Late"
 
 
-def test_the_latest_versions_are_kept(visit, filled, monkeypatch):
-    monkeypatch.setattr(saved_changes, "KEPT_VERSIONS", 2)
-    client = visit("eve")
-    save(client)
-    for version in (1, 2, 3):
-        edit(client, name=f"Name {version}", version=version)
-    assert [it.number for it in query().versions.order_by("number")] == [3, 4]
-
-
-def test_a_deleted_query_is_brought_back_with_its_versions(visit, filled):
+def test_a_deleted_query_is_brought_back(visit, filled):
     client = visit("eve")
     save(client, is_shared="on")
     answer = client.post(PEOPLE + "q/adas/delete/", follow=True)
@@ -191,7 +181,7 @@ def test_a_deleted_query_is_brought_back_with_its_versions(visit, filled):
     save(client, "Adas", is_shared="on")  # takes the address meanwhile
     client.post(f"/ui/undo/{done.pk}/")
     assert {found.slug for found in SavedQuery.objects.filter(deleted_at=None)} == {"adas", "adas-2"}
-    assert query(slug="adas-2").versions.count() == 1
+    assert query(slug="adas-2").content == {"f": ADA}
     # and the undoing is undone
     client.post(f"/ui/undo/{Activity.objects.latest('pk').pk}/")
     assert query().slug == "adas"
@@ -215,22 +205,12 @@ def test_the_record_keeps_a_private_query_to_itself(visit, filled):
     assert query().name == "Secret plans"
 
 
-def test_what_a_query_was_before_it_was_shared_is_its_owners(visit, filled):
+def test_the_log_has_what_a_query_was_while_it_was_shared(visit, filled):
     client = visit("eve")
     save(client, "Secret", filter="Name eq 'secret'")
     edit(client, "secret", name="Ours")
-    edit(client, "secret", name="Ours", filter="Age eq 1", version=2)
-    numbers = {
-        who: [
-            version.number
-            for version, _differences in visit(who).get(PEOPLE + "q/secret/versions/").context["versions"]
-        ]
-        for who in ("eve", "max")
-    }
-    assert numbers == {"eve": [3, 2, 1], "max": [3, 2]}
-    restoring = PEOPLE + "q/secret/versions/1/restore/"
-    assert visit("max").post(restoring, {"version": "3"}).status_code == 404
-    edit(client, "secret", name="Secret again", is_shared=None, version=3)
+    edit(client, "secret", name="Ours", filter="Age eq 1")
+    edit(client, "secret", name="Secret again", is_shared=None)
     record = visit("max").get("/ui/a/acme/activity/export/?format=ndjson").getvalue().decode()
     assert "Ours" in record
     assert "ecret again" not in record
@@ -240,6 +220,49 @@ def test_what_a_query_was_before_it_was_shared_is_its_owners(visit, filled):
     for done in (kept_private, shared):
         visit("max").post(f"/ui/undo/{done.pk}/")
         assert not query().is_shared
+
+
+def add_versions(saved_query, *definitions):
+    """Store versions as 1.0 has stored them."""
+    for number, (name, text, is_shared) in enumerate(definitions, 1):
+        content = {"name": name, "description": "", "content": {"f": text}, "is_shared": is_shared}
+        SavedQueryVersion.objects.create(query=saved_query, number=number, content=content, author="eve")
+
+
+def test_versions_of_1_0_can_be_downloaded(visit, account, filled):
+    save(visit("eve"), is_shared="on")
+    save(visit("eve"), "New", is_shared="on")
+    add_versions(
+        query(slug="adas"), ("Geheim", "Age eq 1", False), ("Ürün", "Age eq 2", True), ("Adas", ADA, True)
+    )
+    add_versions(query(slug="new"), ("New", ADA, True))
+    address = PEOPLE + "q/adas/versions/"
+    listed = visit("victor").get("/ui/a/acme/queries/").content.decode()
+    assert address in listed
+    assert PEOPLE + "q/new/versions/" not in listed  # which is as it was
+    answer = visit("eve").get(address)
+    latest, second, first = json.loads(answer.content)
+    assert (latest["number"], second["name"], second["author"]) == (3, "Ürün", "eve")
+    assert first["content"] == {"f": "Age eq 1"}
+    assert "Ürün" in answer.content.decode()
+    assert answer["Content-Disposition"] == 'attachment; filename="adas-versions.json"'
+    # what it was before it was shared is its owner's
+    assert [it["number"] for it in json.loads(visit("max").get(address).content)] == [3, 2]
+    assert visit("sam").get(address).status_code == 404
+    tables.delete(account, "people")
+    assert len(json.loads(visit("eve").get(address).content)) == 3
+
+
+def test_a_change_that_1_0_recorded_is_undone(visit, filled):
+    client = visit("eve")
+    save(client, is_shared="on")
+    edit(client, filter="Age eq 1")
+    add_versions(query(), ("Adas", ADA, True), ("Adas", "Age eq 1", True))
+    changed = Activity.objects.get(verb="query.change")
+    changed.pk, changed.detail = None, {**changed.detail, "version": 2}
+    changed.save()
+    client.post(f"/ui/undo/{changed.pk}/")
+    assert query().content == {"f": ADA}
 
 
 def test_what_was_changed_since_is_not_undone(visit, filled):
@@ -252,6 +275,19 @@ def test_what_was_changed_since_is_not_undone(visit, filled):
     client.post(f"/ui/undo/{changed.pk}/")
     assert query().content == {"f": ADA}
     assert visit("victor").post(f"/ui/undo/{changed.pk}/").status_code == 403
+
+
+def test_a_restored_private_query_is_deleted_again_only_as_it_was(visit, filled):
+    client = visit("victor")
+    for is_changed in (False, True):
+        save(client)
+        client.post(PEOPLE + "q/adas/delete/")
+        client.post(f"/ui/undo/{Activity.objects.latest('pk').pk}/")
+        restored = Activity.objects.latest("pk")
+        if is_changed:
+            edit(client, filter="Age eq 1", is_shared=None)
+        client.post(f"/ui/undo/{restored.pk}/")
+        assert SavedQuery.objects.filter(deleted_at=None).exists() is is_changed
 
 
 def test_found_where_people_look(visit, filled):
@@ -492,8 +528,8 @@ def test_takes_any_text_for_what_it_is(visit, filled, text):
     state = urlencode(dict.fromkeys(("cols", "s", "sort", "view", "top", "p"), text))
     answer = save(client, f"x{text}"[:64], state=state, filter=ADA, description=text[:2000])
     assert answer.status_code in {303, 422}
-    for what in ("edit", "update", "delete", "versions/1/restore"):
-        sent = dict.fromkeys(("state", "version", "name", "filter", "next"), text)
+    for what in ("edit", "update", "delete"):
+        sent = dict.fromkeys(("state", "seen", "name", "filter", "next"), text)
         status = client.post(f"{PEOPLE}q/adas/{what}/", sent).status_code
         assert status in {303, 404, 409, 422}, what
 
