@@ -128,7 +128,7 @@ def _find_faults(request: RecordedRequest, fault: dict[str, Any]) -> Iterator[Ca
         if fault["name"] == "$filter" and (corrected := correct_filter(request)):
             yield Sentence(_VALID_FILTER, {"filter": corrected})
     if request.error in _NAMED_LIMITS:
-        yield Sentence("%(text)s", {"text": message_of(request)})
+        yield Sentence(message_of(request).replace("%", "%%"))
     elif "limit" in fault:
         yield Sentence(_MEMORY)
     elif request.error in _LIMITS:
