@@ -1,6 +1,7 @@
 """Users, their tokens, invitations and saved queries in the management API."""
 
-from typing import Any, Final
+from datetime import datetime
+from typing import Annotated, Any, Final
 
 from rest_framework import serializers
 
@@ -8,9 +9,10 @@ from console.models import Invitation, SavedQuery, User
 from console.people import invitations, users
 from console.queries.saved import GRID_FIELDS
 from storage.api.paging import PageParameters
-from storage.api.serializers.accounts import ROLES, AccountNameField, RoleField
+from storage.api.serializers.accounts import AccountNameField
+from storage.api.serializers.answers import TypedSerializer
 from storage.api.serializers.fields import (
-    InstantField,
+    ROLES,
     OptionalCharField,
     StrictBooleanField,
     StrictCharField,
@@ -19,7 +21,7 @@ from storage.api.serializers.fields import (
     StrictSerializer,
     StringMapField,
 )
-from storage.domain.access.roles import Scope
+from storage.domain.access.roles import Role, Scope
 
 _LONGEST: Final = 30  # days, as in the console
 VIEW_FIELDS: Final = tuple(name for name in GRID_FIELDS if name != "f")
@@ -29,18 +31,18 @@ class UserParameters(PageParameters):
     state = serializers.ChoiceField(choices=["active", "disabled"], default="", help_text="By default all.")
 
 
-class UserRoleSerializer(serializers.Serializer[Any]):
-    account = serializers.CharField(source="account.name")
-    role = RoleField()
+class UserRoleSerializer(TypedSerializer):
+    account: Annotated[str, {"source": "account.name"}]
+    role: Role
 
 
-class UserSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField(source="username")
-    is_admin = serializers.BooleanField(help_text="An admin of the server is an owner of every account.")
-    is_active = serializers.BooleanField(help_text="A disabled user cannot sign in, and has no tokens.")
-    created_at = InstantField()
-    factors = serializers.SerializerMethodField(help_text="Second factors: `passkey`, `totp`.")
-    roles = UserRoleSerializer(source="memberships.all", many=True)
+class UserSerializer(TypedSerializer):
+    name: Annotated[str, {"source": "username"}]
+    is_admin: Annotated[bool, "An admin of the server is an owner of every account."]
+    is_active: Annotated[bool, "A disabled user cannot sign in, and has no tokens."]
+    created_at: datetime
+    factors: Annotated[list[str], "Second factors: `passkey`, `totp`."]
+    roles: Annotated[list[UserRoleSerializer], {"source": "memberships.all"}]
 
     def get_factors(self, user: User) -> list[str]:
         known: dict[int, list[str]] | None = self.context.get("factors")
@@ -54,13 +56,13 @@ class UserChangeSerializer(StrictSerializer):
     )
 
 
-class UserTokenSerializer(serializers.Serializer[Any]):
-    id = serializers.IntegerField()
-    name = serializers.CharField()
-    scope = serializers.ChoiceField(choices=[scope.value for scope in Scope])
-    account = serializers.SerializerMethodField(help_text="The only account it gives access to; null: all.")
-    created_at = InstantField()
-    expires_at = InstantField(allow_null=True)
+class UserTokenSerializer(TypedSerializer):
+    id: int
+    name: str
+    scope: Scope
+    account: Annotated[str | None, "The only account it gives access to; null: all."]
+    created_at: datetime
+    expires_at: datetime | None
 
     def get_account(self, token: Any) -> str | None:
         return None if token.account is None else str(token.account.name)
@@ -77,22 +79,22 @@ class NewServerInvitationSerializer(NewInvitationSerializer):
     is_admin = StrictBooleanField(default=False, help_text="The user becomes an admin of the server.")
 
 
-class InvitationSerializer(serializers.Serializer[Any]):
-    id = serializers.IntegerField()
-    note = serializers.CharField()
-    account = serializers.SerializerMethodField(help_text="Null: of no account.")
-    role = RoleField()
-    is_admin = serializers.BooleanField()
-    invited_by = serializers.CharField(source="invited_by.username")
-    created_at = InstantField()
-    expires_at = InstantField()
+class InvitationSerializer(TypedSerializer):
+    id: int
+    note: str
+    account: Annotated[str | None, "Null: of no account."]
+    role: Role
+    is_admin: bool
+    invited_by: Annotated[str, {"source": "invited_by.username"}]
+    created_at: datetime
+    expires_at: datetime
 
     def get_account(self, invitation: Invitation) -> str | None:
         return None if invitation.account is None else invitation.account.name
 
 
 class IssuedInvitationSerializer(InvitationSerializer):
-    link = serializers.SerializerMethodField(help_text="Works once; it cannot be shown again.")
+    link: Annotated[str, "Works once; it cannot be shown again."]
 
     def get_link(self, invitation: Invitation) -> str:
         return invitations.link(self.context["request"], self.context["token"])
@@ -124,15 +126,15 @@ class QueryChangeSerializer(QueryFieldsSerializer):
     name = StrictCharField(max_length=64, required=False)
 
 
-class QuerySerializer(serializers.Serializer[Any]):
-    id = serializers.CharField(source="slug", help_text="In the path; it stays when the name changes.")
-    name = serializers.CharField()
-    description = serializers.CharField()
-    filter = serializers.SerializerMethodField()
-    view = serializers.SerializerMethodField()
-    is_shared = serializers.BooleanField()
-    owner = serializers.SerializerMethodField(help_text="Null: the user was removed.")
-    updated_at = InstantField()
+class QuerySerializer(TypedSerializer):
+    id: Annotated[str, {"source": "slug"}, "In the path; it stays when the name changes."]
+    name: str
+    description: str
+    filter: str
+    view: dict[str, str]
+    is_shared: bool
+    owner: Annotated[str | None, "Null: the user was removed."]
+    updated_at: datetime
 
     def get_filter(self, query: SavedQuery) -> str:
         return str(query.content.get("f", ""))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from inspect import getdoc
 from threading import Lock
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_safe
@@ -19,7 +19,7 @@ from rest_framework import serializers
 from storage.api import problems
 from storage.api.access import least_scope
 from storage.api.problems import ProblemType
-from storage.api.serializers.answers import TypedSerializer
+from storage.api.serializers.answers import OPTIONAL, TypedSerializer, serializer_of
 from storage.api.serializers.fields import QueryParameters, StrictSerializer
 from storage.api.serializers.jobs import JobSerializer
 from storage.domain.access.api_tokens import PREFIX
@@ -82,22 +82,20 @@ def show(request: HttpRequest) -> JsonResponse:
 show.login_required = False  # type: ignore[attr-defined]
 
 
-class FieldErrorSerializer(serializers.Serializer[Any]):
-    pointer = serializers.CharField(
-        required=False, help_text="JSON pointer into the body, such as `#/labels/branch`."
-    )
-    parameter = serializers.CharField(required=False, help_text="Name of the query parameter.")
-    detail = serializers.CharField()
+class FieldErrorSerializer(TypedSerializer):
+    pointer: Annotated[str, OPTIONAL, "JSON pointer into the body, such as `#/labels/branch`."]
+    parameter: Annotated[str, OPTIONAL, "Name of the query parameter."]
+    detail: str
 
 
-class ProblemSerializer(serializers.Serializer[Any]):
-    type = serializers.CharField(help_text="URL of the description of this type of problem.")
-    title = serializers.CharField()
-    status = serializers.IntegerField()
-    detail = serializers.CharField(required=False, help_text="What is wrong with this request.")
-    code = serializers.CharField(required=False, help_text="Error code of the Table service.")
-    instance = serializers.CharField(required=False, help_text="ID of the request, as in the server's log.")
-    errors = FieldErrorSerializer(many=True, required=False)
+class ProblemSerializer(TypedSerializer):
+    type: Annotated[str, "URL of the description of this type of problem."]
+    title: str
+    status: int
+    detail: Annotated[str, OPTIONAL, "What is wrong with this request."]
+    code: Annotated[str, OPTIONAL, "Error code of the Table service."]
+    instance: Annotated[str, OPTIONAL, "ID of the request, as in the server's log."]
+    errors: Annotated[list[FieldErrorSerializer], OPTIONAL]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +113,7 @@ def operation(
     summary: str,
     description: str = "",
     *,
-    answer: type[serializers.Serializer[Any]] | None = None,
+    answer: type | None = None,
     body: type[StrictSerializer] | None = None,
     query: type[QueryParameters] | None = None,
     headers: Sequence[OpenApiParameter] = (),
@@ -129,17 +127,20 @@ def operation(
 ) -> Callable[[F], F]:
     """Declare an action of a view set; ``problems`` are those that not every action can answer.
 
+    ``answer``: a serializer, or the dataclass or tuple of which one is made.
+
     One that ``is_job`` answers 202 with its job, always if that is its ``answer``, else if the client prefers so.
     ``file_examples``: the media types of files that the body may be, each with an example.
     """
-    responses = {} if is_job and answer is JobSerializer else _responses(answer, is_creation=is_creation)
+    serializer = None if answer is None else serializer_of(answer)
+    responses = {} if is_job and answer is JobSerializer else _responses(serializer, is_creation=is_creation)
     responses |= other_responses or {}
     if is_job:
         responses[202] = OpenApiResponse(JobSerializer, description="The job that does the work.")
         headers = headers if answer is JobSerializer else [*headers, _PREFER]
 
     def decorate(view: F) -> F:
-        view.operation = Operation(answer, body, query, problems)  # type: ignore[attr-defined]
+        view.operation = Operation(serializer, body, query, problems)  # type: ignore[attr-defined]
         return extend_schema(
             operation_id=id,
             summary=summary,

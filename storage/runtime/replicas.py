@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from time import monotonic, time
-from typing import Final
+from typing import Annotated, Final
 
 from django.conf import settings
 
@@ -50,17 +50,16 @@ class ReplicaState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReplicaStatus:
-    """Status of a replica; the lag is None until it is measured.
+    """How a replica is doing; ``synchronized_at`` is in seconds since 1970."""
 
-    ``synchronized_at`` is in seconds since 1970: the replica has everything that was acknowledged before.
-    """
-
-    name: str
-    state: ReplicaState
-    lag_seconds: float | None
-    lag_bytes: int | None
-    synchronized_at: float | None
-    problem: ReplicaProblem | None = None
+    name: Annotated[str, "Host and port."]
+    state: Annotated[ReplicaState, "`behind`: by more than the server allows; the primary is read instead."]
+    lag_seconds: Annotated[float | None, "Null as long as it is unknown."]
+    lag_bytes: Annotated[int | None, "Of the log; null while the replica does not answer."]
+    synchronized_at: Annotated[float | None, "The replica has everything that was acknowledged before."]
+    problem: Annotated[
+        ReplicaProblem | None, "Why it cannot be used as well as it could; null if nothing is wrong."
+    ] = None
 
 
 class _Log:

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from storage.api.paging import PageParameters
-from storage.api.serializers.answers import FIELDS
+from storage.api.serializers.answers import FIELDS, TypedSerializer
 from storage.api.serializers.fields import (
     InstantField,
     LifetimeField,
@@ -22,7 +22,7 @@ from storage.api.serializers.fields import (
     endpoint,
 )
 from storage.domain.access.addresses import read_network
-from storage.domain.access.roles import Role, name_role
+from storage.domain.access.roles import Role
 from storage.domain.entities.fits import Misfit
 from storage.domain.requests.observed import KEY_NAMES
 from storage.domain.service.account_settings import SETTINGS, Setting
@@ -35,11 +35,9 @@ from storage.models import Account
 from storage.operations.access.keys import KeyState
 from storage.operations.accounts import quotas, sealed_keys
 from storage.operations.snapshots.account_building import BuiltAccount
-from storage.operations.snapshots.account_copies import Finding
 
 COLOUR = r"^(#[0-9a-f]{6})?\Z"
 STAGES = [stage.value for stage in AccountStage]
-ROLES = [role.name.lower() for role in Role]
 KEYS = list(KEY_NAMES)
 GRACE_LIMIT = timedelta(days=7)
 
@@ -85,16 +83,6 @@ class AccountNameField(StrictCharField):
 class ColourField(StrictCharField, serializers.RegexField):
     def __init__(self, **options: Any) -> None:
         super().__init__(regex=COLOUR, allow_blank=True, **options)
-
-
-class RoleField(serializers.ChoiceField):
-    """A role, answered by its name."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(choices=ROLES, **options)
-
-    def to_representation(self, value: int) -> str:
-        return name_role(value)
 
 
 class AccountKindField(serializers.ChoiceField):
@@ -201,21 +189,18 @@ class ConnectionStringParameters(QueryParameters):
         return found
 
 
-class AccountSerializer(serializers.Serializer[Any]):
+class AccountSerializer(TypedSerializer):
     # of an account and the role of the token's user in it
 
-    name = serializers.CharField()
-    kind = AccountKindField()
-    state = serializers.ChoiceField(
-        choices=STAGES,
-        help_text="`frozen`: by a user; `expired`: its lifetime is over, and it will be deleted.",
-    )
-    created_at = InstantField()
-    deleted_at = InstantField(allow_null=True, help_text="When an expired account will be deleted.")
-    endpoint = serializers.CharField(
-        help_text="URL for SDKs, on the host at which this request reached the server."
-    )
-    role = RoleField(help_text="Role of the token's user.")
+    name: str
+    kind: AccountKind
+    state: Annotated[
+        AccountStage, "`frozen`: by a user; `expired`: its lifetime is over, and it will be deleted."
+    ]
+    created_at: datetime
+    deleted_at: Annotated[datetime | None, "When an expired account will be deleted."]
+    endpoint: Annotated[str, "URL for SDKs, on the host at which this request reached the server."]
+    role: Annotated[Role, "Role of the token's user."]
 
     def get_fields(self) -> dict[str, Any]:
         found = {**super().get_fields(), **setting_fields((*_DESCRIPTION, *_OTHERS), is_answer=True)}
@@ -238,9 +223,7 @@ class AccountSerializer(serializers.Serializer[Any]):
 
 
 class CreatedAccountSerializer(AccountSerializer):
-    connection_string = serializers.CharField(
-        help_text="Connection string for SDKs. It contains key 1: keep it secret."
-    )
+    connection_string: Annotated[str, "Connection string for SDKs. It contains key 1: keep it secret."]
 
     def values(self, account: Account, role: Role) -> dict[str, Any]:
         found = super().values(account, role)
@@ -258,51 +241,39 @@ class CopySerializer(StrictSerializer):
     skip = StrictBooleanField(default=False, help_text="Leave out what does not fit.")
 
 
-class CopyFindingSerializer(serializers.Serializer[Any]):
+class CopyFindingSerializer(TypedSerializer):
     # of a Finding
 
-    reason = serializers.ChoiceField(choices=[misfit.name.lower() for misfit in Misfit])
-    table = serializers.CharField()
-    entities = serializers.IntegerField(help_text="How many; 0 if it is about the table itself.")
-    example = serializers.ListField(
-        child=serializers.CharField(),
-        allow_null=True,
-        help_text="PartitionKey and RowKey of one of the entities.",
-    )
-
-    def to_representation(self, instance: Finding) -> Any:
-        return {
-            "reason": instance.misfit.name.lower(),
-            "table": instance.table,
-            "entities": instance.number,
-            "example": None if instance.example is None else list(instance.example),
-        }
+    reason: str = serializers.ChoiceField(choices=[it.code for it in Misfit], source="misfit.code")
+    table: str
+    entities: Annotated[int, {"source": "number"}, "How many; 0 if it is about the table itself."]
+    example: Annotated[list[str] | None, "PartitionKey and RowKey of one of the entities."]
 
 
-class CopyCheckSerializer(serializers.Serializer[Any]):
-    items = CopyFindingSerializer(many=True)
+class CopyCheckSerializer(TypedSerializer):
+    items: list[CopyFindingSerializer]
 
 
-class CopiedSerializer(serializers.Serializer[Any]):
+class CopiedSerializer(TypedSerializer):
     # of a BuiltAccount
 
-    account = CreatedAccountSerializer()
-    tables = serializers.IntegerField()
-    entities = serializers.IntegerField()
+    account: CreatedAccountSerializer
+    tables: int
+    entities: int
 
     def to_representation(self, instance: BuiltAccount) -> Any:
         found = {name: getattr(instance, name) for name in self.fields}
         return super().to_representation({**found, "account": (instance.account, Role.OWNER)})
 
 
-class KeySerializer(serializers.Serializer[Any]):
+class KeySerializer(TypedSerializer):
     # of a KeyState
 
-    name = serializers.ChoiceField(choices=KEYS)
-    value = serializers.SerializerMethodField(help_text="In base64.")
-    since = InstantField(help_text="When the key was created.")
-    last_used_at = InstantField(source="last.last", allow_null=True)
-    requests_24h = serializers.IntegerField(source="uses", help_text="Requests in the last 24 hours.")
+    name: str = serializers.ChoiceField(choices=KEYS)
+    value: Annotated[str, "In base64."]
+    since: Annotated[datetime, "When the key was created."]
+    last_used_at: Annotated[datetime | None, {"source": "last.last"}]
+    requests_24h: Annotated[int, {"source": "uses"}, "Requests in the last 24 hours."]
 
     def get_value(self, state: KeyState) -> str:
         return sealed_keys.encode_key(sealed_keys.keys_of(self.context["account"])[state.number - 1])
@@ -321,8 +292,8 @@ class KeyRotationSerializer(StrictSerializer):
         return grace
 
 
-class ConnectionStringSerializer(serializers.Serializer[Any]):
-    form = serializers.ChoiceField(choices=[form.value for form in ConnectionFormat])
-    key = serializers.ChoiceField(choices=KEYS)
-    endpoint = serializers.CharField()
-    text = serializers.CharField(help_text="The connection string, or the file or program that contains it.")
+class ConnectionStringSerializer(TypedSerializer):
+    form: ConnectionFormat
+    key: str = serializers.ChoiceField(choices=KEYS)
+    endpoint: str
+    text: Annotated[str, "The connection string, or the file or program that contains it."]

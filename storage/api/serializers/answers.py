@@ -1,60 +1,139 @@
-"""Serializers of answers: of dataclasses by their types, and of pages."""
+"""Serializers of answers, made from the types of their members, and of pages."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
 from types import UnionType
-from typing import Any, ClassVar, Final, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Final, Literal, Union, get_args, get_origin, get_type_hints
+from uuid import UUID
 
 from rest_framework import serializers
 
 from storage.api.paging import PageSerializer
-from storage.api.serializers.fields import InstantField, StringMapField, StringsField
+from storage.api.serializers.fields import InstantField, RoleField, StringMapField, StringsField
+from storage.domain.access.roles import Role
 
+OPTIONAL: Final = {"required": False}  # of a member that may be left out
 FIELDS: Final[Mapping[Any, type[serializers.Field]]] = {
+    Any: serializers.JSONField,
     bool: serializers.BooleanField,
     int: serializers.IntegerField,
     float: serializers.FloatField,
     str: serializers.CharField,
     datetime: InstantField,
+    UUID: serializers.UUIDField,
+    Role: RoleField,
     list: StringsField,
     dict: StringMapField,
 }
 
+ActivityId = Annotated[
+    int | None, {"source": "activity.pk"}, "ID of the activity, null if nothing was written."
+]
+
 
 class TypedSerializer(serializers.Serializer[Any]):
-    """Answer the attributes ``names`` of an ``of``, a dataclass or tuple, as their types say.
+    """Answer members that are declared by their types: those of ``of``, a dataclass or tuple, and those of the class.
 
-    ``names``: by default all of a dataclass. A member that is declared is as declared, after the others if it is not
-    among the names. ``help`` describes members.
+    A text in ``Annotated`` describes a member in the documentation; a mapping has options of its field, such as
+    ``source``. A member with a method ``get_NAME`` is what that returns. One that is a field is answered by it, after
+    the others if it has no type. ``names`` selects and orders the members; ``help`` describes those of an ``of`` that
+    does not.
     """
 
-    of: ClassVar[type]
+    of: ClassVar[type | None] = None
     names: ClassVar[Sequence[str]] = ()
     help: ClassVar[Mapping[str, str]] = {}
 
-    def get_fields(self) -> dict[str, Any]:
-        declared, hints = super().get_fields(), get_type_hints(self.of)
-        made = {
-            name: declared.get(name) or make_field(hints[name], help_text=self.help.get(name))
-            for name in self.names or hints
-        }
-        return {**made, **declared}
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        hints = {**(_hints(cls.of) if cls.of else {}), **_hints(cls)}
+        declared = cls._declared_fields
+        made = {name: declared.get(name) or cls._make(name, hints[name]) for name in cls.names or hints}
+        cls._declared_fields = {**made, **declared}
+
+    @classmethod
+    def _make(cls, name: str, hint: Any) -> serializers.Field:
+        method = f"get_{name}"
+        if getattr(cls, method, None) is not getattr(serializers.Serializer, method, None):
+            type_, options = _split(hint)
+            return ComputedField(child=make_field(type_), **options)
+        return make_field(hint, **({"help_text": cls.help[name]} if name in cls.help else {}))
+
+
+def _hints(class_: type) -> dict[str, Any]:
+    """Return the types of the members that a class declares."""
+    hints = get_type_hints(class_, include_extras=True)
+    return {name: hint for name, hint in hints.items() if get_origin(hint) is not ClassVar}
+
+
+class ComputedField(serializers.SerializerMethodField):
+    """What a method of the serializer returns, answered by the field ``child``."""
+
+    def __init__(self, *, child: serializers.Field, **options: Any) -> None:
+        super().__init__(**options)
+        self.child = child
+        self.child.bind(field_name="", parent=self)
+        self._spectacular_annotation = {"field": child}
+
+    def to_representation(self, value: Any) -> Any:
+        computed = super().to_representation(value)
+        return None if computed is None else self.child.to_representation(computed)
 
 
 def make_field(hint: Any, **options: Any) -> serializers.Field:
     """Make the field of a type; what may be None may be null."""
-    if get_origin(hint) in (Union, UnionType):
+    type_, noted = _split(hint)
+    options = noted | options
+    if get_origin(type_) in (Union, UnionType):
         options["allow_null"] = True
-        hint = next(it for it in get_args(hint) if it is not type(None))
-    if isinstance(hint, type) and issubclass(hint, StrEnum):
-        return serializers.ChoiceField(choices=[it.value for it in hint], **options)
-    return FIELDS[get_origin(hint) or hint](**options)
+        type_ = next(it for it in get_args(type_) if it is not type(None))
+    origin, arguments = get_origin(type_) or type_, get_args(type_)
+    if origin is Literal:
+        return serializers.ChoiceField(choices=list(arguments), **options)
+    if isinstance(origin, type) and issubclass(origin, StrEnum):
+        return serializers.ChoiceField(choices=[it.value for it in origin], **options)
+    if origin in (list, tuple, Sequence):
+        if _is_answer(arguments[0]):
+            return serializer_of(arguments[0])(many=True, **options)
+        return serializers.ListField(child=make_field(arguments[0]), **options)
+    if origin in (dict, Mapping):
+        children = {} if arguments[1] is Any else {"child": make_field(arguments[1])}
+        return serializers.DictField(**children, **options)
+    return (serializer_of(origin) if _is_answer(origin) else FIELDS[origin])(**options)
+
+
+def _split(hint: Any) -> tuple[Any, dict[str, Any]]:
+    """Return a type without its annotations, and the options of a field that they are."""
+    if get_origin(hint) is not Annotated:
+        return hint, {}
+    options: dict[str, Any] = {}
+    for note in hint.__metadata__:
+        options |= {"help_text": note} if isinstance(note, str) else note
+    return hint.__origin__, options
+
+
+def _is_answer(type_: Any) -> bool:
+    return isinstance(type_, type) and (
+        is_dataclass(type_)
+        or (issubclass(type_, tuple) and hasattr(type_, "_fields"))
+        or issubclass(type_, serializers.BaseSerializer)
+    )
 
 
 @cache
-def page_of(serializer: type[serializers.Serializer[Any]]) -> type[PageSerializer]:
+def serializer_of(answer: type) -> type[serializers.Serializer[Any]]:
+    """Return the serializer of what is declared as a dataclass or a tuple, or of a serializer itself."""
+    if issubclass(answer, serializers.BaseSerializer):
+        return answer
+    return type(f"{answer.__name__}Serializer", (TypedSerializer,), {"of": answer})
+
+
+@cache
+def page_of(answer: type) -> type[PageSerializer]:
     """Return the serializer of a page of items."""
+    serializer = serializer_of(answer)
     name = serializer.__name__.replace("Serializer", "ListSerializer")
     return type(name, (PageSerializer,), {"items": serializer(many=True)})

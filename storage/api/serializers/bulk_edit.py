@@ -1,9 +1,11 @@
 """Bulk edits of entities."""
 
-from typing import Any, Final
+from datetime import datetime
+from typing import Annotated, Any, Final
 
 from rest_framework import serializers
 
+from storage.api.serializers.answers import ActivityId, TypedSerializer
 from storage.api.serializers.fields import (
     InstantField,
     OptionalCharField,
@@ -87,73 +89,65 @@ class BulkEditSerializer(StrictSerializer):
     dry_run = StrictBooleanField(default=False, help_text="Only say what would be done.")
 
 
-class EditedKeySerializer(serializers.Serializer[Any]):
-    partition_key = serializers.CharField()
-    row_key = serializers.CharField()
+class EditedKeySerializer(TypedSerializer):
+    partition_key: str
+    row_key: str
 
 
-class ObstacleSerializer(serializers.Serializer[Any]):
-    kind = serializers.ChoiceField(
-        choices=[it.value for it in ObstacleKind],
-        help_text="`changed`: it was written since; `gone`: it was deleted; `key-exists`, `property-exists`: what the"
+class ObstacleSerializer(TypedSerializer):
+    kind: Annotated[
+        ObstacleKind,
+        "`changed`: it was written since; `gone`: it was deleted; `key-exists`, `property-exists`: what the"
         " edit would make is there; the others: an operation has no result.",
-    )
-    property = serializers.CharField(
-        help_text="Whose operation has no result; empty if it is not that of one."
-    )
-    detail = serializers.CharField()
-    entities = serializers.IntegerField()
-    examples = EditedKeySerializer(many=True)
+    ]
+    property: Annotated[str, "Whose operation has no result; empty if it is not that of one."]
+    detail: str
+    entities: int
+    examples: list[EditedKeySerializer]
 
 
-class LossSerializer(serializers.Serializer[Any]):
-    property = serializers.CharField()
-    loss = serializers.ChoiceField(choices=[it.value for it in Loss])
-    entities = serializers.IntegerField()
+class LossSerializer(TypedSerializer):
+    property: str
+    loss: Loss
+    entities: int
 
 
-class TypeChangeSerializer(serializers.Serializer[Any]):
-    property = serializers.CharField()
-    before = serializers.ChoiceField(
-        choices=[it.value for it in Edm], allow_null=True, help_text="null: without the property."
-    )
-    after = serializers.ChoiceField(choices=[it.value for it in Edm], allow_null=True)
-    entities = serializers.IntegerField()
+class TypeChangeSerializer(TypedSerializer):
+    property: str
+    before: Annotated[Edm | None, "null: without the property."]
+    after: Edm | None
+    entities: int
 
 
-class SampleSerializer(serializers.Serializer[Any]):
-    before = serializers.DictField(help_text="As the Table service writes it, with its keys.")
-    after = serializers.DictField(allow_null=True, help_text="null: it is deleted.")
+class SampleSerializer(TypedSerializer):
+    before: Annotated[dict[str, Any], "As the Table service writes it, with its keys."]
+    after: Annotated[dict[str, Any] | None, "null: it is deleted."]
 
 
-class BulkEditResultSerializer(serializers.Serializer[Any]):
-    dry_run = serializers.BooleanField()
-    matches = serializers.IntegerField(
-        allow_null=True, help_text="How many entities the query finds; null if it takes too long to say."
-    )
-    exact = serializers.BooleanField(help_text="Whether `matches` is counted, not estimated.")
-    examined = serializers.IntegerField(
-        help_text="How many of them were looked at; a dry run ends after ten seconds. The numbers are of these."
-    )
-    complete = serializers.BooleanField(help_text="Whether all were looked at.")
-    changed = serializers.IntegerField()
-    moved = serializers.IntegerField(help_text="To other keys.")
-    deleted = serializers.IntegerField()
-    unchanged = serializers.IntegerField(help_text="Entities that are as the edit would make them.")
-    skipped = serializers.IntegerField(help_text="Entities that are left alone because of an obstacle.")
-    obstacles = ObstacleSerializer(many=True)
-    losses = LossSerializer(many=True, help_text="Of a dry run that allows them.")
-    types = TypeChangeSerializer(
-        many=True, help_text="Of a dry run: the types of the properties that are edited."
-    )
-    samples = SampleSerializer(
-        many=True, help_text="Of a dry run: the first entities, some others, one of each kind."
-    )
-    can_undo = serializers.BooleanField(help_text="Whether the account keeps the history that an undo needs.")
-    read_at = InstantField(help_text="Send it with the run to skip what is written in between.")
-    activity = serializers.IntegerField(
-        allow_null=True, help_text="ID of the activity, null if nothing was written."
-    )
-    request = serializers.CharField(
-        allow_null=True, help_text="Request ID of all changes of the edit; send it to `undo`."
-    )
+class BulkEditResultSerializer(TypedSerializer):
+    dry_run: bool
+    matches: Annotated[int | None, "How many entities the query finds; null if it takes too long to say."]
+    exact: Annotated[bool, "Whether `matches` is counted, not estimated."]
+    examined: Annotated[
+        int, "How many of them were looked at; a dry run ends after ten seconds. The numbers are of these."
+    ]
+    complete: Annotated[bool, "Whether all were looked at."]
+    changed: int
+    moved: Annotated[int, "To other keys."]
+    deleted: int
+    unchanged: Annotated[int, "Entities that are as the edit would make them."]
+    skipped: Annotated[int, "Entities that are left alone because of an obstacle."]
+    obstacles: list[ObstacleSerializer]
+    losses: Annotated[list[LossSerializer], "Of a dry run that allows them."]
+    types: Annotated[list[TypeChangeSerializer], "Of a dry run: the types of the properties that are edited."]
+    samples: Annotated[
+        list[SampleSerializer], "Of a dry run: the first entities, some others, one of each kind."
+    ]
+    can_undo: Annotated[bool, "Whether the account keeps the history that an undo needs."]
+    read_at: Annotated[datetime, "Send it with the run to skip what is written in between."]
+    activity: ActivityId
+    request: Annotated[
+        str | None,
+        {"source": "activity.request_id"},
+        "Request ID of all changes of the edit; send it to `undo`.",
+    ]

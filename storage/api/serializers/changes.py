@@ -1,7 +1,8 @@
 """Changes of entities, as the feed delivers them."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Final
 
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
@@ -63,32 +64,25 @@ class ChangeParameters(QueryParameters):
 class ChangeActorSerializer(TypedSerializer):
     of = Actor
     names: ClassVar[Sequence[str]] = ("kind", "name", "token", "label")
-    help = {
-        "name": "Of the key, the token or the user.",
-        "token": "Name of the user's API token; empty: none.",
-        "label": "Label of the SAS token, whose name is its fingerprint; empty: none.",
-        "address": "The client's IP address.",
-        "agent": "The client's `User-Agent`.",
-    }
 
 
-class ChangeSerializer(serializers.Serializer[Any]):
-    sequence = serializers.IntegerField(help_text="Grows with each change of an entity.")
-    operation = serializers.ChoiceField(choices=[op.word for op in Op])
-    table = serializers.CharField()
-    partition_key = serializers.CharField()
-    row_key = serializers.CharField()
-    timestamp = InstantField(help_text="The new Timestamp; of a deletion, when it was made.")
-    request_id = serializers.CharField(help_text="Shared by all changes of a request.")
-    actor = ChangeActorSerializer()
-    before = serializers.DictField(
-        allow_null=True, help_text="The entity before, as the Table service writes it; null for an insertion."
-    )
-    after = serializers.DictField(allow_null=True, help_text="The entity after; null for a deletion.")
+class ChangeSerializer(TypedSerializer):
+    sequence: Annotated[int, "Grows with each change of an entity."]
+    operation: str = serializers.ChoiceField(choices=[op.word for op in Op])
+    table: str
+    partition_key: str
+    row_key: str
+    timestamp: Annotated[datetime, "The new Timestamp; of a deletion, when it was made."]
+    request_id: Annotated[str, "Shared by all changes of a request."]
+    actor: ChangeActorSerializer
+    before: Annotated[
+        dict[str, Any] | None, "The entity before, as the Table service writes it; null for an insertion."
+    ]
+    after: Annotated[dict[str, Any] | None, "The entity after; null for a deletion."]
 
 
-class ChangeListSerializer(serializers.Serializer[Any]):
-    items = ChangeSerializer(many=True)
-    token = serializers.CharField(help_text="Keep it to read what comes after these changes.")
-    has_more = serializers.BooleanField(help_text="Whether there may be more changes already.")
-    next = serializers.URLField(help_text="The address of the next page, which contains the token.")
+class ChangeListSerializer(TypedSerializer):
+    items: list[ChangeSerializer]
+    token: Annotated[str, "Keep it to read what comes after these changes."]
+    has_more: Annotated[bool, "Whether there may be more changes already."]
+    next: str = serializers.URLField(help_text="The address of the next page, which contains the token.")

@@ -3,11 +3,12 @@
 import base64
 import binascii
 import json
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from rest_framework import serializers
 
 from storage.api.paging import LIMIT_DEFAULT, LIMIT_MAXIMUM
+from storage.api.serializers.answers import TypedSerializer
 from storage.api.serializers.fields import (
     QueryParameters,
     StrictBooleanField,
@@ -95,78 +96,72 @@ class DifferenceParameters(DiffParameters):
     cursor = AfterField(default=None, help_text="The cursor in `next` of the previous page.")
 
 
-class DescriptionSerializer(serializers.Serializer[Any]):
-    description = serializers.CharField()
-    tags = serializers.ListField(child=serializers.CharField())
+class DescriptionSerializer(TypedSerializer):
+    description: str
+    tags: list[str]
 
 
-class DescriptionsSerializer(serializers.Serializer[Any]):
-    left = DescriptionSerializer()
-    right = DescriptionSerializer()
+class DescriptionsSerializer(TypedSerializer):
+    left: DescriptionSerializer
+    right: DescriptionSerializer
 
 
-class ObjectsSerializer(serializers.Serializer[Any]):
-    left = serializers.ListField(child=serializers.DictField())
-    right = serializers.ListField(child=serializers.DictField())
+class ObjectsSerializer(TypedSerializer):
+    left: list[dict[str, Any]]
+    right: list[dict[str, Any]]
 
 
-class SettingsSerializer(serializers.Serializer[Any]):
-    left = serializers.DictField()
-    right = serializers.DictField()
+class SettingsSerializer(TypedSerializer):
+    left: dict[str, Any]
+    right: dict[str, Any]
 
 
-class ComparedTableSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField()
-    state = serializers.ChoiceField(
-        choices=["left", "right", "both"], help_text="Which sides have the table."
-    )
-    only_left = serializers.IntegerField(help_text="Entities that only the left side has.")
-    only_right = serializers.IntegerField()
-    changed = serializers.IntegerField(help_text="Entities with another value.")
-    type_only = serializers.IntegerField(
-        help_text="Entities whose values read the same but have other types."
-    )
-    identical = serializers.IntegerField()
-    descriptions = DescriptionsSerializer(allow_null=True, help_text="If they differ.")
-    policies = ObjectsSerializer(allow_null=True, help_text="The stored access policies if they differ.")
+class ComparedTableSerializer(TypedSerializer):
+    name: str
+    state: Annotated[Literal["left", "right", "both"], "Which sides have the table."]
+    only_left: Annotated[int, "Entities that only the left side has."]
+    only_right: int
+    changed: Annotated[int, "Entities with another value."]
+    type_only: Annotated[int, "Entities whose values read the same but have other types."]
+    identical: int
+    descriptions: Annotated[DescriptionsSerializer | None, "If they differ."]
+    policies: Annotated[ObjectsSerializer | None, "The stored access policies if they differ."]
 
 
-class DiffSerializer(serializers.Serializer[Any]):
-    left = serializers.CharField()
-    right = serializers.CharField()
-    read_at = serializers.CharField(
-        help_text="Send it unchanged when you apply the comparison, to protect newer work. Do not interpret it."
-    )
-    tables = ComparedTableSerializer(many=True)
-    not_compared = serializers.ListField(
-        child=serializers.CharField(),
-        help_text="Tables of one side that the other, a snapshot or a branch of some tables, was made without. They are"
+class DiffSerializer(TypedSerializer):
+    left: str
+    right: str
+    read_at: Annotated[
+        str, "Send it unchanged when you apply the comparison, to protect newer work. Do not interpret it."
+    ]
+    tables: list[ComparedTableSerializer]
+    not_compared: Annotated[
+        list[str],
+        "Tables of one side that the other, a snapshot or a branch of some tables, was made without. They are"
         " left alone.",
-    )
-    service_properties = SettingsSerializer(allow_null=True, help_text="Of two accounts, if they differ.")
+    ]
+    service_properties: Annotated[SettingsSerializer | None, "Of two accounts, if they differ."]
 
 
-class ValueSerializer(serializers.Serializer[Any]):
-    type = serializers.ChoiceField(choices=[it.value for it in Edm])
-    value = serializers.JSONField(help_text="As the Table service writes it.")
+class ValueSerializer(TypedSerializer):
+    type: Edm
+    value: Annotated[Any, "As the Table service writes it."]
 
 
-class PropertyDifferenceSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField()
-    left = ValueSerializer(allow_null=True, help_text="null: the property is not set.")
-    right = ValueSerializer(allow_null=True)
+class PropertyDifferenceSerializer(TypedSerializer):
+    name: str
+    left: Annotated[ValueSerializer | None, "null: the property is not set."]
+    right: ValueSerializer | None
 
 
-class DifferenceSerializer(serializers.Serializer[Any]):
-    table = serializers.CharField()
-    partition_key = serializers.CharField()
-    row_key = serializers.CharField()
-    kind = serializers.ChoiceField(choices=[it.value for it in DifferenceKind])
-    left_timestamp = serializers.CharField(
-        allow_null=True, help_text="null: the left side has no such entity."
-    )
-    right_timestamp = serializers.CharField(allow_null=True)
-    properties = PropertyDifferenceSerializer(many=True)
+class DifferenceSerializer(TypedSerializer):
+    table: str
+    partition_key: str
+    row_key: str
+    kind: DifferenceKind
+    left_timestamp: Annotated[str | None, "null: the left side has no such entity."]
+    right_timestamp: str | None
+    properties: list[PropertyDifferenceSerializer]
 
 
 class ChosenEntitySerializer(StrictSerializer):
@@ -209,37 +204,36 @@ class ApplySerializer(StrictSerializer):
     dry_run = StrictBooleanField(default=False, help_text="Only say what would be done.")
 
 
-class SkippedSerializer(serializers.Serializer[Any]):
-    partition_key = serializers.CharField(
-        source="key.partition_key", read_only=True, allow_null=True, help_text="null: the table was skipped."
-    )
-    row_key = serializers.CharField(source="key.row_key", read_only=True, allow_null=True)
-    reason = serializers.ChoiceField(
-        choices=[it.value for it in (Skip.CHANGED, Skip.ONLY_TARGET, Skip.MISFIT)],
-        help_text="`changed`: it, or anything in the table to delete, was changed since; `only-target`: the table must"
+class SkippedSerializer(TypedSerializer):
+    partition_key: Annotated[
+        str | None, {"source": "key.partition_key", "read_only": True}, "null: the table was skipped."
+    ]
+    row_key: Annotated[str | None, {"source": "key.row_key", "read_only": True}]
+    reason: Annotated[
+        Literal[Skip.CHANGED, Skip.ONLY_TARGET, Skip.MISFIT],
+        "`changed`: it, or anything in the table to delete, was changed since; `only-target`: the table must"
         " be named to be deleted; `misfit`: it does not fit into an account of the other kind.",
-    )
-    misfit = serializers.ChoiceField(choices=[it.value for it in Misfit], allow_null=True)
+    ]
+    misfit: Misfit | None
 
 
-class AppliedTableSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField()
-    created = serializers.BooleanField(source="is_created")
-    dropped = serializers.BooleanField(source="is_deleted")
-    inserted = serializers.IntegerField()
-    changed = serializers.IntegerField()
-    deleted = serializers.IntegerField()
-    skipped = serializers.IntegerField()
-    policies = serializers.BooleanField()
-    examples = SkippedSerializer(many=True, help_text="Of what was skipped.")
+class AppliedTableSerializer(TypedSerializer):
+    name: str
+    created: Annotated[bool, {"source": "is_created"}]
+    dropped: Annotated[bool, {"source": "is_deleted"}]
+    inserted: int
+    changed: int
+    deleted: int
+    skipped: int
+    policies: bool
+    examples: Annotated[list[SkippedSerializer], "Of what was skipped."]
 
 
-class AppliedSerializer(serializers.Serializer[Any]):
-    tables = AppliedTableSerializer(many=True)
-    service_properties = serializers.BooleanField()
-    activity = serializers.IntegerField(
-        source="activity.pk",
-        read_only=True,
-        allow_null=True,
-        help_text="ID of the activity that can be undone; null if no entity was written.",
-    )
+class AppliedSerializer(TypedSerializer):
+    tables: list[AppliedTableSerializer]
+    service_properties: bool
+    activity: Annotated[
+        int | None,
+        {"source": "activity.pk", "read_only": True},
+        "ID of the activity that can be undone; null if no entity was written.",
+    ]

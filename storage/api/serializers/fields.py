@@ -12,9 +12,11 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
 from storage.api.exceptions import InvalidParameters
+from storage.domain.access.roles import Role, name_role
 from storage.domain.service import lifetimes
 from storage.domain.service.lifetimes import LifetimeError
 
+ROLES: Final = [role.name.lower() for role in Role]
 _INSTANT: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?(?:Z|[+-][0-9]{2}:[0-9]{2})"
 )
@@ -118,6 +120,16 @@ class LifetimeField(StrictCharField):
 @extend_schema_field({"type": "object", "additionalProperties": {"type": "string"}})
 class StringMapField(serializers.DictField):
     child = StrictCharField(allow_blank=True, max_length=255)
+
+
+class RoleField(serializers.ChoiceField):
+    """A role, answered by its name."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(choices=ROLES, **options)
+
+    def to_representation(self, value: int) -> str:
+        return name_role(value)
 
 
 class StringsField(serializers.ListField):

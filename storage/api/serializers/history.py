@@ -1,12 +1,13 @@
 """The versions of an entity."""
 
 import json
-from typing import Any
+from typing import Annotated, Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from storage.api.paging import PageParameters
+from storage.api.serializers.answers import TypedSerializer
 from storage.api.serializers.changes import ChangeActorSerializer
 from storage.api.serializers.fields import StrictCharField
 from storage.domain.entities.entity import StoredEntity, write_document
@@ -57,20 +58,18 @@ class StoredEntityField(serializers.DictField):
         return found
 
 
-class VersionSerializer(serializers.Serializer[Any]):
-    sequence = serializers.IntegerField(help_text="Grows with each change of the entity.")
-    operation = serializers.ChoiceField(choices=[op.word for op in Op], source="kind")
-    timestamp = serializers.SerializerMethodField(
-        help_text="The new Timestamp; of a deletion, when it was made."
-    )
-    request_id = serializers.CharField(
-        source="actor.request_id", help_text="Shared by all changes of a request."
-    )
-    actor = VersionActorSerializer()
-    before = StoredEntityField(
+class VersionSerializer(TypedSerializer):
+    sequence: Annotated[int, "Grows with each change of the entity."]
+    operation: str = serializers.ChoiceField(choices=[op.word for op in Op], source="kind")
+    timestamp: Annotated[str, "The new Timestamp; of a deletion, when it was made."]
+    request_id: Annotated[str, {"source": "actor.request_id"}, "Shared by all changes of a request."]
+    actor: VersionActorSerializer
+    before: StoredEntity | None = StoredEntityField(
         allow_null=True, help_text="The entity before, as the Table service writes it; null for an insertion."
     )
-    after = StoredEntityField(allow_null=True, help_text="The entity after; null for a deletion.")
+    after: StoredEntity | None = StoredEntityField(
+        allow_null=True, help_text="The entity after; null for a deletion."
+    )
 
     def get_timestamp(self, version: Any) -> str:
         return write_datetime(version.ticks)

@@ -1,11 +1,11 @@
 """Property indexes of a table."""
 
-from typing import Any
+from datetime import datetime
+from typing import Annotated
 
-from rest_framework import serializers
-
-from storage.api.serializers.fields import InstantField, StrictCharField, StrictSerializer
-from storage.domain.service.indexes import IndexOrigin, IndexState
+from storage.api.serializers.answers import TypedSerializer
+from storage.api.serializers.fields import StrictCharField, StrictSerializer
+from storage.domain.service.indexes import IndexOrigin, IndexReason, IndexState
 
 
 class NewIndexSerializer(StrictSerializer):
@@ -14,29 +14,23 @@ class NewIndexSerializer(StrictSerializer):
     )
 
 
-class IndexReasonSerializer(serializers.Serializer[Any]):
-    filter = serializers.CharField(help_text="Of the last of these queries, without its values.")
-    scans = serializers.IntegerField(help_text="Queries that had to read many entities.")
-    seconds = serializers.FloatField(help_text="How long they took together.")
-
-
-class IndexSerializer(serializers.Serializer[Any]):
-    property = serializers.CharField(source="index.name")
-    state = serializers.ChoiceField(
-        choices=list(IndexState), source="index.state", help_text="Queries use the index when it is `ready`."
-    )
-    origin = serializers.ChoiceField(
-        choices=list(IndexOrigin),
-        source="index.origin",
-        help_text="`hand`: asked for; `advice`: added from what a query was told; `adaptive`: added by the server.",
-    )
-    error = serializers.CharField(source="index.error", help_text="Why it could not be made; else empty.")
-    size = serializers.IntegerField(help_text="Bytes on disk.")
-    created_at = InstantField(source="index.created_at")
-    last_used_at = InstantField(
-        source="index.last_used_at", allow_null=True, help_text="When a query was last seen to use it."
-    )
-    scans = serializers.IntegerField(source="index.scans", help_text="How often queries were seen to use it.")
-    reason = IndexReasonSerializer(
-        source="index.reason", allow_null=True, help_text="Why the server added it; null: it was asked for."
-    )
+class IndexSerializer(TypedSerializer):
+    property: Annotated[str, {"source": "index.name"}]
+    state: Annotated[IndexState, {"source": "index.state"}, "Queries use the index when it is `ready`."]
+    origin: Annotated[
+        IndexOrigin,
+        {"source": "index.origin"},
+        "`hand`: asked for; `advice`: added from what a query was told; `adaptive`: added by the server.",
+    ]
+    error: Annotated[str, {"source": "index.error"}, "Why it could not be made; else empty."]
+    size: Annotated[int, "Bytes on disk."]
+    created_at: Annotated[datetime, {"source": "index.created_at"}]
+    last_used_at: Annotated[
+        datetime | None, {"source": "index.last_used_at"}, "When a query was last seen to use it."
+    ]
+    scans: Annotated[int, {"source": "index.scans"}, "How often queries were seen to use it."]
+    reason: Annotated[
+        IndexReason | None,
+        {"source": "index.reason"},
+        "Why the server added it; null: it was asked for.",
+    ]

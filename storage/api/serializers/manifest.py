@@ -2,14 +2,17 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from storage.api.serializers.accounts import ROLES, AccountKindField, setting_fields
+from storage.api.serializers.accounts import AccountKindField, setting_fields
+from storage.api.serializers.answers import TypedSerializer
 from storage.api.serializers.fields import (
+    ROLES,
     QueryParameters,
     StrictBooleanField,
     StrictCharField,
@@ -29,13 +32,11 @@ from storage.domain.service.account_settings import SETTINGS
 from storage.domain.values.names import is_account_name
 from storage.operations.accounts import account_settings
 from storage.operations.manifest.declared import (
-    Action,
     Change,
     DeclaredAccount,
     DeclaredTable,
     Fields,
     Manifest,
-    Resource,
     Section,
 )
 from storage.operations.notices.conditions import CONDITIONS
@@ -264,24 +265,12 @@ class ManifestParameters(QueryParameters):
     )
 
 
-class PlannedChangeSerializer(serializers.Serializer[Any]):
-    # of a Change
-
-    action = serializers.ChoiceField(choices=[it.value for it in Action])
-    resource = serializers.ChoiceField(choices=[it.value for it in Resource])
-    account = serializers.CharField()
-    table = serializers.CharField(help_text="The table that a policy or index belongs to; else empty.")
-    name = serializers.CharField(help_text="Of the table, member, index, webhook or rule; else empty.")
-    before = serializers.DictField(help_text="The members that differ, as they are.")
-    after = serializers.DictField(help_text="The members that differ, as they will be.")
-    problem = serializers.CharField(help_text="Why the change would be refused; empty: nothing is known.")
+class PlannedChangeSerializer(TypedSerializer):
+    of = Change
 
     def to_representation(self, instance: Change) -> Any:
-        return {
-            name: _write_fields(value) if name in ("before", "after") else str(value)
-            for name in self.fields
-            if (value := getattr(instance, name)) is not None
-        }
+        before, after = _write_fields(instance.before), _write_fields(instance.after)
+        return super().to_representation(replace(instance, before=before, after=after))
 
 
 def _write_fields(fields: Fields) -> dict[str, Any]:
@@ -299,8 +288,8 @@ def _without_secrets(url: str) -> str:
     return f"{parts.scheme}://{parts.hostname}/…"
 
 
-class PlanSerializer(serializers.Serializer[Any]):
-    changes = PlannedChangeSerializer(many=True)
+class PlanSerializer(TypedSerializer):
+    changes: list[PlannedChangeSerializer]
 
 
 def write_plan(changes: Iterable[Change]) -> dict[str, Any]:

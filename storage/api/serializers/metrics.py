@@ -1,9 +1,11 @@
 """Metrics of an account or table, and marks of deployments."""
 
-from typing import Any, Final
+from datetime import datetime
+from typing import Annotated, Any, Final
 
 from rest_framework import serializers
 
+from storage.api.serializers.answers import TypedSerializer
 from storage.api.serializers.fields import InstantField, QueryParameters, StrictCharField, StrictSerializer
 from storage.api.serializers.service import ActorSerializer, DetailField
 from storage.domain.requests.observed import Authentication
@@ -37,78 +39,72 @@ class NewDeploymentSerializer(StrictSerializer):
     name = StrictCharField(max_length=100, help_text="What was deployed, such as `shop 2.4.1`.")
 
 
-class MarkSerializer(serializers.Serializer[Any]):
+class MarkSerializer(TypedSerializer):
     """Of an activity."""
 
-    id = serializers.IntegerField(help_text="Of the entry in the activity log.")
-    at = InstantField()
-    verb = serializers.CharField(help_text="Such as `deployment.mark` or `policies.set`.")
-    actor = ActorSerializer(source="*")
-    table = serializers.CharField(source="table_name", help_text="Empty: of the whole account.")
-    detail = DetailField()
+    id: Annotated[int, "Of the entry in the activity log."]
+    at: datetime
+    verb: Annotated[str, "Such as `deployment.mark` or `policies.set`."]
+    actor: Annotated[ActorSerializer, {"source": "*"}]
+    table: Annotated[str, {"source": "table_name"}, "Empty: of the whole account."]
+    detail: dict[str, Any] = DetailField()
 
 
-class TrafficSerializer(serializers.Serializer[Any]):
-    requests = serializers.IntegerField()
-    ingress = serializers.IntegerField(help_text="Bytes of request bodies.")
-    egress = serializers.IntegerField(help_text="Bytes of response bodies.")
-    p50 = serializers.FloatField(allow_null=True, help_text=_PERCENTILE.format(50))
-    p95 = serializers.FloatField(allow_null=True, help_text=_PERCENTILE.format(95))
-    p99 = serializers.FloatField(allow_null=True, help_text=_PERCENTILE.format(99))
-    errors = serializers.IntegerField(help_text="Requests that were answered with a status of 400 or more.")
+class TrafficSerializer(TypedSerializer):
+    requests: int
+    ingress: Annotated[int, "Bytes of request bodies."]
+    egress: Annotated[int, "Bytes of response bodies."]
+    p50: Annotated[float | None, _PERCENTILE.format(50)]
+    p95: Annotated[float | None, _PERCENTILE.format(95)]
+    p99: Annotated[float | None, _PERCENTILE.format(99)]
+    errors: Annotated[int, "Requests that were answered with a status of 400 or more."]
 
 
 class OperationTrafficSerializer(TrafficSerializer):
-    operation = serializers.CharField()
+    operation: str
 
 
-class ErrorCountSerializer(serializers.Serializer[Any]):
-    status = serializers.IntegerField()
-    code = serializers.CharField()
-    requests = serializers.IntegerField()
+class ErrorCountSerializer(TypedSerializer):
+    status: int
+    code: str
+    requests: int
 
 
 class MetricsPeriodSerializer(TrafficSerializer):
-    at = InstantField(help_text="Its start.")
-    observed = serializers.BooleanField(help_text="False: no server ran.")
-    operations = serializers.DictField(child=serializers.IntegerField(), help_text="Requests by operation.")
-    error_codes = serializers.DictField(child=serializers.IntegerField(), help_text="Errors by code.")
-    entities = serializers.IntegerField(
-        allow_null=True, help_text="An estimate; null before the first sample."
-    )
-    size = serializers.IntegerField(allow_null=True, help_text="Bytes on disk.")
-    history = serializers.IntegerField(
-        allow_null=True, help_text="Bytes on disk of the history; of an account only."
-    )
+    at: Annotated[datetime, "Its start."]
+    observed: Annotated[bool, "False: no server ran."]
+    operations: Annotated[dict[str, int], "Requests by operation."]
+    error_codes: Annotated[dict[str, int], "Errors by code."]
+    entities: Annotated[int | None, "An estimate; null before the first sample."]
+    size: Annotated[int | None, "Bytes on disk."]
+    history: Annotated[int | None, "Bytes on disk of the history; of an account only."]
 
 
-class PartitionTrafficSerializer(serializers.Serializer[Any]):
-    table = serializers.CharField()
-    partition_key = serializers.CharField(
-        help_text="Ends with an ellipsis if it is longer than 128 characters."
-    )
-    requests = serializers.IntegerField(help_text="At least so many.")
+class PartitionTrafficSerializer(TypedSerializer):
+    table: str
+    partition_key: Annotated[str, "Ends with an ellipsis if it is longer than 128 characters."]
+    requests: Annotated[int, "At least so many."]
 
 
-class CredentialTrafficSerializer(serializers.Serializer[Any]):
-    authentication = serializers.ChoiceField(choices=[it.value for it in Authentication])
-    name = serializers.CharField(
-        help_text="`key1` or `key2`, the fingerprint of a SAS token, or the subject of a bearer token."
-    )
-    requests = serializers.IntegerField(help_text="At least so many.")
+class CredentialTrafficSerializer(TypedSerializer):
+    authentication: Authentication
+    name: Annotated[
+        str, "`key1` or `key2`, the fingerprint of a SAS token, or the subject of a bearer token."
+    ]
+    requests: Annotated[int, "At least so many."]
 
 
-class MetricsReportSerializer(serializers.Serializer[Any]):
-    since = InstantField()
-    until = InstantField()
-    step = serializers.IntegerField(help_text="Length of a period in minutes.")
-    total = TrafficSerializer()
-    periods = MetricsPeriodSerializer(many=True)
-    operations = OperationTrafficSerializer(many=True, help_text="The most frequent first.")
-    errors = ErrorCountSerializer(many=True, help_text="The most frequent first.")
-    partitions = PartitionTrafficSerializer(many=True, help_text="The most requested first.")
-    partitions_missed = serializers.IntegerField(
-        help_text="By how much the requests of a partition may be too low: few are counted in each period."
-    )
-    credentials = CredentialTrafficSerializer(many=True, help_text="The most used first.")
-    marks = MarkSerializer(many=True, help_text="Changes that may explain a difference, the oldest first.")
+class MetricsReportSerializer(TypedSerializer):
+    since: datetime
+    until: datetime
+    step: Annotated[int, "Length of a period in minutes."]
+    total: TrafficSerializer
+    periods: list[MetricsPeriodSerializer]
+    operations: Annotated[list[OperationTrafficSerializer], "The most frequent first."]
+    errors: Annotated[list[ErrorCountSerializer], "The most frequent first."]
+    partitions: Annotated[list[PartitionTrafficSerializer], "The most requested first."]
+    partitions_missed: Annotated[
+        int, "By how much the requests of a partition may be too low: few are counted in each period."
+    ]
+    credentials: Annotated[list[CredentialTrafficSerializer], "The most used first."]
+    marks: Annotated[list[MarkSerializer], "Changes that may explain a difference, the oldest first."]

@@ -1,16 +1,18 @@
 """The request log."""
 
-from typing import Any
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
 
-from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from storage.api.paging import PageParameters
-from storage.api.serializers.fields import InstantField, QueryParameters
+from storage.api.serializers.answers import OPTIONAL, TypedSerializer
+from storage.api.serializers.fields import QueryParameters
 from storage.domain.access.grants import Operation
 from storage.domain.errors import PartKind
 from storage.domain.filters.access_plan import AccessPath
-from storage.domain.requests.kept_addresses import AddressRule
+from storage.domain.requests.kept_addresses import AddressFault
 from storage.domain.requests.observed import Authentication
 from storage.domain.requests.outcomes import Outcome
 from storage.models import RecordedRequest
@@ -58,120 +60,73 @@ class RequestParameters(PageParameters, PeriodParameters):
     )
 
 
-class EarlierChangeSerializer(serializers.Serializer[Any]):
-    number = serializers.IntegerField(help_text="Of the change in the history; 0 if it is not there.")
-    op = serializers.CharField(
-        help_text="`insert`, `update` or `delete` of the entity, or `table`: the table was deleted."
-    )
-    at = InstantField()
-    by = serializers.CharField(help_text="The type of caller, such as `key`, `sas` or `user`.")
-    name = serializers.CharField(help_text="`key1`, the fingerprint of a SAS, a subject or a user.")
-    label = serializers.CharField(help_text="Of a SAS token.")
-    address = serializers.CharField()
-    further = serializers.IntegerField(help_text="Other changes that the client had not seen either.")
+class EarlierChangeSerializer(TypedSerializer):
+    number: Annotated[int, "Of the change in the history; 0 if it is not there."]
+    op: Annotated[str, "`insert`, `update` or `delete` of the entity, or `table`: the table was deleted."]
+    at: datetime
+    by: Annotated[str, "The type of caller, such as `key`, `sas` or `user`."]
+    name: Annotated[str, "`key1`, the fingerprint of a SAS, a subject or a user."]
+    label: Annotated[str, "Of a SAS token."]
+    address: str
+    further: Annotated[int, "Other changes that the client had not seen either."]
 
 
-class AddressFaultSerializer(serializers.Serializer[Any]):
-    rule = serializers.ChoiceField(
-        choices=[it.value for it in AddressRule], help_text="That the address breaks."
-    )
-    segments = serializers.IntegerField(help_text="Of the path below the account.")
-    length = serializers.IntegerField(help_text="Of the path below the account, in characters as sent.")
+class RequestFaultSerializer(TypedSerializer):
+    address: Annotated[AddressFault, OPTIONAL, "Why the address names no resource."]
+    part: Annotated[PartKind, OPTIONAL]
+    name: Annotated[str, OPTIONAL, "Of an option, a header or a property."]
+    position: Annotated[int, OPTIONAL, "Of the first character at fault in the option or body that was sent."]
+    span: Annotated[list[int], OPTIONAL, "Start and end of it in the `options` here."]
+    place: Annotated[int, OPTIONAL, "Position in a change set, from zero."]
+    limit: Annotated[str, OPTIONAL, "The limit of the server that was reached."]
+    change: Annotated[
+        EarlierChangeSerializer,
+        OPTIONAL,
+        "The last change before of the entity or table that was not as expected.",
+    ]
 
 
-class RequestFaultSerializer(serializers.Serializer[Any]):
-    address = AddressFaultSerializer(required=False, help_text="Why the address names no resource.")
-    part = serializers.ChoiceField(choices=[it.value for it in PartKind], required=False)
-    name = serializers.CharField(required=False, help_text="Of an option, a header or a property.")
-    position = serializers.IntegerField(
-        required=False, help_text="Of the first character at fault in the option or body that was sent."
-    )
-    span = serializers.ListField(
-        child=serializers.IntegerField(),
-        required=False,
-        help_text="Start and end of it in the `options` here.",
-    )
-    place = serializers.IntegerField(required=False, help_text="Position in a change set, from zero.")
-    limit = serializers.CharField(required=False, help_text="The limit of the server that was reached.")
-    change = EarlierChangeSerializer(
-        required=False, help_text="The last change before of the entity or table that was not as expected."
-    )
-
-
-class RequestRecordSerializer(serializers.Serializer[Any]):
-    id = serializers.IntegerField()
-    at = InstantField()
-    request_id = serializers.UUIDField(help_text="`x-ms-request-id` of the answer.")
-    client_request_id = serializers.CharField(help_text="`x-ms-client-request-id`, if the client sent one.")
-    outcome = serializers.ChoiceField(choices=[it.value for it in Outcome])
-    status = serializers.IntegerField(help_text="0 if the client closed the connection before.")
-    code = serializers.CharField(
-        source="error", help_text="The error code; of a change set, that of its part."
-    )
-    operation = serializers.CharField()
-    method = serializers.CharField()
-    table = serializers.CharField(source="table_name")
-    path = serializers.CharField(
-        help_text="Of the resource, without keys; `…` for what is no part of an address."
-    )
-    options = serializers.ListField(
-        child=serializers.ListField(child=serializers.CharField()),
-        help_text="Names and values of the query string, without values of entities, unknown options and a SAS.",
-    )
-    seconds = serializers.FloatField()
-    ingress = serializers.IntegerField(help_text="Bytes of the body that was sent.")
-    egress = serializers.IntegerField(help_text="Bytes of the body of the answer.")
-    authentication = serializers.ChoiceField(choices=[it.value for it in Authentication])
-    credential = serializers.CharField(
-        help_text="`key1`, the fingerprint of a SAS or the subject of a bearer token; empty if it is not known."
-    )
-    credential_name = serializers.SerializerMethodField(help_text="What people call the credential.")
-    address = serializers.CharField()
-    agent = serializers.CharField()
-    version = serializers.CharField()
-    access_path = serializers.CharField(help_text="Of a query.")
-    index_candidates = serializers.ListField(
-        source="candidates",
-        child=serializers.CharField(),
-        allow_null=True,
-        help_text="Properties whose index would spare a query rows.",
-    )
-    fault = RequestFaultSerializer(allow_null=True)
-    findings = serializers.SerializerMethodField(
-        help_text="What the inspector found wrong with a refused access."
-    )
-    explanation = serializers.SerializerMethodField(help_text="Why, in sentences.")
-    alike = serializers.IntegerField(
-        help_text="Further requests like this one in the same two seconds, which are only counted."
-    )
+class RequestRecordSerializer(TypedSerializer):
+    id: int
+    at: datetime
+    request_id: Annotated[UUID, "`x-ms-request-id` of the answer."]
+    client_request_id: Annotated[str, "`x-ms-client-request-id`, if the client sent one."]
+    outcome: Outcome
+    status: Annotated[int, "0 if the client closed the connection before."]
+    code: Annotated[str, {"source": "error"}, "The error code; of a change set, that of its part."]
+    operation: str
+    method: str
+    table: Annotated[str, {"source": "table_name"}]
+    path: Annotated[str, "Of the resource, without keys; `…` for what is no part of an address."]
+    options: Annotated[
+        list[list[str]],
+        "Names and values of the query string, without values of entities, unknown options and a SAS.",
+    ]
+    seconds: float
+    ingress: Annotated[int, "Bytes of the body that was sent."]
+    egress: Annotated[int, "Bytes of the body of the answer."]
+    authentication: Authentication
+    credential: Annotated[
+        str, "`key1`, the fingerprint of a SAS or the subject of a bearer token; empty if it is not known."
+    ]
+    credential_name: Annotated[str, "What people call the credential."]
+    address: str
+    agent: str
+    version: str
+    access_path: Annotated[str, "Of a query."]
+    index_candidates: Annotated[
+        list[str] | None, {"source": "candidates"}, "Properties whose index would spare a query rows."
+    ]
+    fault: RequestFaultSerializer | None
+    findings: Annotated[list[dict[str, str]], "What the inspector found wrong with a refused access."]
+    explanation: Annotated[list[str], "Why, in sentences."]
+    alike: Annotated[int, "Further requests like this one in the same two seconds, which are only counted."]
 
     def get_credential_name(self, request: RecordedRequest) -> str:
         return explanations.credential_name(request)
 
-    @extend_schema_field(serializers.ListField(child=serializers.DictField(child=serializers.CharField())))
     def get_findings(self, request: RecordedRequest) -> Any:
         return [] if request.report is None else request.report["findings"]
 
-    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
     def get_explanation(self, request: RecordedRequest) -> list[str]:
         return explanations.explain(request)
-
-
-class CodeCountSerializer(serializers.Serializer[Any]):
-    status = serializers.IntegerField()
-    code = serializers.CharField()
-    requests = serializers.IntegerField()
-
-
-class CredentialCountSerializer(CodeCountSerializer):
-    status = None
-    authentication = serializers.CharField()
-    credential = serializers.CharField()
-    label = serializers.CharField(help_text="Of a SAS token.")
-
-
-class RequestStatisticsSerializer(serializers.Serializer[Any]):
-    requests = serializers.IntegerField(help_text="All, also those that are not in the log.")
-    kept = serializers.IntegerField(help_text="Those in the log.")
-    codes = CodeCountSerializer(many=True)
-    credentials = CredentialCountSerializer(many=True, help_text="Of refused and failed requests.")

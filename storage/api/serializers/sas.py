@@ -1,7 +1,7 @@
 """Shared access signatures."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
@@ -16,7 +16,6 @@ from storage.api.serializers.fields import (
     StrictCharField,
     StrictChoiceField,
     StrictSerializer,
-    StringMapField,
     endpoint,
 )
 from storage.domain import sas
@@ -107,22 +106,24 @@ class SasListParameters(PageParameters):
 class SasSerializer(TypedSerializer):
     # of a known token and its state
 
-    of = KnownToken
-    names = ("fingerprint", "kind", "table", "label", "purpose", "owner", "author", "is_registered")
-    help = {
-        "fingerprint": "SHA-256 of the signature, in hexadecimal.",
-        "is_registered": "Whether the token was issued or labelled here; otherwise it was only seen in requests.",
-    }
-    kind = serializers.ChoiceField(choices=KINDS)
-    table = serializers.CharField()
-    state = serializers.ChoiceField(choices=[state.value for state in TokenState])
-    key = serializers.ChoiceField(
+    fingerprint: Annotated[str, "SHA-256 of the signature, in hexadecimal."]
+    kind: Literal["table", "account"]
+    table: str
+    label: str
+    purpose: str
+    owner: str
+    author: str
+    is_registered: Annotated[
+        bool, "Whether the token was issued or labelled here; otherwise it was only seen in requests."
+    ]
+    state: TokenState
+    key: str | None = serializers.ChoiceField(
         choices=KEYS, allow_null=True, help_text="The key that verifies its signature; null: none does."
     )
-    parameters = StringMapField(help_text="All query parameters of the token except the signature.")
-    created_at = InstantField(allow_null=True)
-    last_used_at = InstantField(allow_null=True)
-    requests_24h = serializers.IntegerField(help_text="Requests in the last 24 hours.")
+    parameters: Annotated[dict[str, str], "All query parameters of the token except the signature."]
+    created_at: datetime | None
+    last_used_at: datetime | None
+    requests_24h: Annotated[int, "Requests in the last 24 hours."]
 
     def to_representation(self, instance: tuple[Any, ...]) -> Any:
         return super().to_representation(self.values(*instance))
@@ -144,9 +145,9 @@ class SasSerializer(TypedSerializer):
 class IssuedSasSerializer(SasSerializer):
     # of a known token, its state and the token with its signature
 
-    token = serializers.CharField(help_text="The query string with the signature. It cannot be shown again.")
-    url = serializers.CharField(help_text="The token with its endpoint.")
-    connection_string = serializers.CharField()
+    token: Annotated[str, "The query string with the signature. It cannot be shown again."]
+    url: Annotated[str, "The token with its endpoint."]
+    connection_string: str
 
     def values(self, known: KnownToken, state: TokenState, signed: Signed | None = None) -> dict[str, Any]:
         assert signed is not None

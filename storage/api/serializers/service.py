@@ -3,16 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from storage.api.paging import PageParameters
-from storage.api.serializers.accounts import ROLES, RoleField
 from storage.api.serializers.answers import TypedSerializer
 from storage.api.serializers.fields import (
-    InstantField,
+    ROLES,
     StrictBooleanField,
     StrictCharField,
     StrictChoiceField,
@@ -20,14 +19,12 @@ from storage.api.serializers.fields import (
     StrictSerializer,
 )
 from storage.domain.access.actor import ActorKind
-from storage.domain.access.roles import Scope
+from storage.domain.access.roles import Role, Scope
 from storage.domain.service.activity import Verb
 from storage.domain.service.service_properties import DEFAULT_PROPERTIES, ServiceProperties, find_faults
 from storage.models import Activity
 from storage.operations.accounts import service_properties as operations
 from storage.operations.activity.actors import actor_of
-from storage.operations.health.backups import BackupState
-from storage.operations.health.last_backup import BackupFailure, LastBackup
 from storage.runtime.replicas import ReplicaStatus
 
 
@@ -95,10 +92,10 @@ class MemberRoleSerializer(StrictSerializer):
     role = StrictChoiceField(choices=ROLES)
 
 
-class MemberSerializer(serializers.Serializer[Any]):
-    user = serializers.CharField(source="user.username")
-    role = RoleField()
-    since = InstantField(source="created_at")
+class MemberSerializer(TypedSerializer):
+    user: Annotated[str, {"source": "user.username"}]
+    role: Role
+    since: Annotated[datetime, {"source": "created_at"}]
 
 
 class ActivityParameters(PageParameters):
@@ -111,20 +108,17 @@ class ActivityParameters(PageParameters):
     until = serializers.DateTimeField(default=None, help_text="Before this time.")
 
 
-class ActorSerializer(serializers.Serializer[Any]):
-    kind = serializers.ChoiceField(source="actor_kind", choices=[kind.value for kind in ActorKind])
-    name = serializers.CharField(source="actor")
-    label = serializers.SerializerMethodField(
-        help_text="Label of the SAS token, whose name is its fingerprint; empty: none."
-    )
-    token = serializers.CharField(
-        source="detail.by_token",
-        read_only=True,
-        default="",
-        help_text="Name of the API token that was used; empty: none.",
-    )
-    address = serializers.CharField()
-    agent = serializers.CharField()
+class ActorSerializer(TypedSerializer):
+    kind: Annotated[ActorKind, {"source": "actor_kind"}]
+    name: Annotated[str, {"source": "actor"}]
+    label: Annotated[str, "Label of the SAS token, whose name is its fingerprint; empty: none."]
+    token: Annotated[
+        str,
+        {"source": "detail.by_token", "read_only": True, "default": ""},
+        "Name of the API token that was used; empty: none.",
+    ]
+    address: str
+    agent: str
 
     def get_label(self, done: Activity) -> str:
         return actor_of(done).label
@@ -137,34 +131,23 @@ class DetailField(serializers.DictField):
         return {name: member for name, member in value.items() if name != "by_token"}
 
 
-class ActivitySerializer(serializers.Serializer[Any]):
-    id = serializers.IntegerField()
-    at = InstantField()
-    verb = serializers.CharField()
-    actor = ActorSerializer(source="*")
-    account = serializers.CharField(source="account_name")
-    table = serializers.CharField(source="table_name")
-    detail = DetailField()
-    before = serializers.JSONField(allow_null=True)
-    after = serializers.JSONField(allow_null=True)
-    undoes = serializers.IntegerField(
-        source="undoes_id", allow_null=True, help_text="Id of the activity that this one undoes."
-    )
-    entities = serializers.IntegerField(source="changed", help_text="Number of changed entities.")
+class ActivitySerializer(TypedSerializer):
+    id: int
+    at: datetime
+    verb: str
+    actor: Annotated[ActorSerializer, {"source": "*"}]
+    account: Annotated[str, {"source": "account_name"}]
+    table: Annotated[str, {"source": "table_name"}]
+    detail: dict[str, Any] = DetailField()
+    before: Any | None
+    after: Any | None
+    undoes: Annotated[int | None, {"source": "undoes_id"}, "Id of the activity that this one undoes."]
+    entities: Annotated[int, {"source": "changed"}, "Number of changed entities."]
 
 
 class ReplicaSerializer(TypedSerializer):
     of = ReplicaStatus
-    help = {
-        "name": "Host and port.",
-        "state": "`behind`: by more than the server allows; the primary is read instead.",
-        "lag_seconds": "Null as long as it is unknown.",
-        "lag_bytes": "Of the log; null while the replica does not answer.",
-        "problem": "Why it cannot be used as well as it could; null if nothing is wrong.",
-    }
-    synchronized_at = InstantField(
-        allow_null=True, help_text="The replica has everything that was acknowledged before."
-    )
+    synchronized_at: Annotated[datetime | None, "The replica has everything that was acknowledged before."]
 
     def to_representation(self, instance: ReplicaStatus) -> Any:
         at = instance.synchronized_at
@@ -172,41 +155,13 @@ class ReplicaSerializer(TypedSerializer):
         return super().to_representation({**asdict(instance), "synchronized_at": moment})
 
 
-class LastBackupSerializer(TypedSerializer):
-    of = LastBackup
-    help = {
-        "path": "On the machine that made it.",
-        "size": "Bytes.",
-        "kind": "`files`: a full copy of the embedded database; `dump`: of the database in `DATABASE_URL`.",
-    }
-
-
-class BackupFailureSerializer(TypedSerializer):
-    of = BackupFailure
-
-
-class BackupStateSerializer(TypedSerializer):
-    of = BackupState
-    help = {
-        "next_at": "Null without a schedule.",
-        "is_overdue": "The last good backup is older than twice the interval of the schedule, or the first one failed.",
-    }
-    last = LastBackupSerializer(allow_null=True, help_text="The last good backup; null without one.")
-    failure = BackupFailureSerializer(
-        allow_null=True,
-        help_text="The last failure, which may be older than the last good backup.",
-    )
-
-
-class TokenSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField()
-    user = serializers.CharField(source="user.username")
-    is_admin = serializers.BooleanField(
-        source="user.is_admin", help_text="Whether the user is an admin of the server."
-    )
-    scope = serializers.ChoiceField(choices=[scope.value for scope in Scope])
-    account = serializers.CharField(
-        source="account.name", allow_null=True, help_text="The only account it gives access to; null: all."
-    )
-    created_at = InstantField()
-    expires_at = InstantField(allow_null=True)
+class TokenSerializer(TypedSerializer):
+    name: str
+    user: Annotated[str, {"source": "user.username"}]
+    is_admin: Annotated[bool, {"source": "user.is_admin"}, "Whether the user is an admin of the server."]
+    scope: Scope
+    account: Annotated[
+        str | None, {"source": "account.name"}, "The only account it gives access to; null: all."
+    ]
+    created_at: datetime
+    expires_at: datetime | None

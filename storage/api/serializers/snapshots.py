@@ -1,6 +1,7 @@
 """Snapshots, their restore and their schedule, and branches."""
 
-from typing import Any, Final
+from datetime import datetime
+from typing import Annotated, Any, Final
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -50,28 +51,26 @@ def _table_names(**options: Any) -> serializers.ListField:
     )
 
 
-class SnapshotTableSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField()
-    entities = serializers.IntegerField(help_text="An estimate unless `is_copied`.")
-    size = serializers.IntegerField(help_text="Bytes of the table on disk when the snapshot was taken.")
-    is_copied = serializers.BooleanField(
-        help_text="Whether its entities are stored apart from the history of the account."
-    )
+class SnapshotTableSerializer(TypedSerializer):
+    name: str
+    entities: Annotated[int, "An estimate unless `is_copied`."]
+    size: Annotated[int, "Bytes of the table on disk when the snapshot was taken."]
+    is_copied: Annotated[bool, "Whether its entities are stored apart from the history of the account."]
 
 
-class SnapshotSerializer(serializers.Serializer[Any]):
+class SnapshotSerializer(TypedSerializer):
     # of a Snapshot
 
-    id = serializers.IntegerField()
-    name = serializers.CharField()
-    reason = serializers.ChoiceField(
+    id: int
+    name: str
+    reason: SnapshotReason = serializers.ChoiceField(
         choices=[it.value for it in SnapshotReason if it is not SnapshotReason.BRANCH],
         help_text="`user`: on request; `schedule`; `restore`, `deletion`: taken before one.",
     )
-    taken_at = InstantField()
-    taken_by = serializers.CharField(source="actor", help_text="Empty for the server.")
-    expires_at = InstantField(allow_null=True, help_text="When it is deleted; null if it is kept.")
-    tables = SnapshotTableSerializer(many=True, source="tables.all")
+    taken_at: datetime
+    taken_by: Annotated[str, {"source": "actor"}, "Empty for the server."]
+    expires_at: Annotated[datetime | None, "When it is deleted; null if it is kept."]
+    tables: Annotated[list[SnapshotTableSerializer], {"source": "tables.all"}]
 
 
 class NewSnapshotSerializer(StrictSerializer):
@@ -118,47 +117,34 @@ class RestoreSerializer(StrictSerializer):
     dry_run = StrictBooleanField(default=False, help_text="Only return what would change.")
 
 
-class RestoredTableSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField()
-    action = serializers.ChoiceField(
-        choices=[it.value for it in TableAction],
-        help_text="What becomes of the table itself: `keep`, `create`, `restore` (it was deleted) or `delete`.",
-    )
-    inserts = serializers.IntegerField(source="inserted")
-    changes = serializers.IntegerField(source="changed")
-    deletions = serializers.IntegerField(source="deleted")
-    skipped = serializers.IntegerField(help_text="Entities that somebody changed during the restore.")
-    policies = serializers.BooleanField(help_text="Whether its policies change.")
+class RestoredTableSerializer(TypedSerializer):
+    name: str
+    action: Annotated[
+        TableAction,
+        "What becomes of the table itself: `keep`, `create`, `restore` (it was deleted) or `delete`.",
+    ]
+    inserts: Annotated[int, {"source": "inserted"}]
+    changes: Annotated[int, {"source": "changed"}]
+    deletions: Annotated[int, {"source": "deleted"}]
+    skipped: Annotated[int, "Entities that somebody changed during the restore."]
+    policies: Annotated[bool, "Whether its policies change."]
 
 
-class RestoredSerializer(serializers.Serializer[Any]):
+class RestoredSerializer(TypedSerializer):
     # of an Outcome
 
-    dry_run = serializers.BooleanField(source="is_preview")
-    entities = serializers.IntegerField(
-        source="written", help_text="Inserts, changes and deletions of all tables."
-    )
-    tables = RestoredTableSerializer(many=True, source="changed_tables", help_text="Only those that change.")
-    service_properties = serializers.BooleanField(help_text="Whether they change.")
-    before = serializers.CharField(
-        source="before.name",
-        allow_null=True,
-        help_text="Name of the snapshot of the state before the restore.",
-    )
-    seconds = serializers.FloatField(allow_null=True)
+    dry_run: Annotated[bool, {"source": "is_preview"}]
+    entities: Annotated[int, {"source": "written"}, "Inserts, changes and deletions of all tables."]
+    tables: Annotated[list[RestoredTableSerializer], {"source": "changed_tables"}, "Only those that change."]
+    service_properties: Annotated[bool, "Whether they change."]
+    before: Annotated[
+        str | None, {"source": "before.name"}, "Name of the snapshot of the state before the restore."
+    ]
+    seconds: float | None
 
 
-class ScheduleSerializer(TypedSerializer):
-    of = Schedule
-    help = {
-        "hour": "In UTC.",
-        "weekday": "0 is Monday; null: every day.",
-        "keep": "How many snapshots of the schedule are kept.",
-    }
-
-
-class ScheduleAnswerSerializer(serializers.Serializer[Any]):
-    schedule = ScheduleSerializer(allow_null=True)
+class ScheduleAnswerSerializer(TypedSerializer):
+    schedule: Schedule | None
 
 
 class NewScheduleSerializer(StrictSerializer):
@@ -232,36 +218,29 @@ class NewBranchSerializer(StrictSerializer):
         return attrs
 
 
-class BranchSerializer(serializers.Serializer[Any]):
+class BranchSerializer(TypedSerializer):
     # of a Branch
 
-    name = serializers.CharField(source="account.name")
-    source = serializers.CharField(source="source_name")
-    snapshot = serializers.CharField(source="snapshot_name", help_text="Empty if it was made of a time.")
-    at = InstantField(help_text="The time of the source that it was made of.")
-    created_at = InstantField()
-    created_by = serializers.CharField(source="actor", help_text="Empty for the server.")
-    expires_at = InstantField(source="account.expires_at", allow_null=True)
-    state = serializers.CharField(source="account.stage.value")
-    reset_at = InstantField(allow_null=True, help_text="When it was last reset.")
-
-
-class OriginalSerializer(TypedSerializer):
-    of = Original
+    name: Annotated[str, {"source": "account.name"}]
+    source: Annotated[str, {"source": "source_name"}]
+    snapshot: Annotated[str, {"source": "snapshot_name"}, "Empty if it was made of a time."]
+    at: Annotated[datetime, "The time of the source that it was made of."]
+    created_at: datetime
+    created_by: Annotated[str, {"source": "actor"}, "Empty for the server."]
+    expires_at: Annotated[datetime | None, {"source": "account.expires_at"}]
+    state: Annotated[str, {"source": "account.stage.value"}]
+    reset_at: Annotated[datetime | None, "When it was last reset."]
 
 
 class CreatedBranchSerializer(CopiedSerializer):
     # of a BuiltAccount
 
-    branch = BranchSerializer()
-    originals = OriginalSerializer(
-        many=True,
-        help_text="Properties with original values that should be masked; then the branch stays frozen.",
-    )
-
-    def get_fields(self) -> dict[str, Any]:
-        fields: dict[str, Any] = super().get_fields()
-        return {name: fields[name] for name in ("account", "branch", "tables", "entities", "originals")}
+    names = ("account", "branch", "tables", "entities", "originals")
+    branch: BranchSerializer
+    originals: Annotated[
+        list[Original],
+        "Properties with original values that should be masked; then the branch stays frozen.",
+    ]
 
 
 class ResetSerializer(StrictSerializer):

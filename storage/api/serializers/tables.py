@@ -1,19 +1,19 @@
 """Tables and their stored access policies."""
 
 from collections.abc import Mapping
-from typing import Any
+from datetime import datetime
+from typing import Annotated, Any
 
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from storage.api.paging import PageParameters
+from storage.api.serializers.answers import TypedSerializer
 from storage.api.serializers.fields import (
-    InstantField,
     OptionalCharField,
     QueryParameters,
     StrictCharField,
     StrictSerializer,
-    StringsField,
     endpoint,
 )
 from storage.domain.access import policies
@@ -72,16 +72,16 @@ class TableDeletionParameters(QueryParameters):
     )
 
 
-class TableSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField()
-    description = serializers.CharField()
-    tags = StringsField()
-    throughput = serializers.IntegerField(help_text="Request units per second; 0 for no limit.")
-    created_at = InstantField()
-    deleted_at = InstantField(allow_null=True)
-    kept_until = InstantField(allow_null=True, help_text="Until when a deleted table can be restored.")
-    distributed = serializers.BooleanField(help_text="Whether its rows are on several nodes of a cluster.")
-    url = serializers.SerializerMethodField(help_text="URL for SDKs and tokens.")
+class TableSerializer(TypedSerializer):
+    name: str
+    description: str
+    tags: list[str]
+    throughput: Annotated[int, "Request units per second; 0 for no limit."]
+    created_at: datetime
+    deleted_at: datetime | None
+    kept_until: Annotated[datetime | None, "Until when a deleted table can be restored."]
+    distributed: Annotated[bool, "Whether its rows are on several nodes of a cluster."]
+    url: Annotated[str, "URL for SDKs and tokens."]
 
     def get_url(self, table: Table) -> str:
         return f"{endpoint(self.context['request'], self.context['account'].name)}/{table.name}"

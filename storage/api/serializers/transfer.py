@@ -1,12 +1,12 @@
 """Imports into tables and exports of them."""
 
 import json
-from typing import Any
+from typing import Annotated, Any
 
-from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from storage.api.serializers.answers import ActivityId, TypedSerializer
 from storage.api.serializers.fields import (
     OptionalCharField,
     QueryParameters,
@@ -172,141 +172,134 @@ class ImportParameters(QueryParameters):
     )
 
 
-class RejectGroupSerializer(serializers.Serializer[Any]):
+class RejectGroupSerializer(TypedSerializer):
     # of a RejectGroup
 
-    reason = serializers.ChoiceField(choices=[it.code for it in Fault], source="fault.code")
-    detail = serializers.CharField(source="sentence")
-    column = serializers.CharField(help_text="Empty if it is not that of one.")
-    type = serializers.CharField(
-        source="type.short_name",
-        allow_null=True,
-        default=None,
-        help_text="That the column has, if it matters.",
-    )
-    rows = serializers.IntegerField()
-    lines = serializers.ListField(child=serializers.IntegerField(), help_text="The first of them.")
-    values = serializers.SerializerMethodField(help_text="The most frequent ones.")
-    repairs = serializers.ListField(
-        child=serializers.ChoiceField(choices=[it.value for it in Repair]),
-        help_text="What would bring the rows in: `string` and `unset` are the `on_misfit` of the column, `replace` is"
+    reason: str = serializers.ChoiceField(choices=[it.code for it in Fault], source="fault.code")
+    detail: Annotated[str, {"source": "sentence"}]
+    column: Annotated[str, "Empty if it is not that of one."]
+    type: Annotated[
+        str | None, {"source": "type.short_name", "default": None}, "That the column has, if it matters."
+    ]
+    rows: int
+    lines: Annotated[list[int], "The first of them."]
+    values: Annotated[list[str], "The most frequent ones."]
+    repairs: Annotated[
+        list[Repair],
+        "What would bring the rows in: `string` and `unset` are the `on_misfit` of the column, `replace` is"
         " `key_replacement` of the mapping, the others are modes.",
-    )
+    ]
 
-    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
     def get_values(self, group: Any) -> list[str]:
         return [text for text, _ in group.texts.most_common(5)]
 
 
-class ColumnReportSerializer(serializers.Serializer[Any]):
+class ColumnReportSerializer(TypedSerializer):
     # of a ColumnReport
 
-    column = serializers.CharField(help_text="As the file names it.")
-    use = serializers.ChoiceField(choices=[it.code for it in ColumnUse], source="use.code")
-    target = serializers.CharField(
-        help_text="The key or property it becomes, or the column whose types it gives."
-    )
-    detail = serializers.CharField(source="sentence")
+    column: Annotated[str, "As the file names it."]
+    use: str = serializers.ChoiceField(choices=[it.code for it in ColumnUse], source="use.code")
+    target: Annotated[str, "The key or property it becomes, or the column whose types it gives."]
+    detail: Annotated[str, {"source": "sentence"}]
 
 
-class ValueReportSerializer(serializers.Serializer[Any]):
+class ValueReportSerializer(TypedSerializer):
     # of a ValueReport
 
-    column = serializers.CharField()
-    change = serializers.ChoiceField(choices=[it.code for it in ValueChange], source="change.code")
-    values = serializers.IntegerField(source="number", help_text="How many there are.")
-    examples = serializers.ListField(child=serializers.CharField(), help_text="The first different ones.")
-    detail = serializers.CharField(source="sentence")
+    column: str
+    change: str = serializers.ChoiceField(choices=[it.code for it in ValueChange], source="change.code")
+    values: Annotated[int, {"source": "number"}, "How many there are."]
+    examples: Annotated[list[str], "The first different ones."]
+    detail: Annotated[str, {"source": "sentence"}]
 
 
-class FileReportSerializer(serializers.Serializer[Any]):
+class FileReportSerializer(TypedSerializer):
     # of a FileReport
 
-    blank_rows = serializers.IntegerField(help_text="Rows without any value, which were skipped.")
-    columns = ColumnReportSerializer(
-        many=True,
-        help_text="Columns that are a key by another name, a property of another name, or left out.",
-    )
-    values = ValueReportSerializer(
-        many=True, help_text="Values that were changed or left out because the mapping says so."
-    )
+    blank_rows: Annotated[int, "Rows without any value, which were skipped."]
+    columns: Annotated[
+        list[ColumnReportSerializer],
+        "Columns that are a key by another name, a property of another name, or left out.",
+    ]
+    values: Annotated[
+        list[ValueReportSerializer], "Values that were changed or left out because the mapping says so."
+    ]
 
 
-class FormatProposalSerializer(serializers.Serializer[Any]):
+class FormatProposalSerializer(TypedSerializer):
     # of FormatProposal.describe
 
-    type = serializers.ChoiceField(choices=[it.short_name for it in Edm])
-    format = serializers.CharField(
-        help_text="For the `format` of the column in a mapping; empty: the usual one."
-    )
-    certainty = serializers.ChoiceField(
-        choices=[it.value for it in Certainty],
-        help_text="`certain`: all values fit, and nothing else; `possible`: something else too; `partial`: most values"
+    type: str = serializers.ChoiceField(choices=[it.short_name for it in Edm])
+    format: Annotated[str, "For the `format` of the column in a mapping; empty: the usual one."]
+    certainty: Annotated[
+        Certainty,
+        "`certain`: all values fit, and nothing else; `possible`: something else too; `partial`: most values"
         " fit; `alternative`: they are more probably what they were guessed to be.",
-    )
-    values = serializers.IntegerField(help_text="How many were looked at.")
-    fitting = serializers.IntegerField(help_text="How many of them fit.")
-    samples = serializers.ListField(
+    ]
+    values: Annotated[int, "How many were looked at."]
+    fitting: Annotated[int, "How many of them fit."]
+    samples: list[list[str]] = serializers.ListField(
         child=serializers.ListField(child=serializers.CharField(), min_length=2, max_length=2),
         help_text="Texts of the file, each with what it is read as.",
     )
-    misfits = serializers.ListField(child=serializers.CharField(), help_text="Some that do not fit.")
-    detail = serializers.CharField()
+    misfits: Annotated[list[str], "Some that do not fit."]
+    detail: str
 
 
-class ProposedColumnSerializer(serializers.Serializer[Any]):
+class ProposedColumnSerializer(TypedSerializer):
     # of proposals.describe
 
-    source = serializers.CharField(help_text="As the file names it.")
-    target = serializers.CharField(help_text="The property.")
-    type = serializers.ChoiceField(
+    source: Annotated[str, "As the file names it."]
+    target: Annotated[str, "The property."]
+    type: str | None = serializers.ChoiceField(
         choices=[it.short_name for it in Edm], allow_null=True, help_text="Null: each value says its own."
     )
-    why = serializers.CharField()
-    reason = serializers.CharField(allow_null=True)
-    values = serializers.IntegerField(help_text="How many of the first rows have one.")
-    examples = serializers.ListField(child=serializers.CharField())
-    formats = FormatProposalSerializer(
-        many=True, help_text="What else the values can be read as; none of it is applied without a mapping."
-    )
+    why: str
+    reason: str | None
+    values: Annotated[int, "How many of the first rows have one."]
+    examples: list[str]
+    formats: Annotated[
+        list[FormatProposalSerializer],
+        "What else the values can be read as; none of it is applied without a mapping.",
+    ]
 
 
-class RepeatedKeySerializer(serializers.Serializer[Any]):
-    line = serializers.IntegerField()
-    first = serializers.IntegerField(help_text="The line of the first row with the same keys.")
+class RepeatedKeySerializer(TypedSerializer):
+    line: int
+    first: Annotated[int, "The line of the first row with the same keys."]
 
 
-class ImportResultSerializer(serializers.Serializer[Any]):
-    dry_run = serializers.BooleanField()
-    rows = serializers.IntegerField()
-    inserted = serializers.IntegerField()
-    changed = serializers.IntegerField()
-    skipped = serializers.IntegerField(help_text="Rows that were left out because their entity exists.")
-    rejected = serializers.IntegerField()
-    rejects = RejectGroupSerializer(many=True, help_text="Rejected rows by reason, the most frequent first.")
-    repeated = serializers.IntegerField(
-        help_text="Of a dry run: rows with the keys of an earlier row of the file."
-    )
-    repeated_keys = RepeatedKeySerializer(many=True, help_text="The first of them.")
-    report = FileReportSerializer(
-        help_text="What else of the file is not in the table as it stands there, and why: all other columns are"
-        " properties of their names."
-    )
-    layout = serializers.DictField(
-        help_text="How the file was read: its format, encoding, delimiter, columns … `encoding_is_guess`: the file does"
+class ImportResultSerializer(TypedSerializer):
+    dry_run: bool
+    rows: int
+    inserted: int
+    changed: int
+    skipped: Annotated[int, "Rows that were left out because their entity exists."]
+    rejected: int
+    rejects: Annotated[list[RejectGroupSerializer], "Rejected rows by reason, the most frequent first."]
+    repeated: Annotated[int, "Of a dry run: rows with the keys of an earlier row of the file."]
+    repeated_keys: Annotated[list[RepeatedKeySerializer], "The first of them."]
+    report: Annotated[
+        FileReportSerializer,
+        "What else of the file is not in the table as it stands there, and why: all other columns are"
+        " properties of their names.",
+    ]
+    layout: Annotated[
+        dict[str, Any],
+        "How the file was read: its format, encoding, delimiter, columns … `encoding_is_guess`: the file does"
         " not say its encoding, and `encoding_alternatives` have samples of its texts in this and other encodings;"
-        " `encoding_is_sure`: the others are much less probable. Send `encoding` to choose one."
-    )
-    mapping = serializers.DictField(help_text="What became of its columns; send it with the next file.")
-    columns = ProposedColumnSerializer(
-        many=True,
-        help_text="What is proposed for the columns by the first rows, such as `format`s of numbers and dates as people"
+        " `encoding_is_sure`: the others are much less probable. Send `encoding` to choose one.",
+    ]
+    mapping: Annotated[dict[str, Any], "What became of its columns; send it with the next file."]
+    columns: Annotated[
+        list[ProposedColumnSerializer],
+        "What is proposed for the columns by the first rows, such as `format`s of numbers and dates as people"
         " write them. Empty for a repeated request.",
-    )
-    activity = serializers.IntegerField(
-        allow_null=True, help_text="ID of the activity, null if nothing was written."
-    )
-    request = serializers.CharField(
-        allow_null=True, help_text="Request ID of all changes of the import; send it to `undo`."
-    )
-    job = JobSerializer(help_text="Its `files` have the rejected rows with their reasons, as they were.")
+    ]
+    activity: ActivityId
+    request: Annotated[
+        str | None,
+        {"source": "activity.request_id"},
+        "Request ID of all changes of the import; send it to `undo`.",
+    ]
+    job: Annotated[JobSerializer, "Its `files` have the rejected rows with their reasons, as they were."]

@@ -1,10 +1,11 @@
 """Undoing recorded changes."""
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from storage.api.serializers.answers import ActivityId, TypedSerializer
 from storage.api.serializers.fields import (
     InstantField,
     OptionalCharField,
@@ -64,42 +65,37 @@ class UndoSerializer(StrictSerializer):
         return data
 
 
-class UndoneEntitySerializer(serializers.Serializer[Any]):
-    def get_fields(self) -> dict[str, Any]:
-        keys: dict[str, Any] = {
-            "PartitionKey": serializers.CharField(source="key.partition_key"),
-            "RowKey": serializers.CharField(source="key.row_key"),
-        }
-        return {**keys, **super().get_fields()}
-
-    effect = serializers.ChoiceField(choices=[it.value for it in Effect])
-    reason = serializers.ChoiceField(
-        choices=[it.value for it in (Skip.CHANGED, Skip.GONE, Skip.EXISTS, Skip.MOVED)],
-        allow_null=True,
-        help_text="Why it is skipped. `changed`: it has newer work; `gone`: it was deleted since;"
+class UndoneEntitySerializer(TypedSerializer):
+    PartitionKey: Annotated[str, {"source": "key.partition_key"}]
+    RowKey: Annotated[str, {"source": "key.row_key"}]
+    effect: Effect
+    reason: Annotated[
+        Literal[Skip.CHANGED, Skip.GONE, Skip.EXISTS, Skip.MOVED] | None,
+        "Why it is skipped. `changed`: it has newer work; `gone`: it was deleted since;"
         " `exists`: it was to be inserted again, but is there; `moved`: its key was changed, and what now has its"
         " former key, or its new one, is skipped.",
-    )
+    ]
 
 
-class UndoneTableSerializer(serializers.Serializer[Any]):
-    table = serializers.CharField()
-    changed = serializers.IntegerField(help_text="Entities that get back their former properties.")
-    inserted = serializers.IntegerField(help_text="Deleted entities that are inserted again.")
-    deleted = serializers.IntegerField(help_text="Inserted entities that are deleted.")
-    skipped = serializers.IntegerField(help_text="Entities with newer work, which are left as they are.")
-    unchanged = serializers.IntegerField(help_text="Entities that are as they were before.")
-    sample = UndoneEntitySerializer(
-        many=True, help_text="Of a dry run some of each kind; otherwise the first of those that were skipped."
-    )
+class UndoneTableSerializer(TypedSerializer):
+    table: str
+    changed: Annotated[int, "Entities that get back their former properties."]
+    inserted: Annotated[int, "Deleted entities that are inserted again."]
+    deleted: Annotated[int, "Inserted entities that are deleted."]
+    skipped: Annotated[int, "Entities with newer work, which are left as they are."]
+    unchanged: Annotated[int, "Entities that are as they were before."]
+    sample: Annotated[
+        list[UndoneEntitySerializer],
+        "Of a dry run some of each kind; otherwise the first of those that were skipped.",
+    ]
 
 
-class UndoResultSerializer(serializers.Serializer[Any]):
-    dry_run = serializers.BooleanField()
-    tables = UndoneTableSerializer(many=True)
-    activity = serializers.IntegerField(
-        allow_null=True, help_text="ID of the activity, null if nothing was written."
-    )
-    request = serializers.CharField(
-        allow_null=True, help_text="Request ID of the changes that the undo made; send it to undo the undo."
-    )
+class UndoResultSerializer(TypedSerializer):
+    dry_run: Annotated[bool, {"source": "is_preview"}]
+    tables: list[UndoneTableSerializer]
+    activity: ActivityId
+    request: Annotated[
+        str | None,
+        {"source": "activity.request_id"},
+        "Request ID of the changes that the undo made; send it to undo the undo.",
+    ]

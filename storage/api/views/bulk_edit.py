@@ -83,8 +83,7 @@ def _describe_run(done: BulkEditOutcome) -> dict[str, Any]:
         "samples": [],
         "can_undo": done.can_undo,
         "read_at": to_datetime(progress.read_at),
-        "activity": done.activity and done.activity.pk,
-        "request": done.activity and done.activity.request_id,
+        "activity": done.activity,
     }
 
 
@@ -102,7 +101,6 @@ def _describe_preview(found: BulkEditPreview) -> dict[str, Any]:
         "can_undo": found.can_undo,
         "read_at": to_datetime(found.read_at),
         "activity": None,
-        "request": None,
     }
 
 

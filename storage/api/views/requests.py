@@ -27,7 +27,7 @@ from storage.operations.access import api_tokens
 from storage.operations.counting.metrics import DAY
 from storage.operations.requests import requests
 from storage.operations.requests.requests import RequestClass, RequestFilter
-from storage.operations.requests.statistics import statistics
+from storage.operations.requests.statistics import RequestStatistics, statistics
 
 
 class RequestViewSet(AccountScopedViewSet):
@@ -105,7 +105,7 @@ class RequestViewSet(AccountScopedViewSet):
         "Count requests by code and by credential",
         "Returns the numbers of a period, by default the last day: of all requests by code, and of refused and failed"
         " ones by credential and code.",
-        answer=serializers.RequestStatisticsSerializer,
+        answer=RequestStatistics,
         query=serializers.PeriodParameters,
     )
     def statistics(self, request: Request, account: str) -> Response:

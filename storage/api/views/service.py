@@ -21,6 +21,7 @@ from storage.operations.accounts import service_properties
 from storage.operations.activity import activity
 from storage.operations.activity.activity import ActivityFilter
 from storage.operations.health import backups
+from storage.operations.health.backups import BackupState
 from storage.runtime import replicas
 
 
@@ -217,7 +218,7 @@ class BackupViewSet(ApiViewSet):
         "Get the state of backups",
         "Returns the last good backup of this server, the last failure, and whether backups are overdue. For admins of"
         " the server.",
-        answer=serializers.BackupStateSerializer,
+        answer=BackupState,
     )
     def retrieve(self, request: Request) -> Response:
         return self.answer(backups.state())

@@ -171,8 +171,7 @@ def _describe(job: Job, outcome: ImportOutcome, columns: Sequence[Mapping[str, A
         "layout": json.loads(arguments.layout),
         "mapping": json.loads(arguments.mapping),
         "columns": columns,
-        "activity": outcome.activity and outcome.activity.pk,
-        "request": outcome.activity and outcome.activity.request_id,
+        "activity": outcome.activity,
         "job": job,
     }
 

@@ -1,6 +1,5 @@
 """Undo recorded changes of entities."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from rest_framework.request import Request
@@ -12,20 +11,13 @@ from storage.api.serializers import undo as serializers
 from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
-from storage.domain.entities.restoring import Effect, Skip
+from storage.domain.entities.restoring import Effect
 from storage.operations.changes.changes import ChangeFilter
 from storage.operations.changes.outcome_jobs import outcome_of
 from storage.operations.changes.outcomes import Outcome, TableOutcome
 from storage.operations.undo import data_undo
 
 _SAMPLE: Final = 10
-
-
-@dataclass(frozen=True, slots=True)
-class UndoneEntity:
-    key: EntityKey
-    effect: Effect
-    reason: Skip | None = None
 
 
 class UndoViewSet(AccountScopedViewSet):
@@ -60,21 +52,13 @@ class UndoViewSet(AccountScopedViewSet):
         return self.answer_by_job(undo, lambda job: self._answer_outcome(outcome_of(job)))
 
     def _answer_outcome(self, done: Outcome) -> Response:
-        activity = done.activity
-        return self.answer(
-            {
-                "dry_run": done.is_preview,
-                "tables": [_describe(it) for it in done.tables],
-                "activity": activity and activity.pk,
-                "request": activity and activity.request_id,
-            }
-        )
+        tables = [_describe(it) for it in done.tables]
+        return self.answer({"is_preview": done.is_preview, "tables": tables, "activity": done.activity})
 
 
 def _describe(table: TableOutcome) -> dict[str, object]:
-    skipped = [UndoneEntity(it.key, Effect.SKIPPED, it.reason) for it in table.examples[:_SAMPLE] if it.key]
     return {
         "table": table.name,
-        "sample": [*skipped, *(UndoneEntity(it.key, it.effect, it.reason) for it in table.samples)],
+        "sample": [*(it for it in table.examples[:_SAMPLE] if it.key), *table.samples],
         **{effect.value: table.number(effect) for effect in Effect},
     }

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from storage.domain.values.stored import read_member
 
@@ -33,12 +33,12 @@ class Actor:
     """
 
     kind: ActorKind
-    name: str = ""
-    address: str = ""  # of the client
-    agent: str = ""
+    name: Annotated[str, "Of the key, the token or the user."] = ""
+    address: Annotated[str, "The client's IP address."] = ""
+    agent: Annotated[str, "The client's `User-Agent`."] = ""
     request_id: str = ""
-    token: str = ""
-    label: str = ""
+    token: Annotated[str, "Name of the user's API token; empty: none."] = ""
+    label: Annotated[str, "Label of the SAS token, whose name is its fingerprint; empty: none."] = ""
     token_id: int | None = None
 
     @property

@@ -22,6 +22,11 @@ class Misfit(StrEnum):
     TABLE_CASE = "has the name of another table in other letters"
     POLICIES = "has stored access policies, which are left out"
 
+    @property
+    def code(self) -> str:
+        """The name for programs, such as empty_key."""
+        return self.name.lower()
+
 
 def find_misfit(entity: Entity, kind: AccountKind) -> Misfit | None:
     """Return the first reason why the entity does not fit into an account of this kind; sets its kind."""

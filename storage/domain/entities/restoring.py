@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 from storage.domain.entities.entity import EntityKey, StoredEntity
 from storage.domain.entities.fits import Misfit
@@ -52,6 +53,7 @@ class Sample:
 class Skipped:
     """An entity, or the table if ``key`` is None; ``misfit`` says what does not fit."""
 
+    effect: ClassVar[Effect] = Effect.SKIPPED
     key: EntityKey | None
     reason: Skip
     misfit: Misfit | None = None

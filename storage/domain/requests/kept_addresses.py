@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from storage.domain.errors import InvalidInput, MethodNotAllowed, NotImplemented, StorageError
@@ -29,11 +29,11 @@ class AddressRule(StrEnum):
 
 
 class AddressFault(NamedTuple):
-    """The rule that an address breaks, with the number of its segments below the account, and of its characters."""
+    """Why an address names no resource; its fields are described for the documentation of the API."""
 
-    rule: AddressRule
-    segments: int
-    length: int
+    rule: Annotated[AddressRule, "That the address breaks."]
+    segments: Annotated[int, "Of the path below the account."]
+    length: Annotated[int, "Of the path below the account, in characters as sent."]
 
 
 @dataclass(frozen=True, slots=True)

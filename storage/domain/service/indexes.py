@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 INDEXED_FROM: Final = 10_000  # entities; testing fewer takes some milliseconds
 
@@ -39,8 +39,8 @@ class IndexOrigin(StrEnum):
 
 
 class IndexReason(NamedTuple):
-    """Why the server made an index: so many costly scans; ``filter`` of the latest one, without its values."""
+    """Why the server made an index: so many costly scans."""
 
-    filter: str
-    scans: int
-    seconds: float  # together
+    filter: Annotated[str, "Of the last of these queries, without its values."]
+    scans: Annotated[int, "Queries that had to read many entities."]
+    seconds: Annotated[float, "How long they took together."]

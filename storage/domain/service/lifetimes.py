@@ -2,7 +2,7 @@
 
 import re
 from datetime import datetime, timedelta
-from enum import Enum
+from enum import StrEnum
 from typing import Final
 
 from storage.domain.refusals import Reason, Refused
@@ -19,7 +19,7 @@ class LifetimeError(Refused, ValueError):
     """Why a lifetime is invalid."""
 
 
-class AccountStage(Enum):
+class AccountStage(StrEnum):
     """The state of an account."""
 
     ACTIVE = "active"

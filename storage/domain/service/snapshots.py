@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Final
+from typing import Annotated, Final
 
 NAME_LIMIT: Final = 64
 # how long snapshots that the server takes by itself are kept
@@ -45,11 +45,11 @@ def numbered_name(text: str, number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A snapshot each day at an hour in UTC, or each week on a ``weekday`` (Monday is 0); the last ones are kept."""
+    """A snapshot each day, or each week on a ``weekday``."""
 
-    hour: int
-    weekday: int | None = None
-    keep: int = 7
+    hour: Annotated[int, "In UTC."]
+    weekday: Annotated[int | None, "0 is Monday; null: every day."] = None
+    keep: Annotated[int, "How many snapshots of the schedule are kept."] = 7
 
     def next_after(self, moment: datetime) -> datetime:
         """Return when the first snapshot after a moment, in UTC, is due."""

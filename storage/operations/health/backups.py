@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Annotated, Final
 
 from django.conf import settings
 from django.utils import timezone
@@ -17,12 +17,15 @@ _SETTLED: Final = timedelta(days=1)  # age of data that should have a backup
 
 @dataclass(frozen=True, slots=True)
 class BackupState:
-    """``next_at`` is None without a schedule; overdue is a backup whose schedule is not kept."""
-
-    last: LastBackup | None
-    failure: BackupFailure | None  # the last one, which may be older than the last good backup
-    next_at: datetime | None
-    is_overdue: bool
+    last: Annotated[LastBackup | None, "The last good backup; null without one."]
+    failure: Annotated[
+        BackupFailure | None, "The last failure, which may be older than the last good backup."
+    ]
+    next_at: Annotated[datetime | None, "Null without a schedule."]
+    is_overdue: Annotated[
+        bool,
+        "The last good backup is older than twice the interval of the schedule, or the first one failed.",
+    ]
 
     @property
     def is_failing(self) -> bool:

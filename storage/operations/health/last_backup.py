@@ -9,7 +9,7 @@ import os
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 NAME: Final = "last-backup.json"
 
@@ -22,9 +22,11 @@ class Kind(StrEnum):
 
 class LastBackup(NamedTuple):
     made_at: datetime
-    path: str
-    size: int = 0  # bytes
-    kind: Kind = Kind.FILES
+    path: Annotated[str, "On the machine that made it."]
+    size: Annotated[int, "Bytes."] = 0
+    kind: Annotated[
+        Kind, "`files`: a full copy of the embedded database; `dump`: of the database in `DATABASE_URL`."
+    ] = Kind.FILES
 
 
 class BackupFailure(NamedTuple):

@@ -6,7 +6,7 @@ What a manifest leaves out stays as it is. Within a section that it has, an item
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 from storage.domain.values.kinds import AccountKind
 
@@ -65,15 +65,14 @@ class Resource(StrEnum):
 class Change:
     """A difference between a manifest and an account.
 
-    ``before`` and ``after`` have the fields that differ; they are empty for what does not exist before or afterwards.
-    ``problem``: why the change would be refused; empty if nothing is known to be in its way.
+    ``before`` and ``after`` are empty for what does not exist before or afterwards.
     """
 
     action: Action
     resource: Resource
     account: str
-    table: str = ""
-    name: str = ""
-    before: Fields = field(default_factory=dict)
-    after: Fields = field(default_factory=dict)
-    problem: str = ""
+    table: Annotated[str, "The table that a policy or index belongs to; else empty."] = ""
+    name: Annotated[str, "Of the table, member, index, webhook or rule; else empty."] = ""
+    before: Annotated[Fields, "The members that differ, as they are."] = field(default_factory=dict)
+    after: Annotated[Fields, "The members that differ, as they will be."] = field(default_factory=dict)
+    problem: Annotated[str, "Why the change would be refused; empty: nothing is known."] = ""

@@ -6,7 +6,7 @@ and failed requests, from the log, in which those that are only counted belong t
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Annotated, Final
 
 from django.db.models import Count, F, QuerySet, Sum
 
@@ -29,30 +29,26 @@ class CodeCount:
 
 @dataclass(frozen=True, slots=True)
 class CredentialCount:
-    """``label``: what people call a SAS token."""
-
-    authentication: str
-    credential: str
-    label: str
     code: str
     requests: int
+    authentication: str
+    credential: str
+    label: Annotated[str, "Of a SAS token."]
 
 
 @dataclass(frozen=True, slots=True)
-class Statistics:
-    """``kept`` of the ``requests`` are in the log."""
-
-    requests: int
-    kept: int
+class RequestStatistics:
+    requests: Annotated[int, "All, also those that are not in the log."]
+    kept: Annotated[int, "Those in the log."]
     codes: list[CodeCount]
-    credentials: list[CredentialCount]
+    credentials: Annotated[list[CredentialCount], "Of refused and failed requests."]
 
 
-def statistics(account: Account, since: datetime, until: datetime) -> Statistics:
+def statistics(account: Account, since: datetime, until: datetime) -> RequestStatistics:
     """Return the numbers of a period, to the minute for the last day, else to the hour."""
     codes = _codes(account, since, until)
     kept = RecordedRequest.objects.filter(account=account, at__gte=since, at__lt=until)
-    return Statistics(
+    return RequestStatistics(
         sum(it.requests for it in codes),
         kept.count(),
         codes,
@@ -81,11 +77,11 @@ def count_credentials(kept: QuerySet[RecordedRequest]) -> list[CredentialCount]:
     )
     return [
         CredentialCount(
+            row["error"],
+            row["number"],
             read_member(Authentication, row["authentication"]),
             row["credential"],
             row["label"] or "",
-            row["error"],
-            row["number"],
         )
         for row in counted[:_SHOWN]
     ]
