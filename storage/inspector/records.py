@@ -1,9 +1,10 @@
 """Reports as they are kept: without secrets, and without keys of entities."""
 
-import re
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
+from urllib.parse import quote
 
 from storage.domain import errors
 from storage.domain.errors import StorageError
@@ -22,9 +23,9 @@ from storage.domain.requests.cleaning import (
 )
 from storage.domain.requests.routes import SECONDARY
 from storage.domain.sas import SAS_NAMES
-from storage.domain.sas.explain import Meaning, explain
+from storage.domain.sas.explain import ExplainedParameter, Meaning, explain
 from storage.domain.values.names import is_account_name
-from storage.inspector.facts import ManagedAccount
+from storage.inspector.facts import Facts, IncomingRequest, ManagedAccount
 from storage.inspector.mistakes import Mistake
 from storage.inspector.reports import (
     FieldKind,
@@ -35,35 +36,54 @@ from storage.inspector.reports import (
     SignedLine,
     Verdict,
 )
+from storage.inspector.requests import authorization_of, request_fields, request_lines
+from storage.inspector.tokens import inspect_token, read_pairs
 
 _MOST: Final = 40  # of each kind
 _SCHEMES: Final = frozenset({"SharedKey", "SharedKeyLite"})
-_RESOURCE: Final = re.compile(r"(?:/?table)?/([a-z0-9]{3,24})/([A-Za-z0-9]{3,63})")
+# others are left out
+_HEADERS: Final[Mapping[bytes, Callable[[str], str]]] = {
+    b"x-ms-date": clean_date,
+    b"date": clean_date,
+    b"content-type": clean_media_type,
+    b"content-md5": clean_md5,
+    b"x-ms-version": clean_version,
+}
 # what the inspector computes itself, or reads from the account
 _OWN: Final = frozenset(
     {"key", "seconds", "now", "moment", "operation", "needed", "permissions", "types", "address"}
 )
 
 
-def dump_report(report: Report, path: str, account: ManagedAccount | None) -> dict[str, Any]:
-    """Write a report of a request as JSON, so that it can be shown later; ``path`` is what is kept of the address."""
+def dump_report(
+    report: Report, sent: IncomingRequest, path: str, account: ManagedAccount | None
+) -> dict[str, Any]:
+    """Write the report of a request as JSON, to show it later; ``path`` is what is kept of the address.
+
+    All but the findings is read again, from the request without what is not kept.
+    """
     error = report.verdict.error if report.verdict is not None else None
-    cleaner = _Cleaner(path, account)
+    cleaner = _Cleaner(account)
+    cleaned = cleaner.clean_request(sent, path)
+    authorization = authorization_of(sent)
+    if authorization is not None:
+        authorization = authorization._replace(account=_clean_account(authorization.account), mac=b"")
+    parameters: Sequence[ExplainedParameter] = ()
+    lines: Sequence[SignedLine] = request_lines(cleaned, authorization)
+    if report.parameters:
+        token = inspect_token(cleaned.query.decode(), None, Facts({}, 0.0, "", ""), report.account)
+        parameters, lines = token.parameters, token.lines
     return {
         "findings": [
             {"mistake": it.mistake.name, **dict(cleaner.details(it))} for it in report.findings[:_MOST]
         ],
-        "parameters": [
-            [it.name, cleaner.sas_value(it.name, it.value)]
-            for it in report.parameters[:_MOST]
-            if it.meaning is not Meaning.UNKNOWN
-        ],
+        "parameters": [[it.name, it.value] for it in parameters[:_MOST] if it.meaning is not Meaning.UNKNOWN],
         "fields": [
-            [cleaner.field_name(it), cleaner.field(it), it.part.value, it.is_signed]
-            for it in report.fields[:_MOST]
+            [it.name, it.value, it.part.value, it.is_signed]
+            for it in request_fields(cleaned, authorization)[:_MOST]
             if it.part is not FieldKind.OPTION or it.name not in SAS_NAMES
         ],
-        "lines": [[it.name, cleaner.line(it, report)] for it in report.lines[:_MOST]],
+        "lines": [[it.name, it.text] for it in lines[:_MOST]],
         "account": report.account,
         "key": report.key,
         "error": error.code if error is not None else "",
@@ -73,59 +93,32 @@ def dump_report(report: Report, path: str, account: ManagedAccount | None) -> di
 class _Cleaner:
     """Keeps values that have the form of their kind, and names of the account's own tables and policies."""
 
-    def __init__(self, path: str, account: ManagedAccount | None) -> None:
-        self._path = path
+    def __init__(self, account: ManagedAccount | None) -> None:
         known = account.policies if account is not None else {}
         self._policies = {name for table in known for name in known[table]}
 
-    def field_name(self, field: RequestField) -> str:
-        return clean_option_name(field.name) if field.part is FieldKind.OPTION else field.name
+    def clean_request(self, sent: IncomingRequest, path: str) -> IncomingRequest:
+        return replace(
+            sent,
+            address=sent.address._replace(account=_clean_account(sent.address.account), base=LEFT_OUT),
+            method=clean_method(sent.method),
+            path=path.encode(),
+            query="&".join(self._clean_options(sent.query)).encode(),
+            headers={
+                name: clean(sent.headers[name].decode("latin-1")).encode()
+                for name, clean in _HEADERS.items()
+                if name in sent.headers
+            },
+        )
 
-    def field(self, field: RequestField) -> str:
-        match field.part:
-            case FieldKind.METHOD:
-                return clean_method(field.value)
-            case FieldKind.ACCOUNT | FieldKind.SIGNER:
-                return _clean_account(field.value)
-            case FieldKind.RESOURCE:
-                return self._path
-            case FieldKind.OPTION | FieldKind.COMP:
-                return clean_option(field.name, field.value)
-            case FieldKind.DATE | FieldKind.OTHER_DATE:
-                return clean_date(field.value)
-            case FieldKind.CONTENT_TYPE:
-                return clean_media_type(field.value)
-            case FieldKind.CONTENT_MD5:
-                return clean_md5(field.value)
-            case FieldKind.VERSION:
-                return clean_version(field.value)
-            case FieldKind.SCHEME:
-                return _keep_one_of(field.value, _SCHEMES)
-            case _:
-                return LEFT_OUT
-
-    def line(self, line: SignedLine, report: Report) -> str:
-        match line.name:
-            case "":
-                return LEFT_OUT if line.text else ""
-            case "Method":
-                return clean_method(line.text)
-            case "Content-MD5":
-                return clean_md5(line.text)
-            case "Content-Type":
-                return clean_media_type(line.text)
-            case "Date":
-                return clean_date(line.text)
-            case "account" | "…" if report.parameters:
-                return _clean_account(line.text)
-            case "/…" | "/table/…" if report.parameters:
-                return _clean_resource(line.text)
-            case "/…":
-                component = (it for it in report.fields if it.part is FieldKind.COMP)
-                query = "".join(f"?comp={clean_option('comp', it.value)}" for it in component)
-                return f"/{report.account}{self._path}{query}"
-            case _:
-                return self.sas_value(line.name, line.text)
+    def _clean_options(self, query: bytes) -> Iterator[str]:
+        for name, value in read_pairs(query.decode("latin-1")):
+            if name in SAS_NAMES:
+                yield f"{name}={quote(self.sas_value(name, value))}"
+            elif name.lower() == "comp":  # signed as it was sent
+                yield f"{name}={clean_option(name, value)}"
+            else:
+                yield f"{clean_option_name(name)}={quote(clean_option(name, value))}"
 
     def sas_value(self, name: str, value: str) -> str:
         return (
@@ -161,18 +154,12 @@ def _keep_one_of(text: str, texts: Container[str]) -> str:
 
 
 def _clean_account(text: str) -> str:
-    """Keep the name of an account, once or twice as a wrong path has it."""
-    names = text.removesuffix(SECONDARY).split("/")
-    return text if len(names) <= len(("once", "twice")) and all(map(is_account_name, names)) else LEFT_OUT
+    return text if is_account_name(text.removesuffix(SECONDARY)) else LEFT_OUT
 
 
 def _clean_names(text: str) -> str:
     """Keep names of parameters."""
     return text if all(it in SAS_NAMES for it in text.split(", ")) else LEFT_OUT
-
-
-def _clean_resource(text: str) -> str:
-    return text if _RESOURCE.fullmatch(text) else LEFT_OUT
 
 
 def _clean_addressed_table(text: str) -> str:

@@ -53,7 +53,7 @@ def inspect_request(sent: IncomingRequest, facts: Facts) -> Report:
     has_token = _has_token(sent)
     if has_token and header is None:
         return _with_token(sent, facts)
-    authorization = _authorization(sent)
+    authorization = authorization_of(sent)
     found = list(_find_causes(sent, account, authorization, facts, has_token=has_token))
     is_judged = not facts.takes_bearer if header is None else account is not None and not _is_bearer(header)
     key = None
@@ -66,7 +66,7 @@ def inspect_request(sent: IncomingRequest, facts: Facts) -> Report:
         sent.address.account,
         is_managed=account is not None,
         fields=request_fields(sent, authorization),
-        lines=_lines(sent, authorization),
+        lines=request_lines(sent, authorization),
         verdict=verdict,
         findings=causes.findings_of(found),
         key=verdict.key if verdict else "",
@@ -90,7 +90,7 @@ def _has_token(sent: IncomingRequest) -> bool:
         return b"sig=" in sent.query
 
 
-def _authorization(sent: IncomingRequest) -> Authorization | None:
+def authorization_of(sent: IncomingRequest) -> Authorization | None:
     try:
         return read_authorization(sent.headers.get(b"authorization", b""))
     except StorageError:
@@ -220,7 +220,7 @@ def _with_other_accounts(request: SignedRequest, facts: Facts) -> Iterator[tuple
             yield renamed._replace(path=f"/{name}".encode() + request.path.removeprefix(own)), mistake
 
 
-def _lines(sent: IncomingRequest, authorization: Authorization | None) -> list[SignedLine]:
+def request_lines(sent: IncomingRequest, authorization: Authorization | None) -> list[SignedLine]:
     if authorization is None:
         return []
     texts = string_to_sign(sent.signed, authorization.scheme).decode("utf-8", "replace").split("\n")
@@ -248,25 +248,26 @@ def request_fields(sent: IncomingRequest, authorization: Authorization | None) -
         RequestField("method", sent.method, FieldKind.METHOD, is_signed=is_full),
         RequestField("account", sent.address.account, FieldKind.ACCOUNT, is_signed=is_signed),
         RequestField("secondary", sent.address.base, FieldKind.SECONDARY),
-        RequestField("path", sent.path.decode("latin-1"), FieldKind.RESOURCE, is_signed=is_signed),
+        RequestField("path", _show(sent.path), FieldKind.RESOURCE, is_signed=is_signed),
+        *(_option(name, value, is_signed=is_signed) for name, value in read_pairs(_show(sent.query))),
         *(
-            _option(name, value, is_signed=is_signed)
-            for name, value in read_pairs(sent.query.decode("latin-1"))
-        ),
-        *(
-            RequestField(name, sent.headers[key].decode("latin-1"), part, is_signed=is_covered)
+            RequestField(name, _show(sent.headers[key]), part, is_signed=is_covered)
             for name, part, is_covered in headers
             if (key := name.lower().encode()) in sent.headers
         ),
     ]
     if authorization is not None:
-        mac = sent.headers[b"authorization"].decode("latin-1").rpartition(":")[2]
+        mac = b2a_base64(authorization.mac, newline=False).decode()
         fields += (
             RequestField("Authorization", authorization.scheme.value.decode(), FieldKind.SCHEME),
             RequestField("Authorization", authorization.account, FieldKind.SIGNER),
             RequestField("Authorization", mask(mac), FieldKind.SIGNATURE),
         )
     return [field for field in fields if field.part is not FieldKind.SECONDARY or sent.address.secondary]
+
+
+def _show(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
 
 
 def _option(name: str, value: str, *, is_signed: bool) -> RequestField:

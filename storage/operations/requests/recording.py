@@ -281,7 +281,7 @@ def explain(sent: SentRequest, facts: Facts, now: float, path: str) -> dict[str,
         address, sent.method, sent.path, sent.query, sent.headers, sent.scheme, sent.client
     )
     report = inspect_request(incoming, replace(facts, now=now))
-    kept: dict[str, Any] = _storable(dump_report(report, path, facts.accounts.get(address.account)))
+    kept: dict[str, Any] = _storable(dump_report(report, incoming, path, facts.accounts.get(address.account)))
     return kept
 
 
