@@ -68,7 +68,6 @@ def inspect_connection(text: str, facts: Facts) -> Report:
         settings=settings,
         verdict=verdict,
         findings=mistakes,
-        key=verdict.key if verdict else "",
     )
 
 

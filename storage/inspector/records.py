@@ -198,7 +198,6 @@ def load_report(kept: Mapping[str, Any]) -> Report:
         lines=[SignedLine(name, text) for name, text in kept["lines"]],
         verdict=Verdict(kept["key"], refusal),
         findings=load_findings(kept),
-        key=kept["key"],
     )
 
 

@@ -119,7 +119,11 @@ class Report:
     token: TableSas | AccountSas | None = field(default=None, repr=False)
     verdict: Verdict | None = None
     findings: Sequence[Finding] = ()
-    key: str = ""  # the name of the key that signed it, or that a connection string contains
+
+    @property
+    def key(self) -> str:
+        """The name of the key that signed it, or that a connection string contains."""
+        return self.verdict.key if self.verdict is not None else ""
 
     @property
     def text(self) -> str:

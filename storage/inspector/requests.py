@@ -69,7 +69,6 @@ def inspect_request(sent: IncomingRequest, facts: Facts) -> Report:
         lines=request_lines(sent, authorization),
         verdict=verdict,
         findings=causes.findings_of(found),
-        key=verdict.key if verdict else "",
     )
 
 

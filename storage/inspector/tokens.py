@@ -61,7 +61,6 @@ def inspect_token(query: str, sent: IncomingRequest | None, facts: Facts, accoun
         token=replace(token, signature=""),
         verdict=verdict,
         findings=list(dict.fromkeys([*mistakes, *causes.findings_of(found)])),
-        key=verdict.key if verdict else "",
     )
 
 
