@@ -104,8 +104,8 @@ class RetiredKey(models.Model):
 
 class Tables(models.QuerySet["Table"]):
     def own(self) -> Self:
-        """Return the tables that are listed: neither deleted nor metrics tables of the service."""
-        return self.filter(deleted_at=None).exclude(folded_name__startswith="$")
+        """Return the tables that are not deleted."""
+        return self.filter(deleted_at=None)
 
     def recording_apart(self) -> Self:
         """Return the tables whose relations record changes themselves, not in the history of the account."""
@@ -149,6 +149,11 @@ class Table(models.Model):
             models.UniqueConstraint(
                 fields=("account", "folded_name"), condition=Q(deleted_at=None), name="one_table_of_a_name"
             ),
+            # servers up to 1.0 make metrics tables, and take this for a table that another process has made
+            models.CheckConstraint(
+                condition=Q(deleted_at__isnull=False) | ~Q(folded_name__startswith="$"),
+                name="no_metrics_table",
+            ),
         )
         indexes = (
             models.Index(fields=("account",), condition=Q(distributed=True), name="distributed_tables"),
@@ -159,8 +164,8 @@ class Table(models.Model):
 
     @property
     def is_own(self) -> bool:
-        """Whether it is listed, as Tables.own() says it."""
-        return self.deleted_at is None and not self.folded_name.startswith("$")
+        """Whether it is not deleted, as Tables.own() says it."""
+        return self.deleted_at is None
 
 
 class PropertyIndex(models.Model):
@@ -767,19 +772,6 @@ class CopiedTable(models.Model):
 
     def __str__(self) -> str:
         return f"{self.source} to {self.target}"
-
-
-class AnalyticsProgress(models.Model):
-    """Up to which time the metrics tables of an account are written."""
-
-    # no constraint: the job must not wait for changes of the account, nor delay them
-    account = models.OneToOneField(Account, on_delete=models.CASCADE, db_constraint=False, primary_key=True)
-    minute = models.DateTimeField(null=True, default=None)  # the start of the next one
-    hour = models.DateTimeField(null=True, default=None)
-    capacity = models.DateTimeField(null=True, default=None)  # when it was measured
-
-    def __str__(self) -> str:
-        return f"analytics of {self.account_id}"
 
 
 class DatabaseVersion(models.Model):

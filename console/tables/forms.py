@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 from console.site.forms import MONO, NameRule, include_initial_values
 from storage.domain.errors import StorageError
 from storage.domain.values.kinds import AccountKind
-from storage.domain.values.names import RESERVED_TABLE_NAME, fold_table_name, is_analytics_name
+from storage.domain.values.names import RESERVED_TABLE_NAME, fold_new_table_name
 from storage.models import Account, Table
 from storage.operations.tables import tables
 
@@ -59,9 +59,10 @@ def _cosmos_name_rules(account: Account, name: str) -> list[NameRule]:
 
 def _is_valid_name(name: str, kind: AccountKind = AccountKind.STORAGE) -> bool:
     try:
-        return not is_analytics_name(fold_table_name(name, kind))
+        fold_new_table_name(name, kind)
     except StorageError:
         return False
+    return True
 
 
 class TagsField(forms.CharField):

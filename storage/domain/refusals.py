@@ -108,7 +108,6 @@ class Reason(StrEnum):
         "Other tables are being created or moved on the nodes of the cluster. Please retry your request."
     )
     NODE_IS_DOWN = "A node of the cluster does not answer. Please retry your request."
-    SYSTEM_TABLE_HAS_NO_HISTORY = _("System tables have no history.")
     NO_HISTORY = _("The account keeps no history.")
     HISTORY_BEGINS = _("Changes are kept since %(since)s.")
     DISTRIBUTED_HAS_NO_PAST = _("%(table)s is distributed over several nodes, which have no past in common.")
@@ -166,7 +165,6 @@ class Reason(StrEnum):
     NOT_DISTRIBUTED = _("The table %(table)s is not distributed.")
     ROWS_ARE_MOVED = _("The rows of the table %(table)s are being moved.")
     DISTRIBUTED_ALREADY = _("The table %(table)s is distributed already.")
-    SYSTEM_TABLE_NOT_DISTRIBUTED = _("Tables of the server itself are not distributed.")
     NO_COORDINATOR_YET = _(
         "The database is not the coordinator of a Citus cluster: see docs/cluster.md for what it needs."
     )

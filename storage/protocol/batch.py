@@ -4,7 +4,6 @@ https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-tra
 """
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Final, NamedTuple
 
 from storage.domain.access.grants import Operation, operation_of
@@ -31,17 +30,15 @@ from storage.domain.errors import (
     TableNotFound,
     UpdateConditionNotSatisfied,
 )
-from storage.domain.requests import observed
 from storage.domain.requests.options import read_options
 from storage.domain.requests.routes import (
     TargetKind,
     inner_path,
     key_of,
-    resolve_operation,
     resolve_target,
 )
 from storage.domain.values.kinds import AccountKind
-from storage.protocol import cosmos, entities, json_format, multipart
+from storage.protocol import cosmos, entities, multipart
 from storage.protocol.accept import Format
 from storage.protocol.call import Answer, Call, OperationRequest
 from storage.protocol.errors import ErrorFormat, ErrorOrigin, write_error
@@ -212,31 +209,20 @@ async def _change_set(call: Call, parts: list[Part]) -> list[bytes]:
     if not parts:
         return []
     try:
-        operations, read, changes, timestamps = await _apply(call, parts)
+        applied = await _apply(call, parts)
     except TableNotFound as error:
-        _observe_failure(call, parts[0], error, 0)
+        _observe_refusal(call, error, 0)
         return [multipart.write_part(_write_failure(call, parts[0], error, 0))]
     except ChangeSetError as failure:
         part = parts[min(failure.index, len(parts) - 1)]
-        _observe_failure(call, part, failure.error, failure.index)
+        _observe_refusal(call, failure.error, failure.index)
         index = failure.index if len(parts) > 1 or not isinstance(failure.error, _WITHOUT_INDEX) else None
         return [multipart.write_part(_write_failure(call, part, failure.error, index))]
-    writers = {identity: _AnswerWriter(operation) for identity, operation in operations.items()}
-    answers = [
+    writers = {identity: _AnswerWriter(operation) for identity, operation in applied.operations.items()}
+    return [
         writers[id(part.head)].write(change, timestamp)
-        for part, change, timestamp in zip(parts, changes, timestamps, strict=True)
+        for part, change, timestamp in zip(parts, applied.changes, applied.timestamps, strict=True)
     ]
-    if call.account.properties.logging.write:
-        call.observed.parts = [
-            observed.ObservedOperation(
-                operation_of(change),
-                writers[id(operation.head)].status(change),
-                "",
-                _resource(operation.call, change.key),
-            )
-            for operation, change in zip(read, changes, strict=True)
-        ]
-    return answers
 
 
 class _AnswerWriter:
@@ -270,11 +256,6 @@ class _AnswerWriter:
         body = inserts.body(change, timestamp)
         return b"%bLocation: %b\r\nETag: %b\r\n\r\n%b\r\n" % (self._start, location, etag, body)
 
-    def status(self, change: Change) -> int:
-        inserts = self._inserts
-        with_content = inserts is not None and inserts.preference is not Preference.NO_CONTENT
-        return 201 if isinstance(change, Insert) and with_content else 204
-
     def _write_start(self, change: Change) -> bytes:
         """What all answers begin with; a head asks for changes of one kind."""
         if not isinstance(change, Insert):
@@ -289,30 +270,8 @@ class _AnswerWriter:
         return multipart.write_part(AnswerPart(status, headers)).removesuffix(b"\r\n\r\n")
 
 
-def _observe_failure(call: Call, part: Part, error: StorageError, index: int) -> None:
-    """Log the failed part, the only one that is answered."""
-    _observe_refusal(call, error, index)
-    if not call.account.properties.logging.write:
-        return
-    known, resource = None, f"/{call.account.name}"
-    with suppress(StorageError):
-        inner = _inner_call(call, part)
-        request = inner.request
-        conditional = b"if-match" in part.head.headers
-        known = resolve_operation(request.target, request.method, request.options, conditional=conditional)
-        inner.fold(request.target.table)
-        json_format.check_keys(request.target.key, call.rules)
-        resource = _resource(inner, request.target.key)
-    call.observed.parts = [observed.ObservedOperation(known, error.status, error.code, resource)]
-
-
 def _observe_refusal(call: Call, error: StorageError, index: int | None) -> None:
     call.observed.refusal, call.observed.refused_part = error, index
-
-
-def _resource(inner: Call, key: EntityKey) -> str:
-    table = inner.request.target.table
-    return f"/{inner.account.name}/{table}(PartitionKey='{key.partition_key}',RowKey='{key.row_key}')"
 
 
 async def _check_table(call: Call, part: Part) -> None:

@@ -17,10 +17,9 @@ from storage.domain.errors import InternalError, NotImplemented, ServerBusy, Sto
 from storage.domain.requests.cleaning import clean_agent, clean_table
 from storage.domain.requests.observed import REFUSALS, ObservedRequest
 from storage.domain.requests.recorded import SentRequest
-from storage.domain.requests.request_log import should_log
 from storage.domain.requests.routes import TargetKind, check_target
 from storage.domain.service.consistency import ReadTerms
-from storage.domain.service.service_properties import NO_LOGGING, CorsRule, Logging
+from storage.domain.service.service_properties import CorsRule
 from storage.domain.values.kinds import AccountKind
 from storage.protocol import as_of, batch, consistency, cosmos, entities, tables, xml_operations
 from storage.protocol.accept import Format
@@ -41,7 +40,6 @@ from storage.protocol.incoming import (
 )
 from storage.protocol.negotiation import FIRST_WITHOUT_ATOM, read_preference
 from storage.protocol.query_options import check_options
-from storage.protocol.request_log import log_entry
 from storage.runtime.catalog import KnownAccount
 from storage.runtime.live_feed import LiveFeed
 from storage.runtime.service import Service
@@ -63,14 +61,12 @@ _ERROR: Final = 400  # the lowest status of an error
 
 
 class Response(NamedTuple):
-    """What is sent, with all its headers; ``version`` and ``logging`` are what the request log needs besides."""
+    """What is sent, with all its headers."""
 
     status: int
     headers: Headers
     body: bytes
     reason: bytes | None
-    version: str
-    logging: Logging
 
 
 class TableService:
@@ -122,11 +118,6 @@ class TableService:
         observed.egress = len(response.body)
         observed.sent = perf_counter()
         self._record(head, observed)
-        if response.logging is not NO_LOGGING and should_log(response.logging, observed.operation):
-            entry = log_entry(
-                head, observed, response.version, response.headers, self._settings.host_suffixes
-            )
-            self._service.observer.log(observed, entry)
 
     def _record(self, head: RequestHead, observed: ObservedRequest) -> None:
         if observed.possible_table and self._service.knows_table(
@@ -273,7 +264,6 @@ def _observe_caller(
         observed.account_id, observed.account, observed.kind = account.id, account.name, account.kind
     observed.secondary = request.address.secondary
     observed.address = request.client[:_ADDRESS_LIMIT]  # a proxy may have passed on anything
-    observed.port = head.port
     observed.agent = clean_agent(request.headers.get(b"user-agent", b"")[:_AGENT_LIMIT])
 
 
@@ -379,7 +369,7 @@ def _complete(
         headers.append((b"Content-Length", b"%d" % len(answer.body)))
         headers += consistency.write_session(terms)
         reason = cosmos.OK if answer.status == _OK else answer.reason
-        return Response(answer.status, headers, answer.body, reason, "", NO_LOGGING)
+        return Response(answer.status, headers, answer.body, reason)
     # the options may be what could not be read
     version = request.version if request is not None else negotiate_version(fields, {})[0]
     headers = [
@@ -400,5 +390,4 @@ def _complete(
     rules = _cors_rules(account)
     if rules and method != "OPTIONS":
         headers += response_headers(rules, method, fields.get(b"origin"), headers)
-    logging = account.properties.logging if account is not None else NO_LOGGING
-    return Response(answer.status, headers, answer.body, answer.reason, version, logging)
+    return Response(answer.status, headers, answer.body, answer.reason)

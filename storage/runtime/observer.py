@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import inf
-from pathlib import Path
 from time import perf_counter, time
 from typing import Any, Final
 
@@ -23,7 +22,6 @@ from storage.domain.filters.keys import key_range
 from storage.domain.requests.metrics import CredentialClient, RequestKind, Tally, UseCount
 from storage.domain.requests.observed import Authentication, ObservedRequest
 from storage.domain.requests.recorded import KeptRequest, RequestLogSettings, SentRequest, read_fault
-from storage.domain.requests.request_log import LogEntry
 from storage.domain.requests.series import (
     BUCKETS,
     HISTOGRAM_BOUNDS,
@@ -40,9 +38,8 @@ from storage.operations.counting.usage import Uses
 from storage.operations.health import database_version
 from storage.operations.requests.recording import RequestLog
 from storage.operations.tables.adaptive_indexes import ScanCosts, SlowQueries, SlowQuery
-from storage.runtime import measurements, prometheus, request_log
+from storage.runtime import measurements, prometheus
 from storage.runtime.idleness import idleness
-from storage.runtime.request_log import LogFiles
 from storage.runtime.threads import in_thread
 from storage.sql.django import is_lost, storable_text
 
@@ -52,7 +49,6 @@ _INTERVAL: Final = 2.0  # seconds between two writes: what a crash may lose
 _LABELS_KEPT: Final = 60.0  # seconds
 _SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for the last write
 _CLIENTS_LIMIT: Final = 10_000  # clients counted separately between two writes
-_LOGGED_LIMIT: Final = 64 * 1024 * 1024  # characters for the logs between two writes
 _AGENT_LIMIT: Final = 256
 # of the request log, between two writes
 _SAMPLES_LIMIT: Final = 500
@@ -101,8 +97,6 @@ class _Batch:
     tallies: dict[tuple[Any, ...], Tally] = field(default_factory=dict)
     uses: dict[tuple[Any, ...], _Use] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)  # of accounts
-    lines: list[tuple[ObservedRequest, LogEntry]] = field(default_factory=list)
-    logged: int = 0  # about so many characters
     partitions: dict[tuple[int, str, str], int] = field(default_factory=dict)
     uncounted: dict[_Table, int] = field(default_factory=dict)  # requests for other partitions than those
     queries: dict[_Table, "_Queries"] = field(default_factory=dict)
@@ -117,7 +111,7 @@ class _Batch:
     @property
     def is_empty(self) -> bool:
         counted = (self.tallies, self.requests, self.written, self.slow.groups)
-        return not any((*counted, self.lines, self.samples, self.groups))
+        return not any((*counted, self.samples, self.groups))
 
     def new_group(self, alike: tuple[Any, ...]) -> _Group:
         """Tell requests apart by less when there are too many groups."""
@@ -169,7 +163,7 @@ class _Batch:
 class Observer:
     """The counter of one process. ``record`` takes about a microsecond and never fails."""
 
-    def __init__(self, logs: Path | None = None) -> None:
+    def __init__(self) -> None:
         process = secrets.token_hex(8)
         self._batch = _Batch(_now())
         self._counts = Counts(process)
@@ -180,7 +174,6 @@ class Observer:
         self._requests = RequestLog()
         log: RequestLogSettings = settings.REQUEST_LOG
         self._slow, self._sample = log.slow, log.sample
-        self._logs = LogFiles(logs or request_log.folder())
         self._prometheus = prometheus.Process()
         self._labelled: frozenset[int] = frozenset()
         self._labelled_at = -inf
@@ -293,13 +286,6 @@ class Observer:
         """Record a query that took long, and that an index may have made cheaper."""
         self._batch.slow.add(query)
 
-    def log(self, observed: ObservedRequest, entry: LogEntry) -> None:
-        """Log a request whose account has logging enabled."""
-        batch = self._batch
-        if batch.logged < _LOGGED_LIMIT:
-            batch.lines.append((observed, entry))
-            batch.logged += 1000 + len(entry.url) + len(entry.key) + 200 * len(observed.parts)
-
     async def flush(self) -> None:
         """Write what was recorded; what cannot be written now is tried again with the next write."""
         async with self._writing:  # one thread at a time writes the ledgers
@@ -332,7 +318,6 @@ class Observer:
         self._choose_labels()
         self._take(batch, perf_counter() - time())
         ledgers = (
-            self._logs,
             self._uses,
             self._counts,
             self._series,
@@ -355,9 +340,6 @@ class Observer:
                     raise
                 # it keeps its counts, and the others are written
                 unanswered = unanswered or error
-            except OSError as error:  # a disk that is full or read-only
-                ledger.give_up()
-                logger.error("Request logs could not be written and are lost: %s", error)
             except Exception:
                 # writing the same again would fail again
                 ledger.give_up()
@@ -394,8 +376,6 @@ class Observer:
             self._requests.add(group.kept[-1], group.kept[-1].observed.started - offset, group.further)
         for kept in batch.samples:
             self._requests.add(kept, kept.observed.started - offset)
-        for observed, entry in batch.lines:
-            self._logs.add(observed, entry, datetime.fromtimestamp(observed.started - offset, UTC))
 
 
 def _counts_by_table(batch: _Batch) -> dict[_Table, PeriodCounts]:

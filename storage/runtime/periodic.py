@@ -35,11 +35,10 @@ from storage.operations.requests import recording
 from storage.operations.snapshots import snapshots
 from storage.operations.tables import (
     adaptive_indexes,
-    analytics,
     distribution,
     tables,
 )
-from storage.runtime import measurements, request_log
+from storage.runtime import measurements
 from storage.runtime.clock import ClockWatch
 from storage.runtime.idleness import Idleness, idleness
 from storage.runtime.threads import in_background
@@ -62,7 +61,7 @@ _RETENTION_INTERVAL: Final = 30.0
 _TIDY_INTERVAL: Final = 600.0
 _DAY: Final = 86_400.0
 _LATE_AFTER: Final = {
-    **dict.fromkeys(("metrics", "accounts", "history", "requests"), timedelta(minutes=10)),
+    **dict.fromkeys(("accounts", "history", "requests"), timedelta(minutes=10)),
     **dict.fromkeys(("indexes", "notices", "snapshots", "tables"), timedelta(minutes=20)),
     **dict.fromkeys(("tidy", "sizes"), timedelta(hours=1)),
     "daily": timedelta(hours=26),
@@ -89,7 +88,6 @@ class _Work(NamedTuple):
 
 async def run() -> None:
     """Do all work until cancelled."""
-    writer = analytics.Writer()
     works = (
         _Work(
             "deleted tables",
@@ -106,13 +104,6 @@ async def run() -> None:
             is_wanted=adaptive_indexes.has_new_scans,
         ),
         _Work("feed", lambda: feed.keep_mark(), _OFTEN, "The change feed could not be marked"),
-        _Work(
-            "logs",
-            lambda: request_log.tidy(request_log.folder(), datetime.now(UTC)),
-            _TIDY_INTERVAL,
-            "Logs could not be tidied",
-            deletes=True,
-        ),
         _Work(
             "deliveries",
             lambda: delivery.deliver(lambda: datetime.now(UTC)),
@@ -132,7 +123,6 @@ async def run() -> None:
             _ADAPT_INTERVAL,
             "The disk could not be examined",
         ),
-        _exclusive("metrics", writer.write, _INTERVAL, "Metrics could not be written"),
         _exclusive(
             "indexes", adaptive_indexes.adapt, _ADAPT_INTERVAL, "Adaptive indexes could not be decided on"
         ),

@@ -39,7 +39,7 @@ from storage.operations.entities import entities
 from storage.operations.entities.entities import Steps
 from storage.operations.relations import table_relations
 from storage.operations.relations.history import Actors
-from storage.operations.tables import analytics, tables
+from storage.operations.tables import tables
 from storage.operations.tables.adaptive_indexes import SlowQuery
 from storage.runtime import presence, replicas, throughput
 from storage.runtime.catalog import Catalog, KnownAccount, KnownTable, StandbyCatalog
@@ -290,7 +290,6 @@ class Service:
         """Apply a change; return the new Timestamp in ticks."""
         session = _session(terms)
         _check_writable(account)
-        analytics.check_change(table, change)
         recorder = await self._actors.recorder(account.id, by) if account.records else None
         return await self._write(
             account,
@@ -319,7 +318,6 @@ class Service:
             raise ServerBusy
         if account.read_only:
             raise ChangeSetError(0, InsufficientAccountPermissions())
-        analytics.check_changes(table, changes)
         recorder = await self._actors.recorder(account.id, by) if account.records else None
         others: Sequence[Change] | None = None if rest is not None else ()
 
@@ -337,7 +335,6 @@ class Service:
                 except (batch.NotInHalves, RolledBack):
                     pass  # at once then
             every = [*changes, *remaining()]
-            analytics.check_changes(table, every)
             return await self._lanes.run(batch.apply(known.relation, every, recorder), session)
 
         return await self._write(account, table, run, lambda: _only_partition(changes), len)

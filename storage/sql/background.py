@@ -74,11 +74,6 @@ def allowing_deletion() -> Iterator[None]:
             execute("SET LOCAL tablero.tidying = 'off'")
 
 
-def delete_before(table_id: int, partition_key: str) -> None:
-    """Delete the entities of a table in all partitions before this one."""
-    execute(f"DELETE FROM {relation_name(table_id)} WHERE pk < %s", partition_key)
-
-
 def has_rows(table: HasRelation) -> bool:
     if not capabilities_of(table).joins_partitions and connection.in_atomic_block:
         # a read of all shards at once would keep the transaction from changing the relation and its function
@@ -319,7 +314,7 @@ WITH found AS (
     JOIN pg_class AS c ON c.relname = {relation_of_row("t")}
         AND c.relnamespace = current_schema()::regnamespace
     {_LONG}
-    WHERE t.account_id = ANY (%s) AND t.deleted_at IS NULL AND NOT starts_with(t.folded_name, '$')
+    WHERE t.account_id = ANY (%s) AND t.deleted_at IS NULL
 )
 SELECT
     account_id,

@@ -114,7 +114,7 @@ class RawPage(NamedTuple):
 
 _TABLES: Final = """
 SELECT id FROM storage_table
-WHERE account_id = $1::bigint AND left(folded_name, 1) <> '$' AND ($2::bigint[] IS NULL OR id = ANY ($2::bigint[]))
+WHERE account_id = $1::bigint AND ($2::bigint[] IS NULL OR id = ANY ($2::bigint[]))
 """
 _UNSEEN: Final = "'{segment}' AS segment, h.tbl, h.xid, h.seq"
 _WITHIN: Final = (

@@ -15,9 +15,9 @@ from storage.domain.values.names import (
     KEY_LENGTH_LIMIT,
     check_key,
     check_property_name,
+    fold_new_table_name,
     fold_table_name,
     is_account_name,
-    is_analytics_name,
 )
 from tests.strategies import keys
 
@@ -30,9 +30,15 @@ def test_account_names():
 
 
 def test_a_table_is_known_by_its_lower_case_name():
-    for name in ("abc", "People", "T42", "a" * 63, "tables1", "$MetricsHourPrimaryTransactionsTable"):
-        assert fold_table_name(name) == name.lower()
-        assert is_analytics_name(fold_table_name(name)) is name.startswith("$")
+    for name in ("abc", "People", "T42", "a" * 63, "tables1"):
+        assert fold_table_name(name) == fold_new_table_name(name) == name.lower()
+
+
+def test_no_table_is_created_with_the_name_of_a_metrics_table():
+    name = "$MetricsHourPrimaryTransactionsTable"
+    assert fold_table_name(name) == name.lower()
+    with pytest.raises(InvalidResourceName):
+        fold_new_table_name(name)
 
 
 def test_refuses_table_names_by_their_characters_first():

@@ -7,7 +7,6 @@ import yaml
 
 from storage.domain import errors
 from storage.domain.errors import StorageError
-from storage.domain.requests.analytics import Category, categorize
 from storage.domain.requests.outcomes import Outcome, is_server_failure, outcome_of_status
 from storage.domain.requests.recorded import Fault, outcome_of
 from tests.docs.pages import DOCS
@@ -23,12 +22,6 @@ def test_only_what_the_server_cannot_do_now_is_its_failure(error):
     assert outcome_of_status(error.status) is expected
     assert outcome_of(error.status, Fault("", error.status)) is expected
     assert outcome_of(202, Fault("", error.status)) is expected  # of a part of a change set
-    mine = categorize(error.status, error.__name__) in (
-        Category.SERVER_OTHER,
-        Category.SERVER_TIMEOUT,
-        Category.THROTTLING,
-    )
-    assert mine == (error.status in OF_SERVER)
 
 
 def test_a_client_that_has_gone_is_told_apart_from_one_that_was_answered():

@@ -220,7 +220,7 @@ def test_no_shape_of_a_request_does_more_than_the_token_grants(connection, peopl
             connection.written(Request(method.encode(), target, fields, body, signed=False))
         )
         answer = connection.read(head=method == "HEAD")
-        readable = (people, "OtherKept", "$Metrics") if "ss" in token else people
+        readable = (people, "OtherKept") if "ss" in token else people
         may_read = (
             token in reading and method == "GET" and path.startswith(readable) and "comp" not in extra.lower()
         )

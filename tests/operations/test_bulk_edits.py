@@ -28,7 +28,7 @@ from storage.operations.entities.bulk_edits import (
     Progress,
     SkippedEntity,
 )
-from storage.operations.tables import analytics, tables
+from storage.operations.tables import tables
 from storage.operations.undo import undo
 from storage.runtime import job_runner
 from storage.runtime.threads import in_thread
@@ -302,19 +302,9 @@ def test_refusals(table):
         for ask in (bulk_edit_previews.preview, bulk_edits.begin):
             with pytest.raises(InvalidInput):
                 ask(table, wanted)
-    metrics = tables.find(table.account, "$metricshourprimarytransactionstable") or analytics_table(
-        table.account
-    )
-    with pytest.raises(InsufficientAccountPermissions):
-        bulk_edits.begin(metrics, INCREMENT)
-    assert bulk_edits.begin(metrics, request({"op": "delete"}))
     account_settings.change(table.account, by=ADA, read_only=True)
     with pytest.raises(InsufficientAccountPermissions):
         bulk_edits.begin(table, INCREMENT)
-
-
-def analytics_table(account):
-    return tables.find(account, analytics.MetricsTable.HOUR_PRIMARY.value.lower())
 
 
 def test_a_preview_that_takes_too_long_says_what_it_knows(table):

@@ -81,22 +81,6 @@ def test_keeps_what_could_not_be_written_for_a_while(account):
     assert read(account, NOON + HOUR, NOON + 2 * HOUR) == []
 
 
-def test_sums_by_hour_and_account(account):
-    wrote("one", NOON, {kind(account): tally(1)})
-    wrote("two", NOON + 59 * MINUTE, {kind(account): tally(2), kind(account, 404): tally(4)})
-    wrote("one", NOON + HOUR, {kind(account): tally(8)})
-
-    found = metrics.sums(NOON, NOON + 2 * HOUR, HOUR)
-
-    numbers = {key: {k.status: t.requests for k, t in counted.items()} for key, counted in found.items()}
-    assert numbers == {(account, NOON): {200: 3, 404: 4}, (account, NOON + HOUR): {200: 8}}
-    assert metrics.sums(NOON, NOON + HOUR, MINUTE, account).keys() == {
-        (account, NOON),
-        (account, NOON + 59 * MINUTE),
-    }
-    assert metrics.sums(NOON, NOON + HOUR, MINUTE, account + 1) == {}
-
-
 def test_counts_each_request_once_whether_its_hour_is_summed_up_or_not(account):
     def by_hour():
         found = metrics.hour_counts([account], NOON).values_list("hour").annotate(Sum("requests"))

@@ -13,9 +13,8 @@ from django.conf import settings
 from storage.domain.access.grants import Operation
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery
-from storage.domain.requests.analytics import sum_tallies
+from storage.domain.requests.metrics import Tally
 from storage.domain.requests.observed import Authentication, Credential, ObservedRequest
-from storage.domain.requests.request_log import LogEntry
 from storage.models import CredentialUse, RequestCount, SeenCredential, Table
 from storage.operations.accounts import accounts
 from storage.operations.counting import metrics, series, usage
@@ -37,9 +36,9 @@ async def account():
 
 
 @pytest.fixture
-async def watching(tmp_path):
+async def watching():
     """An observer that writes when it is told to."""
-    return Observer(tmp_path)
+    return Observer()
 
 
 def seen(account, credential=KEY1, *, milliseconds=3.0, **fields):
@@ -52,7 +51,6 @@ def seen(account, credential=KEY1, *, milliseconds=3.0, **fields):
         authentication=Authentication.KEY if credential is None else credential.authentication,
         credential=credential,
         address="192.0.2.1",
-        port=4711,
         agent=b"agent",
         status=200,
         ingress=10,
@@ -69,10 +67,10 @@ async def counted(account):
     """Status and number of the requests of this hour and the one before."""
     now = datetime.now(UTC)
     found = await in_thread(metrics.counts, account, now - timedelta(hours=1), now)
-    return {
-        status: sum_tallies(count.tally for count in found if count.kind.status == status)
-        for status in {count.kind.status for count in found}
-    }
+    totals = {}
+    for count in found:
+        totals.setdefault(count.kind.status, Tally()).add(count.tally)
+    return totals
 
 
 async def used(account, credential=KEY1):
@@ -238,9 +236,9 @@ async def test_kinds_that_callers_invent_are_bounded(account, watching, monkeypa
     assert (await counted(account))[200].requests == 20
 
 
-async def test_writes_by_itself_and_at_the_end(account, tmp_path, monkeypatch):
+async def test_writes_by_itself_and_at_the_end(account, monkeypatch):
     monkeypatch.setattr(observer, "_INTERVAL", 0.05)
-    running = Observer(tmp_path)
+    running = Observer()
     await running.open()
     running.record(seen(account))
     async with asyncio.timeout(60):
@@ -253,24 +251,3 @@ async def test_writes_by_itself_and_at_the_end(account, tmp_path, monkeypatch):
     await running.close()
 
     assert (await counted(account))[200].requests == 2
-
-
-async def test_writes_the_log_of_who_wants_one(account, watching, tmp_path, monkeypatch):
-    monkeypatch.setattr(observer, "_LOGGED_LIMIT", 5000)
-    before = datetime.now(UTC)
-    for _ in range(20):  # more than it can keep
-        request = seen(account)
-        watching.record(request)
-        watching.log(request, LogEntry(url="x" * 500, key="/observed/people", request_id="id"))
-    await watching.flush()
-
-    lines = [
-        (path.parent, line) for path in tmp_path.rglob("*.log") for line in path.read_text().splitlines()
-    ]
-    assert len(lines) == 4
-    for folder, line in lines:
-        version, time, rest = line.split(";", 2)
-        started = datetime.fromisoformat(time)
-        assert version == "1.0" and before - timedelta(seconds=1) < started < datetime.now(UTC)
-        assert rest.startswith("QueryEntity;Success;200;3;3;authenticated;observed;observed;table;")
-        assert folder == tmp_path / f"observed/table/{started:%Y/%m/%d/%H00}"  # those of an hour

@@ -16,7 +16,6 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.domain.values.ticks import to_ticks
 from storage.models import Account, HistorySegment, Table
-from storage.operations.accounts import accounts
 from storage.operations.changes import past
 from storage.operations.entities import entities
 from storage.operations.relations import history
@@ -128,14 +127,6 @@ def test_only_what_is_kept(table, write):
     history.start(Account.objects.get())
     assert refusal(table, moment).startswith("Changes are kept since")
     assert past.find(table, now())
-
-
-def test_system_tables_have_no_history(db):
-    account = accounts.add("acme")
-    system = Table.objects.create(
-        account=account, name="$x", folded_name="$metricshourprimarytransactionstable"
-    )
-    assert refusal(system, now()) == "System tables have no history."
 
 
 @pytest.mark.parametrize("text", ["2026-11-22 09:00", "2026-11-22T09:14:03.5Z", "2026-11-22T09:14:03+01:00"])

@@ -20,7 +20,7 @@ from storage.operations.tables import tables
 from storage.runtime import doctor, periodic, prometheus, work_failures
 from storage.runtime.idleness import Idleness
 from storage.runtime.threads import in_thread
-from storage.sql.background import has_rows, try_job_lock
+from storage.sql.background import try_job_lock
 from storage.sql.django import execute, fetch
 from tests.live_server import ROOT, clean_environment
 from tests.operations.test_catalog import eventually, opened
@@ -228,13 +228,6 @@ def test_takes_over_from_a_process_that_was_killed_while_its_statement_runs(post
             assert time.monotonic() < deadline
             time.sleep(0.05)
     assert len(done) == 1
-
-
-async def test_writes_the_metrics_of_every_account_that_is_used(deleted, running):
-    metrics = await in_thread(lambda: tables.get(deleted.account, "$metricscapacitytable"))
-    async with asyncio.timeout(60):
-        while not await in_thread(has_rows, metrics):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
 
 
 def test_tidies_the_record_of_activity(deleted):

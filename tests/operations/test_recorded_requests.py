@@ -42,9 +42,9 @@ async def account():
 
 
 @pytest.fixture
-async def watching(tmp_path):
+async def watching():
     """An observer that writes when it is told to."""
-    return Observer(tmp_path)
+    return Observer()
 
 
 def observed(account, error=None, *, seconds=0.001, credential="key1"):

@@ -3,14 +3,13 @@
 import asyncio
 import json
 import threading
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import psycopg
 import pytest
 from django.conf import settings
 from django.utils import timezone
 
-from storage.domain.access.actor import SERVER
 from storage.domain.access.policies import SignedIdentifier
 from storage.domain.entities.changes import Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
@@ -26,10 +25,10 @@ from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
 from storage.models import Table
-from storage.operations.accounts import account_settings, accounts
+from storage.operations.accounts import accounts
 from storage.operations.accounts.accounts import NewAccount
 from storage.operations.counting import table_use
-from storage.operations.tables import analytics, tables
+from storage.operations.tables import tables
 from storage.runtime import throughput
 from storage.runtime.service import Service
 from storage.runtime.threads import in_thread
@@ -276,17 +275,6 @@ async def test_policies_that_must_wait_keep_nobody_else_waiting(service, account
     may_disconnect.set()
     assert [await change for change in changes] == [None] * 8
     await hanging.close()
-
-
-async def test_a_read_only_account_still_has_its_metrics_written(service, account):
-    await in_thread(lambda: account_settings.change(accounts.by_name("owner"), read_only=True, by=SERVER))
-    writer, now = analytics.Writer(), datetime.now(UTC)
-    name = "$metricshourprimarytransactionstable"
-    await in_thread(tables.get, account.row, name)  # somebody looks at them
-    for moment in (now, now + timedelta(hours=2)):
-        await in_thread(writer.write, moment)
-    page = await service.query(await service.account("owner"), name, ALL)
-    assert page.entities
 
 
 async def test_counts_requests_for_entities_and_remembers_writes(service, account, people):

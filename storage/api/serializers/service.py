@@ -43,9 +43,7 @@ class LoggingSerializer(StrictSerializer):
 
 class MetricsSerializer(StrictSerializer):
     enabled = StrictBooleanField(default=False)
-    include_apis = StrictBooleanField(
-        default=False, help_text="Write a row for each operation beside the total."
-    )
+    include_apis = StrictBooleanField(default=False)
     retention = RetentionField()
 
 

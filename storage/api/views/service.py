@@ -41,7 +41,7 @@ class ServicePropertiesViewSet(AccountScopedViewSet):
     @operation(
         "set_service_properties",
         "Set the service properties",
-        "Replaces logging, metrics and all CORS rules.",
+        "Replaces logging, metrics and all CORS rules. Logging and metrics are only stored.",
         body=serializers.ServicePropertiesSerializer,
         answer=serializers.ServicePropertiesSerializer,
         headers=[IF_MATCH],

@@ -1,6 +1,5 @@
 """What is observed of a request, for metrics, logs and the use of credentials."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -44,15 +43,6 @@ class Credential(NamedTuple):
     parameters: tuple[tuple[str, str], ...] = ()
 
 
-class ObservedOperation(NamedTuple):
-    """One operation of a change set; ``key`` is its entity as `/account/table(…)`."""
-
-    operation: Operation | None
-    status: int
-    error: str
-    key: str
-
-
 @dataclass(slots=True)
 class ObservedRequest:
     """Filled in while the request is processed; unknown fields keep their defaults.
@@ -72,14 +62,12 @@ class ObservedRequest:
     authentication: Authentication = Authentication.ANONYMOUS  # as attempted
     credential: Credential | None = None  # once verified
     address: str = ""  # of the client
-    port: int = 0
     agent: bytes = b""  # without credentials
     request_id: str = ""
     status: int = 0
     error: str = ""  # the service's code
     ingress: int = 0
     egress: int = 0
-    parts: Sequence[ObservedOperation] = ()  # of a change set, if it is logged
     refusal: StorageError | None = (
         None  # of the request, or of the first part of a change set that was refused
     )

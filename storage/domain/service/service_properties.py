@@ -1,5 +1,7 @@
 """Service properties of an account: logging, metrics and CORS rules.
 
+Logging and metrics are of Storage Analytics, which Azure retired on 2024-01-09: they are only stored and returned.
+
 https://learn.microsoft.com/rest/api/storageservices/set-table-service-properties
 """
 
@@ -29,7 +31,7 @@ _HEADER = re.compile(r"(?=.{1,256}\Z)[A-Za-z0-9!#$%&'+.^_`|~-]*\*?")
 
 @dataclass(frozen=True, slots=True)
 class Logging:
-    """Which requests are logged; ``retention`` in days, None keeps logs forever."""
+    """Which requests should be logged; ``retention`` in days, None is forever."""
 
     read: bool = False
     write: bool = False
@@ -37,12 +39,9 @@ class Logging:
     retention: int | None = None
 
 
-NO_LOGGING: Final = Logging()
-
-
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Whether requests are counted; ``include_apis`` adds a row per operation, ``retention`` as in Logging."""
+    """Whether requests should be counted, with ``include_apis`` by operation; ``retention`` as in Logging."""
 
     enabled: bool = False
     include_apis: bool = False
@@ -62,9 +61,9 @@ class CorsRule:
 
 @dataclass(frozen=True, slots=True)
 class ServiceProperties:
-    """The properties of an account; by default requests are counted per hour and kept for a week, as on Azure."""
+    """The properties of an account, with the defaults of Azure."""
 
-    logging: Logging = NO_LOGGING
+    logging: Logging = Logging()
     hour_metrics: Metrics = Metrics(enabled=True, include_apis=True, retention=7)
     minute_metrics: Metrics = Metrics()
     cors: tuple[CorsRule, ...] = ()

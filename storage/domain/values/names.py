@@ -28,7 +28,8 @@ RESERVED_TABLE_NAME: Final = "tables"
 DEVELOPMENT_ACCOUNT: Final = "devstoreaccount1"  # of storage emulators; everybody knows its key
 
 _ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
-_ANALYTICS = re.compile(r"\$Metrics[A-Z]{1,55}", re.IGNORECASE | re.ASCII)
+# of the tables of Storage Analytics, which Azure retired on 2024-01-09; its clients still ask for them
+_METRICS_TABLE = re.compile(r"\$Metrics[A-Z]{1,55}", re.IGNORECASE | re.ASCII)
 _TABLE_CHARACTERS = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 # PostgreSQL holds no U+0000, and no URL a lone surrogate
 _DISALLOWED_IN_COSMOS_TABLES = re.compile("[/\\\\#?\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -42,8 +43,19 @@ def is_account_name(name: str) -> bool:
 
 
 def fold_table_name(name: str, kind: AccountKind = AccountKind.STORAGE) -> str:
-    """Check a table name and return what identifies the table: its lower-case form, or in Cosmos accounts itself."""
+    """Check a table name and return what identifies the table: its lower-case form, or in Cosmos accounts itself.
+
+    The names of metrics tables are valid in storage accounts, but see ``fold_new_table_name``: no table has one.
+    """
     return _fold_cosmos_name(name) if kind is AccountKind.COSMOS else _fold_storage_name(name)
+
+
+def fold_new_table_name(name: str, kind: AccountKind = AccountKind.STORAGE) -> str:
+    """Check the name of a table to be created, as ``fold_table_name`` does, and refuse those of metrics tables."""
+    folded = fold_table_name(name, kind)
+    if folded.startswith("$"):
+        raise InvalidResourceName
+    return folded
 
 
 @lru_cache(maxsize=4096)
@@ -63,7 +75,7 @@ def _fold_cosmos_name(name: str) -> str:
 @lru_cache(maxsize=4096)
 def _fold_storage_name(name: str) -> str:
     if not _TABLE_CHARACTERS.fullmatch(name):
-        if _ANALYTICS.fullmatch(name):
+        if _METRICS_TABLE.fullmatch(name):
             return name.lower()
         # an empty name has no bad character, only a bad length
         raise InvalidResourceName if name else OutOfRangeInput(_LENGTH)
@@ -73,11 +85,6 @@ def _fold_storage_name(name: str) -> str:
     if folded == RESERVED_TABLE_NAME:
         raise InvalidResourceName
     return folded
-
-
-def is_analytics_name(folded: str) -> bool:
-    """Return whether a checked name belongs to a metrics table, which the service itself writes."""
-    return folded.startswith("$")
 
 
 _LENGTH: Final = "The specified resource name length is not within the permissible limits."

@@ -9,9 +9,8 @@ from django.db.models import Count, Prefetch
 
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier, check_policies
-from storage.domain.errors import InsufficientAccountPermissions, ResourceNotFound
+from storage.domain.errors import ResourceNotFound
 from storage.domain.service.activity import Verb
-from storage.domain.values.names import is_analytics_name
 from storage.models import Account, Activity, StoredAccessPolicy, Table
 from storage.operations.accounts import accounts
 from storage.operations.activity import activity
@@ -80,8 +79,6 @@ def replace_by_name(
 def _check(account: Account, folded_name: str, identifiers: Sequence[SignedIdentifier]) -> None:
     accounts.require_storage(account)
     check_policies(identifiers)
-    if is_analytics_name(folded_name):
-        raise InsufficientAccountPermissions
 
 
 def replace(

@@ -13,7 +13,6 @@ from django.db.models import Q
 from storage.domain.entities.moments import Moment
 from storage.domain.errors import OutOfRangeInput, ServerBusy, TableNotFound
 from storage.domain.refusals import Reason
-from storage.domain.requests.analytics import find_metrics_table
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
 from storage.domain.values.ticks import to_datetime
@@ -47,8 +46,6 @@ def find(table: Table, moment: Moment) -> Past:
     of then are not known, and ServerBusy while writes run on that may belong to the moment.
     """
     at = to_datetime(moment.ticks)
-    if find_metrics_table(table.folded_name) is not None:
-        raise OutOfRangeInput(Reason.SYSTEM_TABLE_HAS_NO_HISTORY.of())
     kept = kept_history(table.account_id)
     if kept.since is None:
         raise OutOfRangeInput(Reason.NO_HISTORY.of())

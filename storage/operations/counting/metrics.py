@@ -7,8 +7,8 @@ from itertools import groupby
 from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import Q, QuerySet, Sum
-from django.db.models.functions import TruncHour, TruncMinute
+from django.db.models import Q, QuerySet
+from django.db.models.functions import TruncHour
 
 from storage.domain.access.grants import Operation
 from storage.domain.requests.metrics import RequestKind, Tally
@@ -26,8 +26,7 @@ _MINUTES_KEPT: Final = timedelta(days=1)
 _HOURS_KEPT: Final = timedelta(days=31)
 
 _KIND: Final = RequestKind._fields
-_SUMMED: Final = ("requests", "ingress", "egress", "server_time", "total_time")
-_VALUES: Final = (*_SUMMED, "latencies")
+_VALUES: Final = ("requests", "ingress", "egress", "server_time", "total_time", "latencies")
 
 
 class Counts(Ledger[tuple[datetime, RequestKind], Tally]):
@@ -116,22 +115,6 @@ def _read_kind(
         status,
         error,
     )
-
-
-Sums = dict[tuple[int, datetime], dict[RequestKind, Tally]]
-
-
-def sums(since: datetime, until: datetime, length: timedelta, account_id: int | None = None) -> Sums:
-    """Return sums by account and period, of at most the last day; without the latency histogram."""
-    trunc = TruncHour if length == HOUR else TruncMinute
-    rows = RequestCount.objects.filter(minutes=1, period__gte=since, period__lt=until)
-    if account_id is not None:
-        rows = rows.filter(account_id=account_id)
-    found: Sums = {}
-    for row in rows.annotate(start=trunc("period")).values_list("start", *_KIND).annotate(*map(Sum, _SUMMED)):
-        period, kind, tally = row[0], _read_kind(*row[1 : 1 + len(_KIND)]), Tally(*row[1 + len(_KIND) :])
-        found.setdefault((kind.account_id, period), {})[kind] = tally
-    return found
 
 
 def hour_counts(account_ids: Collection[int], since: datetime) -> QuerySet[Any, Any]:

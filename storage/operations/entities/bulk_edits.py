@@ -18,14 +18,13 @@ from django.utils import timezone
 from storage.domain.access.actor import Actor
 from storage.domain.entities.entity import EntityKey, StoredEntity
 from storage.domain.entities.restoring import Skip, Skipped
-from storage.domain.errors import InsufficientAccountPermissions, OperationTimedOut
+from storage.domain.errors import OperationTimedOut
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.parser import Dialect
 from storage.domain.filters.parser import parse as parse_filter
 from storage.domain.filters.query import EntityQuery, Page, Position
 from storage.domain.refusals import Reason
 from storage.domain.values.kinds import AccountKind
-from storage.domain.values.names import is_analytics_name
 from storage.domain.values.ticks import to_datetime
 from storage.editing.bulk_edit import (
     Edited,
@@ -227,11 +226,9 @@ class Work:
 
 def check(table: Table, request: BulkEditRequest) -> None:
     """Raise InvalidInput for a request that cannot be read, and the errors of a table that cannot be edited."""
-    work = Work.of(table, request, timezone.now())
+    Work.of(table, request, timezone.now())
     accounts.writable(table.account)
     table_relations.refuse_distributed(table)
-    if is_analytics_name(table.folded_name) and not work.editor.deletes:
-        raise InsufficientAccountPermissions
 
 
 def begin(

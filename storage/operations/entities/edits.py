@@ -41,7 +41,6 @@ from storage.operations.activity.activity import make_change
 from storage.operations.changes import key_changes
 from storage.operations.counting import table_use
 from storage.operations.relations import history, table_relations
-from storage.operations.tables import analytics
 from storage.sql import batch, pages
 from storage.sql.changes import span_of_last
 from storage.sql.distribution import capabilities_of
@@ -81,7 +80,6 @@ def apply(
     ``known``: an entity as the caller has read it. It is not read again if its change applies to that version only.
     """
     account = accounts.writable(table.account)
-    analytics.check_changes(table.folded_name, changes)
     _check_keys(changes)
     _set_kind(changes, AccountKind(account.kind))
     _check_size(table, [change.key for change in changes])

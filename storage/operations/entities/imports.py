@@ -35,7 +35,6 @@ from storage.operations.counting import table_use
 from storage.operations.jobs import local, running
 from storage.operations.jobs.kinds import JobKind, JobRequest, Run, Step
 from storage.operations.relations import history, table_relations
-from storage.operations.tables import analytics
 from storage.sql import django as sql
 from storage.sql import entities as statements
 from storage.sql import pages
@@ -387,7 +386,6 @@ def _write(table: Table, found: Sequence[tuple[Row, Entity]], mode: ImportMode, 
     written = _Written()
     if not found:
         return written
-    analytics.check_changes(table.folded_name, [Insert(found[0][1])])
     table_relations.complete(table.pk)
     recorder = history.recorder(account, by)
     for several in _rounds(found):

@@ -1,4 +1,4 @@
-"""Free space on the disk of the data folder, which has the embedded database, its log and the request logs."""
+"""Free space on the disk of the data folder, which has the embedded database and its log."""
 
 import errno
 import logging

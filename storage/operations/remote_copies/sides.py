@@ -31,7 +31,7 @@ from storage.domain.refusals import Reason
 from storage.domain.service.service_properties import ServiceProperties
 from storage.domain.values.edm import write_datetime
 from storage.domain.values.kinds import AccountKind
-from storage.domain.values.names import check_entity_key, is_analytics_name
+from storage.domain.values.names import check_entity_key
 from storage.domain.values.ticks import to_ticks
 from storage.models import Account, Table
 from storage.operations.access import policies
@@ -190,7 +190,7 @@ class RemoteSide:
     def tables(self) -> list[str]:
         if self.client.endpoint.table:
             return [self.client.endpoint.table]
-        return [name for name in self.client.tables() if not is_analytics_name(name)]
+        return [name for name in self.client.tables() if not name.startswith("$")]  # metrics tables
 
     def pages(self, table: str, filter_: str, *, start: Start = (), since: float = 0) -> Iterator[SourcePage]:
         if since:
@@ -392,7 +392,7 @@ class AccountSide:
         self._tables: dict[str, Table] = {}
 
     def tables(self) -> list[str]:
-        return [name for name in tables.names(self._account) if not is_analytics_name(name)]
+        return tables.names(self._account)
 
     def pages(self, table: str, filter_: str, *, start: Start = (), since: float = 0) -> Iterator[SourcePage]:
         if since:

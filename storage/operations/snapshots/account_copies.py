@@ -11,7 +11,7 @@ from storage.domain.errors import StorageError
 from storage.domain.filters.query import EntityQuery
 from storage.domain.refusals import Reason
 from storage.domain.values.kinds import AccountKind
-from storage.domain.values.names import fold_table_name, is_analytics_name
+from storage.domain.values.names import fold_new_table_name
 from storage.models import Account, Job, Table
 from storage.operations.accounts.accounts import NewAccount
 from storage.operations.accounts.refusals import AccountError
@@ -74,10 +74,8 @@ class Fitting:
 
     def check_table(self, name: str, *, has_policies: bool) -> None:
         try:
-            folded = fold_table_name(name, self._kind)
+            folded = fold_new_table_name(name, self._kind)
         except StorageError:
-            folded = ""
-        if not folded or is_analytics_name(folded):
             self._tables.append(Finding(Misfit.TABLE_NAME, name))
             return
         if folded in self._names:

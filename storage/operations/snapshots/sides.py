@@ -227,8 +227,7 @@ _SETTINGS: Final = (Verb.TABLE_CHANGE, Verb.POLICIES_SET, Verb.PROPERTIES_SET)
 
 
 def _tables(account: Account, condition: Q) -> QuerySet[Table]:
-    own = Table.objects.filter(condition, account=account).exclude(folded_name__startswith="$")
-    return own.select_related("account").order_by("folded_name")
+    return Table.objects.filter(condition, account=account).select_related("account").order_by("folded_name")
 
 
 def _chosen(name: SideName, tables: "QuerySet[AnyTable]", account: Account) -> list[AnyTable]:

@@ -18,7 +18,6 @@ from storage.domain.access.actor import SERVER, Actor
 from storage.domain.refusals import Reason
 from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
-from storage.domain.values.names import is_analytics_name
 from storage.domain.values.ticks import to_ticks
 from storage.models import Account, Activity, HistorySegment, SnapshotTable, Table
 from storage.operations.accounts import accounts
@@ -57,8 +56,6 @@ def distribute(table: Table, *, by: Actor = SERVER) -> Activity:
 
 def _distribute(table: Table, by: Actor) -> Activity:
     account = _account(table)
-    if is_analytics_name(table.folded_name):
-        raise DistributionError(Reason.SYSTEM_TABLE_NOT_DISTRIBUTED)
     relation = relation_name(table.pk, is_distributed=True)
     if table.distributed and distributed_relations.is_spread(relation):
         raise DistributionError(Reason.DISTRIBUTED_ALREADY, table=table.name)

@@ -10,20 +10,17 @@ from django.utils import timezone
 
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.errors import (
-    InsufficientAccountPermissions,
-    InvalidResourceName,
     MethodNotAllowed,
     ResourceNotFound,
     ServerBusy,
     TableAlreadyExists,
 )
 from storage.domain.filters.query import TableQuery, matches_table, names_of_tables
-from storage.domain.requests.analytics import find_metrics_table
 from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
-from storage.domain.values.names import fold_table_name, is_analytics_name
+from storage.domain.values.names import fold_new_table_name, fold_table_name
 from storage.models import Account, Activity, SnapshotTable, StoredAccessPolicy, Table, Tables
-from storage.operations.accounts import accounts, service_properties
+from storage.operations.accounts import accounts
 from storage.operations.activity import activity
 from storage.operations.activity.attempts import attempting_each
 from storage.operations.activity.catalog_change import invalidating_catalogs
@@ -44,28 +41,7 @@ _KEPT_ON_NODES: Final = timedelta(days=1)
 
 
 def find(account: Account, folded_name: str) -> Table | None:
-    if is_analytics_name(folded_name):
-        return _find_metrics(account, folded_name)
     return named(account, folded_name).first()
-
-
-def _find_metrics(account: Account, folded_name: str) -> Table | None:
-    """Return a metrics table while metrics are enabled, creating it if needed; later only if it has rows."""
-    name = find_metrics_table(folded_name)
-    if name is None:
-        return None
-    table = named(account, name.lower()).first()
-    if not name.is_enabled(service_properties.get(account)):
-        return table if table is not None and background.has_rows(table) else None
-    return table or _create_metrics(account, name)
-
-
-def _create_metrics(account: Account, name: str) -> Table | None:
-    try:
-        with transaction.atomic():
-            return _create(account, name, name.lower())
-    except IntegrityError:  # another process created it, or the account was deleted
-        return named(account, name.lower()).first()
 
 
 def listed(account: Account) -> list[Table]:
@@ -108,7 +84,7 @@ def get_or_new(account: Account, name: str) -> Table:
     try:
         found = get(account, name)
     except ResourceNotFound:
-        fold_table_name(name, AccountKind(account.kind))
+        fold_new_table_name(name, AccountKind(account.kind))
         found = Table(name=name)
     found.account = account
     return found
@@ -127,9 +103,7 @@ def create(
 
     ``is_checked``: the caller has checked that the account is writable.
     """
-    folded = fold_table_name(name, AccountKind(account.kind))
-    if is_analytics_name(folded):
-        raise InvalidResourceName
+    folded = fold_new_table_name(name, AccountKind(account.kind))
     if not is_checked:
         accounts.writable(account)
     try:
@@ -180,7 +154,7 @@ def _insert(**fields: Any) -> Table:
 
 
 def _create(account: Account, name: str, folded: str, **described: Any) -> Table:
-    distributed = not is_analytics_name(folded) and _distributes(account)
+    distributed = _distributes(account)
     table = _insert(
         account_id=account.pk, name=name, folded_name=folded, distributed=distributed, **described
     )
@@ -215,8 +189,6 @@ def delete(
     table = find(account, folded)
     if table is None:
         raise ResourceNotFound
-    if is_analytics_name(folded):
-        raise InsufficientAccountPermissions  # [inferred]
     if not is_checked:
         accounts.writable(account)
     # a token of one of its policies must never open a new table of this name
