@@ -221,6 +221,11 @@ def authorized(request, text, key=FIRST, scheme="SharedKey", account=ACCOUNT):
     return request.having(Authorization=f"{scheme} {account}:{signature(text, key)}")
 
 
+def hexadecimal(request):
+    start, _, mac = request.header("Authorization").partition(":")
+    return request.having(Authorization=f"{start}:{base64.b64decode(mac).hex()}")
+
+
 def of_full(make):
     return lambda request: authorized(request, make(request))
 
@@ -282,6 +287,7 @@ OF_REQUESTS = [
     (Mistake.DEVELOPMENT_KEY, lambda request: authorized(request, full(request), DEVELOPMENT)),
     (Mistake.KEY_NOT_DECODED, lambda request: authorized(request, full(request), base64.b64encode(FIRST))),
     (Mistake.UNKNOWN_KEY, lambda request: authorized(request, full(request), STRANGE)),
+    (Mistake.HEXADECIMAL, lambda request: hexadecimal(authorized(request, full(request)))),
     (Mistake.OTHER_SCHEME, of_full(lite)),
     (Mistake.OTHER_SCHEME, of_lite(full)),
     *((Mistake.ACCOUNT_NOT_DOUBLED, make) for make in of_both(once)),
