@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import islice
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from storage.domain.values.edm import INT32, INT64, Edm
 from storage.editing import guessing, typed_text
@@ -82,19 +82,6 @@ class FormatProposal:
             case Certainty.CERTAIN:
                 return f"All values are {self.plural}: {samples}."
         return f"The values may be {self.plural}: {samples}."
-
-    def describe(self) -> dict[str, Any]:
-        """Return it as JSON, for the API and scripts."""
-        return {
-            "type": self.type.short_name,
-            "format": self.format,
-            "certainty": self.certainty.value,
-            "values": self.values,
-            "fitting": self.fitting,
-            "samples": [list(sample) for sample in self.shown_samples],
-            "misfits": list(self.misfits),
-            "detail": self.sentence,
-        }
 
 
 _PLAIN: Final[Mapping[Edm, str]] = {

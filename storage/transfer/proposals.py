@@ -1,6 +1,6 @@
 """A mapping for a new file: keys, properties and types from its first rows, with reasons."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -309,20 +309,3 @@ def _numeric_type(values: Sequence[Any]) -> Edm | None:
     if kinds == {int, float} and all(value == float(value) for value in whole if abs(value) < 2**1000):
         return Edm.DOUBLE
     return None
-
-
-def describe(columns: Sequence[ProposedColumn]) -> list[Mapping[str, Any]]:
-    """Return the columns as JSON, for the API and scripts."""
-    return [
-        {
-            "source": it.column.source,
-            "target": it.column.target,
-            "type": None if it.column.type is None else it.column.type.short_name,
-            "why": it.why.value,
-            "reason": None if it.reason is None else it.reason.value,
-            "values": it.values,
-            "examples": list(it.examples),
-            "formats": [proposal.describe() for proposal in it.formats],
-        }
-        for it in columns
-    ]

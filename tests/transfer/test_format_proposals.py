@@ -8,7 +8,6 @@ import pytest
 
 from storage.domain.values.edm import Edm
 from storage.editing.guessing import GuessReason
-from storage.transfer import proposals
 from storage.transfer.file import RowFile
 from storage.transfer.layout import Wishes
 
@@ -193,18 +192,12 @@ def test_texts_and_numbers_of_json():
     assert {it.column.type for it in columns.values()} == {None}
 
 
-def test_the_api_has_them_as_json():
-    [described] = proposals.describe([column(("28.11.2026", "15.01.2027 13:45"))])
-    assert described["formats"] == [
-        {
-            "type": "DateTime",
-            "format": "day-first",
-            "certainty": "certain",
-            "values": 2,
-            "fitting": 2,
-            "samples": [["28.11.2026", "2026-11-28"], ["15.01.2027 13:45", "2027-01-15 13:45:00"]],
-            "misfits": [],
-            "detail": "All values are dates, day first: 28.11.2026 → 2026-11-28, 15.01.2027 13:45 → 2027-01-15"
-            " 13:45:00.",
-        }
+def test_samples_of_times_are_shown_as_people_read_them():
+    [proposal] = column(("28.11.2026", "15.01.2027 13:45")).formats
+    assert proposal.shown_samples == [
+        ("28.11.2026", "2026-11-28"),
+        ("15.01.2027 13:45", "2027-01-15 13:45:00"),
     ]
+    assert proposal.sentence == (
+        "All values are dates, day first: 28.11.2026 → 2026-11-28, 15.01.2027 13:45 → 2027-01-15 13:45:00."
+    )

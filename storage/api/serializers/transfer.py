@@ -227,9 +227,9 @@ class FileReportSerializer(TypedSerializer):
 
 
 class FormatProposalSerializer(TypedSerializer):
-    # of FormatProposal.describe
+    # of a FormatProposal
 
-    type: str = serializers.ChoiceField(choices=[it.short_name for it in Edm])
+    type: str = serializers.ChoiceField(choices=[it.short_name for it in Edm], source="type.short_name")
     format: Annotated[str, "For the `format` of the column in a mapping; empty: the usual one."]
     certainty: Annotated[
         Certainty,
@@ -240,19 +240,23 @@ class FormatProposalSerializer(TypedSerializer):
     fitting: Annotated[int, "How many of them fit."]
     samples: list[list[str]] = serializers.ListField(
         child=serializers.ListField(child=serializers.CharField(), min_length=2, max_length=2),
+        source="shown_samples",
         help_text="Texts of the file, each with what it is read as.",
     )
     misfits: Annotated[list[str], "Some that do not fit."]
-    detail: str
+    detail: Annotated[str, {"source": "sentence"}]
 
 
 class ProposedColumnSerializer(TypedSerializer):
-    # of proposals.describe
+    # of a ProposedColumn
 
-    source: Annotated[str, "As the file names it."]
-    target: Annotated[str, "The property."]
+    source: Annotated[str, {"source": "column.source"}, "As the file names it."]
+    target: Annotated[str, {"source": "column.target"}, "The property."]
     type: str | None = serializers.ChoiceField(
-        choices=[it.short_name for it in Edm], allow_null=True, help_text="Null: each value says its own."
+        choices=[it.short_name for it in Edm],
+        source="column.type.short_name",
+        allow_null=True,
+        help_text="Null: each value says its own.",
     )
     why: str
     reason: str | None

@@ -1,7 +1,7 @@
 """Import files into tables, and download the entities of a table as a file."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -42,6 +42,7 @@ from storage.transfer import parquet, proposals
 from storage.transfer.encoding_guess import language_of_zone
 from storage.transfer.layout import FileFormat, FileRefused, Wishes
 from storage.transfer.mapping import ColumnMapping, MappingRefused
+from storage.transfer.proposals import ProposedColumn
 
 
 class ImportViewSet(UploadViewSet):
@@ -110,7 +111,7 @@ class ImportViewSet(UploadViewSet):
 
     def _start(
         self, table: Table, file: JobFile, data: dict[str, Any]
-    ) -> tuple[Job, Sequence[Mapping[str, Any]]]:
+    ) -> tuple[Job, Sequence[ProposedColumn]]:
         """Return the job, and what is proposed for the columns of the file."""
         format_ = FileFormat(data["format"]) if data["format"] else None
         wishes = Wishes(
@@ -143,9 +144,9 @@ class ImportViewSet(UploadViewSet):
             key = idempotency.read_key(self.request)
             if key:
                 idempotency_keys.save(self.token, key, self._digest, self.account, str(job.pk))
-        return job, proposals.describe(taken.proposal.columns)
+        return job, taken.proposal.columns
 
-    def _answer(self, job: Job, columns: Sequence[Mapping[str, Any]] = ()) -> Response:
+    def _answer(self, job: Job, columns: Sequence[ProposedColumn] = ()) -> Response:
         if self.is_async:
             return self.answer_job(job)
         job = job_runner.finish(job)
@@ -159,7 +160,7 @@ class ImportViewSet(UploadViewSet):
         return self.answer(_describe(job, outcome, columns))
 
 
-def _describe(job: Job, outcome: ImportOutcome, columns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _describe(job: Job, outcome: ImportOutcome, columns: Sequence[ProposedColumn]) -> dict[str, Any]:
     arguments = import_jobs.arguments_of(job)
     names = ("rows", "inserted", "changed", "skipped", "rejected", "repeated")
     return {
