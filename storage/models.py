@@ -103,7 +103,7 @@ class RetiredKey(models.Model):
 
 
 class Tables(models.QuerySet["Table"]):
-    def own(self) -> Self:
+    def existing(self) -> Self:
         """Return the tables that are not deleted."""
         return self.filter(deleted_at=None)
 
@@ -161,11 +161,6 @@ class Table(models.Model):
 
     def __str__(self) -> str:
         return self.name
-
-    @property
-    def is_own(self) -> bool:
-        """Whether it is not deleted, as Tables.own() says it."""
-        return self.deleted_at is None
 
 
 class PropertyIndex(models.Model):

@@ -74,7 +74,7 @@ def test_no_door_queries_the_models_of_the_storage():
 @pytest.mark.parametrize(
     ("text", "query"),
     [
-        ("from storage.models import Table\nTable.objects.own()", "Table.objects"),
+        ("from storage.models import Table\nTable.objects.existing()", "Table.objects"),
         ("def f():\n    from storage.models import Table as T\n    return T.objects.get(pk=1)", "T.objects"),
         ("def f(account):\n    return account.tables.filter(name='a')", "account.tables.filter"),
         ("def f(user):\n    return list(user.memberships.all())", "user.memberships.all"),

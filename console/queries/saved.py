@@ -67,7 +67,7 @@ def find_deleted(user: User, table: Table, slug: str) -> SavedQuery | None:
 
 def search_queries(user: User, account_ids: AccountIds, text: str, *, top: int) -> list[SavedQuery]:
     """Find queries of existing tables by a part of their name, in any letter case."""
-    listed = tables.named(OuterRef("account"), OuterRef("table_name")).own()
+    listed = tables.named(OuterRef("account"), OuterRef("table_name")).existing()
     found = visible_queries(user, account_ids).filter(has_text("name", text), Exists(listed))
     return list(found.order_by("name", "pk")[:top])
 

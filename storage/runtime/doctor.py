@@ -65,7 +65,7 @@ def _database() -> Iterator[Finding]:
     about = statements.about()
     yield fine(
         f"PostgreSQL {about.version} has {counted(Account.objects.count(), 'account')}"
-        f" with {counted(Table.objects.own().count(), 'table')} in {about.size / 2**20:,.0f} MiB."
+        f" with {counted(Table.objects.existing().count(), 'table')} in {about.size / 2**20:,.0f} MiB."
     )
     if about.is_standby:
         yield error("It is a standby, which accepts no writes. Name the primary in DATABASE_URL.")

@@ -70,7 +70,9 @@ def state():
                 (it.source_name, it.origin is not None, it.originals)
                 for it in Branch.objects.filter(account=account)
             ],
-            "tables": {table.name: content(table) for table in Table.objects.own().filter(account=account)},
+            "tables": {
+                table.name: content(table) for table in Table.objects.existing().filter(account=account)
+            },
             "made": [
                 (job.kind, job.counts, made(file))
                 for job in Job.objects.filter(account=account, status="done")

@@ -64,7 +64,7 @@ def _managed(account: Account, now: datetime) -> ManagedAccount:
 
 def _policies(account: Account) -> Policies:
     """Return the policies of every table by its name in lower case, including tables without any."""
-    names = Table.objects.own().filter(account=account).values_list("folded_name", flat=True)
+    names = Table.objects.existing().filter(account=account).values_list("folded_name", flat=True)
     return {**{name.lower(): {} for name in names}, **sas.policies_of(account)}
 
 

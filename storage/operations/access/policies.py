@@ -46,14 +46,14 @@ def written(tables: Sequence[Table]) -> dict[int, list[dict[str, Any]]]:
 
 def tables_with_policies(account: Account, *, except_table: Table) -> list[Table]:
     """Return up to 500 other tables that have policies, by name, with the number as ``policy_count``."""
-    own = Table.objects.own().filter(account=account).exclude(pk=except_table.pk)
+    own = Table.objects.existing().filter(account=account).exclude(pk=except_table.pk)
     counted = own.annotate(policy_count=Count("policies")).filter(policy_count__gt=0)
     return list(counted.order_by("folded_name")[:500])
 
 
 def first_tables(account: Account, top: int) -> list[Table]:
     """Return the first tables that have policies, by name, with the policies in their order."""
-    having = Table.objects.own().filter(account=account, policies__isnull=False).distinct()
+    having = Table.objects.existing().filter(account=account, policies__isnull=False).distinct()
     ordered = Prefetch("policies", StoredAccessPolicy.objects.order_by("place"))
     return list(having.order_by("folded_name").prefetch_related(ordered)[:top])
 
@@ -64,7 +64,7 @@ def expired(account: Account, now: datetime) -> list[StoredAccessPolicy]:
     over = StoredAccessPolicy.objects.filter(
         expiry__gt="", expiry__lt=f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%S}"
     )
-    own = over.filter(table__in=Table.objects.own().filter(account=account))
+    own = over.filter(table__in=Table.objects.existing().filter(account=account))
     return list(own.select_related("table").order_by("table__folded_name", "place"))
 
 

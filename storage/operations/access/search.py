@@ -74,7 +74,7 @@ def tables(
     cosmos = shown.filter(kind=AccountKind.COSMOS).values("pk")
     if cosmos.exists():
         containing_it |= Q(account__in=cosmos) & _any(Q(name__icontains=word) for word in words)
-    found = Table.objects.own().filter(containing_it, account__in=shown.values("pk"))
+    found = Table.objects.existing().filter(containing_it, account__in=shown.values("pk"))
     rows = list(found.order_by(rank, "folded_name", "account_id")[:top])
     # joining all matches would double the time
     prefetch_related_objects(rows, "account")

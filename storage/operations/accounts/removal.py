@@ -69,7 +69,7 @@ class _DeletionJob(JobKind[Arguments, State]):
                 found = list(Table.objects.filter(account=account).order_by("pk")[:_DROPPED_TOGETHER])
                 _drop(found)
                 Table.objects.filter(pk__in=[table.pk for table in found]).delete()
-                state = State([*state.tables, *(table.name for table in found if table.is_own)])
+                state = State([*state.tables, *(table.name for table in found if table.deleted_at is None)])
                 run.save(Step(state, done=len(found)))
             run.rest()
         with invalidating_catalogs():
@@ -154,7 +154,7 @@ def _may_be_deleted(account: Account, wanted: Arguments) -> bool:
 
 
 def _own_tables(account: Account) -> list[str]:
-    return list(Table.objects.own().filter(account=account).values_list("name", flat=True))
+    return list(Table.objects.existing().filter(account=account).values_list("name", flat=True))
 
 
 def _check(account: Account, name: str, tables: Sequence[str], *, with_tables: bool) -> None:

@@ -22,7 +22,7 @@ from storage.operations.accounts import accounts
 from storage.operations.activity import activity
 from storage.operations.activity.catalog_change import invalidating_catalogs
 
-# without metrics tables, logs and CORS
+# without logging, metrics and CORS
 COSMOS_PROPERTIES: Final = ServiceProperties(hour_metrics=Metrics(enabled=False))
 
 

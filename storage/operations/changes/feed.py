@@ -84,7 +84,7 @@ def exists(feed: Feed) -> bool:
     """Return whether the account and the tables of a feed still exist."""
     if feed.tables is None:
         return Account.objects.filter(pk=feed.account_id).exists()
-    return Table.objects.own().filter(pk__in=feed.tables).count() == len(feed.tables)
+    return Table.objects.existing().filter(pk__in=feed.tables).count() == len(feed.tables)
 
 
 def read(feed: Feed, after: str | Start, top: int = TOP) -> tuple[FeedPage, str]:

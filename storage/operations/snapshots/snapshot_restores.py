@@ -244,7 +244,7 @@ class _Restoration:
 
     def missing(self) -> list[tuple[SnapshotTable, Table | None]]:
         """Return the tables whose names are free, each with the one that it was if that is deleted, not dropped."""
-        own = Table.objects.own().filter(account=self._account)
+        own = Table.objects.existing().filter(account=self._account)
         present = set(own.values_list("folded_name", flat=True))
         missing = [it for it in self._tables if it.folded_name not in present]
         deleted: dict[int, Table | None] = dict.fromkeys(it.table_id for it in missing)

@@ -291,7 +291,7 @@ def _rows(counted: int | None, size: Size | None) -> int:
 
 
 def _own_tables(account: Account) -> list[Table]:
-    return list(Table.objects.own().filter(account=account).order_by("folded_name"))
+    return list(Table.objects.existing().filter(account=account).order_by("folded_name"))
 
 
 def _check_name(name: str) -> None:

@@ -201,7 +201,7 @@ def add_for_new_scans(now: datetime) -> None:
 
 
 def _adaptive_tables() -> QuerySet[Table]:
-    return Table.objects.own().filter(account__adaptive_indexes=True, account__read_only=False)
+    return Table.objects.existing().filter(account__adaptive_indexes=True, account__read_only=False)
 
 
 def _add_needed(now: datetime) -> None:

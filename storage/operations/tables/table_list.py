@@ -108,7 +108,7 @@ def page(
 
     Each has the number of its policies as ``policy_count``.
     """
-    matching = Table.objects.own().filter(account=account)
+    matching = Table.objects.existing().filter(account=account)
     if containing:
         matching = matching.filter(
             Q(name__icontains=containing)
@@ -141,7 +141,7 @@ def largest(account: Account, top: int) -> Listing[Table]:
         if found.total > MANY_TABLES:
             _largest.put(account.pk, [table.pk for table in found.tables])
         return found
-    by_id = Table.objects.own().in_bulk(known)
+    by_id = Table.objects.existing().in_bulk(known)
     return Listing([by_id[pk] for pk in known if pk in by_id], len(by_id), None)
 
 
@@ -163,7 +163,7 @@ def with_prefix(
     account: Account, *, prefix: str = "", tag: str = "", after: str = "", top: int = PAGE
 ) -> list[Table]:
     """Return tables with a prefix in any letter case, by name, after a folded name."""
-    found = Table.objects.own().filter(account=account, name__istartswith=prefix)
+    found = Table.objects.existing().filter(account=account, name__istartswith=prefix)
     if tag:
         found = found.filter(tags__contains=[tag])
     return list(found.filter(folded_name__gt=after).order_by("folded_name")[:top])
@@ -171,7 +171,7 @@ def with_prefix(
 
 def tags(account: Account) -> list[str]:
     """Return up to 100 tags in use, sorted."""
-    used = Table.objects.own().filter(account=account).exclude(tags=[]).values_list("tags", flat=True)
+    used = Table.objects.existing().filter(account=account).exclude(tags=[]).values_list("tags", flat=True)
     return sorted({tag for found in used.distinct() for tag in found}, key=str.casefold)[:100]
 
 
@@ -195,7 +195,7 @@ def sizes(tables: Sequence[Table]) -> dict[str, Size]:
 
 def overview(account: Account, *, about: Table | None = None, top: int = PAGE) -> Listing[Overview]:
     """Return the first tables of an account by name, with their sizes; ``about``: the table to count first."""
-    matching = Table.objects.own().filter(account=account).only("name", "folded_name", "created_at")
+    matching = Table.objects.existing().filter(account=account).only("name", "folded_name", "created_at")
     rows = _with_policies(matching.order_by("folded_name")[: top + 1])
     shown = _overviews(rows[:top], about)
     if len(rows) <= top:
@@ -205,7 +205,7 @@ def overview(account: Account, *, about: Table | None = None, top: int = PAGE) -
 
 def names(account: Account, top: int = PAGE) -> Listing[str]:
     """Return the names of the first tables of an account."""
-    matching = Table.objects.own().filter(account=account).order_by("folded_name")
+    matching = Table.objects.existing().filter(account=account).order_by("folded_name")
     found = list(matching.values_list("name", "folded_name")[: top + 1])
     shown = [name for name, _ in found[:top]]
     if len(found) <= top:

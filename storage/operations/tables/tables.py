@@ -46,12 +46,12 @@ def find(account: Account, folded_name: str) -> Table | None:
 
 def listed(account: Account) -> list[Table]:
     """Return the tables of an account by name."""
-    return list(Table.objects.own().filter(account=account).order_by("folded_name"))
+    return list(Table.objects.existing().filter(account=account).order_by("folded_name"))
 
 
 def names(account: Account, *, top: int | None = None) -> list[str]:
     """Return the first names of tables, in their order."""
-    own = Table.objects.own().filter(account=account).order_by("folded_name")
+    own = Table.objects.existing().filter(account=account).order_by("folded_name")
     return list(own.values_list("name", flat=True)[:top])
 
 
@@ -331,7 +331,7 @@ def check_throughput(kind: AccountKind) -> None:
 def query(account: Account, query: TableQuery) -> tuple[list[str], str | None]:
     """Query Tables: return names as created, and the folded name with which the next page starts."""
     rows = (
-        Table.objects.own()
+        Table.objects.existing()
         .filter(account=account, folded_name__gte=query.start)
         .order_by("folded_name")
         .values_list("name", "folded_name")
@@ -351,7 +351,7 @@ def query(account: Account, query: TableQuery) -> tuple[list[str], str | None]:
 
 def counts(account_ids: Iterable[int]) -> dict[int, int]:
     """Return the number of tables by account; accounts without tables are missing."""
-    own = Table.objects.own().filter(account_id__in=account_ids).order_by()
+    own = Table.objects.existing().filter(account_id__in=account_ids).order_by()
     return dict(own.values_list("account_id").annotate(number=Count("pk")))
 
 
