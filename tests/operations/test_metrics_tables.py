@@ -1,14 +1,18 @@
 """The metrics tables that servers up to 1.0 have made: an upgrade drops them, and no server makes others."""
 
+from types import SimpleNamespace
+
 import pytest
 from django.db import IntegrityError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
+from storage.domain.errors import InvalidResourceName
 from storage.domain.values.kinds import AccountKind
 from storage.models import OldRows, Table
 from storage.operations.accounts import accounts
+from storage.operations.remote_copies.sides import RemoteSide
 from storage.operations.tables import tables
 from storage.sql import batch, relations
 from storage.sql.django import execute, fetch, run
@@ -63,3 +67,20 @@ def test_an_older_server_that_makes_one_finds_that_there_is_none():
     with pytest.raises(IntegrityError, match="no_metrics_table"), transaction.atomic():
         make_metrics_table(account)
     assert not Table.objects.exists()
+
+
+def test_nobody_creates_one_or_imports_into_a_new_one():
+    account = accounts.add("measured")
+    for create in (tables.create, tables.get_or_new):
+        with pytest.raises(InvalidResourceName):
+            create(account, HOURS)
+
+
+def test_those_of_another_service_are_not_copied():
+    class Client:
+        endpoint = SimpleNamespace(table="")
+
+        def tables(self):
+            return iter(["People", HOURS])
+
+    assert RemoteSide(Client(), AccountKind.STORAGE).tables() == ["People"]
