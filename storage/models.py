@@ -8,12 +8,13 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from storage.activity.subject import ActivityVerb
+from storage.core import registry
+from storage.core.verbs import Verb
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.access.roles import Role, name_role
 from storage.domain.service import lifetimes
-from storage.domain.service.activity import Verb
 from storage.domain.service.recorded import RecordedChange
-from storage.domain.values.stored import read_member
 
 
 class Account(models.Model):
@@ -526,7 +527,7 @@ class Activity(models.Model):
     """An entry of the activity log; it never changes and is deleted after its retention."""
 
     at = models.DateTimeField(auto_now_add=True)
-    verb = models.CharField(max_length=32)  # domain.service.activity.Verb
+    verb = models.CharField(max_length=32)  # storage.core.verbs.Verb
     # no constraints: entries outlive their accounts and tables
     account = models.ForeignKey(
         Account, on_delete=models.DO_NOTHING, null=True, db_constraint=False, db_index=False, related_name="+"
@@ -570,7 +571,9 @@ class Activity(models.Model):
     @property
     def effective_verb(self) -> Verb:
         """The verb of what was done; for an UNDO, of what it did to undo."""
-        return read_member(Verb, self.detail.get("verb", self.verb) if self.verb == Verb.UNDO else self.verb)
+        return registry.find_verb(
+            self.detail.get("verb", self.verb) if self.verb == ActivityVerb.UNDO else self.verb
+        )
 
 
 class EntityChange(models.Model):
@@ -939,7 +942,7 @@ class KeyRotation(models.Model):
 
 
 class Notice(models.Model):
-    """A condition that was found, until it is resolved: see storage.operations.notices."""
+    """A condition that was found, until it is resolved: see storage.notices."""
 
     kind = models.CharField(max_length=32)  # domain.service.notices.NoticeKind
     account = models.ForeignKey(
@@ -1083,7 +1086,7 @@ class NoticeDelivery(models.Model):
 
 
 class CommentThread(models.Model):
-    """A discussion of an entity, a table or a saved query: see storage.operations.comments."""
+    """A discussion of an entity, a table or a saved query: see storage.comments."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, db_index=False, related_name="+")
     # without a constraint, so that deleting a table does not wait for locks

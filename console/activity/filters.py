@@ -9,10 +9,11 @@ from django.http import QueryDict
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
-from console.activity.presentation import Group, verbs_of
+from console.activity.presentation import verbs_of
+from storage.core.verbs import Group
 from storage.domain.access.actor import ActorKind
-from storage.domain.service.activity import Verb
 from storage.domain.values.numbers import read_number
+from storage.entities.subject import EntityVerb
 from storage.operations.activity.activity import ActivityFilter
 from storage.operations.changes.changes import ChangeFilter, Op
 
@@ -22,9 +23,9 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 # kinds of changes of entities, beside the groups of verbs
 OPS: Final = {"inserts": Op.INSERT, "updates": Op.UPDATE, "deletes": Op.DELETE}
 _OP_VERBS: Final = {
-    "inserts": (Verb.ENTITY_INSERT,),
-    "updates": (Verb.ENTITY_CHANGE,),
-    "deletes": (Verb.ENTITY_DELETE,),
+    "inserts": (EntityVerb.INSERT,),
+    "updates": (EntityVerb.CHANGE,),
+    "deletes": (EntityVerb.DELETE,),
 }
 
 

@@ -6,14 +6,19 @@ from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
 from console.activity.filters import LogQuery, read_position, write_position
-from storage.domain.service.activity import Verb
+from storage.bulk_edit.subject import BulkEditVerb
+from storage.compare.subject import CompareVerb
+from storage.copies.subject import CopyVerb
 from storage.domain.service.recorded import ChangePage
 from storage.domain.values.ticks import to_datetime
+from storage.entities.subject import EntityVerb
+from storage.history.subject import HistoryVerb
 from storage.models import Account, Activity
 from storage.operations.activity import activity
 from storage.operations.activity.activity import ActivityFilter
 from storage.operations.changes import changes
 from storage.operations.changes.changes import ChangeEntry, ChangeFilter
+from storage.transfer.subject import TransferVerb
 
 _MOMENT: Final = timedelta(microseconds=1)
 _MINUTE: Final = timedelta(minutes=1)
@@ -21,15 +26,15 @@ _CLOCKS: Final = timedelta(minutes=5)
 _MOST: Final = 200  # activities of a minute that are on one page
 # their entities are listed with the activity
 _OF_ENTITIES: Final = (
-    Verb.ENTITY_INSERT,
-    Verb.ENTITY_CHANGE,
-    Verb.ENTITY_DELETE,
-    Verb.ENTITY_REKEY,
-    Verb.ENTITY_REVERT,
-    Verb.ENTITY_APPLY,
-    Verb.ENTITY_BULK_EDIT,
-    Verb.ENTITY_IMPORT,
-    Verb.ENTITY_COPY_IN,
+    EntityVerb.INSERT,
+    EntityVerb.CHANGE,
+    EntityVerb.DELETE,
+    EntityVerb.REKEY,
+    HistoryVerb.REVERT,
+    CompareVerb.APPLY,
+    BulkEditVerb.BULK_EDIT,
+    TransferVerb.IMPORT,
+    CopyVerb.COPY_IN,
 )
 
 Entry = Activity | ChangeEntry
@@ -159,8 +164,8 @@ def _within(wanted: Wanted, since: datetime | None, until: datetime | None) -> W
 
 
 _VERBS: Final = {
-    (True, False, False): Verb.ENTITY_INSERT,
-    (False, False, True): Verb.ENTITY_DELETE,
+    (True, False, False): EntityVerb.INSERT,
+    (False, False, True): EntityVerb.DELETE,
 }
 
 
@@ -169,7 +174,7 @@ def as_activity(entry: ChangeEntry, account: Account) -> Activity:
     kinds = bool(entry.inserted), bool(entry.changed), bool(entry.deleted)
     table = entry.table
     done = Activity(
-        verb=_VERBS.get(kinds, Verb.ENTITY_CHANGE),
+        verb=_VERBS.get(kinds, EntityVerb.CHANGE),
         at=entry.latest,
         account_id=account.pk,
         account_name=account.name,

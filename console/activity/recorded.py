@@ -4,16 +4,16 @@ from dataclasses import replace
 
 from console.grid.differences import MOST, EntityDifference, compare_entities
 from storage.domain.entities.entity import EntityKey
-from storage.domain.service.activity import Verb
 from storage.domain.service.recorded import Op, RecordedChange
+from storage.entities.subject import EntityVerb
 from storage.models import Account, Activity, Table
 from storage.operations.activity import activity
 from storage.operations.changes import changes
 from storage.operations.changes.changes import ChangeFilter
 
 _KINDS = {
-    Verb.ENTITY_INSERT: "added",
-    Verb.ENTITY_DELETE: "removed",
+    EntityVerb.INSERT: "added",
+    EntityVerb.DELETE: "removed",
     Op.INSERT: "added",
     Op.DELETE: "removed",
 }

@@ -12,15 +12,19 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from console.activity.presentation import Group, presentation_of
+from console.activity.presentation import presentation_of, translate
 from console.site import roles
 from console.site.actors import draw_actor
+from storage.core.verbs import Group
 from storage.domain.access.actor import ActorKind
-from storage.domain.service.activity import Verb
+from storage.history.subject import HistoryVerb
 from storage.models import Activity
 from storage.operations.activity import activity
 from storage.operations.activity.actors import actor_of
 from storage.operations.undo.undo import CannotUndo, Reason
+from storage.people.subject import PeopleVerb
+from storage.queries.subject import QueryVerb
+from storage.transfer.subject import TransferVerb
 
 _LONGEST_KEY: Final = 60  # characters
 _NO_KEY: Final = {"partition_key": "", "row_key": ""}
@@ -42,29 +46,29 @@ def _choose_text(done: Activity) -> str | Promise:
     verb, shown = done.effective_verb, presentation_of(done.effective_verb)
     query = done.detail.get("query")
     match verb:
-        case Verb.SIGN_IN_FAILED if not done.actor:
+        case PeopleVerb.SIGN_IN_FAILED if not done.actor:
             return _("Someone failed to sign in")
-        case Verb.MEMBER_SET if done.detail.get("invited_by"):
+        case PeopleVerb.MEMBER_SET if done.detail.get("invited_by"):
             return _("%(who)s joined with the role %(role)s, invited by %(inviter)s")
-        case Verb.USER_INVITE:
+        case PeopleVerb.USER_INVITE:
             return _choose_invitation_text(done)
-        case Verb.USER_CHANGE if done.detail.get("user") == done.actor:
+        case PeopleVerb.USER_CHANGE if done.detail.get("user") == done.actor:
             return _("%(who)s changed their sign-in settings")
-        case Verb.QUERY_DELETE if not query:
+        case QueryVerb.DELETE if not query:
             return _("%(who)s deleted a private query for %(table)s")
-        case Verb.QUERY_CREATE | Verb.QUERY_CHANGE if not query:
+        case QueryVerb.CREATE | QueryVerb.CHANGE if not query:
             return _("%(who)s restored a private query for %(table)s")
-        case Verb.QUERY_CREATE if done.undoes_id:
+        case QueryVerb.CREATE if done.undoes_id:
             return _("%(who)s restored the query %(query)s for %(table)s")
-        case Verb.ENTITY_REVERT if done.table_name:
+        case HistoryVerb.REVERT if done.table_name:
             return ngettext(
                 "%(who)s undid changes to %(number)s entity in %(table)s",
                 "%(who)s undid changes to %(number)s entities in %(table)s",
                 _count(done),
             )
-    if shown.several is None or _names_entity(done) or (verb is Verb.ENTITY_EXPORT and not _count(done)):
-        return shown.sentence
-    return shown.several(_count(done))
+    if shown.several is None or _names_entity(done) or (verb is TransferVerb.EXPORT and not _count(done)):
+        return translate(shown.sentence)
+    return translate(shown.several, _count(done))
 
 
 def _choose_invitation_text(done: Activity) -> str:
@@ -250,10 +254,10 @@ _WORDS: Final[Mapping[str, Callable[[Activity], SafeString]]] = {
 def report_undo(several: Sequence[Activity]) -> str:
     """Say what an undo did; ``several`` are the activities that it recorded."""
     first, shown = several[0], presentation_of(several[0].effective_verb)
-    if shown.undone is None:
+    if not shown.undone:
         return _("Undid the change.")
     number = sum(map(_count, several)) if shown.group is Group.ENTITIES else len(several)
-    return shown.undone(number) % {"table": first.table_name, "number": _group_digits(number)}
+    return translate(shown.undone, number) % {"table": first.table_name, "number": _group_digits(number)}
 
 
 _REASONS: Final[Mapping[Reason, Promise]] = {
@@ -276,7 +280,7 @@ def explain_reason(reason: Reason) -> str:
 
 
 def explain_refusal(cannot: CannotUndo) -> str:
-    if cannot.reason is Reason.LAST and cannot.done.effective_verb is Verb.USER_CHANGE:
+    if cannot.reason is Reason.LAST and cannot.done.effective_verb is PeopleVerb.USER_CHANGE:
         return _("Not undone: the server would be left without an admin.")
     if cannot.key is None:
         return explain_reason(cannot.reason)

@@ -1,34 +1,27 @@
 """Undo in the console: who may undo an activity, whether to offer it, and how to undo what only the console stores."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
-from console.activity.presentation import Group, presentation_of
 from console.models import User
 from console.people import users
-from console.queries import saved_changes
+from storage.core.verbs import Group
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import Capability, Role, may
-from storage.domain.service.activity import Verb
 from storage.models import Activity
 from storage.operations.access import members
 from storage.operations.activity import activity
-from storage.operations.undo.undo import CannotUndo, Reason, is_undoable, undo_all
+from storage.operations.undo.undo import CannotUndo, Reason, undo_all
+from storage.people.subject import PeopleVerb
+from storage.queries.subject import QueryVerb
+from storage.tables.subject import TableVerb
 
 Roles = Mapping[int, Role]  # of one user, by the id of the account
 
-# what storage.operations does not undo, one at a time
-CONSOLE_UNDO: Final[Mapping[Verb, Callable[..., Activity]]] = {
-    Verb.MEMBER_SET: members.undo,
-    Verb.MEMBER_REMOVE: members.undo,
-    Verb.USER_CHANGE: users.undo,
-    Verb.QUERY_CREATE: saved_changes.undo,
-    Verb.QUERY_CHANGE: saved_changes.undo,
-    Verb.QUERY_DELETE: saved_changes.undo,
-}
 # refused by a read-only account
 _WRITES: Final = frozenset({"entity", "table", "index", "policies", "properties", "snapshot"})
 
@@ -41,25 +34,25 @@ def may_see(user: User, done: Activity, roles: Roles) -> bool:
 def may_undo(user: User, done: Activity, roles: Roles) -> bool:
     """Check the user's permission, not whether an undo would succeed."""
     verb = done.effective_verb
-    if verb is Verb.USER_CHANGE:
+    if verb is PeopleVerb.USER_CHANGE:
         return user.is_admin and done.before is not None
-    shown, role = presentation_of(verb), roles.get(done.account_id or 0)
-    if role is None or verb.undo_capability is None:
+    group, undo, role = verb.act.group, verb.act.undo, roles.get(done.account_id or 0)
+    if role is None or undo is None or undo.capability is None:
         return False
-    if shown.group is Group.QUERIES and not done.detail.get("query"):
+    if group is Group.QUERIES and not done.detail.get("query"):
         return _is_own(user, done)  # a private query concerns its owner only, who may be a viewer
-    if shown.group is Group.COMMENTS:
+    if group is Group.COMMENTS:
         return _is_own(user, done)
-    is_own_change = shown.group is Group.ENTITIES and _is_own(user, done)
-    return may(role, Capability.WRITE if is_own_change else verb.undo_capability)
+    is_own_change = group is Group.ENTITIES and _is_own(user, done)
+    return may(role, Capability.WRITE if is_own_change else undo.capability)
 
 
 def gives_power(done: Activity) -> bool:
     """Return whether undoing it makes a user an owner or an admin again, or enables one."""
     verb = done.effective_verb
-    if verb is Verb.USER_CHANGE:
+    if verb is PeopleVerb.USER_CHANGE:
         return any((done.before or {}).values())
-    return verb in (Verb.MEMBER_SET, Verb.MEMBER_REMOVE) and done.before == Role.OWNER
+    return verb in (PeopleVerb.MEMBER_SET, PeopleVerb.MEMBER_REMOVE) and done.before == Role.OWNER
 
 
 def _is_own(user: User, done: Activity) -> bool:
@@ -71,13 +64,13 @@ def _is_own(user: User, done: Activity) -> bool:
 def is_open(done: Activity, read_only: Collection[int]) -> bool:
     """Whether to offer an undo; later changes are found only when it is tried."""
     verb = done.effective_verb
-    if not (is_undoable(done) or verb in CONSOLE_UNDO):
+    if verb.act.undo is None:
         return False
     if done.account_id in read_only and verb.subject in _WRITES:
         return False
-    if verb is Verb.QUERY_CHANGE and not (done.before and done.after):
+    if verb is QueryVerb.CHANGE and not (done.before and done.after):
         return False  # only its owner chooses whether to share it
-    if verb is Verb.TABLE_DELETE:
+    if verb is TableVerb.DELETE:
         days = done.detail.get("kept_days")
         return isinstance(days, int) and timezone.now() < done.at + timedelta(days=days)
     return True
@@ -85,12 +78,12 @@ def is_open(done: Activity, read_only: Collection[int]) -> bool:
 
 def undo_several(several: Sequence[Activity], by: Actor) -> list[Activity]:
     """Undo all of them or none; raises CannotUndo."""
-    undo = CONSOLE_UNDO.get(several[0].effective_verb)
-    if undo is None or len(several) > 1:
+    undo = several[0].effective_verb.act.undo
+    if undo is None or not undo.is_alone or len(several) > 1:
         return undo_all(several, by)
     (done,) = several
     try:
-        return [undo(done, by=by)]
+        return [import_string(undo.do)(done, by=by)]
     except activity.UndoneAlready:
         raise CannotUndo(Reason.ALREADY_UNDONE, done) from None
     except activity.ChangedSince:

@@ -16,10 +16,10 @@ from console.models import SavedQuery, User
 from console.queries.saved import visible_queries
 from console.site.access import user_of
 from console.site.addresses import address_of, path_of
-from storage.domain.service.comments import LONGEST, SubjectKind, split_mentions
+from storage.comments import comments, threads
+from storage.comments.content import LONGEST, SubjectKind, split_mentions
 from storage.domain.values.numbers import read_number
 from storage.models import Comment, CommentThread, Table
-from storage.operations.comments import comments, threads
 
 _DRAFT: Final = "comment"  # in the session
 MOST_LISTED: Final = 100  # threads on a page
@@ -53,7 +53,7 @@ class ShownThread:
 
     @property
     def comments(self) -> list[ShownComment]:
-        shown: list[Comment] = self.thread.shown  # type: ignore[attr-defined]  # storage.operations.comments.threads
+        shown: list[Comment] = self.thread.shown  # type: ignore[attr-defined]  # storage.comments.threads
         return [ShownComment(it, self.reader) for it in shown]
 
     @property

@@ -17,6 +17,8 @@ from console.entities.typed_input import TYPES
 from console.grid import tokens
 from console.site.access import AS_OF
 from console.site.responses import render_part, see_other, wants_part
+from storage.comments import threads
+from storage.comments.content import Subject
 from storage.domain.entities.entity import (
     Entity,
     EntityKey,
@@ -27,14 +29,12 @@ from storage.domain.errors import (
     StorageError,
 )
 from storage.domain.filters.query import EntityQuery
-from storage.domain.service.comments import Subject
 from storage.domain.values.edm import TICKS_PER_SECOND, Edm, second_text, write_datetime
 from storage.domain.values.etag import write_etag
 from storage.domain.values.kinds import AccountKind
 from storage.models import Table
 from storage.operations.activity import activity
 from storage.operations.changes import last_change, versions
-from storage.operations.comments import threads
 from storage.operations.entities import entities
 
 EMPTY: Final = Entity(EntityKey("", ""), {})

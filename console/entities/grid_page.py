@@ -29,18 +29,18 @@ from console.site.access import AS_OF, account_context, role_of, user_of
 from console.site.filter_faults import describe_query_error
 from console.site.layout import allowed
 from console.site.refusals import describe_refusal
+from storage.comments import threads
+from storage.comments.content import Subject
 from storage.domain.entities.entity import Entity, read_stored
 from storage.domain.entities.previews import EntityPreview
 from storage.domain.errors import OperationTimedOut, ServerBusy, StorageError, TableNotFound
 from storage.domain.filters.query import EntityQuery, Page, Position, SortedPage, SortedPosition
-from storage.domain.service.comments import Subject
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.ticks import to_datetime
 from storage.models import Table
 from storage.operations.changes import feed, past
 from storage.operations.changes.feed import Feed, NoHistory
 from storage.operations.changes.past import Past
-from storage.operations.comments import threads
 from storage.operations.entities import entities
 from storage.operations.entities.entities import Total
 from storage.operations.tables.table_list import Overview, describe

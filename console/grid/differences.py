@@ -13,14 +13,16 @@ from django.utils.translation import gettext_lazy
 
 from console.grid import cells
 from console.site import account_settings, roles
+from storage.access.subject import AccessVerb
+from storage.core.verbs import Verb
 from storage.domain.entities.entity import EntityKey, StoredEntity, read_stored, split_members
 from storage.domain.entities.previews import STRING_PREVIEW_LENGTH
 from storage.domain.service.account_settings import SETTINGS
-from storage.domain.service.activity import Verb
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import merge
 from storage.editing.merge import Properties
 from storage.models import Activity
+from storage.people.subject import PeopleVerb
 
 MOST: Final = 50  # entities on a page
 _CONTEXT: Final = 40  # characters before the first that differs
@@ -173,11 +175,15 @@ def _flat(verb: Verb, value: Any) -> dict[str, Any]:
     """The members by names that can be compared; policies by their identifiers."""
     if value is None:
         return {}
-    if verb is Verb.POLICIES_SET:
+    if verb is AccessVerb.POLICIES_SET:
         return flatten_policies(value)
     if isinstance(value, dict):
         return flatten_settings(value)
-    return {"role": role_label(value)} if verb in {Verb.MEMBER_SET, Verb.MEMBER_REMOVE} else {"": value}
+    return (
+        {"role": role_label(value)}
+        if verb in {PeopleVerb.MEMBER_SET, PeopleVerb.MEMBER_REMOVE}
+        else {"": value}
+    )
 
 
 def role_label(value: Any) -> str:

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 
 from console.models import User
 from console.notices.presentation import ShownNotice
-from storage.operations.notices import readers
+from storage.notices import readers
 
 _SHOWN: Final = 8
 _COUNTED: Final = 100

@@ -6,12 +6,12 @@ from typing import Any, Final
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from console.notices.presentation import TITLES, UNITS
-from storage.domain.service.notices import NoticeKind
+from console.notices.presentation import UNITS, title_of
+from storage.core.notices import NoticeKind
 from storage.models import Account, Webhook
-from storage.operations.notices import webhooks
-from storage.operations.notices.rules import Rule
-from storage.operations.notices.webhooks import WebhookFields
+from storage.notices import webhooks
+from storage.notices.rules import Rule
+from storage.notices.webhooks import WebhookFields
 
 _DIGITS: Final = 8
 
@@ -23,7 +23,7 @@ class RulesForm(forms.Form):
         super().__init__(*args, **kwargs)
         self._rules = rules
         for rule in rules:
-            title, bounds = str(TITLES[rule.kind]), rule.condition.threshold
+            title, bounds = title_of(rule.kind), rule.kind.condition.threshold
             self.fields[rule.kind] = forms.BooleanField(label=title, required=False, initial=rule.is_on)
             if bounds is not None:
                 self.fields[_threshold(rule.kind)] = forms.FloatField(
@@ -39,9 +39,9 @@ class RulesForm(forms.Form):
     def rows(self) -> Iterable[dict[str, Any]]:
         """What the table shows: the switch, the threshold and its unit."""
         for rule in self._rules:
-            bounds = rule.condition.threshold
+            bounds = rule.kind.condition.threshold
             yield {
-                "title": TITLES[rule.kind],
+                "title": title_of(rule.kind),
                 "switch": self[rule.kind],
                 "threshold": None if bounds is None else self[_threshold(rule.kind)],
                 "unit": "" if bounds is None else UNITS[bounds.unit],
@@ -83,7 +83,7 @@ class WebhookForm(forms.Form):
             names = ("name", "url", "kinds", "enabled")
             kwargs["initial"] = {name: getattr(webhook, name) for name in names}
         super().__init__(*args, **kwargs)
-        kinds = [(kind, TITLES[NoticeKind(kind)]) for kind in webhooks.kinds_for(account)]
+        kinds = [(kind, title_of(kind)) for kind in webhooks.kinds_for(account)]
         self.fields["kinds"].choices = kinds  # type: ignore[attr-defined]
 
     def wanted(self) -> WebhookFields:

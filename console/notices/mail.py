@@ -12,7 +12,7 @@ from console.models import User
 from console.notices.presentation import ShownNotice
 from console.site.time_zones import zone_named
 from storage.models import Notice
-from storage.operations.notices import delivery
+from storage.notices import delivery
 
 
 def write(user: User, notices: Sequence[Notice]) -> tuple[str, str]:

@@ -15,11 +15,11 @@ from console.site.access import actor_of, user_of
 from console.site.addresses import address_of, public_url
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability, Role, may, read_role
-from storage.domain.service.activity import Verb
 from storage.models import Account
 from storage.operations.access import members
 from storage.operations.access.members import role_in
 from storage.operations.activity import activity
+from storage.people.subject import PeopleVerb
 
 _KEPT: Final = timedelta(days=30)  # after an invitation has expired
 
@@ -63,7 +63,7 @@ def issue(offer: Offer, invited_by: User, *, by: Actor) -> str:
         expires_at=timezone.now() + timedelta(days=offer.days),
     )
     detail = {"user": offer.note, "role": int(offer.role), "is_admin": offer.is_admin, "days": offer.days}
-    activity.record(Verb.USER_INVITE, by, account=offer.account, detail=detail)
+    activity.record(PeopleVerb.USER_INVITE, by, account=offer.account, detail=detail)
     return token
 
 
@@ -97,7 +97,7 @@ def withdraw(invitation: Invitation, *, by: Actor) -> None:
     """Delete an invitation, so that its link stops working."""
     Invitation.objects.filter(pk=invitation.pk, used_at=None).delete()
     detail = {"user": invitation.note, "withdrawn": True}
-    activity.record(Verb.USER_INVITE, by, account=invitation.account, detail=detail)
+    activity.record(PeopleVerb.USER_INVITE, by, account=invitation.account, detail=detail)
 
 
 @transaction.atomic
@@ -108,7 +108,7 @@ def join(invitation: Invitation, user: User, *, by: Actor) -> None:
         user.is_admin = True
         user.save(update_fields=("is_admin",))
         activity.record(
-            Verb.USER_CHANGE,
+            PeopleVerb.USER_CHANGE,
             by,
             detail={"user": user.username},
             before={"is_admin": False},
@@ -126,7 +126,7 @@ def join(invitation: Invitation, user: User, *, by: Actor) -> None:
 def accept(invitation: Invitation, username: str, password: str, language: str, *, by: Actor) -> User:
     """Create the invited user. Raises NoLongerOpen."""
     user = User.objects.create_user(username, password, language=language)
-    activity.record(Verb.USER_CREATE, by, detail={"user": user.username})
+    activity.record(PeopleVerb.USER_CREATE, by, detail={"user": user.username})
     join(invitation, user, by=by)
     return user
 

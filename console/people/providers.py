@@ -28,8 +28,8 @@ from console.people.reauthentication import RECENT
 from console.site.access import actor_named
 from console.site.toasts import notify_error, notify_success
 from storage.domain.access.identity import read_roles
-from storage.domain.service.activity import Verb
 from storage.operations.activity import activity
+from storage.people.subject import PeopleVerb
 
 logger = logging.getLogger(__name__)
 
@@ -151,7 +151,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         user.set_unusable_password()
         sociallogin.save(request)
         by = actor_named(request, user.username)
-        activity.record(Verb.USER_CREATE, by, detail={"user": user.username})
+        activity.record(PeopleVerb.USER_CREATE, by, detail={"user": user.username})
         invitation = _invitation(sociallogin)
         if invitation is not None:
             invitations.join(invitation, user, by=by)

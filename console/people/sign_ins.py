@@ -14,8 +14,9 @@ from django.http import HttpRequest, HttpResponse
 from console.models import User
 from console.site import appearance
 from console.site.access import actor_named
-from storage.domain.service.activity import Verb
+from storage.core.verbs import Verb
 from storage.operations.activity import activity
+from storage.people.subject import PeopleVerb
 
 _NAMES: Final = {
     Authenticator.Type.WEBAUTHN: "passkey",
@@ -27,14 +28,14 @@ _NAMES: Final = {
 def sign_in(request: HttpRequest, user: User) -> None:
     """Sign in a user who was just created."""
     login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
-    _record(Verb.SIGN_IN, request, user.username)
+    _record(PeopleVerb.SIGN_IN, request, user.username)
 
 
 @receiver(user_logged_in)
 def _signed_in(request: HttpRequest, response: HttpResponse, user: User, **_: Any) -> None:
     appearance.remember(response, language=user.language, theme=user.theme, density=user.density)
     request.session.set_expiry(settings.SESSION_COOKIE_AGE)
-    _record(Verb.SIGN_IN, request, user.username, by=_ways(request, user))
+    _record(PeopleVerb.SIGN_IN, request, user.username, by=_ways(request, user))
 
 
 def _ways(request: HttpRequest, user: User) -> list[str]:
@@ -43,13 +44,13 @@ def _ways(request: HttpRequest, user: User) -> list[str]:
 
 
 def signed_out(request: HttpRequest, user: User) -> None:
-    _record(Verb.SIGN_OUT, request, user.username)
+    _record(PeopleVerb.SIGN_OUT, request, user.username)
 
 
 def failed(request: HttpRequest, username: str, by: str) -> None:
     """Record a failed attempt; an unknown user name is not stored because it may be a password."""
     known = User.objects.filter(username=User.normalize_username(username)).first()
-    _record(Verb.SIGN_IN_FAILED, request, known.username if known is not None else "", by=[by])
+    _record(PeopleVerb.SIGN_IN_FAILED, request, known.username if known is not None else "", by=[by])
 
 
 @receiver(signals.authentication_failed)
@@ -70,7 +71,7 @@ def _removed(request: HttpRequest, user: User, authenticator: Authenticator, **_
 
 def changed(request: HttpRequest, user: User, **what: str) -> None:
     """Record that a user changed their own sign-in methods."""
-    _record(Verb.USER_CHANGE, request, user.username, user=user.username, **what)
+    _record(PeopleVerb.USER_CHANGE, request, user.username, user=user.username, **what)
 
 
 def _record(verb: Verb, request: HttpRequest, username: str, **detail: object) -> None:

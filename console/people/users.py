@@ -9,11 +9,11 @@ from django.db.models import QuerySet
 from console.models import User
 from console.people import sessions
 from storage.domain.access.actor import Actor
-from storage.domain.service.activity import Verb
 from storage.models import Activity
 from storage.operations.access import api_tokens
 from storage.operations.activity import activity
 from storage.operations.entities import import_drafts
+from storage.people.subject import PeopleVerb
 
 
 class LastAdmin(Exception):
@@ -31,7 +31,7 @@ def all_users() -> QuerySet[User]:
 def add(user: User, *, by: Actor) -> Activity:
     """Save a new user."""
     user.save()
-    return activity.record(Verb.USER_CREATE, by, detail={"user": user.username})
+    return activity.record(PeopleVerb.USER_CREATE, by, detail={"user": user.username})
 
 
 @transaction.atomic
@@ -41,7 +41,7 @@ def set_password(user: User, password: str, *, is_temporary: bool = False, by: A
     user.has_temporary_password = is_temporary
     user.save(update_fields=("password", "has_temporary_password"))
     sessions.end_all(user)
-    return activity.record(Verb.USER_CHANGE, by, detail={"user": user.username, "changed": "password"})
+    return activity.record(PeopleVerb.USER_CHANGE, by, detail={"user": user.username, "changed": "password"})
 
 
 @transaction.atomic
@@ -49,7 +49,7 @@ def remove(user: User, *, by: Actor) -> Activity:
     """Delete a user with their memberships and imports in preparation; their activities stay in the log."""
     user.delete()
     import_drafts.forget_user(user.username)
-    return activity.record(Verb.USER_REMOVE, by, detail={"user": user.username})
+    return activity.record(PeopleVerb.USER_REMOVE, by, detail={"user": user.username})
 
 
 @transaction.atomic
@@ -127,7 +127,9 @@ def _set(
         fresh.admin_given_by = given_by
     fresh.save(update_fields=(*values, "admin_given_by"))
     detail = {"user": user.username}
-    return activity.record(Verb.USER_CHANGE, by, detail=detail, before=before, after=values, undoes=undoes)
+    return activity.record(
+        PeopleVerb.USER_CHANGE, by, detail=detail, before=before, after=values, undoes=undoes
+    )
 
 
 def _check_other_admin(user: User) -> None:
@@ -154,10 +156,10 @@ _KINDS = {Authenticator.Type.WEBAUTHN: "passkey", Authenticator.Type.TOTP: "totp
 def reset_factors(user: User, *, by: Actor) -> None:
     """Remove all second factors of a user who lost their device; this cannot be undone."""
     Authenticator.objects.filter(user=user).delete()
-    activity.record(Verb.USER_CHANGE, by, detail={"user": user.username, "removed": "second factors"})
+    activity.record(PeopleVerb.USER_CHANGE, by, detail={"user": user.username, "removed": "second factors"})
 
 
 @transaction.atomic
 def sign_out_everywhere(user: User, *, by: Actor) -> None:
     sessions.end_all(user)
-    activity.record(Verb.USER_CHANGE, by, detail={"user": user.username, "removed": "sessions"})
+    activity.record(PeopleVerb.USER_CHANGE, by, detail={"user": user.username, "removed": "sessions"})

@@ -19,10 +19,10 @@ from console.site.refusals import describe_refusal
 from console.site.responses import render_part, wants_part
 from console.site.toasts import notify_error, notify_success
 from console.site.xml_text import error_position
+from storage.access.subject import AccessVerb
 from storage.domain.access.policies import SignedIdentifier, check_policies
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
-from storage.domain.service.activity import Verb
 from storage.domain.values.numbers import read_number
 from storage.models import Table
 from storage.operations.access import policies
@@ -253,7 +253,7 @@ def _render_editor(editor: PolicyRequest, context: Mapping[str, Any], status: in
 def _render_conflict(editor: PolicyRequest, mine: Sequence[SignedIdentifier]) -> HttpResponse:
     stored = editor.stored()
     changes = activity.ActivityFilter(
-        account_ids=[editor.table.account.pk], verbs=[Verb.POLICIES_SET], table=editor.table.name
+        account_ids=[editor.table.account.pk], verbs=[AccessVerb.POLICIES_SET], table=editor.table.name
     )
     context = {
         "table": editor.table,

@@ -12,19 +12,20 @@ from django.utils.text import slugify
 
 from console.models import SavedQuery, User
 from console.queries.saved import Definition, revision
+from storage.comments import mentions
+from storage.comments.subject import CommentNotice
+from storage.core.verbs import Verb
 from storage.domain.access.actor import Actor
 from storage.domain.refusals import Reason
-from storage.domain.service.activity import Verb
-from storage.domain.service.notices import NoticeKind
 from storage.domain.service.quotas import OWN_SAVED_QUERIES, SAVED_QUERIES
 from storage.models import Account, Activity, Table
+from storage.notices import evaluation
 from storage.operations.accounts import locking, quotas
 from storage.operations.accounts.quotas import Allowance, QuotaReached
 from storage.operations.activity import activity
 from storage.operations.activity.activity import ChangedSince
-from storage.operations.comments import mentions
-from storage.operations.notices import evaluation
 from storage.operations.tables import tables
+from storage.queries.subject import QueryVerb
 
 _SLUG_LENGTH: Final = 56  # characters, which leaves room for a number
 _ATTEMPTS: Final = 5  # at a slug that another request takes at the same moment
@@ -55,7 +56,7 @@ def _create(table: Table, definition: Definition, owner: User, by: Actor) -> Sav
         **asdict(definition),
     )
     if query.is_shared:
-        _record(Verb.QUERY_CREATE, query, by, after=definition)
+        _record(QueryVerb.CREATE, query, by, after=definition)
     return query
 
 
@@ -109,7 +110,7 @@ def change_query(
     if before.is_shared and not definition.is_shared:
         _forget_mentions(fresh)
     if before.is_shared or definition.is_shared:
-        _record(Verb.QUERY_CHANGE, fresh, by, before=before, after=definition, undoes=undoes)
+        _record(QueryVerb.CHANGE, fresh, by, before=before, after=definition, undoes=undoes)
     return fresh
 
 
@@ -120,13 +121,13 @@ def delete_query(query: SavedQuery, *, by: Actor, undoes: Activity | None = None
     fresh.deleted_at = timezone.now()
     fresh.save(update_fields=("deleted_at",))
     _forget_mentions(fresh)
-    return _record(Verb.QUERY_DELETE, fresh, by, before=read_definition(fresh), undoes=undoes)
+    return _record(QueryVerb.DELETE, fresh, by, before=read_definition(fresh), undoes=undoes)
 
 
 def _forget_mentions(query: SavedQuery) -> None:
     """Drop mentions in comments that only readers of the query could find, and the notices of them."""
     if mentions.forget_query(query.pk):
-        transaction.on_commit(lambda: evaluation.evaluate_kind(NoticeKind.COMMENT_MENTION, timezone.now()))
+        transaction.on_commit(lambda: evaluation.evaluate_kind(CommentNotice.MENTION, timezone.now()))
 
 
 def _restore_query(query: SavedQuery, *, by: Actor, undoes: Activity) -> Activity:
@@ -139,7 +140,7 @@ def _restore_query(query: SavedQuery, *, by: Actor, undoes: Activity) -> Activit
         query.slug = _free_slug(query.account_id, query.table_name, query.name)
     query.deleted_at = None
     query.save(update_fields=("deleted_at", "slug"))
-    return _record(Verb.QUERY_CREATE, query, by, after=read_definition(query), undoes=undoes)
+    return _record(QueryVerb.CREATE, query, by, after=read_definition(query), undoes=undoes)
 
 
 def _lock(query: SavedQuery) -> SavedQuery:
@@ -196,11 +197,11 @@ def undo(done: Activity, *, by: Actor) -> Activity:
         raise ChangedSince
     is_as_left = query.deleted_at is None and _is_as_left(query, done)
     match done.effective_verb:
-        case Verb.QUERY_CREATE if is_as_left:
+        case QueryVerb.CREATE if is_as_left:
             return delete_query(query, by=by, undoes=done)
-        case Verb.QUERY_DELETE if query.deleted_at is not None:
+        case QueryVerb.DELETE if query.deleted_at is not None:
             return _restore_query(query, by=by, undoes=done)
-        case Verb.QUERY_CHANGE if is_as_left and done.before and done.after:
+        case QueryVerb.CHANGE if is_as_left and done.before and done.after:
             before = dict(done.before)
             definition = Definition(content=before.pop("query"), **before)
             change_query(query, definition, seen=revision(query), by=by, undoes=done)

@@ -1,23 +1,19 @@
-"""Paths of the management API, which the console includes under /ui/api/v1/."""
+"""Paths of the management API, which the console includes under /ui/api/v1/; those of rooms are in their ``api``."""
 
-from typing import Any
-
-from django.urls import URLPattern, path
+from django.urls import path
 
 from storage.api import documentation
+from storage.api.routing import ACCOUNT, TABLE, api_path
 from storage.api.views import (
     accounts,
     bulk_edit,
     changes,
-    comments,
     copies,
     diff,
     history,
     indexes,
     jobs,
-    manifest,
     metrics,
-    notices,
     requests,
     sas,
     service,
@@ -26,39 +22,10 @@ from storage.api.views import (
     transfer,
     undo,
 )
+from storage.core import registry
 
-ACCOUNT = "accounts/<str:account>"
-TABLE = f"{ACCOUNT}/tables/<str:table>"
 SNAPSHOT = f"{ACCOUNT}/snapshots/<str:snapshot>"
 TOKEN = f"{ACCOUNT}/sas/<str:fingerprint>"
-WEBHOOK = "webhooks/<int:webhook>"
-
-
-def api_path(route: str, view_set: Any, name: str, **actions: str) -> URLPattern:
-    """Route the methods of a path to the ``actions`` of a view set."""
-    found: URLPattern = path(route, view_set.as_view(actions), name=f"api-{name}")
-    return found
-
-
-def _webhooks(scope: str, prefix: str, view_set: Any, rules: Any) -> list[URLPattern]:
-    """Return the paths of the webhooks and rules of an account, or of the server."""
-    return [
-        api_path(f"{scope}webhooks", view_set, f"{prefix}webhooks", get="index", post="create"),
-        api_path(
-            f"{scope}{WEBHOOK}",
-            view_set,
-            f"{prefix}webhook",
-            get="retrieve",
-            patch="partial_update",
-            delete="destroy",
-        ),
-        api_path(f"{scope}{WEBHOOK}/test", view_set, f"{prefix}webhook-test", post="test"),
-        api_path(f"{scope}{WEBHOOK}/secret", view_set, f"{prefix}webhook-secret", post="renew_secret"),
-        api_path(f"{scope}{WEBHOOK}/deliveries", view_set, f"{prefix}webhook-deliveries", get="deliveries"),
-        api_path(f"{scope}notice-rules", rules, f"{prefix}notice-rules", get="index"),
-        api_path(f"{scope}notice-rules/<str:kind>", rules, f"{prefix}notice-rule", put="update"),
-    ]
-
 
 urlpatterns = [
     path("schema", documentation.show, name="api-schema"),
@@ -66,21 +33,12 @@ urlpatterns = [
     api_path("activity", service.ServerActivityViewSet, "server-activity", get="index"),
     api_path("replicas", service.ReplicaViewSet, "replicas", get="index"),
     api_path("backup", service.BackupViewSet, "backup", get="retrieve"),
-    api_path("manifest", manifest.ManifestViewSet, "manifest", get="retrieve"),
-    api_path("manifest/plan", manifest.ManifestViewSet, "manifest-plan", post="plan"),
-    api_path("manifest/apply", manifest.ManifestViewSet, "manifest-apply", post="apply"),
     api_path("jobs", jobs.JobListViewSet, "jobs", get="index"),
     api_path("jobs/<int:job>", jobs.JobViewSet, "job", get="retrieve"),
     api_path("jobs/<int:job>/cancel", jobs.JobViewSet, "job-cancel", post="cancel"),
     api_path("jobs/<int:job>/pause", jobs.JobViewSet, "job-pause", post="pause"),
     api_path("jobs/<int:job>/resume", jobs.JobViewSet, "job-resume", post="resume"),
     api_path("jobs/<int:job>/files/<int:file>", jobs.JobViewSet, "job-file", get="download"),
-    api_path("notices", notices.NoticeViewSet, "notices", get="index"),
-    api_path("notices/seen", notices.NoticeViewSet, "notices-seen", post="mark_seen"),
-    api_path("notices/<int:notice>", notices.NoticeViewSet, "notice", get="retrieve"),
-    api_path("notice-mutes", notices.MuteViewSet, "notice-mutes", get="index", post="create"),
-    api_path("notice-mutes/<int:mute>", notices.MuteViewSet, "notice-mute", delete="destroy"),
-    *_webhooks("", "server-", notices.ServerWebhookViewSet, notices.ServerRuleViewSet),
     api_path("accounts", accounts.AccountListViewSet, "accounts", get="index", post="create"),
     api_path(
         ACCOUNT, accounts.AccountViewSet, "account", get="retrieve", patch="partial_update", delete="destroy"
@@ -152,26 +110,6 @@ urlpatterns = [
     api_path(
         f"{ACCOUNT}/members/<str:user>", service.MemberViewSet, "member", put="update", delete="destroy"
     ),
-    *_webhooks(f"{ACCOUNT}/", "", notices.WebhookViewSet, notices.RuleViewSet),
-    api_path(f"{ACCOUNT}/comments", comments.CommentViewSet, "comments", get="index"),
-    api_path(f"{TABLE}/comments", comments.CommentViewSet, "table-comments", post="create"),
-    api_path(
-        f"{ACCOUNT}/comments/<int:thread>", comments.CommentViewSet, "thread", get="retrieve", patch="resolve"
-    ),
-    api_path(
-        f"{ACCOUNT}/comments/<int:thread>/replies",
-        comments.CommentViewSet,
-        "replies",
-        get="replies",
-        post="reply",
-    ),
-    api_path(
-        f"{ACCOUNT}/comments/<int:thread>/replies/<int:comment>",
-        comments.CommentViewSet,
-        "reply",
-        patch="edit",
-        delete="destroy",
-    ),
     api_path(f"{ACCOUNT}/undo", undo.UndoViewSet, "undo", post="undo"),
     api_path(f"{ACCOUNT}/requests", requests.RequestViewSet, "requests", get="index"),
     api_path(f"{ACCOUNT}/requests/<uuid:request_id>", requests.RequestViewSet, "request", get="retrieve"),
@@ -179,4 +117,5 @@ urlpatterns = [
         f"{ACCOUNT}/request-statistics", requests.RequestViewSet, "request-statistics", get="statistics"
     ),
     api_path(f"{ACCOUNT}/activity", service.ActivityViewSet, "activity", get="index"),
+    *(pattern for module in registry.api_modules() for pattern in module.urlpatterns),
 ]

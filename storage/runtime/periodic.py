@@ -17,19 +17,19 @@ from django.db.models import DurationField, ExpressionWrapper, F
 from django.db.models.functions import Now
 from django.utils.module_loading import import_string
 
+from storage.comments import comments
 from storage.domain.errors import StorageError
 from storage.models import PeriodicRun
+from storage.notices import delivery, evaluation
 from storage.operations.access import api_tokens, retired_keys
 from storage.operations.accounts import expiry
 from storage.operations.activity import activity
 from storage.operations.changes import feed, key_changes, retention
-from storage.operations.comments import comments
 from storage.operations.counting import metrics, series, sizes, table_use, usage
 from storage.operations.health import database_version, disk
 from storage.operations.jobs import files as job_files
 from storage.operations.jobs import jobs
 from storage.operations.links import links
-from storage.operations.notices import delivery, evaluation
 from storage.operations.relations import old_rows, table_relations
 from storage.operations.requests import recording
 from storage.operations.snapshots import snapshots

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from storage.accounts.subject import AccountVerb
 from storage.domain.access.actor import ActorKind
 from storage.domain.requests.observed import retired_key_name
-from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Table
 from storage.operations.access import retired_keys
 from storage.operations.accounts import account_settings, accounts, expiry, sealed_keys
@@ -95,8 +95,8 @@ def test_the_same_request_again_makes_nothing(ada):
     assert (first.status_code, second.status_code) == (201, 200)
     assert first.json() == second.json()
     assert Account.objects.filter(name="branch").count() == 1
-    assert Activity.objects.filter(verb=Verb.KEY_REVEAL, account_name="branch").count() == 1
-    done = Activity.objects.get(verb=Verb.ACCOUNT_CREATE, account_name="branch")
+    assert Activity.objects.filter(verb=AccountVerb.KEY_REVEAL, account_name="branch").count() == 1
+    done = Activity.objects.get(verb=AccountVerb.CREATE, account_name="branch")
     assert (done.actor_kind, done.actor, done.detail["by_token"]) == (ActorKind.TOKEN, "ada", "ci")
     assert (done.agent, done.address) == ("curl/8", "127.0.0.1")
 
@@ -237,7 +237,7 @@ def test_keys_and_connections(ada, account):
     assert ada("POST", "accounts/acme/keys/key2/rotate", {"grace": "8d"}).status_code == 400
     assert ada("POST", "accounts/acme/keys/key2/end").json()["name"] == "key2"
     assert retired_keys.accepted(account) == ()
-    assert Activity.objects.filter(verb=Verb.KEY_REVEAL, account=account).count() == 2 + 1 + 1 + 7
+    assert Activity.objects.filter(verb=AccountVerb.KEY_REVEAL, account=account).count() == 2 + 1 + 1 + 7
 
 
 # its time
@@ -257,7 +257,7 @@ def test_a3_an_account_freezes_when_its_time_is_over_and_goes_a_day_later(ada, a
     assert not account.enabled
     gone = datetime.fromisoformat(shown["deleted_at"])
     assert gone == account.frozen_at + timedelta(hours=24)
-    assert Activity.objects.filter(verb=Verb.ACCOUNT_EXPIRE, actor_kind=ActorKind.SERVER).count() == 1
+    assert Activity.objects.filter(verb=AccountVerb.EXPIRE, actor_kind=ActorKind.SERVER).count() == 1
 
     expiry.expire(gone - timedelta(seconds=1))
     assert Account.objects.filter(pk=account.pk).exists()

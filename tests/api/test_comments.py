@@ -2,11 +2,11 @@
 
 import pytest
 
+from storage.comments.content import MOST_AT_ONCE
+from storage.comments.threads import SHOWN
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
-from storage.domain.service.comments import MOST_AT_ONCE
 from storage.models import Comment, Notice
-from storage.operations.comments.threads import SHOWN
 from storage.sql import entities
 from storage.sql.django import run
 from storage.sql.relations import relation_name

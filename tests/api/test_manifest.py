@@ -2,14 +2,14 @@
 
 import pytest
 
+from storage.accounts.subject import AccountVerb
 from storage.domain.access.actor import SERVER
 from storage.domain.access.roles import Role
-from storage.domain.service.activity import Verb
+from storage.manifest import applying, planning
 from storage.models import Activity, Membership, PropertyIndex, Table
+from storage.notices import webhooks
 from storage.operations.access import members, policies
 from storage.operations.accounts import account_settings, accounts, removal, service_properties
-from storage.operations.manifest import applying, planning
-from storage.operations.notices import webhooks
 from storage.operations.snapshots import snapshots
 from storage.operations.tables import indexes, tables
 
@@ -242,7 +242,7 @@ def test_what_fails_in_the_middle_leaves_the_account_as_it_was(ada, account, mon
     account.refresh_from_db()
     assert account.label == ""
     assert not Table.objects.filter(account=account).exists()
-    assert not Activity.objects.filter(account=account, verb=Verb.ACCOUNT_CHANGE).exists()
+    assert not Activity.objects.filter(account=account, verb=AccountVerb.CHANGE).exists()
 
 
 def test_a_plan_that_is_out_of_date_is_not_applied(ada, account):

@@ -6,8 +6,8 @@ from django.test import Client
 
 from console.models import Invitation, User
 from console.people import invitations
-from storage.domain.service.activity import Verb
 from storage.models import Activity, ApiToken
+from storage.people.subject import PeopleVerb
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_an_invitation_is_a_link_that_works_once(call, account):
     [listed] = alice("GET", "accounts/acme/invitations").json()["items"]
     assert (listed["note"], listed["account"], listed["invited_by"]) == ("Grace", "acme", "alice")
     assert "link" not in listed
-    assert token not in str(Activity.objects.filter(verb=Verb.USER_INVITE).values())
+    assert token not in str(Activity.objects.filter(verb=PeopleVerb.USER_INVITE).values())
     assert alice("DELETE", f"accounts/acme/invitations/{listed['id']}").status_code == 204
     assert alice("DELETE", f"accounts/acme/invitations/{listed['id']}").status_code == 404
     assert invitations.find(token) is None

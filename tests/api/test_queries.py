@@ -7,8 +7,8 @@ import pytest
 from console.models import SavedQuery
 from console.queries import saved, saved_changes
 from storage.domain.access.actor import SERVER
-from storage.domain.service.activity import Verb
 from storage.models import Activity
+from storage.queries.subject import QueryVerb
 
 QUERIES = "accounts/acme/tables/people/queries"
 OPEN = {"name": "Open", "filter": "State eq '{{state}}'", "view": {"sort": "-Total"}, "is_shared": True}
@@ -32,7 +32,7 @@ def test_saves_changes_and_deletes_a_query(eve, call):
     assert eve("PATCH", address, {"name": "Shut"}, **{"If-Match": shown["ETag"]}).status_code == 412
     assert eve("DELETE", address).status_code == 204
     assert eve("GET", address).status_code == 404
-    assert Activity.objects.filter(verb=Verb.QUERY_CHANGE).count() == 1
+    assert Activity.objects.filter(verb=QueryVerb.CHANGE).count() == 1
 
 
 def test_a_change_between_read_and_write_is_kept(eve, monkeypatch):

@@ -4,9 +4,9 @@ from urllib.parse import parse_qsl
 
 import pytest
 
+from storage.access.subject import AccessVerb
 from storage.domain import sas
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
-from storage.domain.service.activity import Verb
 from storage.models import Activity, IdempotencyRecord, RegisteredSas
 from storage.operations.access import policies
 from storage.operations.accounts import accounts, sealed_keys
@@ -101,7 +101,7 @@ def test_blocks_and_unblocks(ask):
     ]
     assert ask("GET", f"{SAS}?state=active").json()["items"] == []
     assert ask("POST", f"{address}/unblock").json()["state"] == "active"
-    assert Activity.objects.filter(verb=Verb.SAS_BLOCK, actor_kind="token").count() == 1
+    assert Activity.objects.filter(verb=AccessVerb.SAS_BLOCK, actor_kind="token").count() == 1
 
 
 def test_describes_a_token_which_needs_a_label(ask, account):
@@ -110,7 +110,7 @@ def test_describes_a_token_which_needs_a_label(ask, account):
     assert (described["label"], described["owner"]) == ("report", "reporting team")
     RegisteredSas.objects.update(label="")
     assert ask("PATCH", issued, {"owner": "x"}).json()["errors"][0]["pointer"] == "#/label"
-    assert Activity.objects.filter(verb=Verb.SAS_CHANGE).count() == 1
+    assert Activity.objects.filter(verb=AccessVerb.SAS_CHANGE).count() == 1
 
 
 def test_refuses_what_would_open_nothing(ask):

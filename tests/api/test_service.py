@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.domain.service.activity import Verb
+from storage.accounts.subject import AccountVerb
 from storage.models import Activity
 from storage.operations.accounts import service_properties
 from storage.operations.tables import tables
@@ -27,7 +27,7 @@ def test_properties_are_set_whole(ask, account):
     assert ask("GET", PROPERTIES).json() == saved.json()
     assert service_properties.get(account).cors[0].allowed_headers == ("x-*",)
     assert ask("PUT", PROPERTIES, wanted, **{"If-Match": shown.headers["ETag"]}).status_code == 412
-    assert Activity.objects.filter(verb=Verb.PROPERTIES_SET).count() == 1
+    assert Activity.objects.filter(verb=AccountVerb.PROPERTIES_SET).count() == 1
 
 
 def test_refuses_what_cannot_be_properties(ask):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.domain.service.activity import Verb
+from storage.access.subject import AccessVerb
 from storage.models import Activity
 from storage.operations.access import policies
 from storage.operations.accounts import account_settings
@@ -113,4 +113,4 @@ def test_refuses_what_is_no_set_of_policies(ask, people):
         refused = ask("PUT", POLICIES, {"items": items})
         assert refused.status_code == 400
         assert [error["pointer"] for error in refused.json()["errors"]] == [pointer]
-    assert not Activity.objects.filter(verb=Verb.POLICIES_SET).exists()
+    assert not Activity.objects.filter(verb=AccessVerb.POLICIES_SET).exists()

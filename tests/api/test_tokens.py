@@ -11,9 +11,9 @@ from console.models import User
 from console.people import users
 from storage.domain.access import api_tokens as written
 from storage.domain.access.actor import SERVER
-from storage.domain.service.activity import Verb
 from storage.models import Activity, ApiToken
 from storage.operations.access import api_tokens
+from storage.people.subject import PeopleVerb
 from tests.api.conftest import Caller
 
 
@@ -39,7 +39,7 @@ def test_only_the_hash_is_kept(issue):
     assert token.digest == hashlib.sha256(secret.encode()).hexdigest()
     assert token.prefix == secret[:8]
     assert not any(secret in str(value) for value in ApiToken.objects.values_list()[0])
-    done = Activity.objects.get(verb=Verb.API_TOKEN_ISSUE)
+    done = Activity.objects.get(verb=PeopleVerb.API_TOKEN_ISSUE)
     assert done.detail == {"token": "ci", "user": "alice", "scope": "manage"}
 
 

@@ -33,7 +33,7 @@ PATIENCE = {
     "console.site.waiting.PATIENCE": 60.0,
     "storage.operations.access.key_set.TIMEOUT": 60,
     "storage.operations.entities.estimates.LIMIT": timedelta(minutes=1),
-    "storage.operations.notices.sending.TIMEOUT": 60.0,
+    "storage.notices.sending.TIMEOUT": 60.0,
     "storage.sql.django._time_limit": lambda limit: "statement_timeout = '1min'",
 }
 

@@ -6,6 +6,10 @@ from dataclasses import asdict, dataclass
 
 from django.utils import timezone
 
+from storage.access.subject import AccessVerb
+from storage.activity.subject import ActivityVerb
+from storage.compare.subject import CompareVerb
+from storage.core.verbs import Verb
 from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.access.roles import Capability
@@ -13,12 +17,14 @@ from storage.domain.entities.changes import Delete, Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.entities.masking import read_rules
 from storage.domain.errors import ResourceNotFound
-from storage.domain.service.activity import Verb
 from storage.domain.service.service_properties import Logging
 from storage.domain.service.sides import SideName
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.domain.values.kinds import AccountKind
+from storage.history.subject import HistoryVerb
+from storage.manifest import applying as manifests
+from storage.manifest.declared import DeclaredAccount, DeclaredTable
 from storage.models import Account, Activity, Job, PropertyIndex
 from storage.operations.access import policies
 from storage.operations.accounts import accounts, removal
@@ -30,8 +36,6 @@ from storage.operations.entities.exports import Export
 from storage.operations.entities.imports import Import, ImportMode
 from storage.operations.jobs import files, jobs, running
 from storage.operations.jobs.kinds import JobKind, NoState, Step
-from storage.operations.manifest import applying as manifests
-from storage.operations.manifest.declared import DeclaredAccount, DeclaredTable
 from storage.operations.relations import table_relations
 from storage.operations.snapshots import (
     account_copies,
@@ -53,8 +57,11 @@ from storage.operations.tables.distribution import DistributionError
 from storage.operations.undo import data_undo, undo
 from storage.operations.undo.undo import CannotUndo, Reason
 from storage.runtime import job_runner
+from storage.snapshots.subject import SnapshotVerb
+from storage.tables.subject import TableVerb
 from storage.transfer.file import RowFile
 from storage.transfer.mapping import ColumnMapping
+from storage.transfer.subject import TransferVerb
 
 ADA = Actor(ActorKind.USER, "ada")
 SCRIPT = Actor(ActorKind.KEY, "script")
@@ -339,27 +346,27 @@ CASES = {
     ),
     "import": Case(shop, import_),
     "export": Case(shop, export),
-    "restore": Case(changed_since_a_snapshot, restore, (Verb.SNAPSHOT_RESTORE,)),
+    "restore": Case(changed_since_a_snapshot, restore, (SnapshotVerb.RESTORE,)),
     "reset": Case(changed_branch, reset),
-    "undo of many": Case(written_by_a_script, undo_many, (Verb.ENTITY_REVERT,)),
+    "undo of many": Case(written_by_a_script, undo_many, (HistoryVerb.REVERT,)),
     "undo of an undo": Case(
         lambda: (written_by_a_script(), undo_many()),
-        lambda: undo_latest(Verb.ENTITY_REVERT),
-        (Verb.UNDO,),
+        lambda: undo_latest(HistoryVerb.REVERT),
+        (ActivityVerb.UNDO,),
     ),
     "undo of a restore": Case(
         lambda: (changed_since_a_snapshot(), restore()),
-        lambda: undo_latest(Verb.SNAPSHOT_RESTORE),
-        (Verb.UNDO,),
+        lambda: undo_latest(SnapshotVerb.RESTORE),
+        (ActivityVerb.UNDO,),
     ),
     "apply": Case(
-        two_accounts, apply, (Verb.ENTITY_APPLY, Verb.TABLE_CREATE, Verb.TABLE_DELETE, Verb.POLICIES_SET)
+        two_accounts, apply, (CompareVerb.APPLY, TableVerb.CREATE, TableVerb.DELETE, AccessVerb.POLICIES_SET)
     ),
     "manifest": Case(shop, apply_manifest),
     "deletion of an account": Case(many_tables, delete_account),
     "deletion of a table": Case(shop, delete_table),
     "bulk edit": Case(shop, bulk_edit),
-    "import of rows": Case(shop, import_rows, (Verb.ENTITY_IMPORT,)),
+    "import of rows": Case(shop, import_rows, (TransferVerb.IMPORT,)),
     "import of a file": Case(shop, lambda: with_file(import_jobs.start)),
     "check of a file": Case(shop, lambda: with_file(import_jobs.start_check)),
     "export of a table": Case(shop, export_table),

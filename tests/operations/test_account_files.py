@@ -13,6 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.models import User
+from storage.comments import comments, threads
+from storage.comments import files as comment_files
+from storage.comments.content import Subject
 from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.entities.changes import Upsert
@@ -20,7 +23,6 @@ from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.entities.fits import Misfit
 from storage.domain.filters.query import EntityQuery
 from storage.domain.refusals import Refused
-from storage.domain.service.comments import Subject
 from storage.domain.service.quotas import COMMENTS
 from storage.domain.service.service_properties import CorsRule, ServiceProperties
 from storage.domain.values.edm import FIRST_COSMOS_TICK, Edm, EdmValue
@@ -29,8 +31,6 @@ from storage.models import Account, Table
 from storage.operations.access import policies
 from storage.operations.accounts import account_settings, accounts, removal, sealed_keys, service_properties
 from storage.operations.accounts.refusals import AccountExists
-from storage.operations.comments import comments, threads
-from storage.operations.comments import files as comment_files
 from storage.operations.entities import edits, entities
 from storage.operations.jobs import files, jobs, running
 from storage.operations.relations import history

@@ -6,13 +6,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import DatabaseError, connection, transaction
 
+from storage.accounts.subject import AccountVerb
+from storage.core import registry
 from storage.domain.access.actor import COMMAND, SERVER, Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import OperationTimedOut
-from storage.domain.service.activity import Verb
 from storage.domain.service.recorded import Op
 from storage.domain.service.service_properties import DEFAULT_PROPERTIES, Metrics, ServiceProperties
+from storage.entities.subject import EntityVerb
 from storage.models import Activity, EntityChange
 from storage.operations.access import policies
 from storage.operations.accounts import account_settings, accounts, removal, sealed_keys, service_properties
@@ -23,6 +25,7 @@ from storage.operations.changes import changes
 from storage.operations.tables import tables
 from storage.sql.background import allowing_deletion
 from storage.sql.django import limited
+from storage.tables.subject import TableVerb
 
 pytestmark = pytest.mark.django_db
 
@@ -41,17 +44,17 @@ def people(account):
 
 
 def verbs(**conditions):
-    return [Verb(found.verb) for found in activity.page(ActivityFilter(**conditions)).activities]
+    return [registry.verbs()[found.verb] for found in activity.page(ActivityFilter(**conditions)).activities]
 
 
 def changed(people, *keys, by=ADA):
     edited = dict.fromkeys(keys, 1)
-    return activity.record(Verb.ENTITY_CHANGE, by, account=people.account, table=people, edited=edited)
+    return activity.record(EntityVerb.CHANGE, by, account=people.account, table=people, edited=edited)
 
 
 def former(people, key=KEY, before=None, after='\n,"A":1', by=ADA):
     """Record what an older version has stored."""
-    done = activity.record(Verb.ENTITY_CHANGE, by, account=people.account, table=people)
+    done = activity.record(EntityVerb.CHANGE, by, account=people.account, table=people)
     EntityChange.objects.create(
         activity=done,
         place=0,
@@ -78,7 +81,7 @@ def test_says_who_did_what_and_from_where(account):
 
 def test_a_client_may_call_itself_anything():
     actor = Actor(ActorKind.BEARER, "\0" + "n" * 300, "a" * 99, "\ud800" + "x" * 300, "i" * 99)
-    kept = activity.record(Verb.TABLE_CREATE, actor)
+    kept = activity.record(TableVerb.CREATE, actor)
     kept.refresh_from_db()
     assert kept.actor == "n" * 255
     assert kept.agent.startswith("?x")
@@ -100,8 +103,8 @@ def test_every_control_operation_leaves_one_record(account, people):
 
     found = activity.page(ActivityFilter()).activities
     assert [it.verb for it in found] == [
-        Verb.ACCOUNT_DELETE, Verb.TABLE_RESTORE, Verb.TABLE_DELETE, Verb.TABLE_CHANGE, Verb.ACCOUNT_CHANGE,
-        Verb.TABLE_CREATE, Verb.ACCOUNT_CREATE,
+        AccountVerb.DELETE, TableVerb.RESTORE, TableVerb.DELETE, TableVerb.CHANGE, AccountVerb.CHANGE,
+        TableVerb.CREATE, AccountVerb.CREATE,
     ]  # fmt: skip
     assert {(it.account_name, it.table_name) for it in found} == {("acme", ""), ("acme", "People")}
     assert found[0].detail == {"tables": ["People"]}
@@ -111,7 +114,7 @@ def test_no_key_is_ever_in_it(account):
     accounts.rotate("acme", 2, by=ADA)
     keys = [sealed_keys.encode_key(key) for key in sealed_keys.keys_of(accounts.find("acme"))]
     kept = Activity.objects.order_by("pk").last()
-    assert (kept.verb, kept.detail) == (Verb.KEY_ROTATE, {"key": "key2"})
+    assert (kept.verb, kept.detail) == (AccountVerb.KEY_ROTATE, {"key": "key2"})
     for row in Activity.objects.values():
         assert not [key for key in keys if key in str(row)]
 
@@ -201,14 +204,14 @@ def test_finds_by_everything(account, people):
     other = accounts.add("other", by=SERVER)
     changed(people, EntityKey("other", ""), EntityKey("se", "ada%_"), by=Actor(ActorKind.USER, "Eve"))
     former(people, EntityKey("pe", "b%_"), by=Actor(ActorKind.USER, "Bob"))
-    assert verbs(account_ids=[other.pk]) == [Verb.ACCOUNT_CREATE]
+    assert verbs(account_ids=[other.pk]) == [AccountVerb.CREATE]
     assert verbs(account_ids=[]) == []
-    assert verbs(actor="ev") == [Verb.ENTITY_CHANGE]
-    entered = [Verb.ENTITY_CHANGE, Verb.ENTITY_CHANGE, Verb.TABLE_CREATE]
-    assert verbs(verbs=[Verb.TABLE_CREATE, Verb.ENTITY_CHANGE]) == entered
+    assert verbs(actor="ev") == [EntityVerb.CHANGE]
+    entered = [EntityVerb.CHANGE, EntityVerb.CHANGE, TableVerb.CREATE]
+    assert verbs(verbs=[TableVerb.CREATE, EntityVerb.CHANGE]) == entered
     assert verbs(table="PEOPLE") == entered
-    assert verbs(key="a%_") == verbs(key="se") == verbs(key="b%_") == [Verb.ENTITY_CHANGE]
-    assert verbs(key="e") == [Verb.ENTITY_CHANGE, Verb.ENTITY_CHANGE]
+    assert verbs(key="a%_") == verbs(key="se") == verbs(key="b%_") == [EntityVerb.CHANGE]
+    assert verbs(key="e") == [EntityVerb.CHANGE, EntityVerb.CHANGE]
     assert verbs(key="a%b") == verbs(key="partition_key") == verbs(key=",") == []
     now = datetime.now(UTC)
     assert verbs(since=now) == verbs(until=now - timedelta(minutes=1)) == []
@@ -219,7 +222,7 @@ def test_finds_by_everything(account, people):
 def test_pages_in_both_directions(account):
     for number in range(9):
         account_settings.change(account, label=str(number))
-    wanted = ActivityFilter(account_ids=[account.pk], verbs=[Verb.ACCOUNT_CHANGE])
+    wanted = ActivityFilter(account_ids=[account.pk], verbs=[AccountVerb.CHANGE])
     labels = lambda page: [found.after["label"] for found in page.activities]  # noqa: E731
 
     first = activity.page(wanted, top=4)
@@ -241,7 +244,7 @@ def test_does_not_look_for_ever(account):
     limit = limited(timedelta(milliseconds=500))
     with pytest.raises(OperationTimedOut), limit, connection.cursor() as cursor:
         cursor.execute("SELECT pg_sleep(10)")
-    assert verbs() == [Verb.ACCOUNT_CREATE]  # the connection goes on as before
+    assert verbs() == [AccountVerb.CREATE]  # the connection goes on as before
 
 
 def test_exports_all(account, monkeypatch):

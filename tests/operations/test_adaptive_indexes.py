@@ -14,7 +14,6 @@ from storage.domain.errors import StorageError
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery, Sort
 from storage.domain.service import indexes as policy
-from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account, Activity, PropertyIndex, PropertyScans, Table
 from storage.operations.accounts import account_settings, accounts
@@ -30,6 +29,7 @@ from storage.runtime.threads import in_thread
 from storage.sql import indexes as statements
 from storage.sql.django import execute
 from storage.sql.relations import INDEXING, relation_name
+from storage.tables.subject import TableVerb
 
 # indexes are made outside of transactions
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -81,7 +81,7 @@ def test_processes_count_and_an_index_is_added_when_it_is_worth_it(account, larg
     scan(large, "Score", scans=policy.SCANS_NEEDED // 2)
     assert adapt() == {"Score"}
 
-    done = Activity.objects.get(verb=Verb.INDEX_ADD)
+    done = Activity.objects.get(verb=TableVerb.INDEX_ADD)
     assert (done.actor_kind, done.detail) == ("server", {"property": "Score", "origin": "adaptive"})
     assert not PropertyScans.objects.exists()
     reason = PropertyIndex.objects.get().reason
@@ -198,7 +198,7 @@ def test_an_index_that_is_not_used_for_weeks_is_dropped(large):
     assert PropertyIndex.objects.get(name="Score").last_used_at == NOW + policy.UNUSED_PERIOD
     assert adapt(NOW + 2 * policy.UNUSED_PERIOD) == {"Name", "Score"}
     assert adapt(NOW + 2 * policy.UNUSED_PERIOD + DAY) == {"Name"}
-    assert Activity.objects.get(verb=Verb.INDEX_DROP).actor_kind == "server"
+    assert Activity.objects.get(verb=TableVerb.INDEX_DROP).actor_kind == "server"
 
 
 def test_what_a_person_dropped_does_not_come_back_by_itself(large):
@@ -224,7 +224,7 @@ def test_what_a_person_keeps_is_not_dropped(large):
     adapt()
     PropertyIndex.objects.update(created_at=NOW)
     kept = indexes.add(large, "Score", by=ADA)
-    assert (kept.verb, PropertyIndex.objects.get().origin) == (Verb.INDEX_KEEP, "hand")
+    assert (kept.verb, PropertyIndex.objects.get().origin) == (TableVerb.INDEX_KEEP, "hand")
     assert adapt(NOW + 2 * policy.UNUSED_PERIOD) == {"Score"}
     with pytest.raises(IndexExists):
         indexes.add(large, "Score", by=ADA)

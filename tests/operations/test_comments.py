@@ -8,25 +8,25 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from console.models import User
+from storage.comments import comments, threads
+from storage.comments.comments import CommentRefused
+from storage.comments.content import LONGEST, MOST_AT_ONCE, Subject, mentioned_names
+from storage.comments.subject import CommentNotice
+from storage.comments.threads import SHOWN
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import Role
 from storage.domain.entities.changes import Delete, Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import ServerBusy, TableNotFound
-from storage.domain.service.comments import LONGEST, MOST_AT_ONCE, Subject, mentioned_names
-from storage.domain.service.notices import NoticeKind
 from storage.domain.service.quotas import COMMENTS
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import Activity, Comment, CommentMention, CommentThread, Membership, Notice, Table
+from storage.notices import evaluation, readers
 from storage.operations.access import members
 from storage.operations.accounts import accounts, removal
 from storage.operations.activity.activity import ChangedSince
-from storage.operations.comments import comments, threads
-from storage.operations.comments.comments import CommentRefused
-from storage.operations.comments.threads import SHOWN
 from storage.operations.entities import edits
-from storage.operations.notices import evaluation, readers
 from storage.operations.tables import tables
 from storage.operations.undo import undo
 from storage.operations.undo.undo import CannotUndo
@@ -81,8 +81,8 @@ def insert(table, user, key=KEY):
 
 
 def mentions_of(user):
-    evaluation.evaluate_kind(NoticeKind.COMMENT_MENTION, timezone.now())
-    return [it.facts["author"] for it in readers.current(user).filter(kind=NoticeKind.COMMENT_MENTION)]
+    evaluation.evaluate_kind(CommentNotice.MENTION, timezone.now())
+    return [it.facts["author"] for it in readers.current(user).filter(kind=CommentNotice.MENTION)]
 
 
 def test_threads_of_an_entity_a_table_and_a_query(table, ada, bob):
@@ -285,7 +285,7 @@ def test_mentions_become_notices_until_they_are_seen(table, ada, bob):
     comment, _ = say(table, ada, "@bob @ada @sam @none look")
     assert set(CommentMention.objects.values_list("user__username", flat=True)) == {"bob"}
     assert (mentions_of(bob), mentions_of(ada), mentions_of(stranger)) == (["ada"], [], [])
-    notice = Notice.objects.get(kind=NoticeKind.COMMENT_MENTION)
+    notice = Notice.objects.get(kind=CommentNotice.MENTION)
     assert notice.facts["about"] == "people: se, ada"
     assert comments.mark_seen(bob, [comment.thread])
     assert not comments.mark_seen(bob, [comment.thread])

@@ -5,13 +5,14 @@ import asyncio
 import pytest
 from django.db import transaction
 
+from storage.activity.subject import ActivityVerb
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import EntityKey, read_stored
 from storage.domain.entities.restoring import Effect
 from storage.domain.errors import InsufficientAccountPermissions
-from storage.domain.service.activity import Verb
 from storage.domain.values.etag import ANY
+from storage.history.subject import HistoryVerb
 from storage.models import Activity
 from storage.operations.accounts import account_settings, accounts
 from storage.operations.changes import changes
@@ -190,7 +191,7 @@ def test_undo_and_redo_by_the_activity(account, people):
     done = undo_script(account)
 
     assert content(people) == before
-    assert done.activity.verb == Verb.ENTITY_REVERT
+    assert done.activity.verb == HistoryVerb.REVERT
     assert (done.activity.actor, done.activity.table_name) == ("ada", "people")
     assert done.activity.detail["rows"] == 4
     [entry, *_] = changes.page(account, ChangeFilter()).entries
@@ -199,8 +200,8 @@ def test_undo_and_redo_by_the_activity(account, people):
     redone = undo(done.activity, ADA)
     assert content(people) == after
     assert (redone.verb, redone.detail["verb"], redone.undoes) == (
-        Verb.UNDO,
-        Verb.ENTITY_REVERT,
+        ActivityVerb.UNDO,
+        HistoryVerb.REVERT,
         done.activity,
     )
     with pytest.raises(CannotUndo) as cannot:
@@ -270,7 +271,7 @@ def test_refuses_a_read_only_account(account, people):
     account_settings.change(account, read_only=True)
     with pytest.raises(InsufficientAccountPermissions):
         undo_script(account)
-    assert not Activity.objects.filter(verb=Verb.ENTITY_REVERT).exists()
+    assert not Activity.objects.filter(verb=HistoryVerb.REVERT).exists()
 
 
 async def test_ten_thousand_while_others_write():

@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
+from storage.cluster.subject import ClusterVerb
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
@@ -26,13 +27,13 @@ from storage.domain.errors import (
     UpdateConditionNotSatisfied,
 )
 from storage.domain.filters.query import EntityQuery
-from storage.domain.service.activity import Verb
 from storage.domain.service.recorded import Op
 from storage.domain.service.sides import SideName
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, Precondition
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.ticks import to_ticks
+from storage.history.subject import HistoryVerb
 from storage.models import Activity, Table
 from storage.operations.accounts import account_settings, accounts, removal
 from storage.operations.accounts.refusals import AccountError
@@ -137,7 +138,7 @@ def test_a_table_is_distributed_and_gathered(table, write):
     write(Update(entity(A=5), ANY, merge=False))
     assert kinds(table) == ["update", "insert", "delete", "update", "update", "insert"]
     verbs = Activity.objects.filter(table=table).order_by("pk").values_list("verb", "actor")
-    assert list(verbs)[-2:] == [(Verb.TABLE_DISTRIBUTE, "ada"), (Verb.TABLE_UNDISTRIBUTE, "ada")]
+    assert list(verbs)[-2:] == [(ClusterVerb.DISTRIBUTE, "ada"), (ClusterVerb.UNDISTRIBUTE, "ada")]
 
 
 def helpers():
@@ -517,7 +518,7 @@ def test_single_changes_are_undone_whether_made_before_or_since(table, write):
     write(Insert(entity(EntityKey("z", "z"), A=1)))
     latest = versions.page(table, EntityKey("z", "z")).entries[0]
     assert undo_of(table, numbers=(latest.sequence,)) == {"deleted": 1}
-    done = Activity.objects.filter(verb=Verb.ENTITY_REVERT).order_by("pk").last()
+    done = Activity.objects.filter(verb=HistoryVerb.REVERT).order_by("pk").last()
     assert (done.actor, done.table_id, done.detail["deleted"]) == ("ada", table.pk, 1)
 
 

@@ -20,10 +20,10 @@ from storage.domain.errors import (
     TooManyProperties,
     UpdateConditionNotSatisfied,
 )
-from storage.domain.service.activity import Verb
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, Precondition
 from storage.domain.values.kinds import AccountKind
+from storage.entities.subject import EntityVerb
 from storage.models import Account, Activity
 from storage.operations.accounts import accounts
 from storage.operations.accounts.accounts import NewAccount
@@ -79,7 +79,7 @@ def test_inserts_changes_and_deletes(table):
     third = entities.get(table, KEY)
 
     images = [(None, first), (first, second), (second, third)]
-    verbs = [Verb.ENTITY_INSERT, Verb.ENTITY_CHANGE, Verb.ENTITY_DELETE]
+    verbs = [EntityVerb.INSERT, EntityVerb.CHANGE, EntityVerb.DELETE]
     for done, verb, (before, after) in zip((inserted, updated, deleted), verbs, images, strict=True):
         assert (done.activity.verb, done.activity.actor, done.activity.table_name) == (verb, "ada", "people")
         assert [it.before for it in made(done)] == [before]
@@ -184,7 +184,7 @@ def test_changes_a_key(table, new):
 
     assert entities.get(table, KEY) is None
     assert entities.get(table, new).content == before.content
-    assert done.activity.verb == Verb.ENTITY_REKEY
+    assert done.activity.verb == EntityVerb.REKEY
     assert [(change.before is None, change.after is None) for change in made(done)] == [
         (True, False),
         (False, True),

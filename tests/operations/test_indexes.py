@@ -13,7 +13,6 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import InsufficientAccountPermissions, PropertyNameInvalid
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery
-from storage.domain.service.activity import Verb
 from storage.domain.service.indexes import IndexOrigin, IndexState
 from storage.domain.service.quotas import INDEXES
 from storage.domain.values.edm import Edm, EdmValue
@@ -29,6 +28,7 @@ from storage.sql import entities as sql
 from storage.sql import indexes as statements
 from storage.sql.django import execute, fetch, run
 from storage.sql.relations import INDEXING, relation_name
+from storage.tables.subject import TableVerb
 
 # indexes are made outside of transactions
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -95,7 +95,7 @@ def test_is_made_and_dropped_in_the_background_and_undone(people):
     assert indexes.indexed(people.pk) == {"Score"}
     [details] = indexes.describe(people)
     assert details.size > 0
-    assert (added.verb, added.detail) == (Verb.INDEX_ADD, {"property": "Score", "origin": "advice"})
+    assert (added.verb, added.detail) == (TableVerb.INDEX_ADD, {"property": "Score", "origin": "advice"})
     assert found(people, "Score ge 297") == [297, 298, 299]
     wanted = EntityQuery(filter=parse("Score ge 5 and Score lt 200 or Score eq 250"), top=7)
     pages = [[int(it.key.row_key) for it in page] for page in entities.all_pages(people, wanted)]
@@ -107,7 +107,7 @@ def test_is_made_and_dropped_in_the_background_and_undone(people):
     job_runner.run_all()
     assert not states(people)
     assert not stored(people)
-    assert dropped.verb == Verb.INDEX_DROP
+    assert dropped.verb == TableVerb.INDEX_DROP
     with pytest.raises(IndexMissing):
         indexes.drop(people, "Score")
     assert reason(added) is Reason.GONE

@@ -21,8 +21,8 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import ServerBusy
 from storage.domain.filters.query import EntityQuery
 from storage.domain.refusals import Reason
-from storage.domain.service.activity import Verb
 from storage.domain.service.jobs import FAILURES_KEPT, JobStatus
+from storage.entities.subject import EntityVerb
 from storage.models import Activity, Job, JobFile, JobFilePiece
 from storage.operations.accounts import accounts
 from storage.operations.activity import activity
@@ -81,9 +81,7 @@ class Filling(JobKind[Arguments, State]):
         if not run.job.counts:
             return None
         detail = {"inserted": run.job.counts["inserted"], "status": status}
-        return activity.record(
-            Verb.ENTITY_INSERT, run.by, account=run.account, table=run.table, detail=detail
-        )
+        return activity.record(EntityVerb.INSERT, run.by, account=run.account, table=run.table, detail=detail)
 
 
 class Saving(Filling):

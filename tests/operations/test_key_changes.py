@@ -11,12 +11,13 @@ import pytest
 from django.utils import timezone
 
 from console.models import User
+from storage.comments import comments, threads
+from storage.comments.content import Subject
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Update
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.entities.restoring import Effect, Skip
 from storage.domain.service.account_settings import HISTORY_DAYS_LIMIT
-from storage.domain.service.comments import Subject
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import EntityMove
@@ -24,7 +25,6 @@ from storage.operations.accounts import accounts, removal
 from storage.operations.changes import changes, key_changes, reverting
 from storage.operations.changes.changes import ChangeFilter
 from storage.operations.changes.outcome_jobs import outcome_of
-from storage.operations.comments import comments, threads
 from storage.operations.entities import bulk_edit_jobs, edits
 from storage.operations.entities.bulk_edits import BulkEditRequest
 from storage.operations.jobs import running

@@ -11,9 +11,9 @@ from storage import migrations
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Update
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
-from storage.domain.service.activity import Verb
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
+from storage.entities.subject import EntityVerb
 from storage.models import Activity
 from storage.operations.accounts import account_settings, accounts
 from storage.operations.activity import activity
@@ -109,7 +109,7 @@ def test_back_and_forth(older, later):
     migrate()
 
     # what an older version has stored is shown, found and undone, with the history and without
-    shown = activity.page(ActivityFilter(account_ids=[account.pk], verbs=[Verb.ENTITY_CHANGE])).activities
+    shown = activity.page(ActivityFilter(account_ids=[account.pk], verbs=[EntityVerb.CHANGE])).activities
     assert [(it.pk, it.changed, it.first_key["row_key"], it.entities) for it in shown] == [
         (ids[1], 2, "a", 0)
     ]
@@ -123,5 +123,5 @@ def test_back_and_forth(older, later):
     undone = undo(shown[0], ADA)
     for name in "ab":
         assert read_stored(entities.get(people, EntityKey("p", name))).properties["T"].value == TEXT
-    assert undone.effective_verb is Verb.ENTITY_CHANGE
+    assert undone.effective_verb is EntityVerb.CHANGE
     assert [it.key.row_key for it in changes.made_by(Activity.objects.get(pk=ids[0]))] == ["b", "a"]

@@ -7,6 +7,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from storage.access.subject import AccessVerb
 from storage.domain import sas
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
@@ -15,7 +16,6 @@ from storage.domain.requests.metrics import CredentialClient, UseCount
 from storage.domain.requests.observed import Authentication
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.known import TokenState, token_state
-from storage.domain.service.activity import Verb
 from storage.models import Activity, BlockedSas, RegisteredSas, SeenCredential
 from storage.operations.access import policies, retired_keys
 from storage.operations.access import sas as sas_operations
@@ -71,7 +71,7 @@ def issue(account, token=TOKEN, key=1, label="partner demo"):
 def test_issues_and_knows_it(account):
     issued = issue(account, key=2)
     assert sas.find_signing_key(issued.token, "acme", sealed_keys.keys_of(account)) == 1
-    done = Activity.objects.get(verb=Verb.SAS_ISSUE)
+    done = Activity.objects.get(verb=AccessVerb.SAS_ISSUE)
     assert (done.actor, done.table_name) == ("max", "Orders")
     assert done.detail == {
         "fingerprint": issued.fingerprint, "label": "partner demo", "kind": "table", "key": "key2",

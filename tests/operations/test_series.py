@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from storage.access.subject import AccessVerb
 from storage.domain.access.actor import SERVER
 from storage.domain.access.policies import SignedIdentifier
 from storage.domain.entities.changes import Insert
@@ -25,8 +26,8 @@ from storage.domain.requests.series import (
     read_counts,
     write_counts,
 )
-from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
+from storage.metrics.subject import MetricsVerb
 from storage.models import RequestSeries, SizeSample
 from storage.operations.access import policies
 from storage.operations.accounts import accounts, removal
@@ -37,6 +38,7 @@ from storage.operations.counting.series import KEPT, WHOLE, Series
 from storage.operations.counting.sizes import Size
 from storage.operations.entities import edits
 from storage.operations.tables import tables
+from storage.tables.subject import TableVerb
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
@@ -308,7 +310,7 @@ def test_a_report_has_counts_gaps_and_what_changed(account, people):
     found = reports.report(account, people, wanted)
     assert found.total.requests == 3
     assert sum(found.observed) == 1
-    assert [mark.verb for mark in found.marks] == [Verb.TABLE_CREATE, Verb.DEPLOYMENT_MARK]
-    assert Verb.POLICIES_SET in {mark.verb for mark in reports.report(account, None, wanted).marks}
+    assert [mark.verb for mark in found.marks] == [TableVerb.CREATE, MetricsVerb.DEPLOYMENT_MARK]
+    assert AccessVerb.POLICIES_SET in {mark.verb for mark in reports.report(account, None, wanted).marks}
     assert reports.total_before(account, people, wanted, now).requests == 0
     assert reports.total_before(account, None, Range(now - 60 * DAY, now, 1440, 120), now) is None

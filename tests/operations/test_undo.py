@@ -5,15 +5,16 @@ import asyncio
 import pytest
 from django.utils import timezone
 
+from storage.activity.subject import ActivityVerb
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.entities.changes import Delete, Insert, Update
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.filters.query import EntityQuery
-from storage.domain.service.activity import Verb
 from storage.domain.service.service_properties import DEFAULT_PROPERTIES, Metrics, ServiceProperties
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
+from storage.entities.subject import EntityVerb
 from storage.models import Activity, Table
 from storage.operations.access import policies
 from storage.operations.accounts import account_settings, accounts, removal, service_properties
@@ -29,6 +30,7 @@ from storage.runtime.threads import in_thread
 from storage.sql import entities as sql
 from storage.sql.django import run
 from storage.sql.relations import relation_name
+from storage.tables.subject import TableVerb
 
 # as a server does it: some of it in transactions that cannot be part of another
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -87,7 +89,7 @@ def test_back_and_forth(people):
 
     for _ in range(2):
         done = undo(done, ADA)
-        assert (done.verb, done.effective_verb) == (Verb.UNDO, Verb.ENTITY_CHANGE)
+        assert (done.verb, done.effective_verb) == (ActivityVerb.UNDO, EntityVerb.CHANGE)
         assert content(people) == before
         done = undo(done, ADA)
         assert content(people) == after
@@ -96,7 +98,7 @@ def test_back_and_forth(people):
 def test_several_partitions(people):
     done = apply(people, *(Insert(entity("a", partition=partition)) for partition in "cab"))
     undone = undo(done, ADA)
-    assert (content(people), undone.effective_verb, undone.undoes) == ({}, Verb.ENTITY_DELETE, done)
+    assert (content(people), undone.effective_verb, undone.undoes) == ({}, EntityVerb.DELETE, done)
     assert reason(done) == Reason.ALREADY_UNDONE
 
 
@@ -112,7 +114,7 @@ def test_another_key(people):
     done = edits.change_key(people, EntityKey("p", "a"), EntityKey("q", "b"), ANY, by=ADA).activity
     undone = undo(done, ADA)
     assert content(people) == {"a": {"A": 1}}
-    assert (undone.effective_verb, activity.keys_of(undone)[0]) == (Verb.ENTITY_REKEY, EntityKey("p", "a"))
+    assert (undone.effective_verb, activity.keys_of(undone)[0]) == (EntityVerb.REKEY, EntityKey("p", "a"))
     undo(undone, ADA)
     assert content(people) == {"b": {"A": 1}}
 
@@ -146,7 +148,7 @@ def test_what_is_not_kept_has_no_way_back(account, people):
     assert reason(done) == Reason.NO_HISTORY
     account_settings.change(account, history_days=7)
     assert reason(done) == Reason.NOT_KEPT
-    assert superseded(activity.page(ActivityFilter(verbs=[Verb.ENTITY_INSERT])).activities) == {done.pk}
+    assert superseded(activity.page(ActivityFilter(verbs=[EntityVerb.INSERT])).activities) == {done.pk}
 
 
 def test_what_a_client_changed_again_is_superseded(people):
@@ -154,7 +156,7 @@ def test_what_a_client_changed_again_is_superseded(people):
     run(
         sql.change(relation_name(people.pk), Delete(EntityKey("p", "a2"), ANY), recorder(people.account, ADA))
     )
-    assert superseded(activity.page(ActivityFilter(verbs=[Verb.ENTITY_INSERT])).activities) == {done[0].pk}
+    assert superseded(activity.page(ActivityFilter(verbs=[EntityVerb.INSERT])).activities) == {done[0].pk}
 
 
 async def test_only_once_by_two_at_the_same_time():
@@ -207,7 +209,7 @@ def test_a_deleted_table_comes_back_with_all_it_had(account, people):
     done = tables.delete(account, "people", by=ADA, keep=DELETED_TABLE_RETENTION)
 
     undone = undo(done, ADA)
-    assert undone.effective_verb is Verb.TABLE_RESTORE
+    assert undone.effective_verb is TableVerb.RESTORE
     back = tables.get(account, "PEOPLE")
     assert (back.pk, back.name, back.description, back.tags) == (people.pk, "People", "Of people", ["one"])
     assert policies.stored_by_name(account, "people") == READERS
@@ -243,7 +245,7 @@ def test_not_when_it_is_not_kept(account, people):
 
 
 def test_a_new_table_goes_while_it_is_empty(account, people):
-    done = activity.latest(people, Verb.TABLE_CREATE)
+    done = activity.latest(people, TableVerb.CREATE)
     apply(people, Insert(entity("a")))
     assert reason(done) == Reason.CHANGED_SINCE
     apply(people, Delete(EntityKey("p", "a"), ANY))

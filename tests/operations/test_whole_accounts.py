@@ -2,9 +2,9 @@
 
 import pytest
 
+from storage.accounts.subject import AccountVerb
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.refusals import Refused
-from storage.domain.service.activity import Verb
 from storage.domain.service.jobs import JobStatus
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account, Activity, Job
@@ -152,7 +152,7 @@ def test_another_process_completes_a_deletion(crowded, monkeypatch):
     job = jobs.get(job.pk)
     assert accounts.find("acme") is None
     assert (job.status, job.done, job.total) == ("done", 5, 5)
-    done = Activity.objects.get(verb=Verb.ACCOUNT_DELETE)
+    done = Activity.objects.get(verb=AccountVerb.DELETE)
     assert (done.actor, done.detail["tables"]) == ("ada", [f"table{number}" for number in range(5)])
 
 

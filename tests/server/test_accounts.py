@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
 
-from storage.domain.service.activity import Verb
+from storage.accounts.subject import AccountVerb
 from storage.models import Account, Activity, Table
 from storage.operations.access import retired_keys
 from storage.operations.accounts import account_settings, accounts, declarations, removal, sealed_keys
@@ -81,7 +81,7 @@ def test_removes_an_account_with_more_tables_than_one_transaction_can_lock(monke
     assert not Table.objects.exists()
     relations = [name(table.pk) for table in made for name in (relation_name, deleted_name)]
     assert not fetch("SELECT relname FROM pg_class WHERE relname = ANY (%s)", relations)
-    done = Activity.objects.get(verb=Verb.ACCOUNT_DELETE, account_name="crowded")
+    done = Activity.objects.get(verb=AccountVerb.DELETE, account_name="crowded")
     assert done.detail["tables"] == [f"table{number}" for number in range(5)]
 
 

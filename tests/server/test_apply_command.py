@@ -13,8 +13,8 @@ from storage.domain.access.actor import SERVER
 from storage.management.commands.apply import Command
 from storage.management.toml_writing import write_toml
 from storage.models import Activity
+from storage.notices import webhooks
 from storage.operations.accounts import account_settings, accounts
-from storage.operations.notices import webhooks
 from storage.operations.tables import tables
 
 FILE = """

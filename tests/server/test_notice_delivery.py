@@ -15,7 +15,7 @@ from tests.operations.notices.conftest import serving
 
 NUMBER = 9
 LOOPBACK = {"TABLERO_WEBHOOK_NETWORKS": "127.0.0.0/8"}
-PATIENT = {"storage.operations.notices.sending": {"TIMEOUT": 60.0}}
+PATIENT = {"storage.notices.sending": {"TIMEOUT": 60.0}}
 INSERT = """
     INSERT INTO storage_noticedelivery (webhook_id, event, message_id, body, created_at, due_at, attempts, error)
     SELECT id, 'opened', %s, %s, now(), now() - interval '1 hour', 0, '' FROM storage_webhook

@@ -21,10 +21,11 @@ from console.site.access import account_required, actor_of
 from console.site.responses import render_part, wants_part
 from console.site.toasts import notify_success
 from console.snippets.connections import FORMATS, MASK, Choice, hosts, read_choice
+from storage.accounts.subject import AccountVerb
+from storage.core.verbs import Verb
 from storage.domain.access.roles import Capability
 from storage.domain.requests.observed import retired_key_name
 from storage.domain.sas.known import ACCEPTED_STATES, TokenState, token_state
-from storage.domain.service.activity import Verb
 from storage.models import Account
 from storage.operations.access import keys, retired_keys, sas
 from storage.operations.accounts import accounts, sealed_keys
@@ -72,7 +73,7 @@ def _context(request: HttpRequest, account: Account) -> dict[str, Any]:
 def reveal(request: HttpRequest, account: Account, which: int) -> HttpResponse:
     """Show a key, on a page that hides it again."""
     context = _context(request, account) | {"revealed": which, "key": _key(account, which)}
-    _record(Verb.KEY_REVEAL, request, account, which)
+    _record(AccountVerb.KEY_REVEAL, request, account, which)
     context["state"] = context["keys"][which - 1]
     return _show_secret(request, account, "_key.html", context)
 
@@ -84,7 +85,7 @@ def reveal(request: HttpRequest, account: Account, which: int) -> HttpResponse:
 def copy(request: HttpRequest, account: Account, which: int) -> HttpResponse:
     """Return a key as plain text, for the clipboard."""
     key = _key(account, which)
-    _record(Verb.KEY_COPY, request, account, which)
+    _record(AccountVerb.KEY_COPY, request, account, which)
     return HttpResponse(key, content_type="text/plain; charset=utf-8")
 
 
@@ -97,7 +98,7 @@ def reveal_connection(request: HttpRequest, account: Account) -> HttpResponse:
     context = _context(request, account)
     choice: Choice = context["choice"]
     context |= {"text": choice.write(request, account, _key(account, choice.key)), "is_revealed": True}
-    _record(Verb.KEY_REVEAL, request, account, choice.key)
+    _record(AccountVerb.KEY_REVEAL, request, account, choice.key)
     return _show_secret(request, account, "_connection.html", context)
 
 
@@ -108,7 +109,7 @@ def reveal_connection(request: HttpRequest, account: Account) -> HttpResponse:
 def copy_connection(request: HttpRequest, account: Account) -> HttpResponse:
     choice = read_choice(request.POST)
     text = choice.write(request, account, _key(account, choice.key))
-    _record(Verb.KEY_COPY, request, account, choice.key)
+    _record(AccountVerb.KEY_COPY, request, account, choice.key)
     return HttpResponse(text, content_type="text/plain; charset=utf-8")
 
 

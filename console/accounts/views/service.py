@@ -16,10 +16,10 @@ from console.site.refusals import describe_refusal
 from console.site.responses import render_part
 from console.site.toasts import notify_error, notify_success
 from console.site.xml_text import error_position
+from storage.accounts.subject import AccountVerb
 from storage.domain.access.roles import Capability
 from storage.domain.errors import CorsPreflightFailure, InvalidHeaderValue, StorageError
 from storage.domain.service import cors
-from storage.domain.service.activity import Verb
 from storage.domain.service.service_properties import (
     CORS_RULE_LIMIT,
     CORS_SIZE_LIMIT,
@@ -205,7 +205,7 @@ def _render_conflict(
     request: HttpRequest, account: Account, mine: ServiceProperties, current: ServiceProperties
 ) -> HttpResponse:
     theirs, ours = service_xml.write_xml(current), service_xml.write_xml(mine)
-    wanted = activity.ActivityFilter(account_ids=[account.pk], verbs=[Verb.PROPERTIES_SET])
+    wanted = activity.ActivityFilter(account_ids=[account.pk], verbs=[AccountVerb.PROPERTIES_SET])
     context = {
         "theirs": service_xml.compare_lines(theirs, ours),
         "ours": service_xml.compare_lines(ours, theirs),

@@ -23,7 +23,6 @@ from console.site.refusals import describe_refusal
 from console.site.responses import wants_part
 from console.site.toasts import find_unrecorded, notify_error, notify_success
 from storage.domain.errors import StorageError
-from storage.domain.service.activity import Verb
 from storage.domain.service.jobs import JobStatus
 from storage.domain.values.numbers import read_numbers
 from storage.models import Activity, Job
@@ -33,6 +32,7 @@ from storage.operations.activity import activity
 from storage.operations.jobs.jobs import JobError
 from storage.operations.undo import undo as operations
 from storage.operations.undo.undo import CannotUndo, Reason, undone_by
+from storage.tables.subject import TableVerb
 
 _MOST: Final = 1000  # activities that are undone together
 
@@ -100,7 +100,7 @@ def _next_address(request: HttpRequest, first: Activity, undone: Sequence[Activi
     if not is_console_path(address):
         name = first.account_name
         address = reverse("activity:index", args=(name,)) if name else reverse("home:index")
-    if any(done.effective_verb is Verb.TABLE_DELETE for done in undone):
+    if any(done.effective_verb is TableVerb.DELETE for done in undone):
         deleted = reverse("entities:index", args=(first.account_name, first.table_name))
         if address.startswith(deleted):
             return reverse("tables:index", args=(first.account_name,))

@@ -15,15 +15,15 @@ from console.site.access import account_required, actor_of, table_required, user
 from console.site.refusals import describe_refusal
 from console.site.responses import see_other
 from console.site.toasts import notify_error, notify_success
+from storage.comments import comments, threads
+from storage.comments.content import Subject
+from storage.comments.subject import CommentNotice
 from storage.domain.access.roles import Capability
 from storage.domain.refusals import Refused
-from storage.domain.service.comments import Subject
-from storage.domain.service.notices import NoticeKind
 from storage.models import Account, Activity, Comment, CommentThread, Table
+from storage.notices import evaluation
 from storage.operations.activity.activity import ChangedSince
-from storage.operations.comments import comments, threads
 from storage.operations.entities import entities
-from storage.operations.notices import evaluation
 
 
 @require_POST
@@ -97,7 +97,7 @@ def _do(request: HttpRequest, act: Callable[[], Activity | None], text: str, bac
     else:
         if done is not None:
             notify_success(request, text, undo=done)
-        evaluation.evaluate_kind(NoticeKind.COMMENT_MENTION, timezone.now())
+        evaluation.evaluate_kind(CommentNotice.MENTION, timezone.now())
     return see_other(back)
 
 

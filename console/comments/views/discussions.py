@@ -15,15 +15,15 @@ from console.queries.saved import get_query, visible_queries
 from console.site.access import account_required, table_page, table_required, user_of
 from console.site.addresses import address_of
 from console.site.responses import render_part, wants_part
+from storage.comments import comments, threads
+from storage.comments.content import Subject
+from storage.comments.subject import CommentNotice
 from storage.domain.access.roles import Capability
-from storage.domain.service.comments import Subject
-from storage.domain.service.notices import NoticeKind
 from storage.domain.values.etag import write_etag
 from storage.domain.values.numbers import read_number
 from storage.models import Account, CommentThread, Table
-from storage.operations.comments import comments, threads
+from storage.notices import evaluation
 from storage.operations.entities import entities
-from storage.operations.notices import evaluation
 
 _MOST_PEOPLE: Final = 8  # that are offered to be mentioned
 
@@ -138,4 +138,4 @@ def find_query_of(request: HttpRequest, found: CommentThread) -> SavedQuery:
 
 def _mark_seen(request: HttpRequest, shown: list[ShownThread]) -> None:
     if presentation.mark_seen(request, shown):
-        evaluation.evaluate_kind(NoticeKind.COMMENT_MENTION, timezone.now())
+        evaluation.evaluate_kind(CommentNotice.MENTION, timezone.now())

@@ -23,7 +23,7 @@ from console.site.toasts import notify_success
 from storage.domain.access.roles import Capability, may
 from storage.domain.values.numbers import read_number
 from storage.models import Account
-from storage.operations.notices import readers
+from storage.notices import readers
 
 _PAGE: Final = 50
 _STATES: Final = ("open", "resolved", "muted")

@@ -20,7 +20,7 @@ from console.site.access import user_of
 from console.site.allauth_parts import ratelimit
 from console.site.toasts import notify_success
 from storage.models import NoticeMute
-from storage.operations.notices import readers
+from storage.notices import readers
 
 _CODES: Final = {"notice_code": "5/h/user"}  # that a user may have sent
 

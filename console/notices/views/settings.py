@@ -12,7 +12,7 @@ from console.notices.forms import RulesForm
 from console.site.access import actor_of
 from console.site.toasts import notify_success
 from storage.models import Account
-from storage.operations.notices import rules, webhooks
+from storage.notices import rules, webhooks
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -18,7 +18,7 @@ from console.site.refusals import describe_refusal
 from console.site.toasts import notify_error, notify_success
 from storage.domain.refusals import Reason, Refused
 from storage.models import Account, NoticeDelivery, Webhook
-from storage.operations.notices import delivery, webhooks
+from storage.notices import delivery, webhooks
 
 _FIELDS = {Reason.WEBHOOK_URL: "url", Reason.WEBHOOK_EXISTS: "name"}
 

@@ -19,11 +19,11 @@ from console.tables.forms import NewTableForm, TagsField
 from console.tables.list_query import read_list_query, selected_names
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError, TableAlreadyExists
-from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Table
 from storage.operations.activity import activity
 from storage.operations.tables import samples, table_list, tables
 from storage.operations.tables.tables import DELETED_TABLE_RETENTION
+from storage.tables.subject import TableVerb
 
 
 @account_required(Capability.MANAGE_TABLES)
@@ -35,7 +35,7 @@ def new(request: HttpRequest, account: Account) -> HttpResponse:
     if is_saved and form.is_valid():
         table = _create_table(request, account, form)
         if table is not None:
-            done = activity.latest(table, Verb.TABLE_CREATE)
+            done = activity.latest(table, TableVerb.CREATE)
             notify_success(request, _("Created %(table)s.") % {"table": table.name}, undo=done)
             return redirect("entities:index", account.name, table.name)
     context = {"form": form, "tags": table_list.tags(account)}

@@ -11,10 +11,10 @@ from console.site.addresses import is_console_path
 from console.site.refusals import notify_refusals
 from console.site.toasts import notify_success
 from storage.domain.access.roles import Capability
-from storage.domain.service.activity import Verb
 from storage.domain.service.indexes import IndexOrigin
 from storage.models import Table
 from storage.operations.tables import indexes
+from storage.tables.subject import TableVerb
 
 
 @table_required(Capability.READ)
@@ -39,7 +39,7 @@ def add(request: HttpRequest, table: Table) -> HttpResponse:
     words = {"property": name, "table": table.name}
     with notify_refusals(request):
         done = indexes.add(table, name, by=actor_of(request), origin=origin)
-        is_kept = done.verb == Verb.INDEX_KEEP
+        is_kept = done.verb == TableVerb.INDEX_KEEP
         text = (
             _("Keeping the index on %(property)s.") if is_kept else _("Indexing %(property)s of %(table)s.")
         )

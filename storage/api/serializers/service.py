@@ -18,9 +18,9 @@ from storage.api.serializers.fields import (
     StrictIntegerField,
     StrictSerializer,
 )
+from storage.core import registry
 from storage.domain.access.actor import ActorKind
 from storage.domain.access.roles import Role, Scope
-from storage.domain.service.activity import Verb
 from storage.domain.service.service_properties import DEFAULT_PROPERTIES, ServiceProperties, find_faults
 from storage.models import Activity
 from storage.operations.accounts import service_properties as operations
@@ -98,7 +98,7 @@ class MemberSerializer(TypedSerializer):
 
 class ActivityParameters(PageParameters):
     verb = serializers.ChoiceField(
-        choices=[verb.value for verb in Verb], default="", help_text="Only this kind of activity."
+        choices=list(registry.verbs()), default="", help_text="Only this kind of activity."
     )
     table = serializers.CharField(default="", max_length=63, help_text="Only activity on this table.")
     user = serializers.CharField(default="", max_length=150, help_text="Part of the user's name.")

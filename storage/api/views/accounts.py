@@ -9,6 +9,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from storage.accounts.subject import AccountVerb
 from storage.api import access, idempotency, problems
 from storage.api.documentation import IDEMPOTENCY_KEY, PLAIN_TEXT, operation
 from storage.api.paging import Page, take_page
@@ -21,7 +22,6 @@ from storage.api.serializers.transfer import WHOLE_ACCOUNT, AccountExportSeriali
 from storage.api.views.base import AccountScopedViewSet, ApiViewSet
 from storage.api.views.transfer import check_library
 from storage.domain.access.roles import Capability, Role
-from storage.domain.service.activity import Verb
 from storage.domain.service.connections import ConnectionFormat, connection_string
 from storage.domain.service.connections import write_connection as write_form
 from storage.domain.values.kinds import AccountKind
@@ -96,7 +96,7 @@ class AccountListViewSet(ApiViewSet):
             else idempotency.retry_concurrent(lambda: self._create_unnamed(key, new))
         )
         if not is_new:
-            activity.record(Verb.KEY_REVEAL, self.by, account=account, detail={"key": "key1"})
+            activity.record(AccountVerb.KEY_REVEAL, self.by, account=account, detail={"key": "key1"})
         return self.answer_created((account, Role.OWNER), is_new=is_new)
 
     def _create_named(self, name: str, new: NewAccount) -> tuple[Account, bool]:
@@ -250,7 +250,7 @@ class AccountViewSet(AccountScopedViewSet):
             )
             return self.answer_job(jobs.start_requested(wanted, by=self.by))
         copied, is_new = self._copy(data["name"], kind, skip=data["skip"])
-        activity.record(Verb.KEY_REVEAL, self.by, account=copied.account, detail={"key": "key1"})
+        activity.record(AccountVerb.KEY_REVEAL, self.by, account=copied.account, detail={"key": "key1"})
         return self.answer_created(copied, is_new=is_new)
 
     @operation(
@@ -367,7 +367,7 @@ class KeyViewSet(AccountScopedViewSet):
         return f"{base.rstrip('/')}/{self.account.name}"
 
     def _record_reveal(self, number: int) -> None:
-        activity.record(Verb.KEY_REVEAL, self.by, account=self.account, detail={"key": f"key{number}"})
+        activity.record(AccountVerb.KEY_REVEAL, self.by, account=self.account, detail={"key": f"key{number}"})
 
     def _state(self, number: int) -> KeyState:
         return keys.state(self.account, number, timezone.now())

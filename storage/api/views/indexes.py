@@ -11,10 +11,10 @@ from storage.api.serializers import indexes as serializers
 from storage.api.serializers.answers import page_of
 from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
-from storage.domain.service.activity import Verb
 from storage.models import Table
 from storage.operations.tables import indexes
 from storage.operations.tables.indexes import IndexDetails, IndexExists, IndexMissing
+from storage.tables.subject import TableVerb
 
 
 class IndexViewSet(AccountScopedViewSet):
@@ -50,7 +50,7 @@ class IndexViewSet(AccountScopedViewSet):
             done = indexes.add(found, name, by=self.by)
         except IndexExists:
             return self.answer_created(_find(found, name), is_new=False)
-        return self.answer_created(_find(found, name), is_new=done.verb == Verb.INDEX_ADD)
+        return self.answer_created(_find(found, name), is_new=done.verb == TableVerb.INDEX_ADD)
 
     @operation("get_index", "Get the index of a property", answer=serializers.IndexSerializer)
     def retrieve(self, request: Request, account: str, table: str, property: str) -> Response:  # noqa: A002

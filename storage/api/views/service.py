@@ -11,8 +11,8 @@ from storage.api.problems import Problem
 from storage.api.serializers import service as serializers
 from storage.api.serializers.answers import page_of
 from storage.api.views.base import AccountScopedViewSet, ApiViewSet
+from storage.core import registry
 from storage.domain.access.roles import Capability, Role
-from storage.domain.service.activity import Verb
 from storage.domain.service.service_properties import ServiceProperties
 from storage.models import ApiToken, Membership
 from storage.operations.access import members
@@ -177,7 +177,7 @@ def _answer_activity(view: ApiViewSet, account_ids: list[int] | None) -> Respons
         ActivityFilter(
             account_ids=account_ids,
             actor=wanted["user"],
-            verbs=[Verb(wanted["verb"])] if wanted["verb"] else (),
+            verbs=[registry.verbs()[wanted["verb"]]] if wanted["verb"] else (),
             table=wanted["table"],
             since=wanted["since"],
             until=wanted["until"],

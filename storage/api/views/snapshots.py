@@ -7,6 +7,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from storage.accounts.subject import AccountVerb
 from storage.api import access, idempotency, problems
 from storage.api.documentation import operation
 from storage.api.paging import Page
@@ -16,7 +17,6 @@ from storage.api.serializers.answers import page_of
 from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
-from storage.domain.service.activity import Verb
 from storage.domain.service.snapshots import Schedule, SnapshotReason
 from storage.models import Snapshot
 from storage.operations.accounts import accounts
@@ -204,7 +204,7 @@ class BranchViewSet(AccountScopedViewSet):
             made, is_new = branches.create(self.account, wanted, by=self.by), True
         except AccountExists:
             made, is_new = self._find(data["name"], digest), False
-        activity.record(Verb.KEY_REVEAL, self.by, account=made.account, detail={"key": "key1"})
+        activity.record(AccountVerb.KEY_REVEAL, self.by, account=made.account, detail={"key": "key1"})
         return self.answer_created(made, is_new=is_new)
 
     def _wanted(self, data: dict[str, Any], digest: str) -> BranchRequest:

@@ -6,7 +6,6 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.template.defaultfilters import filesizeformat
 
-from storage.domain.service.activity import Verb
 from storage.domain.service.indexes import IndexOrigin
 from storage.management.command import DatabaseCommand, find_table
 from storage.models import Table
@@ -15,6 +14,7 @@ from storage.operations.jobs import jobs
 from storage.operations.tables import indexes
 from storage.operations.tables.indexes import INDEX_JOB
 from storage.runtime import job_runner
+from storage.tables.subject import TableVerb
 
 
 class Command(DatabaseCommand):
@@ -52,7 +52,9 @@ class Command(DatabaseCommand):
         index = indexes.find(table, property)
         if index is not None and index.error:
             raise CommandError(index.error)
-        kept = " The server had added the index, and keeps it now." if done.verb == Verb.INDEX_KEEP else ""
+        kept = (
+            " The server had added the index, and keeps it now." if done.verb == TableVerb.INDEX_KEEP else ""
+        )
         self.stdout.write(f"{property} of {table.name} is indexed.{kept}")
 
     def _drop(self, table: Table, property: str, **_: Any) -> None:  # noqa: A002

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from storage.management.command import DatabaseCommand, find_account
 from storage.models import Account
-from storage.operations.notices import delivery, evaluation, presentation, readers
+from storage.notices import delivery, evaluation, presentation, readers
 from storage.runtime import periodic
 
 

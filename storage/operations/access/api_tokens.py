@@ -12,11 +12,11 @@ from django.db import transaction
 from django.db.models import Case, F, Q, QuerySet, When
 from django.utils import timezone
 
+from storage.core.verbs import Verb
 from storage.domain.access import api_tokens
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability, Scope, may
 from storage.domain.refusals import Reason, Refused
-from storage.domain.service.activity import Verb
 from storage.domain.service.quotas import API_TOKENS
 from storage.models import Account, Activity, ApiToken, IdempotencyRecord
 from storage.operations.access import members
@@ -24,6 +24,7 @@ from storage.operations.access.members import Person
 from storage.operations.accounts import quotas
 from storage.operations.accounts.quotas import Allowance
 from storage.operations.activity import activity
+from storage.people.subject import PeopleVerb
 
 IDEMPOTENCY_RETENTION: Final = timedelta(hours=24)  # how long an Idempotency-Key is valid
 _LAST_USE_PRECISION: Final = timedelta(minutes=1)
@@ -61,7 +62,7 @@ def issue(user: Person, wanted: TokenRequest, *, by: Actor) -> tuple[str, ApiTok
         prefix=api_tokens.visible_prefix(secret),
         expires_at=wanted.expires_at,
     )
-    _record(Verb.API_TOKEN_ISSUE, token, user, by)
+    _record(PeopleVerb.API_TOKEN_ISSUE, token, user, by)
     return secret, token
 
 
@@ -133,7 +134,7 @@ def seconds_to_wait(token: ApiToken, limit: int, now: datetime) -> int:
 def revoke(token: ApiToken, *, by: Actor) -> Activity | None:
     """Revoke a token permanently, from the next request on; return None if it was revoked before."""
     revoked = ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
-    return _record(Verb.API_TOKEN_REVOKE, token, token.user, by) if revoked else None
+    return _record(PeopleVerb.API_TOKEN_REVOKE, token, token.user, by) if revoked else None
 
 
 def revoke_all(user: Person, *, by: Actor) -> int:

@@ -9,12 +9,14 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from storage.activity.subject import ActivityVerb
+from storage.core.verbs import Verb
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability, Role, read_role, roles_with
-from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Branch, Membership
 from storage.operations.accounts import accounts, locking
 from storage.operations.activity import activity
+from storage.people.subject import PeopleVerb
 
 
 class Person(Protocol):
@@ -65,7 +67,9 @@ def with_roles(user: Person, shown: Iterable[Account]) -> list[tuple[Account, Ro
 
 def was_removed(user: Person, account: Account) -> bool:
     """Return whether the user was a member of the account and was removed, as far as the activity log goes back."""
-    removed = Q(verb=Verb.MEMBER_REMOVE) | Q(verb=Verb.UNDO, detail__verb=Verb.MEMBER_REMOVE)
+    removed = Q(verb=PeopleVerb.MEMBER_REMOVE) | Q(
+        verb=ActivityVerb.UNDO, detail__verb=PeopleVerb.MEMBER_REMOVE
+    )
     # of an older server, which has recorded names only: not of another user, who had the name before
     named = Q(detail__user_id__isnull=True, detail__user=user.username, at__gte=user.created_at)
     found = Activity.objects.filter(removed, account=account)
@@ -131,7 +135,7 @@ def set_role(
     Membership.objects.update_or_create(
         user_id=user.pk, account=account, defaults={"role": role, "given_by": given_by}
     )
-    return _record(Verb.MEMBER_SET, account, user, (before, role), by, undoes, invited_by)
+    return _record(PeopleVerb.MEMBER_SET, account, user, (before, role), by, undoes, invited_by)
 
 
 @transaction.atomic
@@ -147,7 +151,7 @@ def remove(
     if before == Role.OWNER and keeps_owner:
         _check_other_owner(account, user)
     Membership.objects.filter(account=account, user_id=user.pk).delete()
-    return _record(Verb.MEMBER_REMOVE, account, user, (before, None), by, undoes)
+    return _record(PeopleVerb.MEMBER_REMOVE, account, user, (before, None), by, undoes)
 
 
 @transaction.atomic
@@ -219,7 +223,7 @@ def _record(
     detail: dict[str, object] = {"user": user.username}
     if invited_by:
         detail["invited_by"] = invited_by
-    if verb is Verb.MEMBER_REMOVE:
+    if verb is PeopleVerb.MEMBER_REMOVE:
         detail["user_id"] = user.pk  # by which the user is known, whatever the name becomes
     return activity.record(
         verb, by, account=account, detail=detail, before=before, after=after, undoes=undoes

@@ -7,10 +7,10 @@ from typing import Any
 
 from django.db.models import Count, Prefetch
 
+from storage.access.subject import AccessVerb
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier, check_policies
 from storage.domain.errors import ResourceNotFound
-from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, StoredAccessPolicy, Table
 from storage.operations.accounts import accounts
 from storage.operations.activity import activity
@@ -111,7 +111,7 @@ def replace(
             _record(table, place, identifier) for place, identifier in enumerate(identifiers)
         )
         return activity.record(
-            Verb.POLICIES_SET,
+            AccessVerb.POLICIES_SET,
             by,
             account=account,
             table=table,

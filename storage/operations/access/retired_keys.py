@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 
 from django.conf import settings
 
+from storage.accounts.subject import AccountVerb
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.requests.observed import retired_key_name
-from storage.domain.service.activity import Verb
 from storage.models import Account, RetiredKey
 from storage.operations.accounts import refusals, sealed_keys
 from storage.operations.activity import activity
@@ -62,7 +62,7 @@ def end(account: Account, which: int, *, by: Actor = SERVER) -> bool:
         old = RetiredKey.objects.filter(account=account, number=which, accepted_until__gt=now)
         if not old.update(accepted_until=now):
             return False
-        activity.record(Verb.KEY_END, by, account=account, detail={"key": retired_key_name(which)})
+        activity.record(AccountVerb.KEY_END, by, account=account, detail={"key": retired_key_name(which)})
     return True
 
 

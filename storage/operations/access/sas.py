@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from storage.access.subject import AccessVerb
 from storage.domain import sas
 from storage.domain.access.actor import Actor
 from storage.domain.access.policies import AccessPolicy
@@ -30,7 +31,6 @@ from storage.domain.sas.known import (
     token_state,
 )
 from storage.domain.sas.tokens import read_instant
-from storage.domain.service.activity import Verb
 from storage.domain.service.quotas import SAS
 from storage.domain.values.ticks import to_second
 from storage.models import (
@@ -278,7 +278,7 @@ def issue(
         "kind": kind_of(token),
         "key": f"key{key}",
     }
-    done = activity.record(Verb.SAS_ISSUE, by, account=account, table=table, detail=detail)
+    done = activity.record(AccessVerb.SAS_ISSUE, by, account=account, table=table, detail=detail)
     return IssuedSas(signed, fingerprint, done)
 
 
@@ -368,7 +368,13 @@ def describe(
         named = after or before or {}
         detail = {"fingerprint": fingerprint, "label": named.get("label", "")}
         return activity.record(
-            Verb.SAS_CHANGE, by, account=account, detail=detail, before=before, after=after, undoes=undoes
+            AccessVerb.SAS_CHANGE,
+            by,
+            account=account,
+            detail=detail,
+            before=before,
+            after=after,
+            undoes=undoes,
         )
 
 
@@ -424,7 +430,7 @@ def set_blocked(
         else:
             barred.delete()
         return activity.record(
-            Verb.SAS_BLOCK if blocked else Verb.SAS_UNBLOCK,
+            AccessVerb.SAS_BLOCK if blocked else AccessVerb.SAS_UNBLOCK,
             by,
             account=account,
             detail={"fingerprint": fingerprint, "label": "" if record is None else record.label},

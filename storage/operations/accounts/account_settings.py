@@ -7,11 +7,11 @@ from typing import Any, Final
 from django.db import transaction
 from django.utils import timezone
 
+from storage.accounts.subject import AccountVerb
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.access.addresses import Network, read_network
 from storage.domain.refusals import Reason, Refused
 from storage.domain.service.account_settings import SETTINGS
-from storage.domain.service.activity import Verb
 from storage.models import Account, Activity
 from storage.operations.accounts import quotas
 from storage.operations.accounts.locking import lock_by_name
@@ -51,7 +51,7 @@ def change(
         if "history_days" in changed:
             _switch_history(stored)
         done = activity.record(
-            Verb.ACCOUNT_CHANGE,
+            AccountVerb.CHANGE,
             by,
             account=stored,
             before=to_json({field: before[field] for field in changed}),

@@ -10,10 +10,10 @@ from django.db import IntegrityError
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
+from storage.accounts.subject import AccountVerb
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.errors import InsufficientAccountPermissions, MethodNotAllowed, ServerBusy
 from storage.domain.refusals import Reason
-from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import DEVELOPMENT_ACCOUNT, is_account_name
 from storage.models import Account, RetiredKey
@@ -73,7 +73,7 @@ def add(name: str, new: NewAccount = _PLAIN, *, by: Actor = SERVER) -> Account:
         with invalidating_catalogs():
             store(account, new.primary or generate_key(), new.secondary)
             after = {"kind": new.kind.value, **account_settings.to_json(new.settings)}
-            activity.record(Verb.ACCOUNT_CREATE, by, account=account, after=after)
+            activity.record(AccountVerb.CREATE, by, account=account, after=after)
     except IntegrityError:
         raise AccountExists(Reason.ACCOUNT_EXISTS, account=name) from None
     return account
@@ -118,7 +118,7 @@ def rotate(name: str, which: int, *, by: Actor = SERVER, grace: timedelta = NO_G
         detail = {"key": f"key{which}"}
         if grace:
             detail["accepted_until"] = (now + grace).isoformat()
-        activity.record(Verb.KEY_ROTATE, by, account=account, detail=detail)
+        activity.record(AccountVerb.KEY_ROTATE, by, account=account, detail=detail)
         key_dates.note_rotation(account, [which])
     return account
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from storage.accounts.subject import AccountVerb
 from storage.domain.access.actor import SERVER
 from storage.domain.refusals import Reason
-from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
 from storage.operations.accounts import accounts, key_dates
 from storage.operations.accounts.locking import lock_if_exists
@@ -65,7 +65,7 @@ def ensure(declared: Iterable[AccountKeys]) -> None:
             former = lock_if_exists(keys.name)
             account = former or accounts.unsaved(keys.name, keys.kind)
             accounts.store(account, keys.primary, keys.secondary)
-            verb = Verb.ACCOUNT_CREATE if former is None else Verb.KEY_ROTATE
+            verb = AccountVerb.CREATE if former is None else AccountVerb.KEY_ROTATE
             activity.record(verb, SERVER, account=account, detail={"declared": True})
             if former is not None:
                 key_dates.note_rotation(account, key_dates.NUMBERS)

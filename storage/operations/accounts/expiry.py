@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
+from storage.accounts.subject import AccountVerb
 from storage.domain.access.actor import SERVER
 from storage.domain.service import lifetimes
-from storage.domain.service.activity import Verb
 from storage.models import Account
 from storage.operations.accounts import removal
 from storage.operations.accounts.account_settings import to_json
@@ -39,7 +39,7 @@ def _freeze(name: str, now: datetime) -> None:
         account.frozen_at, account.enabled = now, False
         account.save(update_fields=("frozen_at", "enabled"))
         activity.record(
-            Verb.ACCOUNT_EXPIRE,
+            AccountVerb.EXPIRE,
             SERVER,
             account=account,
             before={"enabled": before},

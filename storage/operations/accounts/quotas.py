@@ -1,11 +1,13 @@
 """What is left of a quota: the doors show it, and each subject checks it where it makes one more."""
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from django.apps import apps
 from django.conf import settings
+from django.db.models import Count, QuerySet
 
+from storage.core.notices import Found, Look, Severity
 from storage.domain.refusals import Reason, Refused
 from storage.domain.service.labels import LabelError, check_labels
 from storage.domain.service.quotas import LABELS, Quota
@@ -32,6 +34,21 @@ def limit(quota: Quota, account: Account | None = None) -> int:
     most: int = settings.QUOTAS[quota.name]
     own: int | None = getattr(account, quota.setting) if account is not None and quota.has_setting else None
     return most if own is None else min(own, most)
+
+
+def find_used_up(quota: Quota, counted: QuerySet[Any], look: Look) -> Iterator[Found]:
+    """Yield the accounts that have used a share of a quota; ``counted``: what counts, with an account each."""
+    used = dict(counted.values_list("account_id").annotate(Count("pk")).order_by("account_id"))
+    for account in Account.objects.filter(pk__in=used).order_by("pk"):
+        most = limit(quota, account)
+        if used[account.pk] >= most * look.threshold(account.pk) / 100:
+            is_full = used[account.pk] >= most
+            yield Found(
+                account.pk,
+                facts={"used": used[account.pk], "most": most},
+                news="full" if is_full else "",
+                severity=Severity.ERROR if is_full else None,
+            )
 
 
 def lock_user(pk: int) -> None:

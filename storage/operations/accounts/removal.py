@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from storage.accounts.subject import AccountVerb
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.access.roles import Capability
 from storage.domain.refusals import Reason
 from storage.domain.service.account_settings import SETTINGS
-from storage.domain.service.activity import Verb
 from storage.domain.service.jobs import Unit
 from storage.models import Account, Job, Snapshot, Table
 from storage.operations.accounts.account_settings import to_json
@@ -190,6 +190,6 @@ def _delete(wanted: Arguments, *, by: Actor) -> None:
     before = to_json({field: getattr(account, field) for field in SETTINGS})
     for unfinished in jobs.unfinished(DELETION_JOB, account=account):
         names += (unfinished.state or {}).get("tables", ())
-    activity.record(Verb.ACCOUNT_DELETE, by, account=account, before=before, detail={"tables": sorted(names)})
+    activity.record(AccountVerb.DELETE, by, account=account, before=before, detail={"tables": sorted(names)})
     jobs.detach(account)
     account.delete()

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Final
 
+from storage.accounts.subject import AccountVerb
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.errors import ServerBusy
-from storage.domain.service.activity import Verb
 from storage.domain.service.service_properties import (
     DEFAULT_PROPERTIES,
     CorsRule,
@@ -79,7 +79,7 @@ def replace(
         stored.service_properties = write(properties)
         stored.save(update_fields=("service_properties",))
         return activity.record(
-            Verb.PROPERTIES_SET,
+            AccountVerb.PROPERTIES_SET,
             by,
             account=stored,
             before=write(former),

@@ -17,13 +17,16 @@ from django.db.models.fields.json import KeyTransform
 from django.db.models.functions import Coalesce, JSONObject, NullIf
 from django.db.models.lookups import Contains
 
+from storage.accounts.subject import AccountVerb
+from storage.activity.subject import ActivityVerb
+from storage.core.verbs import Verb
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
-from storage.domain.service.activity import Verb
 from storage.domain.service.recorded import Op, RecordedChange
 from storage.domain.values.ticks import to_datetime, to_ticks
 from storage.models import Account, Activity, EntityChange, Table
 from storage.operations.activity.actors import SAS_LABEL, actor_of
+from storage.people.subject import PeopleVerb
 from storage.sql.background import allowing_deletion
 from storage.sql.django import limited, storable_text
 from storage.sql.notify import notify_access
@@ -32,12 +35,12 @@ _BATCH: Final = 500  # rows
 # what can take away a user's access; open streams then check whether they may continue
 _ENDS_ACCESS: Final = frozenset(
     {
-        Verb.ACCOUNT_DELETE,
-        Verb.API_TOKEN_REVOKE,
-        Verb.MEMBER_REMOVE,
-        Verb.MEMBER_SET,
-        Verb.USER_CHANGE,
-        Verb.USER_REMOVE,
+        AccountVerb.DELETE,
+        PeopleVerb.API_TOKEN_REVOKE,
+        PeopleVerb.MEMBER_REMOVE,
+        PeopleVerb.MEMBER_SET,
+        PeopleVerb.USER_CHANGE,
+        PeopleVerb.USER_REMOVE,
     }
 )
 _PAGE_TIMEOUT: Final = timedelta(seconds=5)
@@ -89,8 +92,8 @@ def record(
     details = {**(detail or {}), **({"by_token": by.token} if by.token else {})}
     if undoes is not None:
         _check_not_undone(undoes)
-        if verb is not Verb.UNDO:
-            verb, details = Verb.UNDO, {"verb": verb, **details}
+        if verb is not ActivityVerb.UNDO:
+            verb, details = ActivityVerb.UNDO, {"verb": verb, **details}
     keys = [_write_key(key, ticks) for key, ticks in islice((edited or {}).items(), KEYS)]
     done = Activity.objects.create(
         verb=verb,
@@ -283,7 +286,7 @@ def undo_of(done: Activity) -> Activity:
 
 def requests_of(wanted: ActivityFilter, verbs: Collection[Verb], requests: Collection[str]) -> set[str]:
     """Return those of the requests, GUIDs, that matching activities of these kinds have."""
-    kinds = Q(verb__in=verbs) | Q(verb=Verb.UNDO, detail__verb__in=list(verbs))
+    kinds = Q(verb__in=verbs) | Q(verb=ActivityVerb.UNDO, detail__verb__in=list(verbs))
     written = {spelled: request for request in requests for spelled in (request, request.replace("-", ""))}
     found = find(wanted).filter(kinds, request_id__in=written)
     return {written[spelled] for spelled in found.values_list("request_id", flat=True)}
@@ -337,7 +340,9 @@ def find(wanted: ActivityFilter) -> QuerySet[Activity]:
         conditions &= Q(actor_kind__in=wanted.doors)
     if wanted.verbs:
         # an undo is found by the verb of what it did
-        conditions &= Q(verb__in=wanted.verbs) | Q(verb=Verb.UNDO, detail__verb__in=list(wanted.verbs))
+        conditions &= Q(verb__in=wanted.verbs) | Q(
+            verb=ActivityVerb.UNDO, detail__verb__in=list(wanted.verbs)
+        )
     if wanted.table:
         conditions &= Q(table_name__iexact=wanted.table)
     if wanted.since is not None:

@@ -16,9 +16,9 @@ from typing import Final
 from django.db.models import DurationField, ExpressionWrapper, F, Value
 from django.utils import timezone
 
+from storage.comments.content import Subject, SubjectKind
 from storage.domain.entities.entity import EntityKey
 from storage.domain.service.account_settings import HISTORY_DAYS_LIMIT
-from storage.domain.service.comments import Subject, SubjectKind
 from storage.models import CommentThread, EntityMove, Table
 from storage.operations.changes import versions
 from storage.operations.relations import history

@@ -11,7 +11,6 @@ from django.utils import timezone
 from storage.domain.access.actor import Actor
 from storage.domain.entities.entity import EntityKey, StoredEntity
 from storage.domain.errors import StorageError
-from storage.domain.service.activity import Verb
 from storage.domain.service.recorded import Op, RecordedChange
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
@@ -22,6 +21,7 @@ from storage.operations.activity.activity import ActivityFilter
 from storage.operations.activity.actors import SAS_LABEL, actor_of
 from storage.operations.changes import versions
 from storage.operations.changes.versions import is_entity_key
+from storage.tables.subject import TableVerb
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def of_table(account: Account, name: str) -> TableDeletion | None:
 
 
 def _deletion(account: Account, name: str, kind: AccountKind) -> Activity | None:
-    wanted = ActivityFilter(account_ids=[account.pk], verbs=(Verb.TABLE_DELETE,), table=name)
+    wanted = ActivityFilter(account_ids=[account.pk], verbs=(TableVerb.DELETE,), table=name)
     found = activity.find(wanted)
     if kind is AccountKind.COSMOS:
         found = found.filter(table_name=name)  # others may differ in letter case

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
+from storage.core.verbs import Verb
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.moments import Moment, read_moment_token
 from storage.domain.entities.restoring import Effect
-from storage.domain.service.activity import Verb
 from storage.domain.service.jobs import JobStatus
 from storage.domain.values.kinds import AccountKind
 from storage.models import Activity, Job, Table

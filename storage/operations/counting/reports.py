@@ -8,15 +8,23 @@ from typing import Final, NamedTuple
 
 from django.db import transaction
 
+from storage.access.subject import AccessVerb
+from storage.accounts.subject import AccountVerb
+from storage.bulk_edit.subject import BulkEditVerb
+from storage.cluster.subject import ClusterVerb
+from storage.copies.subject import CopyVerb
 from storage.domain.access.actor import Actor
 from storage.domain.refusals import Reason, Refused
 from storage.domain.requests.series import PeriodCounts, Traffic
-from storage.domain.service.activity import Verb
+from storage.metrics.subject import MetricsVerb
 from storage.models import Account, Activity, Table
 from storage.operations.activity import activity
 from storage.operations.activity.activity import ActivityFilter
 from storage.operations.counting import series, sizes
 from storage.operations.counting.sizes import Size
+from storage.snapshots.subject import SnapshotVerb
+from storage.tables.subject import TableVerb
+from storage.transfer.subject import TransferVerb
 
 STEPS: Final = (1, 5, 15, 30, 60, 120, 240, 480, 1440)  # minutes
 LONGEST: Final = timedelta(days=90)
@@ -25,25 +33,25 @@ POINTS_LIMIT: Final = 1500
 _MARKS_LIMIT: Final = 200
 # what may explain why something looks different from then on
 MARKED: Final = (
-    Verb.DEPLOYMENT_MARK,
-    Verb.ACCOUNT_CHANGE,
-    Verb.PROPERTIES_SET,
-    Verb.POLICIES_SET,
-    Verb.KEY_ROTATE,
-    Verb.KEY_END,
-    Verb.SAS_BLOCK,
-    Verb.SAS_UNBLOCK,
-    Verb.TABLE_CREATE,
-    Verb.TABLE_DELETE,
-    Verb.TABLE_RESTORE,
-    Verb.TABLE_DISTRIBUTE,
-    Verb.TABLE_UNDISTRIBUTE,
-    Verb.INDEX_ADD,
-    Verb.INDEX_DROP,
-    Verb.ENTITY_COPY_IN,
-    Verb.ENTITY_IMPORT,
-    Verb.ENTITY_BULK_EDIT,
-    Verb.SNAPSHOT_RESTORE,
+    MetricsVerb.DEPLOYMENT_MARK,
+    AccountVerb.CHANGE,
+    AccountVerb.PROPERTIES_SET,
+    AccessVerb.POLICIES_SET,
+    AccountVerb.KEY_ROTATE,
+    AccountVerb.KEY_END,
+    AccessVerb.SAS_BLOCK,
+    AccessVerb.SAS_UNBLOCK,
+    TableVerb.CREATE,
+    TableVerb.DELETE,
+    TableVerb.RESTORE,
+    ClusterVerb.DISTRIBUTE,
+    ClusterVerb.UNDISTRIBUTE,
+    TableVerb.INDEX_ADD,
+    TableVerb.INDEX_DROP,
+    CopyVerb.COPY_IN,
+    TransferVerb.IMPORT,
+    BulkEditVerb.BULK_EDIT,
+    SnapshotVerb.RESTORE,
 )
 
 
@@ -158,4 +166,4 @@ def _marks(account: Account, table: Table | None, wanted: Range) -> list[Activit
 @transaction.atomic
 def mark_deployment(account: Account, name: str, *, by: Actor) -> Activity:
     """Record that a new version of a client was deployed, which reports then show."""
-    return activity.record(Verb.DEPLOYMENT_MARK, by, account=account, detail={"deployment": name})
+    return activity.record(MetricsVerb.DEPLOYMENT_MARK, by, account=account, detail={"deployment": name})

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from django.utils import timezone
 
+from storage.bulk_edit.subject import BulkEditVerb
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.domain.refusals import Reason
-from storage.domain.service.activity import Verb
 from storage.domain.service.jobs import JobStatus
 from storage.editing.bulk_edit import Obstacle, ObstacleKind
 from storage.models import Activity, Job, Table
@@ -80,7 +80,7 @@ class _BulkEditJob(JobKind[Arguments, State]):
         if not progress.is_finished:
             detail["interrupted"] = True
         return activity.record(
-            Verb.ENTITY_BULK_EDIT, run.by, account=run.account, table=run.job.table, detail=detail
+            BulkEditVerb.BULK_EDIT, run.by, account=run.account, table=run.job.table, detail=detail
         )
 
 

@@ -11,6 +11,7 @@ from typing import Final
 from django.db import transaction
 from django.db.models import Func, JSONField
 
+from storage.core.verbs import Verb
 from storage.domain.access.actor import Actor
 from storage.domain.entities.changes import Change, Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import (
@@ -30,10 +31,10 @@ from storage.domain.errors import (
     StorageError,
 )
 from storage.domain.refusals import Reason
-from storage.domain.service.activity import Verb
 from storage.domain.values.etag import ANY, Precondition
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import LONGEST_KEY, check_entity_key
+from storage.entities.subject import EntityVerb
 from storage.models import Activity, Table
 from storage.operations.accounts import accounts
 from storage.operations.activity import activity
@@ -136,7 +137,7 @@ def change_key(
         raise ResourceNotFound
     copy = Insert(Entity(new, read_stored(found).properties))
     try:
-        done = apply(table, [copy, Delete(old, condition)], by=by, verb=Verb.ENTITY_REKEY)
+        done = apply(table, [copy, Delete(old, condition)], by=by, verb=EntityVerb.REKEY)
     except ChangeSetError as failure:
         raise failure.error from None
     key_changes.move(table, [(old, new)])
@@ -239,5 +240,5 @@ def _apply(table: Table, changes: Sequence[Change], recorder: Recorder | None) -
 def _verb(changes: Sequence[Change]) -> Verb:
     kinds = {type(change) for change in changes}
     if kinds == {Insert}:
-        return Verb.ENTITY_INSERT
-    return Verb.ENTITY_DELETE if kinds == {Delete} else Verb.ENTITY_CHANGE
+        return EntityVerb.INSERT
+    return EntityVerb.DELETE if kinds == {Delete} else EntityVerb.CHANGE

@@ -11,13 +11,13 @@ from storage.domain.entities.entity import EntityKey, StoredEntity, read_stored
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.query import EntityQuery
 from storage.domain.refusals import Reason
-from storage.domain.service.activity import Verb
 from storage.models import Table
 from storage.operations.activity import activity
 from storage.operations.changes.past import Past
 from storage.operations.entities import entities, properties
 from storage.transfer import parquet, writing
 from storage.transfer.layout import FileRefused
+from storage.transfer.subject import TransferVerb
 from storage.transfer.writing import ExportFormat, UnexpectedProperty
 
 PARQUET: Final = "parquet"
@@ -184,5 +184,5 @@ def _record(wanted: Export, count: int, *, is_whole: bool) -> None:
         **({} if wanted.past is None else {"as_of": str(wanted.past.moment)}),
     }
     activity.record(
-        Verb.ENTITY_EXPORT, wanted.by, account=wanted.table.account, table=wanted.table, detail=detail
+        TransferVerb.EXPORT, wanted.by, account=wanted.table.account, table=wanted.table, detail=detail
     )

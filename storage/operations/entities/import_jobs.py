@@ -17,7 +17,6 @@ from django.db import transaction
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
 from storage.domain.refusals import Reason
-from storage.domain.service.activity import Verb
 from storage.domain.service.jobs import JobStatus, Unit
 from storage.domain.values.kinds import AccountKind
 from storage.models import Activity, Job, JobFile, Table
@@ -32,6 +31,7 @@ from storage.transfer.layout import NO_WISHES, FileRefused, Layout, Wishes
 from storage.transfer.mapping import ColumnMapping
 from storage.transfer.rejects import Reject, RejectGroup, RejectWriter
 from storage.transfer.rows import START, Position
+from storage.transfer.subject import TransferVerb
 
 _OPEN_FILES: Final = 8  # that this process keeps open between steps
 
@@ -119,7 +119,7 @@ class ImportJob(JobKind[ImportArguments, ImportState]):
         if status is not JobStatus.DONE:
             detail["interrupted"] = True
         return activity.record(
-            Verb.ENTITY_IMPORT, run.by, account=run.account, table=wanted.table, detail=detail
+            TransferVerb.IMPORT, run.by, account=run.account, table=wanted.table, detail=detail
         )
 
     def read_state(self, written: Mapping[str, Any] | None) -> ImportState | None:

@@ -26,7 +26,6 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import EntityAlreadyExists, StorageError
 from storage.domain.refusals import Reason
 from storage.domain.requests.outcomes import is_server_failure
-from storage.domain.service.activity import Verb
 from storage.domain.service.jobs import JobStatus, Unit
 from storage.models import Activity, Table
 from storage.operations.accounts import accounts
@@ -48,6 +47,7 @@ from storage.transfer.layout import FileRefused
 from storage.transfer.rejects import Reject, RejectGroup, RejectGroups
 from storage.transfer.report import FileReport
 from storage.transfer.rows import Row
+from storage.transfer.subject import TransferVerb
 
 
 class ImportMode(StrEnum):
@@ -238,7 +238,7 @@ class _LocalImportJob(JobKind[Arguments, State]):
             return None
         interrupted = {} if status is JobStatus.DONE else {"interrupted": True}
         return activity.record(
-            Verb.ENTITY_IMPORT,
+            TransferVerb.IMPORT,
             run.by,
             account=run.account,
             table=run.job.table,

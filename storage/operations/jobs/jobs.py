@@ -10,12 +10,13 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from storage.core.verbs import Verb
 from storage.domain.access.actor import SERVER, Actor, dump_actor, load_actor
 from storage.domain.refusals import Reason, Refusal, Refused
 from storage.domain.service import jobs as domain
-from storage.domain.service.activity import Verb
 from storage.domain.service.jobs import RESUMABLE, RETENTION, JobStatus, Wish
 from storage.domain.values.stored import read_member
+from storage.jobs.subject import JobVerb
 from storage.models import Account, Job, JobFile, Table
 from storage.operations.activity import activity
 from storage.operations.jobs import starters
@@ -241,14 +242,14 @@ class Change(Protocol):
 
 def cancel(job: Job, *, by: Actor) -> Job:
     """Have a job end after the step that runs; what was done stays. Raises JobError if it has ended."""
-    return _wish(job, Wish.CANCEL, Verb.JOB_CANCEL, by)
+    return _wish(job, Wish.CANCEL, JobVerb.CANCEL, by)
 
 
 def pause(job: Job, *, by: Actor) -> Job:
     """Have a job wait until it is resumed; raises JobError if it cannot, has ended or is paused."""
     if is_of_one_process(job):
         raise JobError(Reason.JOB_OF_ONE_PROCESS, job=job.pk)
-    return _wish(job, Wish.PAUSE, Verb.JOB_PAUSE, by)
+    return _wish(job, Wish.PAUSE, JobVerb.PAUSE, by)
 
 
 @transaction.atomic
@@ -281,7 +282,7 @@ def resume(job: Job, *, by: Actor) -> Job:
         raise JobError(Reason.JOB_NOT_RESUMABLE, job=job.pk)
     found.save()
     notify_jobs()
-    _record(Verb.JOB_RESUME, found, by)
+    _record(JobVerb.RESUME, found, by)
     return found
 
 

@@ -14,11 +14,11 @@ from typing import Any, ClassVar, Final
 from django.conf import settings
 from django.db import transaction
 
+from storage.copies.subject import CopyVerb
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
 from storage.domain.filters.parser import parse
 from storage.domain.refusals import Reason
-from storage.domain.service.activity import Verb
 from storage.domain.service.jobs import JobStatus
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import DEVELOPMENT_ACCOUNT
@@ -131,7 +131,7 @@ class _CopyJob(JobKind[Arguments, NoState]):
             return None
         assert run.job.started_at is not None
         return activity.record(
-            Verb.ENTITY_COPY_OUT if self.is_outgoing else Verb.ENTITY_COPY_IN,
+            CopyVerb.COPY_OUT if self.is_outgoing else CopyVerb.COPY_IN,
             run.by,
             account=run.account,
             detail={

@@ -10,6 +10,7 @@ from typing import BinaryIO, Final
 
 from django.utils import timezone
 
+from storage.comments import files
 from storage.domain.entities.entity import StoredEntity
 from storage.domain.entities.moments import Moment
 from storage.domain.errors import TableNotFound
@@ -22,7 +23,6 @@ from storage.operations.accounts import sealed_keys
 from storage.operations.accounts.refusals import busy
 from storage.operations.changes import past
 from storage.operations.changes.past import Past
-from storage.operations.comments import files
 from storage.operations.entities import entities
 from storage.operations.jobs import jobs
 from storage.operations.snapshots import sides

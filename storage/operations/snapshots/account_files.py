@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from json import JSONDecoder
 from typing import Any, BinaryIO, Final, NoReturn, TypeVar
 
+from storage.comments.files import Thread, read_thread
 from storage.domain.access.policies import check_policies
 from storage.domain.entities.entity import (
     ODATA_TYPE,
@@ -33,7 +34,6 @@ from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import LONGEST_KEY, check_entity_key, is_account_name
 from storage.operations.access import policies
 from storage.operations.accounts import account_settings, sealed_keys, service_properties
-from storage.operations.comments.files import Thread, read_thread
 from storage.operations.health import release
 from storage.sql.django import storable_text
 

@@ -10,6 +10,7 @@ from typing import BinaryIO, Final
 
 from django.db import transaction
 
+from storage.comments import files
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.entities.entity import Entity
 from storage.domain.refusals import Reason
@@ -20,7 +21,6 @@ from storage.operations.access import policies
 from storage.operations.accounts import accounts, quotas
 from storage.operations.accounts.accounts import NewAccount
 from storage.operations.accounts.refusals import AccountExists
-from storage.operations.comments import files
 from storage.operations.jobs import jobs, local, running
 from storage.operations.jobs.kinds import JobRequest, Run
 from storage.operations.relations import history

@@ -8,6 +8,7 @@ from typing import Any, Final, Self
 
 from django.db import transaction
 
+from storage.compare.subject import CompareVerb
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
 from storage.domain.entities.differences import DifferenceKind
@@ -17,7 +18,6 @@ from storage.domain.entities.moments import Moment, read_moment_token
 from storage.domain.entities.restoring import Skip, TableAction
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Reason, Refused
-from storage.domain.service.activity import Verb
 from storage.domain.service.sides import SideName
 from storage.domain.values.names import fold_table_name
 from storage.models import Account, Job, Table
@@ -119,7 +119,7 @@ class Arguments:
 
 class _ApplyJob(OutcomeJob[Arguments]):
     name, arguments, capability = "entity.apply", Arguments, Capability.WRITE
-    verb = Verb.ENTITY_APPLY
+    verb = CompareVerb.APPLY
 
     def needed_access(self, job: Job, arguments: Arguments) -> Sequence[NeededAccess]:
         """Require to read the other side too; tables to create or delete are checked when it is started."""

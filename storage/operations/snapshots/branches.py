@@ -17,7 +17,6 @@ from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery
 from storage.domain.filters.writer import write as write_filter
 from storage.domain.refusals import Reason
-from storage.domain.service.activity import Verb
 from storage.domain.service.snapshots import SnapshotReason
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
@@ -43,6 +42,7 @@ from storage.operations.snapshots.account_building import (
 )
 from storage.operations.snapshots.sides import Side, SideNotFound, SideTable
 from storage.operations.snapshots.snapshots import SnapshotNotFound
+from storage.snapshots.subject import SnapshotVerb
 from storage.sql import django as sql
 from storage.sql import masking as masks
 from storage.sql.masking import Masking
@@ -227,7 +227,7 @@ def _complete(building: Building[Arguments], source: Account, branch: Branch) ->
         branch.origin = origin
         branch.save(update_fields=("origin",))
         detail = {"branch": account.name, "snapshot": branch.snapshot_name}
-        activity.record(Verb.BRANCH_CREATE, by, account=source, detail=detail)
+        activity.record(SnapshotVerb.BRANCH_CREATE, by, account=source, detail=detail)
         building.release(account, enabled=not branch.originals)
 
 

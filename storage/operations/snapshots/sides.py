@@ -7,10 +7,11 @@ from typing import Any, Final, TypeVar
 
 from django.db.models import Q, QuerySet
 
+from storage.access.subject import AccessVerb
+from storage.accounts.subject import AccountVerb
 from storage.domain.entities.moments import Moment, read_moment
 from storage.domain.errors import OutOfRangeInput, ServerBusy, StorageError
 from storage.domain.refusals import Reason, Refused
-from storage.domain.service.activity import Verb
 from storage.domain.service.sides import SideName
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
@@ -29,6 +30,7 @@ from storage.sql.distribution import Capabilities, capabilities, capabilities_of
 from storage.sql.past import Past
 from storage.sql.relations import relation_name
 from storage.sql.statement import Statement
+from storage.tables.subject import TableVerb
 
 T = TypeVar("T")
 AnyTable = TypeVar("AnyTable", Table, SnapshotTable)
@@ -210,11 +212,11 @@ class _Settings:
         for done in activity.find(later):
             of_table = self._of_tables.get(done.table_id or 0, {})
             match done.effective_verb:
-                case Verb.PROPERTIES_SET:
+                case AccountVerb.PROPERTIES_SET:
                     self.properties = done.before
-                case Verb.POLICIES_SET:
+                case AccessVerb.POLICIES_SET:
                     of_table["policies"] = done.before
-                case Verb.TABLE_CHANGE:
+                case TableVerb.CHANGE:
                     of_table.update(
                         {name: it for name, it in (done.before or {}).items() if name in of_table}
                     )
@@ -223,7 +225,7 @@ class _Settings:
         return {it.folded_name: SideTable(it, pasts[it.pk], **self._of_tables[it.pk]) for it in self._tables}
 
 
-_SETTINGS: Final = (Verb.TABLE_CHANGE, Verb.POLICIES_SET, Verb.PROPERTIES_SET)
+_SETTINGS: Final = (TableVerb.CHANGE, AccessVerb.POLICIES_SET, AccountVerb.PROPERTIES_SET)
 
 
 def _tables(account: Account, condition: Q) -> QuerySet[Table]:

@@ -18,7 +18,6 @@ from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.restoring import TableAction
 from storage.domain.refusals import Reason
-from storage.domain.service.activity import Verb
 from storage.domain.service.jobs import JobStatus
 from storage.domain.service.snapshots import SnapshotReason
 from storage.domain.values.kinds import AccountKind
@@ -35,6 +34,7 @@ from storage.operations.snapshots import comparing, sides, snapshots
 from storage.operations.snapshots.applying import Application, Selection, Target
 from storage.operations.snapshots.snapshots import SnapshotError, SnapshotNotFound
 from storage.operations.tables import tables
+from storage.snapshots.subject import SnapshotVerb
 
 _EXAMPLES: Final = 20  # skipped entities that the activity log names
 
@@ -91,7 +91,7 @@ class Arguments:
 
 class _RestoreJob(OutcomeJob[Arguments]):
     name, arguments, capability = "snapshot.restore", Arguments, Capability.MANAGE_TABLES
-    verb = Verb.SNAPSHOT_RESTORE
+    verb = SnapshotVerb.RESTORE
 
     def apply(self, progress: Progress[Arguments]) -> None:
         run, outcome = progress.run, progress.outcome

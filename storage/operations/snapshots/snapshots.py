@@ -18,7 +18,6 @@ from django.utils import timezone
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.errors import ServerBusy, TableNotFound
 from storage.domain.refusals import Reason, Refused
-from storage.domain.service.activity import Verb
 from storage.domain.service.quotas import SNAPSHOTS
 from storage.domain.service.snapshots import (
     AUTOMATIC_LIFETIME,
@@ -38,6 +37,7 @@ from storage.operations.activity import activity
 from storage.operations.activity.attempts import attempting_each
 from storage.operations.changes import retention
 from storage.operations.relations import history, snapshot_copies
+from storage.snapshots.subject import SnapshotVerb
 from storage.sql import django as sql
 from storage.sql import snapshots as statements
 from storage.sql.background import Size, count_up_to, sizes_of
@@ -249,7 +249,7 @@ def _take(
         if not is_recorded:
             snapshot_copies.copy(snapshot)
         if reason in (SnapshotReason.USER, SnapshotReason.SCHEDULE):
-            activity.record(Verb.SNAPSHOT_TAKE, by, account=account, detail={"snapshot": name})
+            activity.record(SnapshotVerb.TAKE, by, account=account, detail={"snapshot": name})
         save(snapshot)
     return snapshot
 
@@ -392,7 +392,7 @@ def _expiry(moment: datetime | None) -> dict[str, str | None]:
 
 def _record_change(snapshot: Snapshot, by: Actor, before: object, after: object) -> Activity:
     return activity.record(
-        Verb.SNAPSHOT_CHANGE,
+        SnapshotVerb.CHANGE,
         by,
         account=snapshot.account,
         detail={"snapshot": snapshot.name},
@@ -406,9 +406,7 @@ def delete(snapshot: Snapshot, *, by: Actor = SERVER) -> None:
     """Delete a snapshot with what was copied for it."""
     snapshot_copies.drop_relations(snapshot)
     if not read_member(SnapshotReason, snapshot.reason).is_automatic:
-        activity.record(
-            Verb.SNAPSHOT_DELETE, by, account=snapshot.account, detail={"snapshot": snapshot.name}
-        )
+        activity.record(SnapshotVerb.DELETE, by, account=snapshot.account, detail={"snapshot": snapshot.name})
     snapshot.delete()
 
 
@@ -427,7 +425,7 @@ def schedule(account: Account, wanted: Schedule | None, *, by: Actor = SERVER) -
             fields = {**asdict(wanted), "next_at": wanted.next_after(timezone.now())}
             SnapshotSchedule.objects.update_or_create(account=account, defaults=fields)
         written = [None if it is None else asdict(it) for it in (before, wanted)]
-        activity.record(Verb.SNAPSHOT_SCHEDULE, by, account=account, before=written[0], after=written[1])
+        activity.record(SnapshotVerb.SCHEDULE, by, account=account, before=written[0], after=written[1])
 
 
 def scheduled(account: Account) -> Schedule | None:

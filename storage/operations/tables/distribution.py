@@ -13,10 +13,10 @@ from typing import Final
 
 from django.db import DatabaseError, InterfaceError, transaction
 
+from storage.cluster.subject import ClusterVerb
 from storage.domain import errors
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.refusals import Reason
-from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.ticks import to_ticks
 from storage.models import Account, Activity, HistorySegment, SnapshotTable, Table
@@ -82,7 +82,7 @@ def _spread(table: Table, account: Account, by: Actor) -> Activity:
     _lock(table)
     table_relations.spread(table)
     notify_table(table.account_id, table.folded_name)
-    return activity.record(Verb.TABLE_DISTRIBUTE, by, account=account, table=table)
+    return activity.record(ClusterVerb.DISTRIBUTE, by, account=account, table=table)
 
 
 def undistribute(table: Table, *, by: Actor = SERVER) -> Activity:
@@ -104,7 +104,7 @@ def _gather(table: Table, account: Account, by: Actor) -> Activity:
     if table_relations.is_spread(table):
         table_relations.gather(table)
     _give_local_form(table)
-    return activity.record(Verb.TABLE_UNDISTRIBUTE, by, account=account, table=table)
+    return activity.record(ClusterVerb.UNDISTRIBUTE, by, account=account, table=table)
 
 
 def _check_coordinator() -> None:

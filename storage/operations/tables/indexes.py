@@ -11,13 +11,13 @@ from typing import Final
 
 from django.db import DatabaseError, connection, transaction
 
+from storage.core.verbs import Verb
 from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.access.roles import Capability
 from storage.domain.errors import PropertyNameInvalid, ResourceNotFound
 from storage.domain.filters.access_plan import AccessPath, AccessPlan
 from storage.domain.filters.query import EntityQuery, Sort
 from storage.domain.refusals import Reason
-from storage.domain.service.activity import Verb
 from storage.domain.service.indexes import DISK_SHARE, INDEXED_FROM, IndexOrigin, IndexReason, IndexState
 from storage.domain.service.quotas import INDEXES
 from storage.domain.values.names import check_property_name
@@ -34,6 +34,7 @@ from storage.sql.failures import Canceled
 from storage.sql.indexes import StoredIndex
 from storage.sql.notify import notify_table
 from storage.sql.relations import INDEXING
+from storage.tables.subject import TableVerb
 
 _TOO_LARGE: Final = (
     "With it, the indexes of properties would take more than half of the space of the other data."
@@ -148,12 +149,12 @@ def add(
     found = {index.name: index for index in PropertyIndex.objects.filter(table=table)}
     index = found.get(name)
     if index is not None and index.state in (IndexState.BUILDING, IndexState.READY):
-        if undoes is not None and undoes.effective_verb is not Verb.INDEX_KEEP:
+        if undoes is not None and undoes.effective_verb is not TableVerb.INDEX_KEEP:
             raise activity.ChangedSince
         if index.origin != IndexOrigin.ADAPTIVE or origin is IndexOrigin.ADAPTIVE:
             raise IndexExists(Reason.INDEX_EXISTS, property=name, table=table.name)
         PropertyIndex.objects.filter(pk=index.pk).update(origin=origin)
-        return _record(Verb.INDEX_KEEP, by, account, table, name, origin, undoes)
+        return _record(TableVerb.INDEX_KEEP, by, account, table, name, origin, undoes)
     most = quotas.limit(INDEXES)
     if index is None and len(found) >= most:
         raise TooManyIndexes(Reason.TOO_MANY_INDEXES, most=most, table=table.name)
@@ -166,7 +167,7 @@ def add(
     index, _ = PropertyIndex.objects.update_or_create(table=table, name=name, defaults=stored)
     _start(account, table, index, by)
     _decline(table, name, is_declined=False)
-    return _record(Verb.INDEX_ADD, by, account, table, name, origin, undoes)
+    return _record(TableVerb.INDEX_ADD, by, account, table, name, origin, undoes)
 
 
 @transaction.atomic
@@ -185,7 +186,9 @@ def drop(table: Table, name: str, *, by: Actor = SERVER, undoes: Activity | None
     if by.kind is not ActorKind.SERVER:
         _decline(table, name, is_declined=True)
     notify_table(table.account_id, table.folded_name)
-    return _record(Verb.INDEX_DROP, by, account, table, name, read_member(IndexOrigin, index.origin), undoes)
+    return _record(
+        TableVerb.INDEX_DROP, by, account, table, name, read_member(IndexOrigin, index.origin), undoes
+    )
 
 
 @transaction.atomic
@@ -195,7 +198,7 @@ def release(table: Table, name: str, *, by: Actor, undoes: Activity) -> Activity
     kept = PropertyIndex.objects.filter(table=table, name=name, created_at__lte=undoes.at)
     if not kept.update(origin=IndexOrigin.ADAPTIVE):
         raise activity.ChangedSince
-    return _record(Verb.INDEX_KEEP, by, account, table, name, IndexOrigin.ADAPTIVE, undoes)
+    return _record(TableVerb.INDEX_KEEP, by, account, table, name, IndexOrigin.ADAPTIVE, undoes)
 
 
 def _decline(table: Table, name: str, *, is_declined: bool) -> None:

@@ -16,7 +16,6 @@ from storage.domain.errors import (
     TableAlreadyExists,
 )
 from storage.domain.filters.query import TableQuery, matches_table, names_of_tables
-from storage.domain.service.activity import Verb
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_new_table_name, fold_table_name
 from storage.models import Account, Activity, SnapshotTable, StoredAccessPolicy, Table, Tables
@@ -29,6 +28,7 @@ from storage.operations.tables import indexes
 from storage.sql import background, moments, relations
 from storage.sql import django as sql
 from storage.sql.notify import notify_table
+from storage.tables.subject import TableVerb
 
 DELETED_TABLE_RETENTION: Final = timedelta(
     days=7
@@ -139,7 +139,7 @@ def create_filled(
 @sql.repeatable_on_nodes
 def _create_recorded(account: Account, name: str, folded: str, by: Actor, **described: Any) -> Table:
     table = _create(account, name, folded, **described)
-    activity.record(Verb.TABLE_CREATE, by, account=account, table=table)
+    activity.record(TableVerb.CREATE, by, account=account, table=table)
     return table
 
 
@@ -198,7 +198,7 @@ def delete(
         kept = _delete(table.pk, keep)
         check(table)
         return activity.record(
-            Verb.TABLE_DELETE,
+            TableVerb.DELETE,
             by,
             account=account,
             table=table,
@@ -276,7 +276,7 @@ def restore(
         raise TableAlreadyExists from None
     table_relations.restore(stored, AccountKind(account.kind))
     indexes.resume_pending(stored, by=by)
-    return activity.record(Verb.TABLE_RESTORE, by, account=account, table=stored, undoes=undoes)
+    return activity.record(TableVerb.RESTORE, by, account=account, table=stored, undoes=undoes)
 
 
 @transaction.atomic
@@ -318,7 +318,7 @@ def change(
     if throughput is not None:
         notify_table(stored.account_id, stored.folded_name)
     return activity.record(
-        Verb.TABLE_CHANGE, by, account=account, table=stored, before=before, after=after, undoes=undoes
+        TableVerb.CHANGE, by, account=account, table=stored, before=before, after=after, undoes=undoes
     )
 
 

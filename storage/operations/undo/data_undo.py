@@ -13,8 +13,8 @@ from django.db import transaction
 
 from storage.domain.access.actor import ActorKind
 from storage.domain.access.roles import Capability
-from storage.domain.service.activity import Verb
 from storage.domain.values.ticks import to_datetime
+from storage.history.subject import HistoryVerb
 from storage.models import Account, Activity, Job, Table
 from storage.operations.accounts import accounts
 from storage.operations.changes import changes, key_changes, past
@@ -95,7 +95,7 @@ class Arguments:
 
 class _UndoJob(OutcomeJob[Arguments]):
     name, arguments, capability = "entity.revert", Arguments, Capability.MANAGE_TABLES
-    verb = Verb.ENTITY_REVERT
+    verb = HistoryVerb.REVERT
 
     def needed_access(self, job: Job, arguments: Arguments) -> Sequence[NeededAccess]:
         """Require of those who undo what they did themselves no more than to write."""

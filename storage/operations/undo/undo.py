@@ -1,11 +1,12 @@
 """Undo recorded activities whose result was not changed since."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any
 
 from django.db import transaction
+from django.utils.module_loading import import_string
 
 from storage.domain.access.actor import Actor
 from storage.domain.entities.changes import Change, Delete, Insert, Update
@@ -18,11 +19,11 @@ from storage.domain.errors import (
     TableAlreadyExists,
     UpdateConditionNotSatisfied,
 )
-from storage.domain.service.activity import Verb
 from storage.domain.service.indexes import IndexOrigin
 from storage.domain.service.recorded import Op, RecordedChange
 from storage.domain.values.etag import Precondition
 from storage.domain.values.stored import read_member
+from storage.entities.subject import EntityVerb
 from storage.models import Account, Activity, Job, Table
 from storage.operations.access import policies, sas
 from storage.operations.access.sas import SasDescription
@@ -31,7 +32,6 @@ from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity import activity
 from storage.operations.activity.catalog_change import invalidating_catalogs
 from storage.operations.changes import changes, key_changes, versions
-from storage.operations.comments import comments
 from storage.operations.entities import edits
 from storage.operations.jobs import running
 from storage.operations.jobs.kinds import JobRequest
@@ -42,6 +42,7 @@ from storage.operations.snapshots.snapshots import SnapshotNotFound
 from storage.operations.tables import indexes, tables
 from storage.operations.undo import data_undo
 from storage.sql.background import has_rows
+from storage.tables.subject import TableVerb
 
 
 class Reason(StrEnum):
@@ -72,7 +73,8 @@ class CannotUndo(Exception):
 
 def is_undoable(done: Activity) -> bool:
     """Return whether this kind of activity can be undone; it may still fail."""
-    return done.effective_verb in STORAGE_UNDO
+    undo = done.effective_verb.act.undo
+    return undo is not None and not undo.is_alone
 
 
 def superseded(several: Sequence[Activity]) -> set[int]:
@@ -84,7 +86,7 @@ def superseded(several: Sequence[Activity]) -> set[int]:
     ids = {
         done.pk
         for done in several
-        if done.table_id and getattr(done, "has_table", True) == (done.effective_verb is Verb.TABLE_DELETE)
+        if done.table_id and getattr(done, "has_table", True) == (done.effective_verb is TableVerb.DELETE)
     }
     edited = [done for done in several if done.entities and done.account_id and done.pk not in ids]
     for account_id in {done.account_id for done in edited if done.account_id}:
@@ -114,18 +116,24 @@ def undo_all(several: Sequence[Activity], by: Actor) -> list[Activity]:
     with ExitStack() as stack:
         if len(several) > 1:
             # invalidating_catalogs cannot begin inside another transaction
-            invalidates = any(done.effective_verb.changes_catalog for done in several)
+            invalidates = any(_changes_catalog(done) for done in several)
             stack.enter_context(invalidating_catalogs() if invalidates else transaction.atomic())
         return [_undo(done, by) for done in sorted(several, key=lambda done: done.pk, reverse=True)]
 
 
+def _changes_catalog(done: Activity) -> bool:
+    undo = done.effective_verb.act.undo
+    return undo is not None and undo.changes_catalog
+
+
 def request(done: Activity) -> JobRequest[Any, Any] | None:
     """Return the job that undoes an activity of many changes, None for any other; raises CannotUndo."""
-    wanted = _UNDO_BY_JOB.get(done.effective_verb)
-    if wanted is None:
+    undo = done.effective_verb.act.undo
+    if undo is None or not undo.request:
         return None
     with _explaining_refusals(done):
-        return wanted(done)
+        requested: JobRequest[Any, Any] = import_string(undo.request)(done)
+        return requested
 
 
 def undone_by(job: Job, done: Activity) -> Activity:
@@ -136,10 +144,15 @@ def undone_by(job: Job, done: Activity) -> Activity:
 
 
 def _undo(done: Activity, by: Actor) -> Activity:
-    if not is_undoable(done):
+    undo = done.effective_verb.act.undo
+    if undo is None or undo.is_alone:
         raise CannotUndo(Reason.NEVER, done)
+    requested = request(done)
+    if requested is not None:  # as far as there is no newer work, in several transactions
+        with _explaining_refusals(done):
+            return undone_by(running.complete(requested, by=by), done)
     with _explaining_refusals(done):
-        undone = STORAGE_UNDO[done.effective_verb](done, by)
+        undone: Activity | None = import_string(undo.do)(done, by)
     if undone is None:  # another activity had the same effect
         raise CannotUndo(Reason.CHANGED_SINCE, done)
     return undone
@@ -162,20 +175,20 @@ def _explaining_refusals(done: Activity) -> Iterator[None]:
 # entities
 
 
-def _undo_entities(done: Activity, by: Actor) -> Activity:
+def undo_entities(done: Activity, by: Actor) -> Activity:
     table = _table(done)
     _check_first(done)
     changed = [*done.unrecorded] or changes.made_by(done)
     if len(changed) < activity.count_changes(done) or not changed:
         raise CannotUndo(Reason.NOT_KEPT if history.is_recorded(table.account) else Reason.NO_HISTORY, done)
     changed.reverse()  # after a change of key, the entity that exists again is the first one of the activity
-    verb = Verb.ENTITY_REKEY if done.effective_verb is Verb.ENTITY_REKEY else None
+    verb = EntityVerb.REKEY if done.effective_verb is EntityVerb.REKEY else None
     try:
         with transaction.atomic():
             undone = edits.apply(
                 table, [_inverse(it) for it in changed], by=by, verb=verb, undoes=done
             ).activity
-            if verb is Verb.ENTITY_REKEY:
+            if verb is EntityVerb.REKEY:
                 _move_comments(table, changed)
             return undone
     except ChangeSetError as failure:
@@ -220,17 +233,12 @@ def _entity_refused(done: Activity, key: EntityKey, failure: ChangeSetError) -> 
     return failure.error
 
 
-def _undo_by_job(done: Activity, by: Actor) -> Activity:
-    """Undo an activity as far as there is no newer work, in several transactions."""
-    return undone_by(running.complete(_UNDO_BY_JOB[done.effective_verb](done), by=by), done)
-
-
-def _request_revert(done: Activity) -> JobRequest[Any, Any]:
+def request_revert(done: Activity) -> JobRequest[Any, Any]:
     _check_first(done)
     return data_undo.request(_account(done), changes.selection_of(done), undoes=done)
 
 
-def _request_restore(done: Activity) -> JobRequest[Any, Any]:
+def request_restore(done: Activity) -> JobRequest[Any, Any]:
     _check_first(done)
     try:
         return snapshot_restores.request_undo(_account(done), done)
@@ -238,29 +246,19 @@ def _request_restore(done: Activity) -> JobRequest[Any, Any]:
         raise CannotUndo(Reason.TOO_OLD, done) from None
 
 
-_UNDO_BY_JOB: Final[Mapping[Verb, Callable[[Activity], JobRequest[Any, Any]]]] = {
-    Verb.ENTITY_REVERT: _request_revert,
-    Verb.ENTITY_APPLY: _request_revert,
-    Verb.ENTITY_BULK_EDIT: _request_revert,
-    Verb.ENTITY_COPY_IN: _request_revert,
-    Verb.ENTITY_IMPORT: _request_revert,
-    Verb.SNAPSHOT_RESTORE: _request_restore,
-}
-
-
 # tables and settings
 
 
-def _undo_creation(done: Activity, by: Actor) -> Activity:
+def undo_creation(done: Activity, by: Actor) -> Activity:
     _check_first(done)
     table = _table(done)
     # a restored table had its entities before, and keeps them
-    if done.effective_verb is Verb.TABLE_CREATE and has_rows(table):
+    if done.effective_verb is TableVerb.CREATE and has_rows(table):
         raise CannotUndo(Reason.CHANGED_SINCE, done)
     return tables.delete(table.account, table.name, by=by, keep=tables.DELETED_TABLE_RETENTION, undoes=done)
 
 
-def _undo_deletion(done: Activity, by: Actor) -> Activity:
+def undo_deletion(done: Activity, by: Actor) -> Activity:
     assert done.table_id is not None
     _check_first(done)
     try:
@@ -273,26 +271,26 @@ def _undo_deletion(done: Activity, by: Actor) -> Activity:
         raise CannotUndo(Reason.CHANGED_SINCE if present else Reason.TOO_OLD, done) from None
 
 
-def _undo_table_change(done: Activity, by: Actor) -> Activity | None:
+def undo_table_change(done: Activity, by: Actor) -> Activity | None:
     table = _table(done)
     _check_first(done)
     return tables.change(table, by=by, **(done.before or {}), undoes=done)
 
 
-def _undo_new_index(done: Activity, by: Actor) -> Activity:
+def undo_new_index(done: Activity, by: Actor) -> Activity:
     table = _table(done)
     _check_first(done)
     return indexes.drop(table, done.detail["property"], by=by, undoes=done)
 
 
-def _undo_dropped_index(done: Activity, by: Actor) -> Activity:
+def undo_dropped_index(done: Activity, by: Actor) -> Activity:
     table = _table(done)
     _check_first(done)
     origin = read_member(IndexOrigin, done.detail["origin"])
     return indexes.add(table, done.detail["property"], by=by, origin=origin, undoes=done)
 
 
-def _undo_kept_index(done: Activity, by: Actor) -> Activity:
+def undo_kept_index(done: Activity, by: Actor) -> Activity:
     table = _table(done)
     _check_first(done)
     name = done.detail["property"]
@@ -301,26 +299,20 @@ def _undo_kept_index(done: Activity, by: Actor) -> Activity:
     return indexes.release(table, name, by=by, undoes=done)
 
 
-def _undo_comment(done: Activity, by: Actor) -> Activity | None:
-    _table(done)
-    _check_first(done)
-    return comments.undo(done, by)
-
-
-def _undo_policies(done: Activity, by: Actor) -> Activity | None:
+def undo_policies(done: Activity, by: Actor) -> Activity | None:
     table = _table(done)
     _check_first(done)
     return policies.replace(table, policies.read(done.before or []), by=by, undoes=done)
 
 
-def _undo_properties(done: Activity, by: Actor) -> Activity | None:
+def undo_properties(done: Activity, by: Actor) -> Activity | None:
     account = _account(done)
     _check_first(done)
     before = service_properties.read(done.before)
     return service_properties.replace(account, lambda _: before, by=by, undoes=done)
 
 
-def _undo_account_change(done: Activity, by: Actor) -> Activity | None:
+def undo_account_change(done: Activity, by: Actor) -> Activity | None:
     account = _account(done)
     _check_first(done)
     before = account_settings.from_json(done.before or {})
@@ -334,40 +326,13 @@ def _account(done: Activity) -> Account:
     return account
 
 
-def _undo_description(done: Activity, by: Actor) -> Activity | None:
+def undo_description(done: Activity, by: Actor) -> Activity | None:
     _check_first(done)
     before = None if done.before is None else SasDescription(**done.before)
     return sas.describe(_account(done), done.detail["fingerprint"], before, by=by, undoes=done)
 
 
-def _undo_block(done: Activity, by: Actor) -> Activity | None:
+def undo_block(done: Activity, by: Actor) -> Activity | None:
     _check_first(done)
     blocked = bool((done.before or {}).get("blocked"))
     return sas.set_blocked(_account(done), done.detail["fingerprint"], blocked=blocked, by=by, undoes=done)
-
-
-STORAGE_UNDO: Final[Mapping[Verb, Callable[[Activity, Actor], Activity | None]]] = {
-    Verb.ENTITY_INSERT: _undo_entities,
-    Verb.ENTITY_CHANGE: _undo_entities,
-    Verb.ENTITY_DELETE: _undo_entities,
-    Verb.ENTITY_REKEY: _undo_entities,
-    **dict.fromkeys(_UNDO_BY_JOB, _undo_by_job),
-    Verb.TABLE_CREATE: _undo_creation,
-    Verb.TABLE_RESTORE: _undo_creation,
-    Verb.TABLE_DELETE: _undo_deletion,
-    Verb.TABLE_CHANGE: _undo_table_change,
-    Verb.INDEX_ADD: _undo_new_index,
-    Verb.INDEX_DROP: _undo_dropped_index,
-    Verb.INDEX_KEEP: _undo_kept_index,
-    Verb.COMMENT_CREATE: _undo_comment,
-    Verb.COMMENT_CHANGE: _undo_comment,
-    Verb.COMMENT_DELETE: _undo_comment,
-    Verb.COMMENT_RESOLVE: _undo_comment,
-    Verb.COMMENT_REOPEN: _undo_comment,
-    Verb.POLICIES_SET: _undo_policies,
-    Verb.SAS_CHANGE: _undo_description,
-    Verb.SAS_BLOCK: _undo_block,
-    Verb.SAS_UNBLOCK: _undo_block,
-    Verb.PROPERTIES_SET: _undo_properties,
-    Verb.ACCOUNT_CHANGE: _undo_account_change,
-}

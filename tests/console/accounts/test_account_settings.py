@@ -10,9 +10,9 @@ from django.utils import timezone
 from console.accounts.forms.settings import COLOURS, name_rules
 from console.grid import differences
 from console.site.account_settings import SECTIONS, TEXTS
+from storage.accounts.subject import AccountVerb
 from storage.api.serializers.accounts import AccountChangeSerializer, AccountSerializer
 from storage.domain.service import account_settings as declared
-from storage.domain.service.activity import Verb
 from storage.models import Account, Activity
 from storage.operations.accounts import account_settings, accounts, sealed_keys
 from storage.operations.tables import tables
@@ -61,7 +61,7 @@ def test_makes_an_account_and_shows_its_keys_once(visit):
     assert "no-store" in shown["Cache-Control"]
     assert client.get(answer["Location"])["Location"] == "/ui/a/shop/keys/"
     done = Activity.objects.latest("pk")
-    assert (done.verb, done.actor, done.account_name) == (Verb.ACCOUNT_CREATE, "ada", "shop")
+    assert (done.verb, done.actor, done.account_name) == (AccountVerb.CREATE, "ada", "shop")
 
 
 def test_an_account_of_the_kind_cosmos_has_no_pages_of_what_it_lacks(visit):
@@ -134,7 +134,7 @@ def test_describes(visit, account):
     account.refresh_from_db()
     assert (account.label, account.colour, account.description) == ("Test", "#d1383f", "for tests")
     done = Activity.objects.latest("pk")
-    assert (done.verb, done.before["label"], done.after["label"]) == (Verb.ACCOUNT_CHANGE, "", "Test")
+    assert (done.verb, done.before["label"], done.after["label"]) == (AccountVerb.CHANGE, "", "Test")
     page = client.get(SETTINGS).content.decode()
     assert f"/ui/undo/{done.pk}/" in page  # in the toast
     assert 'class="band"' in page
@@ -236,7 +236,7 @@ def test_a5_deletes_by_the_typed_name(proven, account):
     assert client.post("/ui/a/acme/delete/", {"name": "acme"})["Location"] == "/ui/"
     assert not Account.objects.filter(name="acme").exists()
     done = Activity.objects.latest("pk")
-    assert (done.verb, done.actor, done.account_name) == (Verb.ACCOUNT_DELETE, "alice", "acme")
+    assert (done.verb, done.actor, done.account_name) == (AccountVerb.DELETE, "alice", "acme")
     assert b"Deleted the account acme." in client.get("/ui/").content
 
 

@@ -9,12 +9,12 @@ import pytest
 from django.utils import timezone
 
 from console.snippets.connections import FORMATS, MASK
+from storage.accounts.subject import AccountVerb
 from storage.domain.requests.metrics import CredentialClient as User
 from storage.domain.requests.metrics import UseCount
 from storage.domain.requests.observed import Authentication
 from storage.domain.sas import TableSas, fingerprint, sign
 from storage.domain.sas import to_parameters as parameters_of
-from storage.domain.service.activity import Verb
 from storage.inspector import inspect
 from storage.models import Activity
 from storage.operations.access import keys, retired_keys
@@ -100,7 +100,7 @@ def test_k1_reveals_and_records(proven, secrets, which):
     assert secrets[2 - which] not in answer.content.decode()
     assert "no-store" in answer["Cache-Control"]
     assert b"<html" not in answer.content
-    assert record()[-1] == (Verb.KEY_REVEAL, {"key": f"key{which}"}, "max")
+    assert record()[-1] == (AccountVerb.KEY_REVEAL, {"key": f"key{which}"}, "max")
     hidden = client.get(f"{KEYS}?hide={which}", headers=HTMX).content.decode()
     assert f'id="key-{which}"' in hidden
     assert secrets[which - 1] not in hidden
@@ -111,7 +111,7 @@ def test_copies_without_showing_and_reveals_without_scripts_for_a_minute(proven,
     answer = client.post(KEYS + "2/copy/", headers=HTMX)
     assert (answer.content.decode(), answer["Content-Type"]) == (secrets[1], "text/plain; charset=utf-8")
     assert "no-store" in answer["Cache-Control"]
-    assert record()[-1][:2] == (Verb.KEY_COPY, {"key": "key2"})
+    assert record()[-1][:2] == (AccountVerb.KEY_COPY, {"key": "key2"})
     answer = client.post(KEYS + "1/reveal/")
     assert secrets[0] in answer.content.decode()
     assert answer["Refresh"] == f"60; url={KEYS}"
@@ -210,7 +210,7 @@ def test_k2_rotates_by_the_typed_name(proven, account, secrets):
     first, second = (sealed_keys.encode_key(key) for key in sealed_keys.keys_of(account))
     assert first == secrets[0]
     assert second != secrets[1]
-    assert record()[-1] == (Verb.KEY_ROTATE, {"key": "key2"}, "alice")
+    assert record()[-1] == (AccountVerb.KEY_ROTATE, {"key": "key2"}, "alice")
     page = client.get(answer["Location"]).content.decode()
     assert "key2 was rotated" in page
     assert "The old key no longer works." in page
@@ -251,7 +251,7 @@ def test_k2_a_grace_can_be_ended_at_once(visit, proven, account):
     client = proven("alice")
     assert client.post(KEYS + "1/end/")["Location"] == KEYS
     assert retired_keys.accepted(account) == ()
-    assert record()[-1] == (Verb.KEY_END, {"key": "key1 (old)"}, "alice")
+    assert record()[-1] == (AccountVerb.KEY_END, {"key": "key1 (old)"}, "alice")
     done = len(record())
     client.post(KEYS + "1/end/")  # there is nothing to end any more
     assert len(record()) == done

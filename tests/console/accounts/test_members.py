@@ -11,13 +11,13 @@ from console.models import User
 from storage.domain.access.actor import SERVER
 from storage.domain.access.roles import Role
 from storage.domain.errors import ServerBusy
-from storage.domain.service.activity import Verb
 from storage.models import Account, Activity, Membership
 from storage.operations.access import members
 from storage.operations.access.members import LastOwner
 from storage.operations.accounts import accounts, removal
 from storage.operations.activity import activity
 from storage.operations.activity.activity import ChangedSince
+from storage.people.subject import PeopleVerb
 
 MEMBERS = "/ui/a/acme/members/"
 
@@ -42,7 +42,7 @@ def test_gives_another_role(visit, cast):
     assert answer.redirect_chain == [(MEMBERS, 302)]
     assert "eve is now Maintainer of acme." in answer.content.decode()
     assert role_of("eve") == Role.MAINTAINER
-    done = Activity.objects.get(verb=Verb.MEMBER_SET)
+    done = Activity.objects.get(verb=PeopleVerb.MEMBER_SET)
     assert (done.actor, done.before, done.after) == ("alice", 2, 3)
     assert done.detail == {"user": "eve"}
 
@@ -129,9 +129,9 @@ def test_who_was_removed_is_known_by_more_than_the_name(account, cast):
     assert members.was_removed(cast["eve"], account)
     assert not members.was_removed(cast["sam"], account)
     # as older servers have recorded it
-    activity.record(Verb.MEMBER_REMOVE, SERVER, account=account, detail={"user": "sam"})
+    activity.record(PeopleVerb.MEMBER_REMOVE, SERVER, account=account, detail={"user": "sam"})
     assert members.was_removed(cast["sam"], account)
-    activity.record(Verb.MEMBER_REMOVE, SERVER, account=account, detail={"user": "eve"})
+    activity.record(PeopleVerb.MEMBER_REMOVE, SERVER, account=account, detail={"user": "eve"})
     cast["eve"].username = "eva"
     cast["eve"].save()
     another = User.objects.create_user("eve", "x")

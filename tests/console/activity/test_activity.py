@@ -13,12 +13,12 @@ from django.utils.html import strip_tags
 
 from console.activity import recorded
 from console.activity.sentences import plain_sentence
+from storage.accounts.subject import AccountVerb
 from storage.domain.access.actor import COMMAND, SERVER, Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.access.roles import Role
 from storage.domain.entities.changes import Delete, Insert, Update
 from storage.domain.entities.entity import Entity, EntityKey
-from storage.domain.service.activity import Verb
 from storage.domain.service.service_properties import DEFAULT_PROPERTIES, CorsRule, Metrics, ServiceProperties
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
@@ -30,6 +30,7 @@ from storage.operations.entities import edits
 from storage.operations.tables import tables
 from storage.operations.tables.tables import DELETED_TABLE_RETENTION
 from storage.operations.undo.undo import undo
+from storage.people.subject import PeopleVerb
 
 PAGE = "/ui/a/acme/activity/"
 SERVER_PAGE = "/ui/activity/"
@@ -109,7 +110,7 @@ def test_says_what_was_done_by_days_and_hides_the_way_from_who_may_not(now, read
     ],
 )
 def test_says_by_whom(account, actor, expected):
-    done = activity.record(Verb.ACCOUNT_CREATE, actor, account=account)
+    done = activity.record(AccountVerb.CREATE, actor, account=account)
     assert expected in plain_sentence(done)
 
 
@@ -273,8 +274,8 @@ def test_nothing_of_other_accounts(read, visit, account):
 
 def test_the_whole_server_is_for_admins(visit, account):
     accounts.add("other")
-    activity.record(Verb.SIGN_IN_FAILED, Actor(ActorKind.USER, "", "192.0.2.1"))
-    done = activity.record(Verb.USER_CHANGE, EVE, detail={"user": "eve", "added": "passkey"})
+    activity.record(PeopleVerb.SIGN_IN_FAILED, Actor(ActorKind.USER, "", "192.0.2.1"))
+    done = activity.record(PeopleVerb.USER_CHANGE, EVE, detail={"user": "eve", "added": "passkey"})
     assert plain_sentence(done) == "eve changed their sign-in settings"
     assert said(visit("ada").get(SERVER_PAGE))[1:] == [
         "Someone failed to sign in",

@@ -12,9 +12,9 @@ from console.grid.differences import MOST
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert
 from storage.domain.entities.entity import EntityKey
-from storage.domain.service.activity import Verb
 from storage.domain.service.recorded import Op
 from storage.domain.values.etag import ANY
+from storage.history.subject import HistoryVerb
 from storage.models import Activity, HistorySegment, RegisteredSas
 from storage.operations.accounts import account_settings
 from storage.operations.activity import activity
@@ -295,7 +295,7 @@ def test_undo_and_undo_again(visit, account, mistake):
     answer = client.post(f"{REVERT}?how=sas", {"next": f"{PAGE}?how=sas"})
     assert (answer.status_code, answer["Location"]) == (302, f"{PAGE}?how=sas")
     assert content(mistake) == {"a": 1, "b": 1, "c": 3, "d": 1}
-    done = Activity.objects.get(verb=Verb.ENTITY_REVERT)
+    done = Activity.objects.get(verb=HistoryVerb.REVERT)
     page = client.get(PAGE)
     assert said(page)[0] == "max undid changes to 4 entities in people"
     # its changes are not listed once more

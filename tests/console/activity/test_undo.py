@@ -13,8 +13,8 @@ from console.site import toasts
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Insert, Update
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
-from storage.domain.service.activity import Verb
 from storage.domain.values.etag import ANY, write_etag
+from storage.entities.subject import EntityVerb
 from storage.models import Activity
 from storage.operations.accounts import account_settings, accounts
 from storage.operations.activity import activity
@@ -22,6 +22,8 @@ from storage.operations.activity.activity import ChangedSince
 from storage.operations.entities import edits, entities
 from storage.operations.tables import tables
 from storage.operations.tables.tables import DELETED_TABLE_RETENTION
+from storage.snapshots.subject import SnapshotVerb
+from storage.tables.subject import TableVerb
 from tests.console.conftest import as_edm
 
 KEY = EntityKey("se", "ada")
@@ -107,7 +109,7 @@ def test_without_history_the_last_change_can_be_undone_and_redone(table, cell):
     page = eve.get("/ui/a/acme/activity/").content.decode()
     assert page.count("Turn on history to undo changes.") == 2  # two are undone, one is an undo
     assert "/ui/undo/" not in page.split('id="timeline"')[1]
-    first = Activity.objects.get(verb=Verb.ENTITY_INSERT)
+    first = Activity.objects.get(verb=EntityVerb.INSERT)
     assert "Turn on history" in eve.post(f"/ui/undo/{first.pk}/", headers=HTMX).content.decode()
 
 
@@ -121,9 +123,9 @@ def test_without_history_a_large_change_cannot_be_undone(visit, table, account, 
 
 
 def test_an_undo_that_was_interrupted_can_be_tried_again(visit, account):
-    done = activity.record(Verb.SNAPSHOT_RESTORE, by("max"), account=account, detail={"snapshot": "base"})
+    done = activity.record(SnapshotVerb.RESTORE, by("max"), account=account, detail={"snapshot": "base"})
     half = {"snapshot": "before-restore-base", "interrupted": True}
-    activity.record(Verb.SNAPSHOT_RESTORE, by("max"), account=account, detail=half, undoes=done)
+    activity.record(SnapshotVerb.RESTORE, by("max"), account=account, detail=half, undoes=done)
     page = visit("max").get(reverse("activity:index", args=("acme",))).content.decode()
     assert page.count('"badge warn"') == 1
     assert f'action="{reverse("activity:undo", args=[done.pk])}"' in page
@@ -156,7 +158,7 @@ def test_changes_of_others(post, table, account):
         assert post("eve", done).status_code == 403
         assert post("max", done).status_code == 302
     # of the table, which goes with it, no page is left to come back to
-    made = activity.latest(table, Verb.TABLE_CREATE)
+    made = activity.latest(table, TableVerb.CREATE)
     assert post("max", made, address="/ui/a/acme/t/people/?f=x")["Location"] == "/ui/a/acme/"
 
 

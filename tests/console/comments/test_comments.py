@@ -13,14 +13,14 @@ from console.grid.tokens import encode_key
 from console.models import SavedQuery
 from console.queries import saved, saved_changes
 from console.queries.saved import Definition
+from storage.comments import comments, threads
+from storage.comments.content import Subject
+from storage.comments.subject import CommentNotice
+from storage.comments.threads import SHOWN
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey
-from storage.domain.service.comments import Subject
-from storage.domain.service.notices import NoticeKind
 from storage.models import Comment, CommentThread
-from storage.operations.comments import comments, threads
-from storage.operations.comments.threads import SHOWN
-from storage.operations.notices import evaluation, readers
+from storage.notices import evaluation, readers
 from storage.operations.tables import tables
 from tests.operations.test_comments import write_many
 
@@ -237,7 +237,7 @@ def test_a_mention_about_a_query_that_is_gone_has_no_notice(
     query = saved_changes.create_query(table, shared, owner=cast["eve"], by=by)
     visit("eve").post(f"{TABLE}comments/add/", {"text": "@victor look", "q": query.slug})
     visit("eve").post(f"{TABLE}comments/add/", {"text": "@victor and here"})
-    evaluation.evaluate_kind(NoticeKind.COMMENT_MENTION, timezone.now())
+    evaluation.evaluate_kind(CommentNotice.MENTION, timezone.now())
     assert readers.current(cast["victor"]).count() == 2
     with django_capture_on_commit_callbacks(execute=True):
         if end == "deleted":

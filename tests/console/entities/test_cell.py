@@ -10,9 +10,9 @@ from console.models import EditMode, User
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Update
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
-from storage.domain.service.activity import Verb
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, write_etag
+from storage.entities.subject import EntityVerb
 from storage.models import Activity
 from storage.operations.accounts import account_settings
 from storage.operations.entities import entities
@@ -138,7 +138,7 @@ def test_saves_one_property_and_leaves_the_others_exactly(visit, ada, account):
     assert after.pop("Age") == EdmValue(Edm.INT32, 1037)
     before.pop("Age")
     assert repr(sorted(after.items())) == repr(sorted(before.items()))
-    assert Activity.objects.latest("pk").verb == Verb.ENTITY_CHANGE
+    assert Activity.objects.latest("pk").verb == EntityVerb.CHANGE
 
 
 def test_a_plain_form_goes_back_to_the_grid(visit, ada, account):

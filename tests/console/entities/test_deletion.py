@@ -4,7 +4,7 @@ import pytest
 
 from console.grid.tokens import encode_key
 from storage.domain.entities.entity import EntityKey
-from storage.domain.service.activity import Verb
+from storage.entities.subject import EntityVerb
 from storage.models import Activity
 from storage.operations.accounts import account_settings
 from storage.operations.entities import entities
@@ -40,7 +40,7 @@ def test_deletes_what_is_ticked_and_undoes_it(visit, three, account):
     assert there(account) == []
     text = said(client, answer)
     assert "Deleted 3 entities" in text and "data-undo" in text
-    done = Activity.objects.get(verb=Verb.ENTITY_DELETE)
+    done = Activity.objects.get(verb=EntityVerb.DELETE)
     client.post(f"/ui/undo/{done.pk}/", {"next": "/ui/"})
     assert there(account) == KEYS
 

@@ -15,7 +15,6 @@ from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import Role
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
-from storage.domain.service.activity import Verb
 from storage.models import Membership, RequestCount
 from storage.operations.accounts import account_settings, accounts, removal, sealed_keys
 from storage.operations.accounts.accounts import NewAccount
@@ -25,6 +24,7 @@ from storage.operations.tables import tables
 from storage.sql import batch
 from storage.sql.django import run
 from storage.sql.relations import relation_name
+from storage.tables.subject import TableVerb
 
 
 def home(client):
@@ -126,15 +126,15 @@ def test_never_says_that_there_are_no_entities_before_that_is_certain(visit, tab
 def test_what_a_caller_repeated_is_one_line(now, visit, account):
     for number in range(12):
         activity.record(
-            Verb.TABLE_CREATE,
+            TableVerb.CREATE,
             Actor(ActorKind.KEY, "key1", request_id=str(number), agent=f"sdk {number}"),
             account=account,
             detail={"table": f"t{number}"},
         )
-    activity.record(Verb.TABLE_DELETE, Actor(ActorKind.KEY, "key1"), account=account)
+    activity.record(TableVerb.DELETE, Actor(ActorKind.KEY, "key1"), account=account)
     answer = home(visit("victor"))
     newest, load, *_rest = answer.context["activities"]
-    assert (newest.done.verb, newest.others) == (Verb.TABLE_DELETE, 0)
+    assert (newest.done.verb, newest.others) == (TableVerb.DELETE, 0)
     assert (load.done.request_id, load.others, load.is_open) == ("11", 11, False)
     assert '<a href="/ui/a/acme/activity/">' in answer.content.decode()
     assert "and 11 more" in answer.content.decode()

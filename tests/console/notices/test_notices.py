@@ -7,9 +7,11 @@ from html import unescape
 import pytest
 from django.utils import timezone
 
-from storage.domain.service.notices import NoticeKind
+from storage.accounts.subject import AccountNotice
+from storage.backups.subject import BackupNotice
+from storage.jobs.subject import JobNotice
 from storage.models import Notice, NoticeRule, Webhook
-from storage.operations.notices import delivery, readers
+from storage.notices import delivery, readers
 from tests.operations.notices.conftest import mail_server, receiver  # noqa: F401
 
 pytestmark = pytest.mark.django_db
@@ -24,7 +26,7 @@ def text(answer):
 
 @pytest.fixture
 def notice(account):
-    def open_notice(kind=NoticeKind.KEY_OLD, subject="key1", *, of=account, **facts):
+    def open_notice(kind=AccountNotice.KEY_OLD, subject="key1", *, of=account, **facts):
         return Notice.objects.create(
             kind=kind,
             account=of,
@@ -41,7 +43,7 @@ def notice(account):
 
 def test_the_bell_shows_what_is_new_until_it_is_seen(visit, notice):
     notice()
-    notice(NoticeKind.JOB_FAILED, "table.index", job=7, number=2)
+    notice(JobNotice.FAILED, "table.index", job=7, number=2)
     alice = visit("alice")
     shown = alice.get("/ui/a/acme/")
     assert "Notices: 2 new" in shown.content.decode()
@@ -73,8 +75,8 @@ def test_what_is_news_after_the_page_was_shown_stays_new(visit, notice):
 
 def test_the_list_by_state_kind_and_account(visit, notice):
     notice()
-    notice(NoticeKind.BACKUP_MISSING, "", of=None)
-    resolved = notice(NoticeKind.JOB_FAILED, "table.index", job=7, number=2)
+    notice(BackupNotice.MISSING, "", of=None)
+    resolved = notice(JobNotice.FAILED, "table.index", job=7, number=2)
     Notice.objects.filter(pk=resolved.pk).update(resolved_at=NOW)
     ada = visit("ada")
     assert "Key not rotated" in text(ada.get(LIST))

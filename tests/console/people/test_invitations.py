@@ -12,10 +12,11 @@ from console.activity.sentences import plain_sentence
 from console.models import Invitation, User
 from console.people import invitations
 from console.people.invitations import NoLongerOpen, Offer
+from storage.accounts.subject import AccountVerb
 from storage.domain.access.actor import SERVER
 from storage.domain.access.roles import Role
-from storage.domain.service.activity import Verb
 from storage.models import Activity, Membership
+from storage.people.subject import PeopleVerb
 
 GOOD = {
     "username": "Nina@Example.com",
@@ -60,7 +61,13 @@ def test_a_new_user_joins(client, offered):
     assert (user.is_admin, user.language, role_of("nina@example.com")) == (False, "tr", Role.MAINTAINER)
     assert client.get("/ui/a/acme/").status_code == 200
     assert Client().get(address).status_code == 404
-    verbs = [Verb.ACCOUNT_CREATE, Verb.USER_INVITE, Verb.USER_CREATE, Verb.MEMBER_SET, Verb.SIGN_IN]
+    verbs = [
+        AccountVerb.CREATE,
+        PeopleVerb.USER_INVITE,
+        PeopleVerb.USER_CREATE,
+        PeopleVerb.MEMBER_SET,
+        PeopleVerb.SIGN_IN,
+    ]
     done = list(Activity.objects.order_by("pk"))
     assert [it.verb for it in done] == verbs
     assert [plain_sentence(it) for it in done[1:4]] == [

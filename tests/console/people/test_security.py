@@ -14,8 +14,8 @@ from django.test import Client
 from django.utils import timezone
 
 from console.people import sessions
-from storage.domain.service.activity import Verb
 from storage.models import Activity
+from storage.people.subject import PeopleVerb
 from tests.console.conftest import PASSWORD
 
 SECURITY = "/ui/me/security/"
@@ -70,8 +70,8 @@ def test_an_app_is_set_up_and_asked_for(alice, visit, cast):
     assert (answer.status_code, answer["Location"]) == (302, "/ui/me/")
     assert client.get("/ui/").status_code == 200
     assert verbs()[-2:] == [
-        (Verb.SIGN_IN_FAILED, {"by": ["authenticator app"]}),
-        (Verb.SIGN_IN, {"by": ["password", "authenticator app"]}),
+        (PeopleVerb.SIGN_IN_FAILED, {"by": ["authenticator app"]}),
+        (PeopleVerb.SIGN_IN, {"by": ["password", "authenticator app"]}),
     ]
 
 
@@ -249,10 +249,10 @@ def test_what_happened_is_recorded(visit):
     client.post("/ui/logout/")
     found = Activity.objects.filter(verb__startswith="user.").order_by("pk")
     assert list(found.values_list("verb", "actor", "detail")) == [
-        (Verb.SIGN_IN_FAILED, "alice", {"by": ["password"]}),
-        (Verb.SIGN_IN_FAILED, "", {"by": ["password"]}),  # what may be a password is not kept
-        (Verb.SIGN_IN, "alice", {"by": ["password"]}),
-        (Verb.SIGN_OUT, "alice", {}),
+        (PeopleVerb.SIGN_IN_FAILED, "alice", {"by": ["password"]}),
+        (PeopleVerb.SIGN_IN_FAILED, "", {"by": ["password"]}),  # what may be a password is not kept
+        (PeopleVerb.SIGN_IN, "alice", {"by": ["password"]}),
+        (PeopleVerb.SIGN_OUT, "alice", {}),
     ]
     assert {(one.address, one.agent) for one in found} == {("127.0.0.1", FIREFOX)}
 

@@ -9,10 +9,10 @@ from console.models import User
 from console.people import setup
 from storage.domain.access.actor import SERVER
 from storage.domain.access.roles import Scope
-from storage.domain.service.activity import Verb
 from storage.models import Activity
 from storage.operations.access import api_tokens
 from storage.operations.access.api_tokens import TokenRequest
+from storage.people.subject import PeopleVerb
 
 PASSWORD = "/ui/me/password/"
 
@@ -102,8 +102,12 @@ def test_is_kept_in_mind(run):
     run("remove", "bob")
     done = Activity.objects.filter(actor_kind="command").order_by("pk")
     assert list(done.values_list("verb", flat=True)) == [
-        Verb.USER_CREATE, Verb.MEMBER_SET, Verb.MEMBER_REMOVE, Verb.USER_CHANGE, Verb.USER_REMOVE,
-    ]  # fmt: skip
+        PeopleVerb.USER_CREATE,
+        PeopleVerb.MEMBER_SET,
+        PeopleVerb.MEMBER_REMOVE,
+        PeopleVerb.USER_CHANGE,
+        PeopleVerb.USER_REMOVE,
+    ]
     assert {one.detail["user"] for one in done} == {"bob"}
 
 

@@ -9,7 +9,6 @@ from console.people import users
 from console.people.users import LastAdmin
 from storage.domain.access.actor import SERVER, Actor, ActorKind, dump_actor
 from storage.domain.access.roles import Scope
-from storage.domain.service.activity import Verb
 from storage.domain.service.jobs import JobStatus
 from storage.models import Activity, Job
 from storage.operations.access import api_tokens
@@ -18,6 +17,7 @@ from storage.operations.activity.activity import ChangedSince
 from storage.operations.entities import import_drafts, uploads
 from storage.operations.jobs import jobs
 from storage.operations.jobs.jobs import JobFilter
+from storage.people.subject import PeopleVerb
 
 
 @pytest.fixture
@@ -38,7 +38,9 @@ def test_u4_somebody_switched_off_is_out_at_once(visit, act):
     assert not client.login(username="eve", password="correct horse")
     act("ada", "activate", "eve")
     assert visit("eve").get("/ui/a/acme/").status_code == 200
-    assert set(Activity.objects.filter(actor="ada").values_list("verb", flat=True)) == {Verb.USER_CHANGE}
+    assert set(Activity.objects.filter(actor="ada").values_list("verb", flat=True)) == {
+        PeopleVerb.USER_CHANGE
+    }
 
 
 def test_signs_out_everywhere(visit, act):

@@ -15,6 +15,7 @@ from django.utils import timezone
 from console.grid.tokens import encode_key
 from console.sas.forms import SasForm
 from console.sas.key_range import Fit, KeyRange, cover_filter, cover_rows
+from storage.access.subject import AccessVerb
 from storage.domain import sas
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.entities.entity import EntityKey
@@ -24,7 +25,6 @@ from storage.domain.requests.metrics import UseCount
 from storage.domain.requests.observed import Authentication
 from storage.domain.sas import TableSas
 from storage.domain.sas.explain import KeyLimits
-from storage.domain.service.activity import Verb
 from storage.models import Activity, RegisteredSas
 from storage.operations.access import policies
 from storage.operations.access import sas as sas_operations
@@ -116,7 +116,7 @@ def test_s2_a_token_is_shown_once(proven, account, orders, caplog):
     record = RegisteredSas.objects.get()
     assert record.fingerprint == print_
     assert signature not in str(record.__dict__)
-    done = Activity.objects.get(verb=Verb.SAS_ISSUE)
+    done = Activity.objects.get(verb=AccessVerb.SAS_ISSUE)
     assert signature not in str(done.__dict__)
     assert client.get(f"{SAS}{print_}/").status_code == 200
 
@@ -448,7 +448,7 @@ def test_s4_blocks_and_undoes(visit, account, orders):
     assert "Blocked the token. Its requests are refused from now on." in page
     assert "data-undo" in page
     assert answer.context["row"].state == "blocked"
-    done = Activity.objects.get(verb=Verb.SAS_BLOCK)
+    done = Activity.objects.get(verb=AccessVerb.SAS_BLOCK)
     record = client.get("/ui/a/acme/activity/").content.decode()
     assert f'blocked the SAS token <strong class="mono" title="{print_}">' in record
     assert client.get(f"/ui/a/acme/activity/{done.pk}/").status_code == 200
@@ -463,7 +463,7 @@ def test_adopts_a_seen_one(visit, account, orders):
     client.post(f"{SAS}{print_}/notes/", {"label": "cron", "owner": "eve"})
     assert sas_operations.find(account, print_, timezone.now()).label == "cron"
     assert "created elsewhere" not in client.get(f"{SAS}{print_}/").content.decode()
-    done = Activity.objects.get(verb=Verb.SAS_CHANGE, actor="max")
+    done = Activity.objects.get(verb=AccessVerb.SAS_CHANGE, actor="max")
     page = client.get(f"/ui/a/acme/activity/{done.pk}/").content.decode()
     assert "cron" in page
     client.post(reverse("activity:undo", args=[done.pk]), {"next": SAS})

@@ -20,19 +20,21 @@ from django.urls import reverse
 from django.utils import timezone
 
 from console.models import Invitation, SavedQuery, SavedQueryVersion
+from storage.accounts.subject import AccountNotice
+from storage.activity.subject import ActivityVerb
+from storage.comments import comments
+from storage.comments.content import Subject
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import Scope
 from storage.domain.entities.changes import Insert, Update
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import AuthenticationFailed, InvalidInput
 from storage.domain.refusals import Reason
-from storage.domain.service.activity import Verb
-from storage.domain.service.comments import Subject
 from storage.domain.service.jobs import JobStatus
-from storage.domain.service.notices import NoticeKind
 from storage.domain.service.service_properties import ServiceProperties
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
+from storage.health.subject import HealthNotice
 from storage.models import (
     Activity,
     Branch,
@@ -49,18 +51,19 @@ from storage.models import (
     RequestCount,
     SeenCredential,
 )
+from storage.notices import delivery, evaluation, readers, webhooks
 from storage.operations.access import api_tokens
 from storage.operations.access.api_tokens import TokenRequest
 from storage.operations.accounts import accounts
 from storage.operations.activity import activity
-from storage.operations.comments import comments
 from storage.operations.entities import edits
 from storage.operations.jobs import running
-from storage.operations.notices import delivery, evaluation, readers, webhooks
 from storage.operations.snapshots import snapshots
 from storage.operations.tables import tables
+from storage.people.subject import PeopleNotice
 from storage.runtime import job_runner
 from storage.sql.django import execute
+from storage.tables.subject import TableVerb
 from tests.console.addresses import ANSWERS, ARGUMENTS
 from tests.console.requests.test_requests import keep
 from tests.live_server import ROOT
@@ -166,7 +169,7 @@ class World:
             reason={"filter": "Name eq ''", "scans": 2, "seconds": 1.0},
         )
         self.undone = activity.record(
-            Verb.UNDO, ADA, account=account, table=self.table, detail={"verb": Verb.TABLE_CHANGE.value}
+            ActivityVerb.UNDO, ADA, account=account, table=self.table, detail={"verb": TableVerb.CHANGE.value}
         )
         self.snapshot = snapshots.take(account, "first", by=ADA)
         Branch.objects.create(
@@ -179,12 +182,12 @@ class World:
         self.personal = self.add_notice(
             account=None,
             user=cast["alice"],
-            kind=NoticeKind.API_TOKEN_EXPIRING,
+            kind=PeopleNotice.API_TOKEN_EXPIRING,
             facts={"token": "own", "expires_at": now.isoformat()},
         )
-        NoticeRule.objects.create(account=account, kind=NoticeKind.KEY_OLD, threshold=30)
-        NoticeMute.objects.create(user=cast["alice"], account=account, kind=NoticeKind.DISK_LOW)
-        fields = webhooks.WebhookFields("one", "https://example.com/", (NoticeKind.KEY_OLD,))
+        NoticeRule.objects.create(account=account, kind=AccountNotice.KEY_OLD, threshold=30)
+        NoticeMute.objects.create(user=cast["alice"], account=account, kind=HealthNotice.DISK_LOW)
+        fields = webhooks.WebhookFields("one", "https://example.com/", (AccountNotice.KEY_OLD,))
         _, self.webhook = webhooks.create(account, fields, by=ADA)
         self.delivery = NoticeDelivery.objects.create(
             webhook=self.webhook,
@@ -274,7 +277,7 @@ class World:
         now = timezone.now()
         values = {
             "account": self.account,
-            "kind": NoticeKind.KEY_OLD,
+            "kind": AccountNotice.KEY_OLD,
             "facts": {"key": "key1", "days": 400},
         } | fields
         return Notice.objects.create(

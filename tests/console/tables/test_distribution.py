@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.domain.service.activity import Verb
+from storage.cluster.subject import ClusterVerb
 from storage.models import Activity, Job, Table
 from storage.operations.accounts import account_settings
 from storage.runtime import doctor, job_runner
@@ -59,7 +59,7 @@ def test_is_distributed_and_brought_back_by_a_job(cluster, visit, people):
     past = alice.get("/ui/a/acme/t/people/", {"asof": "2026-01-01T00:00:00Z"})
     assert past.status_code == 422, past.status_code
     assert "This time cannot be shown" in text(past)
-    done = Activity.objects.get(verb=Verb.TABLE_DISTRIBUTE)
+    done = Activity.objects.get(verb=ClusterVerb.DISTRIBUTE)
     assert (done.actor, done.address) == ("alice", "127.0.0.1")
 
     assert "Bringing people back." in text(alice.post(START, {"back": "1"}, follow=True))

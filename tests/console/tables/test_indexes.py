@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from storage.domain.service.activity import Verb
 from storage.domain.service.indexes import INDEXED_FROM, IndexOrigin, IndexReason
 from storage.domain.service.quotas import INDEXES
 from storage.models import Activity, PropertyIndex, Table
@@ -12,6 +11,7 @@ from storage.operations.tables import indexes
 from storage.runtime import job_runner
 from storage.sql.django import execute
 from storage.sql.relations import relation_name
+from storage.tables.subject import TableVerb
 from tests.console.markup import text
 
 # indexes are made outside of transactions
@@ -47,7 +47,7 @@ def test_is_added_watched_used_dropped_and_undone(visit, people):
     answer = max_.post(TABLE + "schema/index/drop/", {"property": "Score"}, follow=True)
     assert "Dropped the index on Score." in text(answer)
     job_runner.run_all()
-    done = Activity.objects.filter(verb=Verb.INDEX_DROP).get()
+    done = Activity.objects.filter(verb=TableVerb.INDEX_DROP).get()
     max_.post(f"/ui/undo/{done.pk}/")
     history = text(max_.get(TABLE + "history/"))
     assert "dropped the index on" in history
@@ -69,7 +69,7 @@ def test_one_that_the_server_has_added_says_why_and_is_kept(visit, people):
     answer = max_.post(TABLE + "schema/index/add/", {"property": "Score"}, follow=True)
     assert "Keeping the index on Score." in text(answer)
     assert "Keep index" not in state(max_)
-    done = Activity.objects.filter(verb=Verb.INDEX_KEEP).get()
+    done = Activity.objects.filter(verb=TableVerb.INDEX_KEEP).get()
     answer = max_.post(f"/ui/undo/{done.pk}/", follow=True)
     assert "The server may drop the index again." in text(answer)
     assert "Keep index" in state(max_)

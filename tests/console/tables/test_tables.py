@@ -7,12 +7,12 @@ from zipfile import ZipFile
 import pytest
 
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
-from storage.domain.service.activity import Verb
 from storage.domain.values.edm import Edm
 from storage.models import Account, Activity, Table
 from storage.operations.access import policies
 from storage.operations.tables import table_list, tables
 from storage.sql import background
+from storage.transfer.subject import TransferVerb
 from tests.live_server import ROOT
 
 LIST = "/ui/a/acme/"
@@ -83,7 +83,7 @@ def test_exports_several_as_one_file(visit, account, people, add):
     answer = visit("victor").post("/ui/a/acme/tables/export/", sent)
     with ZipFile(BytesIO(b"".join(answer.streaming_content))) as archive:
         assert b",'=Ada,String" in archive.read("people.typed.csv")
-    assert Activity.objects.filter(verb=Verb.ENTITY_EXPORT).count() == 3
+    assert Activity.objects.filter(verb=TransferVerb.EXPORT).count() == 3
     answer = visit("victor").post("/ui/a/acme/tables/export/", {"table": ["people", "gone"]})
     assert answer["Location"] == LIST
 

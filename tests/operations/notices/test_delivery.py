@@ -16,12 +16,16 @@ from ipaddress import ip_address, ip_network
 import pytest
 from django.db import connection
 
+from storage.accounts.subject import AccountNotice
+from storage.backups.subject import BackupNotice
 from storage.domain.access.actor import Actor, ActorKind
-from storage.domain.service.notices import NoticeEvent, NoticeKind
+from storage.jobs.subject import JobNotice
 from storage.models import Activity, Notice, NoticeDelivery, NoticeReader, Webhook
-from storage.operations.notices import delivery, readers, sending, webhooks
-from storage.operations.notices.sending import Answer, Message, is_allowed, read_url, send
-from storage.operations.notices.webhooks import WebhookError, WebhookFields
+from storage.notices import delivery, readers, sending, webhooks
+from storage.notices.kinds import NoticeEvent
+from storage.notices.sending import Answer, Message, is_allowed, read_url, send
+from storage.notices.webhooks import WebhookError, WebhookFields
+from storage.people.subject import PeopleNotice
 from storage.remote import addresses
 from tests.operations.notices.conftest import LOOPBACK, serving
 from tests.server.test_serve import make_certificate
@@ -35,7 +39,7 @@ def create(account, url, **fields):
     return webhooks.create(account, WebhookFields(fields.pop("name", "hook"), url, **fields), by=MAX)
 
 
-def announce(account, kind=NoticeKind.KEY_OLD, event=NoticeEvent.OPENED, subject="key1", user=None):
+def announce(account, kind=AccountNotice.KEY_OLD, event=NoticeEvent.OPENED, subject="key1", user=None):
     notice, _ = Notice.objects.get_or_create(
         kind=kind,
         account=account,
@@ -128,8 +132,8 @@ def test_which_webhooks_get_which_notices(account, cast, receiver):
     create(account, receiver.url, name="off", enabled=False)
     announce(account)
     announce(account, event=NoticeEvent.RESOLVED)
-    announce(None, NoticeKind.API_TOKEN_EXPIRING, user=cast["victor"])
-    announce(None, NoticeKind.BACKUP_MISSING)
+    announce(None, PeopleNotice.API_TOKEN_EXPIRING, user=cast["victor"])
+    announce(None, BackupNotice.MISSING)
     told = NoticeDelivery.objects.order_by("pk").values_list("webhook__name", "notice__kind", "event")
     assert sorted(told) == [
         ("all", "key.old", "opened"),
@@ -465,7 +469,7 @@ def test_people_with_a_confirmed_address_get_one_mail_in_their_language(
     cast["victor"].time_zone = "Europe/Atlantis"  # which another server of the database may know
     cast["victor"].save()
     announce(account)
-    announce(account, NoticeKind.JOB_FAILED, subject="table.index")
+    announce(account, JobNotice.FAILED, subject="table.index")
     Notice.objects.filter(kind="job.failed").update(facts={"job": 7, "job_kind": "table.index", "number": 1})
     announce(account, event=NoticeEvent.RESOLVED)
     assert deliver()
@@ -489,13 +493,13 @@ def test_no_mail_about_what_is_muted_resolved_or_of_others(account, cast, addres
     readers.mute(cast["alice"], account=account, kind="key.old")
     announce(account)
     assert not NoticeDelivery.objects.exists()
-    announce(None, NoticeKind.API_TOKEN_EXPIRING, user=cast["victor"], subject="1")
+    announce(None, PeopleNotice.API_TOKEN_EXPIRING, user=cast["victor"], subject="1")
     assert NoticeDelivery.objects.get().user == cast["victor"]
     Notice.objects.update(resolved_at=NOW)
     assert deliver()
     assert mail_server.mails == []
     readers.set_address(cast["victor"], "other@example.com")
-    announce(None, NoticeKind.API_TOKEN_EXPIRING, user=cast["victor"], subject="2")
+    announce(None, PeopleNotice.API_TOKEN_EXPIRING, user=cast["victor"], subject="2")
     assert NoticeDelivery.objects.filter(due_at__isnull=False).count() == 0
 
 
@@ -550,9 +554,9 @@ def kinds(found):
 
 def test_who_sees_what_and_what_is_new(account, cast):
     announce(account)
-    announce(account, NoticeKind.JOB_FAILED, subject="table.index")
-    announce(None, NoticeKind.BACKUP_MISSING, subject="")
-    announce(None, NoticeKind.API_TOKEN_EXPIRING, user=cast["victor"], subject="1")
+    announce(account, JobNotice.FAILED, subject="table.index")
+    announce(None, BackupNotice.MISSING, subject="")
+    announce(None, PeopleNotice.API_TOKEN_EXPIRING, user=cast["victor"], subject="1")
     expected = {
         "alice": ["job.failed", "key.old"],
         "victor": ["api-token.expiring", "job.failed"],

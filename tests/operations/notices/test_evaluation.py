@@ -9,11 +9,15 @@ from django.db import OperationalError, connection, transaction
 from django.urls import resolve
 
 from console.models import User
+from storage.accounts.subject import AccountNotice
+from storage.backups.subject import BackupNotice
+from storage.core.notices import NoticeKind
 from storage.domain import sas
 from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.access.roles import Scope
 from storage.domain.requests.metrics import LATENCY_BOUNDS
-from storage.domain.service.notices import NoticeKind, describe
+from storage.jobs.subject import JobNotice
+from storage.metrics.subject import MetricsNotice
 from storage.models import (
     Account,
     Activity,
@@ -26,6 +30,10 @@ from storage.models import (
     Snapshot,
     Table,
 )
+from storage.notices import conditions, evaluation, presentation, rules, webhooks
+from storage.notices.conditions import CONDITIONS
+from storage.notices.kinds import describe
+from storage.notices.webhooks import WebhookFields
 from storage.operations.access import api_tokens, keys
 from storage.operations.access import sas as sas_operations
 from storage.operations.access.api_tokens import TokenRequest
@@ -35,12 +43,10 @@ from storage.operations.activity import activity
 from storage.operations.health import disk, last_backup
 from storage.operations.health.last_backup import BackupFailure, LastBackup
 from storage.operations.jobs import jobs
-from storage.operations.notices import conditions, evaluation, presentation, rules, webhooks
-from storage.operations.notices.conditions import CONDITIONS
-from storage.operations.notices.webhooks import WebhookFields
 from storage.operations.tables import tables
 from storage.operations.tables.indexes import INDEX_JOB, Arguments
 from storage.runtime import periodic
+from storage.snapshots.subject import SnapshotNotice
 
 pytestmark = pytest.mark.django_db
 NOW = datetime.now(UTC)
@@ -120,10 +126,10 @@ def test_old_keys_by_their_rotation_which_outlives_the_activity_log(account):
     KeyRotation.objects.update(rotated_at=NOW + timedelta(days=100))
     activity.tidy(later)
     assert kinds(later) == ["key.old"]
-    assert describe(NoticeKind.KEY_OLD, Notice.objects.get().facts) == (
+    assert describe(AccountNotice.KEY_OLD, Notice.objects.get().facts) == (
         "key2 has not been rotated for 365 days."
     )
-    rules.change(account, NoticeKind.KEY_OLD, is_on=True, threshold=30, by=MAX)
+    rules.change(account, AccountNotice.KEY_OLD, is_on=True, threshold=30, by=MAX)
     assert kinds(later) == ["key.old", "key.old"]
     declared = declarations.AccountKeys("acme", sealed_keys.generate_key(), sealed_keys.generate_key())
     declarations.ensure([declared])
@@ -173,7 +179,7 @@ def test_quotas(account, settings):
         if number >= 7:
             assert kinds() == (["quota.snapshots"] if number >= 8 else [])
     assert Notice.objects.get().severity == "error"
-    rules.change(account, NoticeKind.SNAPSHOT_QUOTA, is_on=False, threshold=None, by=MAX)
+    rules.change(account, SnapshotNotice.QUOTA, is_on=False, threshold=None, by=MAX)
     assert kinds() == []
     settings.QUOTAS = {**settings.QUOTAS, "sas": 1}
     token(account, NOW + timedelta(days=300))
@@ -269,8 +275,8 @@ def test_a_condition_that_fails_changes_nothing_and_stops_no_other(account, monk
         yield from ()
         raise RuntimeError("this once")
 
-    failing = replace(CONDITIONS[NoticeKind.ACCOUNT_EXPIRING], find=fail)
-    changed = {NoticeKind.ACCOUNT_EXPIRING: failing, NoticeKind.KEY_OLD: CONDITIONS[NoticeKind.KEY_OLD]}
+    failing = replace(CONDITIONS[AccountNotice.EXPIRING], find=fail)
+    changed = {AccountNotice.EXPIRING: failing, AccountNotice.KEY_OLD: CONDITIONS[AccountNotice.KEY_OLD]}
     monkeypatch.setattr(evaluation, "CONDITIONS", changed)
     with pytest.raises(ExceptionGroup):
         evaluation.evaluate(NOW + timedelta(days=400))
@@ -284,9 +290,9 @@ def test_a_lost_database_is_not_the_failure_of_a_condition(account):
         yield from ()
         connection.cursor().execute("SELECT pg_terminate_backend(pg_backend_pid())")
 
-    lost = replace(CONDITIONS[NoticeKind.ACCOUNT_EXPIRING], find=lose)
+    lost = replace(CONDITIONS[AccountNotice.EXPIRING], find=lose)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(evaluation, "CONDITIONS", {NoticeKind.ACCOUNT_EXPIRING: lost})
+        patched.setattr(evaluation, "CONDITIONS", {AccountNotice.EXPIRING: lost})
         with pytest.raises(OperationalError):
             evaluation.evaluate(NOW)
     connection.close()
@@ -341,16 +347,16 @@ def test_old_notices_and_deliveries_are_deleted(account, hook):
 
 
 def test_rules_are_recorded_and_bounded(account):
-    done = rules.change(account, NoticeKind.ERRORS_HIGH, is_on=True, threshold=5, by=MAX)
+    done = rules.change(account, MetricsNotice.ERRORS_HIGH, is_on=True, threshold=5, by=MAX)
     assert (done.verb, done.detail, done.after) == (
         "notice.rule",
         {"notice": "errors.high"},
         {"is_on": True, "threshold": 5},
     )
-    assert rules.change(account, NoticeKind.ERRORS_HIGH, is_on=True, threshold=5, by=MAX) is None
-    for kind, threshold in ((NoticeKind.ERRORS_HIGH, 101), (NoticeKind.JOB_FAILED, 1)):
+    assert rules.change(account, MetricsNotice.ERRORS_HIGH, is_on=True, threshold=5, by=MAX) is None
+    for kind, threshold in ((MetricsNotice.ERRORS_HIGH, 101), (JobNotice.FAILED, 1)):
         with pytest.raises(rules.RuleError):
             rules.change(account, kind, is_on=True, threshold=threshold, by=SERVER)
     with pytest.raises(rules.RuleError):
-        rules.change(account, NoticeKind.BACKUP_FAILED, is_on=False, threshold=None, by=SERVER)
+        rules.change(account, BackupNotice.FAILED, is_on=False, threshold=None, by=SERVER)
     assert Activity.objects.filter(verb="notice.rule").count() == 1

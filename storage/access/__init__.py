@@ -1,0 +1,1 @@
+"""Access policies and SAS tokens."""

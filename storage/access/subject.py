@@ -1,0 +1,67 @@
+"""What the subject of access policies and SAS tokens contributes: see storage.core.registry."""
+
+from storage.core.notices import Condition, NoticeKind, Severity, Threshold, Unit
+from storage.core.subject import Subject
+from storage.core.texts import mark as _
+from storage.core.verbs import Act, Group, Undo, Verb
+from storage.domain.access.roles import Capability
+
+
+class AccessVerb(Verb):
+    POLICIES_SET = Act(
+        "policies.set",
+        Group.ACCESS,
+        "shield",
+        _("%(who)s changed the access policies of %(table)s"),
+        undo=Undo(
+            "storage.operations.undo.undo.undo_policies", Capability.MANAGE_ACCESS, changes_catalog=True
+        ),
+    )
+    SAS_ISSUE = Act("sas.issue", Group.ACCESS, "ticket", _("%(who)s created the SAS token %(sas)s"))
+    # label, purpose, owner
+    SAS_CHANGE = Act(
+        "sas.change",
+        Group.ACCESS,
+        "ticket",
+        _("%(who)s changed the notes for the SAS token %(sas)s"),
+        undo=Undo("storage.operations.undo.undo.undo_description", Capability.MANAGE_ACCESS),
+    )
+    SAS_BLOCK = Act(
+        "sas.block",
+        Group.ACCESS,
+        "ban",
+        _("%(who)s blocked the SAS token %(sas)s"),
+        undo=Undo("storage.operations.undo.undo.undo_block", Capability.MANAGE_ACCESS, changes_catalog=True),
+    )
+    SAS_UNBLOCK = Act(
+        "sas.unblock",
+        Group.ACCESS,
+        "ticket",
+        _("%(who)s unblocked the SAS token %(sas)s"),
+        undo=Undo("storage.operations.undo.undo.undo_block", Capability.MANAGE_ACCESS, changes_catalog=True),
+    )
+
+
+class AccessNotice(NoticeKind):
+    SAS_EXPIRING = Condition(
+        "sas.expiring",
+        _("SAS token expires"),
+        _("The SAS token “%(label)s” expires on %(expires_at)s."),
+        Severity.WARNING,
+        "a/{account}/sas/{subject}/",
+        "storage.access.conditions.find_expiring_sas",
+        capability=Capability.MANAGE_ACCESS,
+    )
+    SAS_QUOTA = Condition(
+        "quota.sas",
+        _("Quota of SAS tokens"),
+        _("The account %(account)s has %(used)s of %(most)s SAS tokens."),
+        Severity.WARNING,
+        "a/{account}/sas/",
+        "storage.access.conditions.find_quota",
+        capability=Capability.MANAGE_ACCESS,
+        threshold=Threshold(Unit.PERCENT, 90, 1, 100),
+    )
+
+
+SUBJECT = Subject(name="access", verbs=AccessVerb, notices=AccessNotice)

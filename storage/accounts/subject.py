@@ -1,0 +1,71 @@
+"""What the subject of storage accounts contributes: see storage.core.registry."""
+
+from storage.core.notices import Condition, NoticeKind, Severity, Threshold, Unit
+from storage.core.subject import Subject
+from storage.core.texts import mark as _
+from storage.core.verbs import Act, Group, Undo, Verb
+from storage.domain.access.roles import Capability
+
+
+class AccountVerb(Verb):
+    CREATE = Act("account.create", Group.SETTINGS, "database", _("%(who)s created the account %(account)s"))
+    # label, description, color, flags, networks
+    CHANGE = Act(
+        "account.change",
+        Group.SETTINGS,
+        "database",
+        _("%(who)s changed settings of the account %(account)s"),
+        undo=Undo("storage.operations.undo.undo.undo_account_change", Capability.OWN, changes_catalog=True),
+    )
+    # frozen at the end of its lifetime
+    EXPIRE = Act(
+        "account.expire", Group.SETTINGS, "hourglass", _("%(who)s froze the expired account %(account)s")
+    )
+    DELETE = Act("account.delete", Group.SETTINGS, "trash-2", _("%(who)s deleted the account %(account)s"))
+    KEY_REVEAL = Act("key.reveal", Group.ACCESS, "eye", _("%(who)s revealed %(key)s"))
+    KEY_COPY = Act("key.copy", Group.ACCESS, "copy", _("%(who)s copied %(key)s"))
+    KEY_ROTATE = Act("key.rotate", Group.ACCESS, "rotate-ccw-key", _("%(who)s rotated %(key)s"))
+    # a replaced key is no longer accepted
+    KEY_END = Act("key.end", Group.ACCESS, "key-round", _("%(who)s ended the grace period of %(key)s"))
+    PROPERTIES_SET = Act(
+        "properties.set",
+        Group.SETTINGS,
+        "sliders-horizontal",
+        _("%(who)s changed the service properties"),
+        undo=Undo(
+            "storage.operations.undo.undo.undo_properties", Capability.MANAGE_ACCESS, changes_catalog=True
+        ),
+    )
+
+
+class AccountNotice(NoticeKind):
+    KEY_OLD = Condition(
+        "key.old",
+        _("Key not rotated"),
+        _("%(key)s has not been rotated for %(days)s days."),
+        Severity.WARNING,
+        "a/{account}/keys/",
+        "storage.accounts.conditions.find_old_keys",
+        capability=Capability.MANAGE_ACCESS,
+        threshold=Threshold(Unit.DAYS, 365, 1, 3650),
+    )
+    EXPIRING = Condition(
+        "account.expiring",
+        _("Account expires"),
+        _("The account %(account)s expires on %(expires_at)s. It is frozen then, and deleted a day later."),
+        Severity.WARNING,
+        "a/{account}/overview/",
+        "storage.accounts.conditions.find_expiring",
+        threshold=Threshold(Unit.DAYS, 1, 1, 90),
+    )
+    DELETION = Condition(
+        "account.deletion",
+        _("Account is about to be deleted"),
+        _("The account %(account)s has expired. It is deleted on %(deleted_at)s with all its tables."),
+        Severity.ERROR,
+        "a/{account}/overview/",
+        "storage.accounts.conditions.find_expired",
+    )
+
+
+SUBJECT = Subject(name="accounts", verbs=AccountVerb, notices=AccountNotice)

@@ -1,0 +1,51 @@
+"""What the subject of backups and the archive contributes: see storage.core.registry."""
+
+from storage.core.notices import Condition, NoticeKind, Severity
+from storage.core.subject import Subject
+from storage.core.texts import mark as _
+
+
+class BackupNotice(NoticeKind):
+    OVERDUE = Condition(
+        "backup.overdue",
+        _("Backup too old"),
+        _("The last backup is of %(made_at)s, which is too long ago."),
+        Severity.ERROR,
+        "backups/",
+        "storage.backups.conditions.find_overdue",
+        is_local=True,
+        is_of_server=True,
+    )
+    FAILED = Condition(
+        "backup.failed",
+        _("Backup failed"),
+        _("The backup of %(failed_at)s failed."),
+        Severity.ERROR,
+        "backups/",
+        "storage.backups.conditions.find_failed",
+        is_local=True,
+        is_of_server=True,
+    )
+    MISSING = Condition(
+        "backup.missing",
+        _("No backup"),
+        _("This server has had tables for a day and was never backed up."),
+        Severity.WARNING,
+        "backups/",
+        "storage.backups.conditions.find_missing",
+        is_local=True,
+        is_of_server=True,
+    )
+    ARCHIVE_FAILING = Condition(
+        "archive.failing",
+        _("Archive has problems"),
+        _("The archive of the database has problems, so the database may not be restorable to every moment."),
+        Severity.ERROR,
+        "backups/",
+        "storage.backups.conditions.find_failing_archive",
+        is_local=True,
+        is_of_server=True,
+    )
+
+
+SUBJECT = Subject(name="backups", notices=BackupNotice)

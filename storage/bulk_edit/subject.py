@@ -1,0 +1,26 @@
+"""What the subject of bulk edits contributes: see storage.core.registry."""
+
+from storage.core.subject import Subject
+from storage.core.texts import mark as _
+from storage.core.texts import mark_plural as ngettext
+from storage.core.verbs import Act, Group, Undo, Verb
+from storage.domain.access.roles import Capability
+
+
+class BulkEditVerb(Verb):
+    # of all that a query finds
+    BULK_EDIT = Act(
+        "entity.bulk-edit",
+        Group.ENTITIES,
+        "pencil",
+        _("%(who)s changed %(entity)s in %(table)s"),
+        several=ngettext(
+            "%(who)s changed %(number)s entity in %(table)s",
+            "%(who)s changed %(number)s entities in %(table)s",
+        ),
+        undone=ngettext("Undid changes to %(number)s entity.", "Undid changes to %(number)s entities."),
+        undo=Undo(request="storage.operations.undo.undo.request_revert", capability=Capability.MANAGE_TABLES),
+    )
+
+
+SUBJECT = Subject(name="bulk_edit", verbs=BulkEditVerb)

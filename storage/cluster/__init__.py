@@ -1,0 +1,1 @@
+"""Tables over the nodes of a cluster."""

@@ -1,0 +1,24 @@
+"""What the subject of tables over the nodes of a cluster contributes: see storage.core.registry."""
+
+from storage.core.subject import Subject
+from storage.core.texts import mark as _
+from storage.core.verbs import Act, Group, Verb
+
+
+class ClusterVerb(Verb):
+    # over the nodes of a cluster
+    DISTRIBUTE = Act(
+        "table.distribute",
+        Group.TABLES,
+        "database",
+        _("%(who)s distributed the table %(table)s over the nodes of the cluster"),
+    )
+    UNDISTRIBUTE = Act(
+        "table.undistribute",
+        Group.TABLES,
+        "database",
+        _("%(who)s brought the table %(table)s back to the coordinator"),
+    )
+
+
+SUBJECT = Subject(name="cluster", verbs=ClusterVerb)

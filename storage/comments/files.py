@@ -1,0 +1,158 @@
+"""Comments in the file of an account: those on its tables and entities, by the names of their authors.
+
+Users are another server's, so authors are names only, and mentions there have no readers.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import MAXYEAR, MINYEAR, datetime
+from typing import Any, Final
+
+from storage.comments import threads
+from storage.comments.content import LONGEST, Subject, SubjectKind
+from storage.domain.entities.entity import EntityKey
+from storage.models import Comment, CommentThread, Table
+from storage.sql.django import storable_text
+
+_AT_ONCE: Final = 500  # comments of a line
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A comment; it has no author here."""
+
+    author: str
+    text: str
+    created_at: datetime
+    edited_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A thread, or what follows a part of it: ``continues`` the thread before."""
+
+    subject: Subject
+    created_at: datetime
+    resolved_at: datetime | None
+    resolved_by: str
+    comments: tuple[Written, ...]
+    continues: bool = False
+
+
+def write_threads(table: Table) -> Iterator[dict[str, Any]]:
+    """Yield the threads about a table and its entities, the oldest first, as JSON; a long one in several parts."""
+    if not table.has_comments:
+        return
+    found = threads.of_table(table).exclude(subject=SubjectKind.QUERY).order_by("pk")
+    for thread in found.iterator(chunk_size=500):
+        key = threads.subject_of(thread).key
+        written = {
+            "key": None if key is None else list(key),
+            "created_at": _write_time(thread.created_at),
+            "resolved_at": _write_time(thread.resolved_at),
+            "resolved_by": thread.resolved_by,
+        }
+        for place, part in enumerate(_parts(thread)):
+            yield {
+                **written,
+                "comments": [
+                    {
+                        "author": it.author_name,
+                        "text": it.text,
+                        "created_at": _write_time(it.created_at),
+                        "edited_at": _write_time(it.edited_at),
+                    }
+                    for it in part
+                ],
+                **({"continues": True} if place else {}),
+            }
+
+
+def _parts(thread: CommentThread) -> Iterator[Sequence[Comment]]:
+    """Yield the comments of a thread, as many together as a line may have."""
+    shown: list[Comment] = thread.shown  # type: ignore[attr-defined]
+    if threads.count_earlier(thread) == 0:
+        yield shown
+        return
+    last = 0
+    while part := list(threads.comments_of(thread).filter(pk__gt=last)[:_AT_ONCE]):
+        yield part
+        last = part[-1].pk
+
+
+def read_thread(found: Mapping[str, Any]) -> Thread:
+    """Read what was written; raises ValueError, LookupError or TypeError for anything else."""
+    return Thread(
+        Subject(None if found["key"] is None else EntityKey(*map(_read_key, found["key"]))),
+        _read_time(found["created_at"]),
+        None if found["resolved_at"] is None else _read_time(found["resolved_at"]),
+        _read_text(found["resolved_by"], 256),
+        tuple(
+            Written(
+                _read_text(it["author"], 256),
+                _read_text(it["text"], LONGEST),
+                _read_time(it["created_at"]),
+                None if it["edited_at"] is None else _read_time(it["edited_at"]),
+            )
+            for it in found["comments"]
+        ),
+        continues=found.get("continues") is True,
+    )
+
+
+def add(table: Table, found: Iterable[Thread]) -> None:
+    """Store threads that were read, in the caller's transaction."""
+    thread = None
+    for it in found:
+        if thread is None or not it.continues:
+            thread = _add_thread(table, it)
+        Comment.objects.bulk_create(
+            Comment(
+                thread=thread,
+                author_name=written.author,
+                text=written.text,
+                created_at=written.created_at,
+                edited_at=written.edited_at,
+            )
+            for written in it.comments
+        )
+        table.has_comments = True
+    if table.has_comments:
+        table.save(update_fields=("has_comments",))
+
+
+def _add_thread(table: Table, found: Thread) -> CommentThread:
+    pk, rk = found.subject.key or ("", "")
+    return CommentThread.objects.create(
+        account_id=table.account_id,
+        table=table,
+        subject=found.subject.kind,
+        partition_key=pk,
+        row_key=rk,
+        digest=found.subject.digest,
+        created_at=found.created_at,
+        resolved_at=found.resolved_at,
+        resolved_by=found.resolved_by,
+    )
+
+
+def _write_time(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()
+
+
+def _read_time(text: Any) -> datetime:
+    """Read a time that can be shown in any time zone."""
+    found = datetime.fromisoformat(text)
+    if found.tzinfo is None or not MINYEAR < found.year < MAXYEAR:
+        raise ValueError
+    return found
+
+
+def _read_text(text: Any, most: int) -> str:
+    if not isinstance(text, str) or storable_text(text, most) != text:
+        raise ValueError
+    return text
+
+
+def _read_key(text: Any) -> str:
+    return _read_text(text, 2048)

@@ -1,0 +1,42 @@
+"""Mentions that users have not seen yet, of which notices tell."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db.models import Exists, OuterRef, Q
+
+from storage.comments.content import RETENTION_DAYS, SubjectKind
+from storage.models import CommentMention, CommentThread, Membership
+
+_LONGEST: Final = 200  # characters of what a thread is about
+
+
+def not_seen(now: datetime) -> Iterable[CommentMention]:
+    """Return the latest mention in each thread of each user who has not seen it and still has access."""
+    own = Membership.objects.filter(user=OuterRef("user"), account=OuterRef("comment__thread__account"))
+    found = CommentMention.objects.filter(
+        Q(user__is_admin=True) | Exists(own),
+        seen_at=None,
+        user__is_active=True,
+        comment__deleted_at=None,
+        comment__thread__table__deleted_at=None,
+        comment__created_at__gt=now - timedelta(days=RETENTION_DAYS),
+    )
+    related = found.select_related("comment__thread__table")
+    latest = {(it.user_id, it.comment.thread_id): it for it in related.order_by("pk")}
+    return latest.values()
+
+
+def forget_query(query: int) -> bool:
+    """Drop the mentions about a saved query whose comments can no longer be read; return whether there were any."""
+    number, _ = CommentMention.objects.filter(comment__thread__query=query, seen_at=None).delete()
+    return number > 0
+
+
+def describe(thread: CommentThread) -> str:
+    """Name what a thread is about."""
+    table = thread.table.name
+    if thread.subject == SubjectKind.ENTITY:
+        return f"{table}: {thread.partition_key}, {thread.row_key}"[:_LONGEST]
+    return table

@@ -1,0 +1,70 @@
+"""What the subject of comments contributes: see storage.core.registry."""
+
+from typing import Final
+
+from storage.core.notices import Condition, NoticeKind, Severity
+from storage.core.subject import Subject
+from storage.core.texts import mark as _
+from storage.core.verbs import Act, Group, Undo, Verb
+from storage.domain.access.roles import Capability
+
+# its author, or who resolved a thread, can undo it
+_UNDO: Final = Undo("storage.comments.comments.undo", Capability.READ)
+
+
+class CommentVerb(Verb):
+    CREATE = Act(
+        "comment.create",
+        Group.COMMENTS,
+        "message-square",
+        _("%(who)s wrote %(comment)s in %(table)s"),
+        undone=_("Restored the comment."),
+        undo=_UNDO,
+    )
+    CHANGE = Act(
+        "comment.change",
+        Group.COMMENTS,
+        "message-square",
+        _("%(who)s changed %(comment)s in %(table)s"),
+        undo=_UNDO,
+    )
+    DELETE = Act(
+        "comment.delete",
+        Group.COMMENTS,
+        "message-square",
+        _("%(who)s deleted %(comment)s in %(table)s"),
+        undone=_("Deleted the comment."),
+        undo=_UNDO,
+    )
+    # a thread
+    RESOLVE = Act(
+        "comment.resolve",
+        Group.COMMENTS,
+        "check",
+        _("%(who)s resolved the thread of %(comment)s in %(table)s"),
+        undone=_("Resolved the thread again."),
+        undo=_UNDO,
+    )
+    REOPEN = Act(
+        "comment.reopen",
+        Group.COMMENTS,
+        "rotate-ccw",
+        _("%(who)s reopened the thread of %(comment)s in %(table)s"),
+        undone=_("Reopened the thread."),
+        undo=_UNDO,
+    )
+
+
+class CommentNotice(NoticeKind):
+    MENTION = Condition(
+        "comment.mention",
+        _("You were mentioned"),
+        _("%(author)s mentioned you in a comment on %(about)s."),
+        Severity.INFO,
+        "a/{account}/comments/{subject}/",
+        "storage.comments.conditions.find_mentions",
+        is_personal=True,
+    )
+
+
+SUBJECT = Subject(name="comments", verbs=CommentVerb, notices=CommentNotice, api="storage.comments.api")

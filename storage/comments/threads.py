@@ -1,0 +1,112 @@
+"""Read threads of comments: of a subject, of a table or account, and how many entities of a page have.
+
+A thread comes with its latest comments as ``shown``, the oldest of them first; each knows the ``total`` of the thread.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Any, Final
+
+from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, QuerySet, Window
+from django.db.models.functions import RowNumber
+
+from storage.comments.content import Subject, SubjectKind
+from storage.domain.entities.entity import EntityKey
+from storage.models import Account, Comment, CommentThread, Table
+
+SHOWN: Final = 50  # comments of a thread
+
+
+def of_subject(table: Table, subject: Subject) -> QuerySet[CommentThread]:
+    """Select the threads about a subject, the oldest first."""
+    found = _with_comments().filter(table=table, digest=subject.digest, subject=subject.kind)
+    return found.order_by("pk")
+
+
+def of_table(table: Table) -> QuerySet[CommentThread]:
+    """Select the threads about a table and what is in it, the newest first."""
+    return _with_comments().filter(table=table).order_by("-pk")
+
+
+def count_earlier(thread: CommentThread) -> int:
+    """Return how many comments a thread has before those that are shown."""
+    shown: list[Any] = thread.shown  # type: ignore[attr-defined]
+    return shown[0].total - len(shown) if shown else 0
+
+
+def comments_of(thread: CommentThread) -> QuerySet[Comment]:
+    """Select all comments of a thread, the oldest first."""
+    return Comment.objects.filter(thread=thread, deleted_at=None).order_by("pk")
+
+
+def earlier(thread: CommentThread, before: int) -> tuple[list[Comment], bool]:
+    """Return the comments of a thread before one of them, the oldest first, and whether there are more."""
+    found = comments_of(thread).filter(pk__lt=before).select_related("author").order_by("-pk")[: SHOWN + 1]
+    return list(found)[:SHOWN][::-1], len(found) > SHOWN
+
+
+def of_account(account: Account) -> QuerySet[CommentThread]:
+    """Select the threads about tables and entities of an account, the newest first.
+
+    Those about saved queries are the console's: only it knows who may see a query.
+    """
+    shown = _with_comments().filter(account=account, table__deleted_at=None)
+    return shown.exclude(subject=SubjectKind.QUERY).order_by("-pk")
+
+
+def find(account: Account, pk: int) -> CommentThread | None:
+    """Return a thread of an account whose table exists, with its comments."""
+    return _with_comments().filter(account=account, pk=pk, table__deleted_at=None).first()
+
+
+def find_comment(account: Account, pk: int) -> Comment | None:
+    """Return a comment of an account that is not deleted, and whose table is not either."""
+    found = Comment.objects.filter(thread__account=account, thread__table__deleted_at=None, deleted_at=None)
+    return found.select_related("thread", "thread__table", "thread__account").filter(pk=pk).first()
+
+
+def subject_of(thread: CommentThread) -> Subject:
+    if thread.subject == SubjectKind.ENTITY:
+        return Subject(EntityKey(thread.partition_key, thread.row_key))
+    return Subject(query=thread.query)
+
+
+def _with_comments() -> QuerySet[CommentThread]:
+    """Select the threads that have a comment, with the latest ones."""
+    shown = Comment.objects.filter(deleted_at=None)
+    found = CommentThread.objects.filter(Exists(shown.filter(thread=OuterRef("pk"))))
+    of_thread = F("thread")
+    latest = shown.annotate(
+        place=Window(RowNumber(), of_thread, order_by="-pk"), total=Window(Count("*"), of_thread)
+    )
+    latest = latest.filter(place__lte=SHOWN).select_related("author").order_by("pk")
+    comments = Prefetch("comments", latest, to_attr="shown")
+    return found.select_related("table", "account").prefetch_related(comments)
+
+
+# numbers
+
+
+def count(table: Table, subject: Subject) -> int:
+    """Return how many comments there are about a subject, without those of resolved threads."""
+    return count_many(table, [subject]).get(subject, 0)
+
+
+def count_many(table: Table, subjects: Collection[Subject]) -> dict[Subject, int]:
+    """Return the numbers of comments about subjects that have some in open threads, by one query at most."""
+    if not table.has_comments:
+        return {}
+    by_digest = {it.digest: it for it in subjects}
+    found = (
+        CommentThread.objects.filter(table=table, digest__in=list(by_digest), resolved_at=None)
+        .values_list("digest")
+        .annotate(number=Count("comments", filter=Q(comments__deleted_at=None)))
+        .order_by()
+    )
+    return {by_digest[bytes(digest)]: number for digest, number in found if number}
+
+
+def count_open(table: Table, queries: Sequence[int] = ()) -> int:
+    """Return how many open threads there are about a table and what is in it, of queries only about these."""
+    found = CommentThread.objects.filter(table=table, resolved_at=None)
+    shown = Comment.objects.filter(deleted_at=None, thread=OuterRef("pk"))
+    return found.filter(Q(query=None) | Q(query__in=queries)).filter(Exists(shown)).count()

@@ -1,0 +1,26 @@
+"""What the subject of comparisons contributes: see storage.core.registry."""
+
+from storage.core.subject import Subject
+from storage.core.texts import mark as _
+from storage.core.texts import mark_plural as ngettext
+from storage.core.verbs import Act, Group, Undo, Verb
+from storage.domain.access.roles import Capability
+
+
+class CompareVerb(Verb):
+    # a comparison, to make a side equal to the other
+    APPLY = Act(
+        "entity.apply",
+        Group.ENTITIES,
+        "arrow-left-right",
+        _("%(who)s applied a comparison"),
+        several=ngettext(
+            "%(who)s applied a comparison to %(number)s entity",
+            "%(who)s applied a comparison to %(number)s entities",
+        ),
+        undone=ngettext("Undid changes to %(number)s entity.", "Undid changes to %(number)s entities."),
+        undo=Undo(request="storage.operations.undo.undo.request_revert", capability=Capability.MANAGE_TABLES),
+    )
+
+
+SUBJECT = Subject(name="compare", verbs=CompareVerb)

@@ -1,0 +1,37 @@
+"""What the subject of copies from and to other services contributes: see storage.core.registry."""
+
+from storage.core.subject import Subject
+from storage.core.texts import mark as _
+from storage.core.texts import mark_plural as ngettext
+from storage.core.verbs import Act, Group, Undo, Verb
+from storage.domain.access.roles import Capability
+
+
+class CopyVerb(Verb):
+    # from another service
+    COPY_IN = Act(
+        "entity.copy-in",
+        Group.ENTITIES,
+        "upload",
+        _("%(who)s copied entities from another service"),
+        several=ngettext(
+            "%(who)s copied %(number)s entity from another service",
+            "%(who)s copied %(number)s entities from another service",
+        ),
+        undone=ngettext("Undid changes to %(number)s entity.", "Undid changes to %(number)s entities."),
+        undo=Undo(request="storage.operations.undo.undo.request_revert", capability=Capability.MANAGE_TABLES),
+    )
+    # to another service
+    COPY_OUT = Act(
+        "entity.copy-out",
+        Group.ENTITIES,
+        "file-down",
+        _("%(who)s copied entities to another service"),
+        several=ngettext(
+            "%(who)s copied %(number)s entity to another service",
+            "%(who)s copied %(number)s entities to another service",
+        ),
+    )
+
+
+SUBJECT = Subject(name="copies", verbs=CopyVerb)

@@ -1,0 +1,1 @@
+"""What every subject stands on: how it declares what it contributes, and the registry that collects it."""

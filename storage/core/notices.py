@@ -1,0 +1,109 @@
+"""Kinds of notices, as subjects declare them: a condition that people should know of, and the words about it."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Self
+
+from storage.domain.access.roles import Capability
+
+
+class Severity(StrEnum):
+    """The values are stored."""
+
+    INFO = "info"  # for attention, nothing is wrong
+    WARNING = "warning"  # it needs attention soon
+    ERROR = "error"  # something does not work, or will be lost
+
+
+class Unit(StrEnum):
+    DAYS = "days"
+    PERCENT = "percent"
+    MILLISECONDS = "milliseconds"
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """From which value on a condition is met, as accounts may set it."""
+
+    unit: Unit
+    default: float
+    least: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One case of a condition, as it is now."""
+
+    account_id: int | None = None
+    subject: str = ""
+    facts: Mapping[str, object] = field(default_factory=dict)
+    news: str = ""  # when it changes, people are told again
+    severity: Severity | None = None  # None: that of the kind
+    user_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """When a condition is looked for, and with which thresholds by account."""
+
+    now: datetime
+    default: float
+    thresholds: Mapping[int | None, float] = field(default_factory=dict)
+
+    def threshold(self, account_id: int | None) -> float:
+        return self.thresholds.get(account_id, self.default)
+
+    @property
+    def least_threshold(self) -> float:
+        return min([self.default, *self.thresholds.values()])
+
+    @property
+    def most_threshold(self) -> float:
+        return max([self.default, *self.thresholds.values()])
+
+
+Finder = Callable[[Look], Iterable[Found]]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A kind of notice as it is declared; ``find`` is the path of a Finder.
+
+    ``text`` has the names of facts; those whose names end in ``_at`` are instants in ISO 8601. ``path`` is the page of
+    the console that helps, below /ui/, which is filled with the facts.
+    """
+
+    value: str
+    title: str
+    text: str
+    severity: Severity
+    path: str
+    find: str
+    query: str = ""  # of that page
+    capability: Capability = (
+        Capability.READ
+    )  # that its readers need in the account; those of the server are for admins
+    threshold: Threshold | None = None
+    calm: timedelta = timedelta()  # how long it must not be found before it is resolved
+    is_local: bool = False  # about the machine of the process that looks
+    is_of_server: bool = False
+    is_personal: bool = False
+
+    @property
+    def is_of_accounts(self) -> bool:
+        return not self.is_of_server and not self.is_personal
+
+
+class NoticeKind(StrEnum):
+    """A kind of notice. The values are stored. Each subject has its kinds in a class of its own."""
+
+    condition: Condition
+
+    def __new__(cls, condition: Condition) -> Self:
+        kind = str.__new__(cls, condition.value)
+        kind._value_ = condition.value
+        kind.condition = condition
+        return kind

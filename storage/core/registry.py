@@ -1,0 +1,105 @@
+"""All subjects, and what they contribute together. Whoever needs a list of all asks here; there is no other.
+
+To add a subject: make its rooms (docs/contributing/where-to-put-it.md), declare it in ``storage/NAME/subject.py``, and
+name it in SUBJECTS.
+"""
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from functools import cache
+from importlib import import_module
+from typing import Any, Final, TypeVar
+
+from storage.core.notices import Condition, NoticeKind, Severity
+from storage.core.subject import Page, Periodic, Place, Subject
+from storage.core.verbs import Act, Verb
+
+E = TypeVar("E", bound=StrEnum)
+
+# from the bottom: each may stand on those before it
+SUBJECTS: Final = (
+    "activity",
+    "accounts",
+    "jobs",
+    "people",
+    "notices",
+    "tables",
+    "access",
+    "comments",
+    "metrics",
+    "requests",
+    "entities",
+    "queries",
+    "history",
+    "bulk_edit",
+    "transfer",
+    "snapshots",
+    "compare",
+    "copies",
+    "cluster",
+    "replicas",
+    "backups",
+    "health",
+    "manifest",
+    "help",
+)
+
+
+@cache
+def subjects() -> tuple[Subject, ...]:
+    """Return the declarations of all subjects, in their order."""
+    return tuple(import_module(f"storage.{name}.subject").SUBJECT for name in SUBJECTS)
+
+
+@cache
+def verbs() -> Mapping[str, Verb]:
+    """Return the verbs of the activity log by value."""
+    return {str(verb): verb for subject in subjects() if subject.verbs for verb in subject.verbs}
+
+
+def find_verb(value: str) -> Verb:
+    """Return the verb of a stored value, or a stand-in, equal to none, for one that only a newer version knows."""
+    return verbs().get(value) or _stand_in(Verb, Act(value))
+
+
+@cache
+def notice_kinds() -> Mapping[str, NoticeKind]:
+    """Return the kinds of notices by value."""
+    return {str(kind): kind for subject in subjects() if subject.notices for kind in subject.notices}
+
+
+def find_notice_kind(value: str) -> NoticeKind:
+    """Return the kind of a stored value, or a stand-in, equal to none, for one that only a newer version knows."""
+    return notice_kinds().get(value) or _stand_in(
+        NoticeKind, Condition(value, "", "", Severity.WARNING, "", "")
+    )
+
+
+def periodic() -> Iterator[Periodic]:
+    for subject in subjects():
+        yield from subject.periodic
+
+
+def tidying() -> dict[str, str]:
+    """Return the paths of functions that delete old records, by the name of what they delete."""
+    return {name: path for subject in subjects() for name, path in subject.tidying.items()}
+
+
+def api_modules() -> Iterator[Any]:
+    """Import the modules with the views and paths of the management API that rooms have."""
+    for subject in subjects():
+        if subject.api:
+            yield import_module(subject.api)
+
+
+@cache
+def pages(place: Place) -> tuple[Page, ...]:
+    """Return the pages of a place in their order."""
+    wanted = (page for subject in subjects() for page in subject.pages if page.place is place)
+    return tuple(sorted(wanted, key=lambda page: page.position))
+
+
+def _stand_in(kind: type[E], declared: Act | Condition) -> E:
+    member: E = kind._new_member_(kind, declared)  # type: ignore[attr-defined]
+    member._name_ = member._value_ = declared.value
+    return member

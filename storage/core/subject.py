@@ -1,0 +1,74 @@
+"""What a subject contributes to the product, as a value: see registry, which collects the contributions of all.
+
+A declaration holds names, texts and the paths of functions, so that it is plain Python and costs nothing to import.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import Enum
+
+from storage.core.notices import NoticeKind
+from storage.core.verbs import Verb
+from storage.domain.access.roles import Capability
+
+
+@dataclass(frozen=True, slots=True)
+class Periodic:
+    """Work that servers repeat; ``do`` is the path of a function that takes the time.
+
+    Work that fails in parts and raises nothing has logged these itself.
+    """
+
+    name: str
+    do: str
+    every: float  # seconds
+    failure: str  # is logged when it raises
+    is_exclusive: bool = True  # one of all processes does it, once in the interval
+    deletes: bool = False  # what has expired: it waits if the clock jumped
+    looks_every: float = 0.0  # seconds; 0: as ``every``
+    is_wanted: str = ""  # the path of a function that tells, without the database, whether there is any
+    late_after: timedelta | None = None  # since it was last done, from when on that is a problem
+
+
+class Place(Enum):
+    """Where the console has links to pages."""
+
+    ACCOUNT = "the sidebar of an account"
+    SERVER = "the sidebar outside of accounts"
+    TABLE = "the tabs of a table"
+    ACCOUNT_SEARCH = "the search, for an account"
+    TABLE_SEARCH = "the search, for a table"
+    SERVER_SEARCH = "the search, everywhere"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A link to a page, shown to users who may open it."""
+
+    place: Place
+    position: int  # in its place, from the top
+    url: str  # the name of a URL, which takes the account
+    label: str
+    icon: str
+    capability: Capability = Capability.READ
+    is_for_admins: bool = False  # among the pages of the server
+    letter: str = ""  # that opens it, after G
+    arguments: tuple[object, ...] = ()  # of the URL, after the account
+    only_storage: bool = False  # accounts of other kinds do not have it
+
+
+@dataclass(frozen=True)
+class Subject:
+    """``name``: that of its rooms on every floor; ``stands_on``: the subjects that its code may import."""
+
+    name: str
+    stands_on: tuple[str, ...] = ()
+    verbs: type[Verb] | None = None
+    notices: type[NoticeKind] | None = None
+    periodic: tuple[Periodic, ...] = ()
+    tidying: Mapping[str, str] = field(
+        default_factory=dict
+    )  # name → path of a function that deletes old records
+    pages: tuple[Page, ...] = ()
+    api: str = ""  # the path of a module with views of the management API, and their ``urlpatterns``

@@ -1,0 +1,70 @@
+"""Verbs of the activity log, as subjects declare them: what was done, in which words, and how it is undone."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Self
+
+from storage.core.texts import Plural
+from storage.domain.access.roles import Capability
+
+
+class Group(StrEnum):
+    """The choices of the activity filter; the values appear in URLs."""
+
+    ENTITIES = "entities"
+    TABLES = "tables"
+    QUERIES = "queries"
+    COMMENTS = "comments"
+    ACCESS = "access"
+    SNAPSHOTS = "snapshots"
+    SETTINGS = "settings"
+    PEOPLE = "people"
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """How an activity is undone.
+
+    ``do``: the path of a function that takes the activity and who undoes it, and returns the new activity, or None if
+    something else has had the same effect; ``request``: instead, that of one that takes the activity and returns the
+    job that undoes it.
+    """
+
+    do: str = ""
+    capability: Capability | None = None  # that a member needs in the account; None: only admins may
+    changes_catalog: bool = False  # every process has to learn of it
+    request: str = ""
+    is_alone: bool = False  # in the console only, one at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """A verb as it is declared; ``value`` is ``subject.action``.
+
+    A sentence may use the words of ``console/activity/sentences.py``, such as ``%(who)s`` or ``%(table)s``.
+    """
+
+    value: str
+    group: Group = Group.SETTINGS
+    icon: str = ""
+    sentence: str = ""
+    several: Plural | None = None  # replaces the sentence if several entities were changed
+    undone: Plural | str = ""  # reports an undo that had this effect; without it, the report is a general one
+    undo: Undo | None = None  # None: it cannot be undone
+
+
+class Verb(StrEnum):
+    """What was done. The values are stored, so they never change. Each subject has its verbs in a class of its own."""
+
+    act: Act
+
+    def __new__(cls, act: Act) -> Self:
+        verb = str.__new__(cls, act.value)
+        verb._value_ = act.value
+        verb.act = act
+        return verb
+
+    @property
+    def subject(self) -> str:
+        """What it was done to: account, table, entity, sas, …"""
+        return self.partition(".")[0]

@@ -1,0 +1,63 @@
+"""What the subject of entities contributes: see storage.core.registry."""
+
+from storage.core.subject import Subject
+from storage.core.texts import mark as _
+from storage.core.texts import mark_plural as ngettext
+from storage.core.verbs import Act, Group, Undo, Verb
+from storage.domain.access.roles import Capability
+
+
+class EntityVerb(Verb):
+    INSERT = Act(
+        "entity.insert",
+        Group.ENTITIES,
+        "circle-plus",
+        _("%(who)s inserted %(entity)s into %(table)s"),
+        several=ngettext(
+            "%(who)s inserted %(number)s entity into %(table)s",
+            "%(who)s inserted %(number)s entities into %(table)s",
+        ),
+        undone=ngettext(
+            "Restored %(number)s entity in %(table)s.", "Restored %(number)s entities in %(table)s."
+        ),
+        undo=Undo("storage.operations.undo.undo.undo_entities", Capability.MANAGE_TABLES),
+    )
+    CHANGE = Act(
+        "entity.change",
+        Group.ENTITIES,
+        "pencil",
+        _("%(who)s changed %(entity)s in %(table)s"),
+        several=ngettext(
+            "%(who)s changed %(number)s entity in %(table)s",
+            "%(who)s changed %(number)s entities in %(table)s",
+        ),
+        undone=ngettext(
+            "Reverted %(number)s entity in %(table)s.", "Reverted %(number)s entities in %(table)s."
+        ),
+        undo=Undo("storage.operations.undo.undo.undo_entities", Capability.MANAGE_TABLES),
+    )
+    DELETE = Act(
+        "entity.delete",
+        Group.ENTITIES,
+        "trash-2",
+        _("%(who)s deleted %(entity)s from %(table)s"),
+        several=ngettext(
+            "%(who)s deleted %(number)s entity from %(table)s",
+            "%(who)s deleted %(number)s entities from %(table)s",
+        ),
+        undone=ngettext(
+            "Deleted %(number)s entity from %(table)s.", "Deleted %(number)s entities from %(table)s."
+        ),
+        undo=Undo("storage.operations.undo.undo.undo_entities", Capability.MANAGE_TABLES),
+    )
+    REKEY = Act(
+        "entity.rekey",
+        Group.ENTITIES,
+        "arrow-left-right",
+        _("%(who)s changed the key of an entity in %(table)s to %(entity)s"),
+        undone=_("Restored the previous key of the entity in %(table)s."),
+        undo=Undo("storage.operations.undo.undo.undo_entities", Capability.MANAGE_TABLES),
+    )
+
+
+SUBJECT = Subject(name="entities", verbs=EntityVerb)

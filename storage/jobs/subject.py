@@ -1,0 +1,26 @@
+"""What the subject of jobs contributes: see storage.core.registry."""
+
+from storage.core.notices import Condition, NoticeKind, Severity
+from storage.core.subject import Subject
+from storage.core.texts import mark as _
+from storage.core.verbs import Act, Group, Verb
+
+
+class JobVerb(Verb):
+    CANCEL = Act("job.cancel", Group.SETTINGS, "ban", _("%(who)s cancelled the job %(job)s"))
+    PAUSE = Act("job.pause", Group.SETTINGS, "pause", _("%(who)s paused the job %(job)s"))
+    RESUME = Act("job.resume", Group.SETTINGS, "play", _("%(who)s resumed the job %(job)s"))
+
+
+class JobNotice(NoticeKind):
+    FAILED = Condition(
+        "job.failed",
+        _("Job failed"),
+        _("The job %(job)s failed. Failed jobs of this kind: %(number)s."),
+        Severity.ERROR,
+        "jobs/{job}/",
+        "storage.jobs.conditions.find_failed",
+    )
+
+
+SUBJECT = Subject(name="jobs", verbs=JobVerb, notices=JobNotice)

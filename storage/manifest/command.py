@@ -1,0 +1,140 @@
+"""Where `apply` sends a manifest: to the database of this machine, or over the management API to any server."""
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Final, Protocol
+
+import requests
+from django.core.management.base import CommandError
+from rest_framework.exceptions import ValidationError
+
+from storage.api.exceptions import problem_of
+from storage.management.command import find_usable_account
+from storage.manifest import applying, planning, present
+from storage.manifest.applying import PlanRefused
+from storage.manifest.declared import Change
+from storage.manifest.serializers import read_manifest, write_plan
+from storage.operations.accounts import accounts
+from storage.operations.activity.activity import ChangedSince, command_actor
+
+_TIMEOUT: Final = 600  # seconds: an account may have thousands of tables
+_CHANGED: Final = "The accounts have changed since the plan was made; plan again."
+
+
+class Server(Protocol):
+    """What applies manifests; changes are in the JSON of the management API."""
+
+    def plan(self, manifest: Mapping[str, Any], *, prunes: bool) -> list[dict[str, Any]]: ...
+
+    def apply(self, manifest: Mapping[str, Any], *, prunes: bool, as_planned: bool) -> list[dict[str, Any]]:
+        """Make the changes; those of the last plan if ``as_planned``: raises CommandError if they are others by now."""
+
+    def show(self, names: Sequence[str]) -> dict[str, Any]: ...
+
+
+class LocalServer:
+    """The database of this machine."""
+
+    def __init__(self) -> None:
+        self._planned: list[Change] = []
+
+    def plan(self, manifest: Mapping[str, Any], *, prunes: bool) -> list[dict[str, Any]]:
+        try:
+            self._planned = planning.plan(read_manifest(manifest), prunes=prunes)
+        except ValidationError as error:
+            problem = problem_of(error)
+            assert problem is not None
+            raise CommandError(_describe(problem.serialize(""))) from None
+        return _written(self._planned)
+
+    def apply(self, manifest: Mapping[str, Any], *, prunes: bool, as_planned: bool) -> list[dict[str, Any]]:
+        planned = self._planned if as_planned else None
+        try:
+            done = applying.apply(read_manifest(manifest), by=command_actor(), prunes=prunes, planned=planned)
+        except ChangedSince:
+            raise CommandError(_CHANGED) from None
+        except PlanRefused as refused:
+            raise CommandError("\n".join(it.problem for it in refused.changes)) from None
+        return _written(done)
+
+    def show(self, names: Sequence[str]) -> dict[str, Any]:
+        found = [find_usable_account(name) for name in names] or accounts.usable().order_by("name")
+        return {"accounts": {account.name: present.describe(account) for account in found}}
+
+
+def _written(changes: Sequence[Change]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = write_plan(changes)["changes"]
+    return found
+
+
+class RemoteServer:
+    """A server at a URL, which the bearer of a token asks."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self._url = f"{url.rstrip('/')}/ui/api/v1/manifest"
+        self._token = token
+        self._etag = ""
+
+    def plan(self, manifest: Mapping[str, Any], *, prunes: bool) -> list[dict[str, Any]]:
+        answer = self._send("POST", "/plan", json=manifest, params=_parameters(prunes=prunes))
+        self._etag = answer.headers["ETag"]
+        found: list[dict[str, Any]] = answer.json()["changes"]
+        return found
+
+    def apply(self, manifest: Mapping[str, Any], *, prunes: bool, as_planned: bool) -> list[dict[str, Any]]:
+        headers = {"If-Match": self._etag} if as_planned else {}
+        answer = self._send(
+            "POST", "/apply", json=manifest, params=_parameters(prunes=prunes), headers=headers
+        )
+        found: list[dict[str, Any]] = answer.json()["changes"]
+        return found
+
+    def show(self, names: Sequence[str]) -> dict[str, Any]:
+        found: dict[str, Any] = self._send("GET", "", params={"account": list(names)}).json()
+        return found
+
+    def _send(
+        self, method: str, path: str, *, headers: Mapping[str, str] | None = None, **options: Any
+    ) -> requests.Response:
+        try:
+            answer = requests.request(
+                method,
+                self._url + path,
+                headers=headers,
+                auth=self._authorize,  # as a header, an entry of .netrc would replace it
+                timeout=_TIMEOUT,
+                allow_redirects=False,
+                **options,
+            )
+        except requests.RequestException as error:
+            raise CommandError(f"{self._url} does not answer: {error}") from None
+        if answer.status_code == HTTPStatus.PRECONDITION_FAILED:
+            raise CommandError(_CHANGED)
+        if answer.status_code != HTTPStatus.OK:
+            raise CommandError(_describe(_problem(answer)))
+        return answer
+
+    def _authorize(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers["Authorization"] = f"Bearer {self._token}"
+        return request
+
+
+def _parameters(*, prunes: bool) -> dict[str, str]:
+    return {"prune": "true"} if prunes else {}
+
+
+def _problem(answer: requests.Response) -> Mapping[str, Any]:
+    try:
+        found = answer.json()
+    except requests.JSONDecodeError:
+        found = None
+    return found if isinstance(found, dict) else {"title": f"The server answered {answer.status_code}"}
+
+
+def _describe(problem: Mapping[str, Any]) -> str:
+    """Write problem details as lines, of which each names the place in the manifest."""
+    lines = [problem.get("detail") or f"{problem.get('title', 'The server refused the request')}."]
+    for error in problem.get("errors", ()):
+        place = error.get("pointer", "#").removeprefix("#").lstrip("/").replace("/", ".")
+        lines.append(f"  {place}: {error['detail']}")
+    return "\n".join(lines)

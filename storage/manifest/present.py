@@ -1,0 +1,62 @@
+"""The manifest that describes accounts as they are, without secrets."""
+
+from typing import Any, Final
+
+from storage.domain.values.kinds import AccountKind
+from storage.manifest import resources
+from storage.models import Account
+from storage.notices import rules
+from storage.operations.accounts import account_settings
+
+_NO_FRACTION: Final = ".0000000Z"
+
+
+def describe(account: Account) -> dict[str, Any]:
+    """Return an account in JSON as a manifest declares it.
+
+    Webhooks are left out, because their addresses often contain a token, and so is what has no value.
+    """
+    settings = account_settings.to_json(resources.ACCOUNT.stored(account)[""])
+    found = {name: value for name, value in settings.items() if value is not None}
+    if account.kind == AccountKind.STORAGE:
+        found["service_properties"] = _without_nulls(resources.SERVICE_PROPERTIES.stored(account)[""])
+    found["members"] = {name: it["role"] for name, it in resources.MEMBER.stored(account).items()}
+    changed = {
+        str(it.kind): {"enabled": it.is_on, **({} if it.threshold is None else {"threshold": it.threshold})}
+        for it in rules.for_account(account)
+        if not it.is_default
+    }
+    if changed:
+        found["notice_rules"] = changed
+    schedule = resources.SNAPSHOT_SCHEDULE.stored(account)
+    if schedule:
+        found["snapshot_schedule"] = _without_nulls(schedule[""])
+    found["tables"] = _describe_tables(account)
+    return found
+
+
+def _describe_tables(account: Account) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    indexes = resources.INDEX.stored_by_table(account)
+    policies = resources.POLICIES.stored_by_table(account)
+    for name, fields in resources.TABLE.stored(account).items():
+        folded = resources.TABLE.identify(AccountKind(account.kind), name)
+        found[name] = {
+            **{field: value for field, value in fields.items() if field != "throughput" or value},
+            "indexes": list(indexes[folded]),
+        }
+        if account.kind == AccountKind.STORAGE:
+            found[name]["policies"] = {
+                it: {field: value.replace(_NO_FRACTION, "Z") for field, value in policy.items()}
+                for it, policy in policies[folded].items()
+            }
+    return found
+
+
+def _without_nulls(value: Any) -> Any:
+    match value:
+        case dict():
+            return {name: _without_nulls(it) for name, it in value.items() if it is not None}
+        case list():
+            return [_without_nulls(it) for it in value]
+    return value

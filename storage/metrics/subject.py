@@ -1,0 +1,46 @@
+"""What the subject of metrics contributes: see storage.core.registry."""
+
+from datetime import timedelta
+
+from storage.core.notices import Condition, NoticeKind, Severity, Threshold, Unit
+from storage.core.subject import Subject
+from storage.core.texts import mark as _
+from storage.core.verbs import Act, Group, Verb
+
+
+class MetricsVerb(Verb):
+    # of a client, for metrics
+    DEPLOYMENT_MARK = Act("deployment.mark", Group.SETTINGS, "rocket", _("%(who)s deployed %(deployment)s"))
+
+
+class MetricsNotice(NoticeKind):
+    ERRORS_HIGH = Condition(
+        "errors.high",
+        _("Many requests fail"),
+        _(
+            "%(share)s %% of the requests of the last %(minutes)s minutes failed or were refused: %(errors)s of "
+            "%(requests)s."
+        ),
+        Severity.ERROR,
+        "a/{account}/requests/",
+        "storage.metrics.conditions.find_many_errors",
+        query="?span=hour&kind=problem",
+        threshold=Threshold(Unit.PERCENT, 10, 1, 100),
+        calm=timedelta(minutes=10),
+    )
+    LATENCY_HIGH = Condition(
+        "latency.high",
+        _("Slow requests"),
+        _(
+            "The slowest 5 %% of the requests of the last %(minutes)s minutes took more than %(milliseconds)s ms."
+        ),
+        Severity.WARNING,
+        "a/{account}/requests/",
+        "storage.metrics.conditions.find_slow_requests",
+        query="?span=hour&kind=slow",
+        threshold=Threshold(Unit.MILLISECONDS, 2000, 1, 60_000),
+        calm=timedelta(minutes=10),
+    )
+
+
+SUBJECT = Subject(name="metrics", verbs=MetricsVerb, notices=MetricsNotice)

@@ -1,0 +1,204 @@
+"""Who sees which notices, what they have seen and muted, and the addresses that e-mail goes to."""
+
+import hashlib
+import hmac
+import secrets
+from collections import defaultdict
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from storage.core import registry
+from storage.domain.access.roles import Capability, roles_with
+from storage.domain.refusals import Reason, Refused
+from storage.models import Account, Membership, Notice, NoticeMute, NoticeReader
+from storage.operations.access import members
+from storage.operations.access.members import Person
+
+_EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)  # PostgreSQL stores years that Python cannot read
+_MOST_MUTES: Final = 200  # of a user
+_CODE_LIFETIME: Final = timedelta(hours=1)
+_CODE_DIGITS: Final = 8
+_MOST_ATTEMPTS: Final = 5
+
+
+class MuteError(Refused):
+    """A notice cannot be muted."""
+
+
+# what a user sees
+
+
+def visible(user: Person) -> QuerySet[Notice]:
+    """Select the notices that a user may see, the latest news first."""
+    shown = Q(user_id=user.pk)
+    if user.is_admin:
+        shown |= Q(user=None, account=None)
+    for capability, kinds in _kinds_by_capability().items():
+        accounts = members.visible_accounts(user, capability).order_by().values("pk")
+        shown |= Q(user=None, kind__in=kinds, account__in=accounts)
+    found = Notice.objects.filter(shown, kind__in=registry.notice_kinds())
+    return found.select_related("account").order_by("-news_at", "-pk")
+
+
+def _kinds_by_capability() -> dict[Capability, list[str]]:
+    found: defaultdict[Capability, list[str]] = defaultdict(list)
+    for kind in registry.notice_kinds().values():
+        if not kind.condition.is_personal:
+            found[kind.condition.capability].append(kind)
+    return found
+
+
+def current(user: Person) -> QuerySet[Notice]:
+    """Select the notices that are open and not muted by a user."""
+    return visible(user).filter(~Exists(_muting(user.pk)), resolved_at=None)
+
+
+def open_notices(account: Account | None = None) -> QuerySet[Notice]:
+    """Select all open notices, or those of an account, the oldest first."""
+    found = Notice.objects.filter(resolved_at=None, kind__in=registry.notice_kinds()).select_related(
+        "account"
+    )
+    return (found if account is None else found.filter(account=account)).order_by("pk")
+
+
+def current_with_news(user: Person, limit: int) -> list[tuple[Notice, bool]]:
+    """Return the current notices, the latest news first, each with whether the user has not seen its news."""
+    if not Notice.objects.filter(resolved_at=None).exists():
+        return []  # mostly; to select whose they are takes ten times as long
+    found = current(user).annotate(is_new=~_seen(user.pk))
+    return [(it, it.is_new) for it in found[:limit]]
+
+
+def unseen(user: Person) -> QuerySet[Notice]:
+    """Select the current notices with news that a user has not seen."""
+    return current(user).filter(~_seen(user.pk))
+
+
+def _seen(user_id: int) -> Exists:
+    """Match notices whose latest news a user has seen."""
+    return Exists(NoticeReader.objects.filter(user_id=user_id, seen_at__gte=OuterRef("news_at")))
+
+
+def mark_seen(user: Person, *, upto: datetime) -> None:
+    """Note that a user has seen the news until a time; an earlier time than before changes nothing."""
+    NoticeReader.objects.get_or_create(user_id=user.pk)
+    is_earlier = Q(seen_at=None) | Q(seen_at__lt=upto)
+    seen_at = max(_EARLIEST, min(upto, timezone.now()))
+    NoticeReader.objects.filter(is_earlier, user_id=user.pk).update(seen_at=seen_at)
+
+
+# what a user has muted
+
+
+def mutes(user: Person) -> list[NoticeMute]:
+    return list(NoticeMute.objects.filter(user_id=user.pk).select_related("account").order_by("pk"))
+
+
+def mute(
+    user: Person, *, account: Account | None = None, kind: str = "", subject: str | None = None
+) -> NoticeMute:
+    """Hide notices from a user that match all that is given, and send no e-mail about them; raises MuteError."""
+    if kind and kind not in registry.notice_kinds():
+        raise MuteError(Reason.NO_NOTICE_KIND, kind=kind)
+    if not kind and account is None:
+        raise MuteError(Reason.MUTES_NOTHING)
+    if NoticeMute.objects.filter(user_id=user.pk).count() >= _MOST_MUTES:
+        raise MuteError(Reason.TOO_MANY_MUTES, most=_MOST_MUTES)
+    found, _ = NoticeMute.objects.get_or_create(
+        user_id=user.pk, account=account, kind=kind, subject=None if subject is None else subject[:128]
+    )
+    return found
+
+
+def unmute(user: Person, pk: int) -> bool:
+    """Return whether the user had such a mute."""
+    return bool(NoticeMute.objects.filter(user_id=user.pk, pk=pk).delete()[0])
+
+
+def _muting(user_id: int) -> QuerySet[NoticeMute]:
+    """Select what a user has muted that matches the notice of the outer query."""
+    of_account = Q(account=None) | Q(account=OuterRef("account"))
+    of_kind = Q(kind="") | Q(kind=OuterRef("kind"))
+    of_subject = Q(subject=None) | Q(subject=OuterRef("subject"))
+    return NoticeMute.objects.filter(of_account, of_kind, of_subject, user_id=user_id)
+
+
+# e-mail
+
+
+def to_mail(notice: Notice) -> list[int]:
+    """Return the users who get e-mail about a notice: with a confirmed address, the right to see it, and no mute."""
+    found = NoticeReader.objects.exclude(confirmed_at=None).filter(user__is_active=True)
+    if notice.user_id is not None:
+        found = found.filter(user=notice.user_id)
+    else:
+        kind = registry.notice_kinds().get(notice.kind)
+        if kind is None:
+            return []  # of a newer version, whose servers send it
+        wanted = roles_with(kind.condition.capability)
+        own: QuerySet[Any, Any] = Membership.objects.filter(account=notice.account_id, role__in=wanted)
+        is_member = Q(user__in=own.values("user_id")) if notice.account_id is not None else Q(pk__in=[])
+        found = found.filter(is_member | Q(user__is_admin=True))
+    muting = Q(account=None) | Q(account=notice.account_id)
+    of_kind = Q(kind="") | Q(kind=notice.kind)
+    of_subject = Q(subject=None) | Q(subject=notice.subject)
+    muted = NoticeMute.objects.filter(muting, of_kind, of_subject)
+    return list(found.exclude(user__in=muted.values("user_id")).values_list("user_id", flat=True))
+
+
+def reader_of(user: Person) -> NoticeReader:
+    return NoticeReader.objects.filter(user_id=user.pk).first() or NoticeReader(user_id=user.pk)
+
+
+def confirmed_address(user_id: int) -> str:
+    """Return the address of a user that e-mail may go to; empty if there is none, or the user is disabled."""
+    found = NoticeReader.objects.exclude(confirmed_at=None).filter(user_id=user_id, user__is_active=True)
+    return found.values_list("address", flat=True).first() or ""
+
+
+@transaction.atomic
+def set_address(user: Person, address: str) -> str:
+    """Store an address that is not confirmed yet, and return the code that is to be sent there."""
+    code = "".join(secrets.choice("0123456789") for _ in range(_CODE_DIGITS))
+    NoticeReader.objects.update_or_create(
+        user_id=user.pk,
+        defaults={
+            "address": address,
+            "confirmed_at": None,
+            "code_digest": _digest(user, code),
+            "code_expires_at": timezone.now() + _CODE_LIFETIME,
+            "code_attempts": 0,
+        },
+    )
+    return code
+
+
+@transaction.atomic
+def confirm_address(user: Person, code: str) -> bool:
+    """Confirm the address by the code that was sent there; of a few attempts, all others are refused."""
+    found = NoticeReader.objects.select_for_update().filter(user_id=user.pk, confirmed_at=None).first()
+    now = timezone.now()
+    if found is None or found.code_expires_at is None or found.code_expires_at <= now:
+        return False
+    if found.code_attempts >= _MOST_ATTEMPTS:
+        return False
+    found.code_attempts += 1
+    is_right = hmac.compare_digest(found.code_digest, _digest(user, code.strip()))
+    if is_right:
+        found.confirmed_at, found.code_expires_at, found.code_digest = now, None, ""
+    found.save()
+    return is_right
+
+
+def remove_address(user: Person) -> None:
+    NoticeReader.objects.filter(user_id=user.pk).update(
+        address="", confirmed_at=None, code_expires_at=None, code_digest=""
+    )
+
+
+def _digest(user: Person, code: str) -> str:
+    return hashlib.sha256(f"{user.pk}:{code}".encode()).hexdigest()

@@ -1,0 +1,38 @@
+"""What the subject of notices and webhooks contributes: see storage.core.registry."""
+
+from storage.core.notices import Condition, NoticeKind, Severity
+from storage.core.subject import Subject
+from storage.core.texts import mark as _
+from storage.core.verbs import Act, Group, Verb
+from storage.domain.access.roles import Capability
+
+
+class NoticeVerb(Verb):
+    WEBHOOK_CREATE = Act(
+        "webhook.create", Group.SETTINGS, "bell", _("%(who)s created the webhook %(webhook)s")
+    )
+    WEBHOOK_CHANGE = Act(
+        "webhook.change", Group.SETTINGS, "bell", _("%(who)s changed the webhook %(webhook)s")
+    )
+    WEBHOOK_DELETE = Act(
+        "webhook.delete", Group.SETTINGS, "bell-off", _("%(who)s deleted the webhook %(webhook)s")
+    )
+    # whether there are notices of a kind, and from when on
+    RULE = Act("notice.rule", Group.SETTINGS, "bell", _("%(who)s changed the notices of the kind %(notice)s"))
+
+
+class WebhookNotice(NoticeKind):
+    FAILING = Condition(
+        "webhook.failing",
+        _("Webhook fails"),
+        _(
+            "The webhook “%(webhook)s” has not accepted notices since %(failed_at)s: %(attempts)s attempts failed."
+        ),
+        Severity.ERROR,
+        "{scope}notices/settings/",
+        "storage.notices.conditions.find_failing_webhooks",
+        capability=Capability.MANAGE_ACCESS,
+    )
+
+
+SUBJECT = Subject(name="notices", verbs=NoticeVerb, notices=WebhookNotice, api="storage.notices.api")

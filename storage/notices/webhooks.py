@@ -1,0 +1,160 @@
+"""Webhooks of accounts and of the server. The secret that signs messages is shown once, and stored sealed."""
+
+import os
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+
+from storage.core.verbs import Verb
+from storage.domain.access.actor import Actor
+from storage.domain.refusals import Reason, Refused
+from storage.domain.service.quotas import WEBHOOKS
+from storage.models import Account, Webhook
+from storage.notices.kinds import kinds_of, kinds_of_accounts
+from storage.notices.sending import read_url, write_secret
+from storage.notices.subject import NoticeVerb
+from storage.operations.accounts import locking, quotas, sealed_keys
+from storage.operations.activity import activity
+
+_SECRET_LENGTH: Final = 32  # bytes
+
+
+class WebhookError(Refused):
+    """A webhook cannot be so."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookFields:
+    """What users set; ``kinds``: of the notices that are sent, all if there are none."""
+
+    name: str
+    url: str
+    kinds: Collection[str] = ()
+    enabled: bool = True
+
+
+def for_account(account: Account | None) -> QuerySet[Webhook]:
+    """Select the webhooks of an account, or those of the server, by name."""
+    return Webhook.objects.filter(account=account).order_by("name")
+
+
+def find(account: Account | None, pk: int) -> Webhook | None:
+    return for_account(account).filter(pk=pk).select_related("account").first()
+
+
+@transaction.atomic
+def create(account: Account | None, wanted: WebhookFields, *, by: Actor) -> tuple[str, Webhook]:
+    """Return the secret of a new webhook, which cannot be shown again, and the webhook; raises WebhookError."""
+    if account is not None:
+        locking.lock(account)
+    most = quotas.limit(WEBHOOKS)
+    if for_account(account).count() >= most:
+        raise WebhookError(Reason.TOO_MANY_WEBHOOKS, most=most)
+    webhook = Webhook(account=account, author=by.name[:150], secret_sealed=b"")
+    _set(webhook, account, wanted)
+    _store(webhook)
+    secret = _renew(webhook)
+    _record(NoticeVerb.WEBHOOK_CREATE, webhook, by)
+    return secret, webhook
+
+
+@transaction.atomic
+def change(webhook: Webhook, wanted: WebhookFields, *, by: Actor) -> Webhook:
+    """Change what users set; turning a webhook on again forgets its failures. Raises WebhookError."""
+    found = _lock(webhook)
+    before = _fields(found)
+    _set(found, found.account, wanted)
+    if before == _fields(found):
+        return found
+    if not before["enabled"] or before["url"] != found.url:
+        found.failures, found.failed_at = 0, None
+    _store(found)
+    changed = [name for name, value in _fields(found).items() if value != before[name]]
+    _record(NoticeVerb.WEBHOOK_CHANGE, found, by, changed)
+    return found
+
+
+@transaction.atomic
+def renew_secret(webhook: Webhook, *, by: Actor) -> str:
+    """Replace the secret at once, and return the new one, which cannot be shown again."""
+    found = _lock(webhook)
+    secret = _renew(found)
+    _record(NoticeVerb.WEBHOOK_CHANGE, found, by, ["secret"])
+    return secret
+
+
+@transaction.atomic
+def remove(webhook: Webhook, *, by: Actor) -> None:
+    found = _lock(webhook)
+    _record(NoticeVerb.WEBHOOK_DELETE, found, by)
+    found.delete()
+
+
+def open_secret(webhook: Webhook) -> bytes:
+    """Return the secret in the clear; raises Refused when another secret of the server has sealed it."""
+    return sealed_keys.unseal_as(_sealed_for(webhook), webhook.secret_sealed)
+
+
+def _renew(webhook: Webhook) -> str:
+    secret = os.urandom(_SECRET_LENGTH)
+    webhook.secret_sealed = sealed_keys.seal(_sealed_for(webhook), secret)
+    webhook.save(update_fields=("secret_sealed",))
+    return write_secret(secret)
+
+
+def _sealed_for(webhook: Webhook) -> str:
+    # no account has such a name
+    return f"webhook {webhook.pk}"
+
+
+def _lock(webhook: Webhook) -> Webhook:
+    found = (
+        Webhook.objects.select_for_update(of=("self",))
+        .select_related("account")
+        .filter(pk=webhook.pk)
+        .first()
+    )
+    if found is None:
+        raise WebhookError(Reason.NO_WEBHOOK, webhook=webhook.name)
+    return found
+
+
+def check(account: Account | None, wanted: WebhookFields) -> None:
+    """Raise WebhookError for an address or a kind of notice that a webhook cannot have."""
+    if read_url(wanted.url) is None:
+        raise WebhookError(Reason.WEBHOOK_URL)
+    unknown = sorted(set(wanted.kinds) - set(kinds_for(account)))
+    if unknown:
+        raise WebhookError(Reason.NO_NOTICE_KIND, kind=unknown[0])
+
+
+def _set(webhook: Webhook, account: Account | None, wanted: WebhookFields) -> None:
+    check(account, wanted)
+    webhook.name, webhook.url, webhook.enabled = wanted.name, wanted.url, wanted.enabled
+    webhook.kinds = [kind for kind in kinds_for(account) if kind in wanted.kinds]
+
+
+def kinds_for(account: Account | None) -> list[str]:
+    """Return the kinds of notices that a webhook can be sent: one of the server gets those of all accounts too."""
+    kinds = [*kinds_of_accounts(), *([] if account else kinds_of(None))]
+    return list(map(str, kinds))
+
+
+def _store(webhook: Webhook) -> None:
+    try:
+        with transaction.atomic():
+            webhook.save()
+    except IntegrityError:
+        raise WebhookError(Reason.WEBHOOK_EXISTS, webhook=webhook.name) from None
+
+
+def _fields(webhook: Webhook) -> dict[str, object]:
+    return {"name": webhook.name, "url": webhook.url, "kinds": webhook.kinds, "enabled": webhook.enabled}
+
+
+def _record(verb: Verb, webhook: Webhook, by: Actor, changed: Collection[str] = ()) -> None:
+    detail = {"webhook": webhook.name, **({"changed": list(changed)} if changed else {})}
+    activity.record(verb, by, account=webhook.account, detail=detail)

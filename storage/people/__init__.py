@@ -1,0 +1,1 @@
+"""Users, members and their tokens."""

@@ -1,0 +1,36 @@
+"""What the subject of saved queries contributes: see storage.core.registry."""
+
+from storage.core.subject import Subject
+from storage.core.texts import mark as _
+from storage.core.verbs import Act, Group, Undo, Verb
+from storage.domain.access.roles import Capability
+
+
+class QueryVerb(Verb):
+    # a saved query
+    CREATE = Act(
+        "query.create",
+        Group.QUERIES,
+        "bookmark",
+        _("%(who)s saved the query %(query)s for %(table)s"),
+        undone=_("Restored the query."),
+        undo=Undo("console.queries.saved_changes.undo", Capability.WRITE, is_alone=True),
+    )
+    CHANGE = Act(
+        "query.change",
+        Group.QUERIES,
+        "bookmark",
+        _("%(who)s changed the query %(query)s for %(table)s"),
+        undo=Undo("console.queries.saved_changes.undo", Capability.WRITE, is_alone=True),
+    )
+    DELETE = Act(
+        "query.delete",
+        Group.QUERIES,
+        "bookmark",
+        _("%(who)s deleted the query %(query)s for %(table)s"),
+        undone=_("Deleted the query."),
+        undo=Undo("console.queries.saved_changes.undo", Capability.WRITE, is_alone=True),
+    )
+
+
+SUBJECT = Subject(name="queries", verbs=QueryVerb)

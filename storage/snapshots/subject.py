@@ -1,0 +1,65 @@
+"""What the subject of snapshots and branches contributes: see storage.core.registry."""
+
+from storage.core.notices import Condition, NoticeKind, Severity, Threshold, Unit
+from storage.core.subject import Subject
+from storage.core.texts import mark as _
+from storage.core.verbs import Act, Group, Undo, Verb
+from storage.domain.access.roles import Capability
+
+
+class SnapshotVerb(Verb):
+    TAKE = Act(
+        "snapshot.take", Group.SNAPSHOTS, "camera", _("%(who)s took the snapshot %(snapshot)s of %(account)s")
+    )
+    # name, expiry
+    CHANGE = Act(
+        "snapshot.change",
+        Group.SNAPSHOTS,
+        "camera",
+        _("%(who)s changed the snapshot %(snapshot)s of %(account)s"),
+    )
+    DELETE = Act(
+        "snapshot.delete",
+        Group.SNAPSHOTS,
+        "trash-2",
+        _("%(who)s deleted the snapshot %(snapshot)s of %(account)s"),
+    )
+    SCHEDULE = Act(
+        "snapshot.schedule",
+        Group.SNAPSHOTS,
+        "calendar",
+        _("%(who)s changed the schedule of snapshots of %(account)s"),
+    )
+    RESTORE = Act(
+        "snapshot.restore",
+        Group.SNAPSHOTS,
+        "rotate-ccw",
+        _("%(who)s restored the snapshot %(snapshot)s of %(account)s"),
+        undone=_("Restored the state before it."),
+        undo=Undo(
+            request="storage.operations.undo.undo.request_restore",
+            capability=Capability.MANAGE_TABLES,
+            changes_catalog=True,
+        ),
+    )
+    BRANCH_CREATE = Act(
+        "branch.create",
+        Group.SNAPSHOTS,
+        "git-branch",
+        _("%(who)s created branch %(branch)s from %(account)s"),
+    )
+
+
+class SnapshotNotice(NoticeKind):
+    QUOTA = Condition(
+        "quota.snapshots",
+        _("Quota of snapshots"),
+        _("The account %(account)s has %(used)s of %(most)s snapshots."),
+        Severity.WARNING,
+        "a/{account}/snapshots/",
+        "storage.snapshots.conditions.find_quota",
+        threshold=Threshold(Unit.PERCENT, 90, 1, 100),
+    )
+
+
+SUBJECT = Subject(name="snapshots", verbs=SnapshotVerb, notices=SnapshotNotice)

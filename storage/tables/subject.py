@@ -1,0 +1,76 @@
+"""What the subject of tables and their indexes contributes: see storage.core.registry."""
+
+from storage.core.subject import Subject
+from storage.core.texts import mark as _
+from storage.core.texts import mark_plural as ngettext
+from storage.core.verbs import Act, Group, Undo, Verb
+from storage.domain.access.roles import Capability
+
+
+class TableVerb(Verb):
+    CREATE = Act(
+        "table.create",
+        Group.TABLES,
+        "table-2",
+        _("%(who)s created the table %(table)s"),
+        undo=Undo(
+            "storage.operations.undo.undo.undo_creation", Capability.MANAGE_TABLES, changes_catalog=True
+        ),
+    )
+    # description, tags
+    CHANGE = Act(
+        "table.change",
+        Group.TABLES,
+        "table-2",
+        _("%(who)s changed the notes for the table %(table)s"),
+        undo=Undo("storage.operations.undo.undo.undo_table_change", Capability.MANAGE_TABLES),
+    )
+    DELETE = Act(
+        "table.delete",
+        Group.TABLES,
+        "trash-2",
+        _("%(who)s deleted the table %(table)s"),
+        undone=ngettext("Deleted %(number)s table.", "Deleted %(number)s tables.", _("Deleted %(table)s.")),
+        undo=Undo("storage.operations.undo.undo.undo_deletion", Capability.MANAGE_TABLES),
+    )
+    RESTORE = Act(
+        "table.restore",
+        Group.TABLES,
+        "rotate-ccw",
+        _("%(who)s restored the table %(table)s"),
+        undone=ngettext(
+            "Restored %(number)s table.", "Restored %(number)s tables.", _("Restored %(table)s.")
+        ),
+        undo=Undo(
+            "storage.operations.undo.undo.undo_creation", Capability.MANAGE_TABLES, changes_catalog=True
+        ),
+    )
+    # of a property
+    INDEX_ADD = Act(
+        "index.add",
+        Group.TABLES,
+        "rows-3",
+        _("%(who)s added an index on %(property)s to %(table)s"),
+        undone=_("Added the index again."),
+        undo=Undo("storage.operations.undo.undo.undo_new_index", Capability.MANAGE_TABLES),
+    )
+    INDEX_DROP = Act(
+        "index.drop",
+        Group.TABLES,
+        "rows-3",
+        _("%(who)s dropped the index on %(property)s of %(table)s"),
+        undone=_("Dropped the index."),
+        undo=Undo("storage.operations.undo.undo.undo_dropped_index", Capability.MANAGE_TABLES),
+    )
+    # that the server has made
+    INDEX_KEEP = Act(
+        "index.keep",
+        Group.TABLES,
+        "rows-3",
+        _("%(who)s kept the index on %(property)s of %(table)s"),
+        undone=_("The server may drop the index again."),
+        undo=Undo("storage.operations.undo.undo.undo_kept_index", Capability.MANAGE_TABLES),
+    )
+
+
+SUBJECT = Subject(name="tables", verbs=TableVerb)

@@ -1,0 +1,35 @@
+"""What the subject of imports and exports of files contributes: see storage.core.registry."""
+
+from storage.core.subject import Subject
+from storage.core.texts import mark as _
+from storage.core.texts import mark_plural as ngettext
+from storage.core.verbs import Act, Group, Undo, Verb
+from storage.domain.access.roles import Capability
+
+
+class TransferVerb(Verb):
+    IMPORT = Act(
+        "entity.import",
+        Group.ENTITIES,
+        "upload",
+        _("%(who)s imported entities into %(table)s"),
+        several=ngettext(
+            "%(who)s imported %(number)s entity into %(table)s",
+            "%(who)s imported %(number)s entities into %(table)s",
+        ),
+        undone=ngettext("Undid changes to %(number)s entity.", "Undid changes to %(number)s entities."),
+        undo=Undo(request="storage.operations.undo.undo.request_revert", capability=Capability.MANAGE_TABLES),
+    )
+    EXPORT = Act(
+        "entity.export",
+        Group.ENTITIES,
+        "file-down",
+        _("%(who)s exported entities from %(table)s"),
+        several=ngettext(
+            "%(who)s exported %(number)s entity from %(table)s",
+            "%(who)s exported %(number)s entities from %(table)s",
+        ),
+    )
+
+
+SUBJECT = Subject(name="transfer", verbs=TransferVerb)
