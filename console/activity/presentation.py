@@ -8,8 +8,8 @@ from django.utils.translation import gettext, gettext_noop, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from storage.core import registry
-from storage.core.texts import Plural
 from storage.core.verbs import Act, Group, Verb
+from storage.domain.translation import Plural
 
 GROUP_LABELS: Final[Mapping[Group, Promise]] = {
     Group.ENTITIES: _("Entities"),

@@ -2,9 +2,9 @@
 
 from storage.core.notices import Condition, NoticeKind, Severity, Threshold, Unit
 from storage.core.subject import Subject
-from storage.core.texts import mark as _
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
+from storage.domain.translation import mark as _
 
 
 class AccessVerb(Verb):

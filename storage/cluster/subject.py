@@ -1,8 +1,8 @@
 """What the subject of tables over the nodes of a cluster contributes: see storage.core.registry."""
 
 from storage.core.subject import Subject
-from storage.core.texts import mark as _
 from storage.core.verbs import Act, Group, Verb
+from storage.domain.translation import mark as _
 
 
 class ClusterVerb(Verb):

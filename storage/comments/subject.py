@@ -4,9 +4,9 @@ from typing import Final
 
 from storage.core.notices import Condition, NoticeKind, Severity
 from storage.core.subject import Subject
-from storage.core.texts import mark as _
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
+from storage.domain.translation import mark as _
 
 # its author, or who resolved a thread, can undo it
 _UNDO: Final = Undo("storage.comments.comments.undo", Capability.READ)
@@ -67,4 +67,4 @@ class CommentNotice(NoticeKind):
     )
 
 
-SUBJECT = Subject(name="comments", verbs=CommentVerb, notices=CommentNotice, api="storage.comments.api")
+SUBJECT = Subject(name="comments", verbs=CommentVerb, notices=CommentNotice, api="storage.comments.api", key_follower="storage.comments.moves")

@@ -1,10 +1,10 @@
 """What the subject of comparisons contributes: see storage.core.registry."""
 
 from storage.core.subject import Subject
-from storage.core.texts import mark as _
-from storage.core.texts import mark_plural as ngettext
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
+from storage.domain.translation import mark as _
+from storage.domain.translation import mark_plural as ngettext
 
 
 class CompareVerb(Verb):

@@ -87,9 +87,18 @@ def tidying() -> dict[str, str]:
 
 def api_modules() -> Iterator[Any]:
     """Import the modules with the views and paths of the management API that rooms have."""
+    return _modules("api")
+
+
+def key_followers() -> Iterator[Any]:
+    """Import the modules that move what belongs to entities whose keys are changed."""
+    return _modules("key_follower")
+
+
+def _modules(field: str) -> Iterator[Any]:
     for subject in subjects():
-        if subject.api:
-            yield import_module(subject.api)
+        if path := getattr(subject, field):
+            yield import_module(path)
 
 
 @cache

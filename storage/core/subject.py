@@ -72,3 +72,4 @@ class Subject:
     )  # name → path of a function that deletes old records
     pages: tuple[Page, ...] = ()
     api: str = ""  # the path of a module with views of the management API, and their ``urlpatterns``
+    key_follower: str = ""  # the path of a module that moves what belongs to entities: its functions move and move_one

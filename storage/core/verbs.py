@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
-from storage.core.texts import Plural
 from storage.domain.access.roles import Capability
+from storage.domain.translation import Plural
 
 
 class Group(StrEnum):

@@ -2,7 +2,7 @@
 
 from storage.core.notices import Condition, NoticeKind, Severity
 from storage.core.subject import Subject
-from storage.core.texts import mark as _
+from storage.domain.translation import mark as _
 
 
 class HealthNotice(NoticeKind):

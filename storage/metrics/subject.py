@@ -4,8 +4,8 @@ from datetime import timedelta
 
 from storage.core.notices import Condition, NoticeKind, Severity, Threshold, Unit
 from storage.core.subject import Subject
-from storage.core.texts import mark as _
 from storage.core.verbs import Act, Group, Verb
+from storage.domain.translation import mark as _
 
 
 class MetricsVerb(Verb):

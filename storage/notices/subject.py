@@ -2,9 +2,9 @@
 
 from storage.core.notices import Condition, NoticeKind, Severity
 from storage.core.subject import Subject
-from storage.core.texts import mark as _
 from storage.core.verbs import Act, Group, Verb
 from storage.domain.access.roles import Capability
+from storage.domain.translation import mark as _
 
 
 class NoticeVerb(Verb):

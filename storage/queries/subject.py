@@ -1,9 +1,9 @@
 """What the subject of saved queries contributes: see storage.core.registry."""
 
 from storage.core.subject import Subject
-from storage.core.texts import mark as _
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
+from storage.domain.translation import mark as _
 
 
 class QueryVerb(Verb):

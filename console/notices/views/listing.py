@@ -15,13 +15,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from console.notices.bell import Bell
-from console.notices.presentation import TITLES, ShownNotice, title_of
+from console.notices.presentation import ShownNotice, title_of
 from console.site.access import account_required, role_of, user_of
 from console.site.addresses import is_console_path
 from console.site.refusals import notify_refusals
 from console.site.toasts import notify_success
 from storage.domain.access.roles import Capability, may
 from storage.domain.values.numbers import read_number
+from storage.core import registry
 from storage.models import Account
 from storage.notices import readers
 
@@ -76,7 +77,7 @@ def _list(request: HttpRequest, account: Account | None, context: dict[str, Any]
         "state": state,
         "states": [("open", pgettext("notices", "open")), ("resolved", _("resolved")), ("muted", _("muted"))],
         "kind": kind,
-        "kinds": [(it.value, title) for it, title in TITLES.items()],
+        "kinds": [(kind, title_of(kind)) for kind in registry.notice_kinds()],
         "older": f"?{query.urlencode()}" if len(rows) > _PAGE else "",
         "now": timezone.now(),
     }

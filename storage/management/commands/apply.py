@@ -15,7 +15,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from storage.management.command import DatabaseCommand
 from storage.management.toml_writing import write_toml
-from storage.manifest.command import LocalServer, RemoteServer, Server
+from storage.management.manifests import LocalServer, RemoteServer, Server
 
 _DRIFT: Final = 2  # exit status of --plan when something differs
 _SIGNS: Final = {"create": "+", "change": "~", "delete": "-"}

@@ -16,10 +16,10 @@ from typing import Final
 from django.db.models import DurationField, ExpressionWrapper, F, Value
 from django.utils import timezone
 
-from storage.comments.content import Subject, SubjectKind
+from storage.core import registry
 from storage.domain.entities.entity import EntityKey
 from storage.domain.service.account_settings import HISTORY_DAYS_LIMIT
-from storage.models import CommentThread, EntityMove, Table
+from storage.models import EntityMove, Table
 from storage.operations.changes import versions
 from storage.operations.relations import history
 from storage.sql import django as sql
@@ -38,7 +38,7 @@ SELECT partition_key, row_key, new_partition_key, new_row_key FROM storage_entit
 
 def move(table: Table, moved: Collection[tuple[EntityKey, EntityKey]]) -> None:
     """Note that entities got new keys, and let comments follow them, in the caller's transaction."""
-    commented = _move_comments(table, moved)
+    commented = {pair for follower in registry.key_followers() for pair in follower.move(table, moved)}
     noted = moved if history.is_recorded(table.account) else commented
     now = timezone.now()
     EntityMove.objects.bulk_create(
@@ -52,29 +52,6 @@ def move(table: Table, moved: Collection[tuple[EntityKey, EntityKey]]) -> None:
             has_comments=(old, new) in commented,
         )
         for old, new in noted
-    )
-
-
-def _move_comments(
-    table: Table, moved: Iterable[tuple[EntityKey, EntityKey]]
-) -> set[tuple[EntityKey, EntityKey]]:
-    """Let comments follow entities; return the moves of those that have any."""
-    # a job has read its table long ago
-    if not Table.objects.filter(pk=table.pk, has_comments=True).exists():
-        return set()
-    new_keys = {Subject(old).digest: (old, new) for old, new in moved}
-    found = CommentThread.objects.filter(
-        table=table, subject=SubjectKind.ENTITY, digest__in=list(new_keys)
-    ).values_list("digest", flat=True)
-    commented = [new_keys[digest] for digest in sorted({bytes(it) for it in found})]
-    for old, new in commented:
-        _move_threads(table, old, new)
-    return set(commented)
-
-
-def _move_threads(table: Table, old: EntityKey, new: EntityKey) -> None:
-    CommentThread.objects.filter(table=table, digest=Subject(old).digest, subject=SubjectKind.ENTITY).update(
-        digest=Subject(new).digest, partition_key=new.partition_key, row_key=new.row_key
     )
 
 
@@ -115,7 +92,8 @@ def follow(table: Table, moves: Moves, written: Iterable[EntityKey], recorder: R
         if key in ours and key not in present:
             target = next((it for it in _reachable(moves, key) if it in ours and it in present), None)
             if target is not None:
-                _move_threads(table, key, target)
+                for follower in registry.key_followers():
+                    follower.move_one(table, key, target)
 
 
 def _reachable(moves: Moves, key: EntityKey) -> Iterator[EntityKey]:
