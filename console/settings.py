@@ -260,11 +260,4 @@ SPECTACULAR_SETTINGS = {
         {"name": "Backups"},
     ],
 }
-DAILY = [  # what else is tidied once a day
-    "console.people.sessions.delete_expired",
-    "console.people.invitations.tidy",
-    "console.grid.saved_urls.tidy",
-    "console.queries.saved_changes.tidy",
-    "console.queries.recent.tidy",
-]
 ANNOUNCED = ["console.people.setup.announcement"]  # what else a server says when it is ready

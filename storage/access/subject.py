@@ -64,4 +64,9 @@ class AccessNotice(NoticeKind):
     )
 
 
-SUBJECT = Subject(name="access", verbs=AccessVerb, notices=AccessNotice)
+SUBJECT = Subject(
+    name="access",
+    verbs=AccessVerb,
+    notices=AccessNotice,
+    tidying={"keys": "storage.operations.access.retired_keys.tidy"},
+)

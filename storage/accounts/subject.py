@@ -1,7 +1,9 @@
 """What the subject of storage accounts contributes: see storage.core.registry."""
 
+from datetime import timedelta
+
 from storage.core.notices import Condition, NoticeKind, Severity, Threshold, Unit
-from storage.core.subject import Subject
+from storage.core.subject import Periodic, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -68,4 +70,18 @@ class AccountNotice(NoticeKind):
     )
 
 
-SUBJECT = Subject(name="accounts", verbs=AccountVerb, notices=AccountNotice)
+SUBJECT = Subject(
+    name="accounts",
+    verbs=AccountVerb,
+    notices=AccountNotice,
+    periodic=(
+        Periodic(
+            "accounts",
+            "storage.operations.accounts.expiry.expire",
+            10.0,
+            "Expired accounts could not be frozen or deleted",
+            deletes=True,
+            late_after=timedelta(minutes=10),
+        ),
+    ),
+)

@@ -8,4 +8,8 @@ class ActivityVerb(Verb):
     UNDO = Act("undo")
 
 
-SUBJECT = Subject(name="activity", verbs=ActivityVerb)
+SUBJECT = Subject(
+    name="activity",
+    verbs=ActivityVerb,
+    tidying={"activity": "storage.operations.activity.activity.tidy"},
+)

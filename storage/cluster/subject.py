@@ -1,6 +1,6 @@
 """What the subject of tables over the nodes of a cluster contributes: see storage.core.registry."""
 
-from storage.core.subject import Subject
+from storage.core.subject import Periodic, Subject
 from storage.core.verbs import Act, Group, Verb
 from storage.domain.translation import mark as _
 
@@ -21,4 +21,15 @@ class ClusterVerb(Verb):
     )
 
 
-SUBJECT = Subject(name="cluster", verbs=ClusterVerb)
+SUBJECT = Subject(
+    name="cluster",
+    verbs=ClusterVerb,
+    periodic=(
+        Periodic(
+            "distribution",
+            "storage.operations.tables.distribution.tidy",
+            60.0,
+            "Distributed tables could not be measured",
+        ),
+    ),
+)

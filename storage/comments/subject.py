@@ -67,4 +67,11 @@ class CommentNotice(NoticeKind):
     )
 
 
-SUBJECT = Subject(name="comments", verbs=CommentVerb, notices=CommentNotice, api="storage.comments.api", key_follower="storage.comments.moves")
+SUBJECT = Subject(
+    name="comments",
+    verbs=CommentVerb,
+    notices=CommentNotice,
+    api="storage.comments.api",
+    key_follower="storage.comments.moves",
+    tidying={"comments": "storage.comments.comments.tidy"},
+)

@@ -25,6 +25,7 @@ SUBJECTS: Final = (
     "notices",
     "tables",
     "access",
+    "links",
     "comments",
     "metrics",
     "requests",
@@ -99,6 +100,11 @@ def _modules(field: str) -> Iterator[Any]:
     for subject in subjects():
         if path := getattr(subject, field):
             yield import_module(path)
+
+
+def daily() -> list[str]:
+    """Return the paths of functions that delete old records once a day."""
+    return [path for subject in subjects() for path in subject.daily]
 
 
 @cache

@@ -15,20 +15,21 @@ from storage.domain.access.roles import Capability
 
 @dataclass(frozen=True, slots=True)
 class Periodic:
-    """Work that servers repeat; ``do`` is the path of a function that takes the time.
+    """Work that servers repeat, once an interval by one of all processes.
 
     Work that fails in parts and raises nothing has logged these itself.
     """
 
     name: str
-    do: str
+    do: str  # the path of a function that takes the time
     every: float  # seconds
     failure: str  # is logged when it raises
-    is_exclusive: bool = True  # one of all processes does it, once in the interval
+    is_exclusive: bool = True  # False: each process does it
     deletes: bool = False  # what has expired: it waits if the clock jumped
     looks_every: float = 0.0  # seconds; 0: as ``every``
     is_wanted: str = ""  # the path of a function that tells, without the database, whether there is any
     late_after: timedelta | None = None  # since it was last done, from when on that is a problem
+    takes_time: bool = True  # False: the function takes nothing
 
 
 class Place(Enum):
@@ -67,9 +68,11 @@ class Subject:
     verbs: type[Verb] | None = None
     notices: type[NoticeKind] | None = None
     periodic: tuple[Periodic, ...] = ()
-    tidying: Mapping[str, str] = field(
-        default_factory=dict
-    )  # name → path of a function that deletes old records
+    # name → path of a function that deletes old records
+    tidying: Mapping[str, str] = field(default_factory=dict)
+    daily: tuple[str, ...] = ()  # paths of functions that do so once a day
     pages: tuple[Page, ...] = ()
     api: str = ""  # the path of a module with views of the management API, and their ``urlpatterns``
-    key_follower: str = ""  # the path of a module that moves what belongs to entities: its functions move and move_one
+    key_follower: str = (
+        ""  # the path of a module that moves what belongs to entities: its functions move and move_one
+    )

@@ -60,4 +60,8 @@ class EntityVerb(Verb):
     )
 
 
-SUBJECT = Subject(name="entities", verbs=EntityVerb)
+SUBJECT = Subject(
+    name="entities",
+    verbs=EntityVerb,
+    daily=("console.grid.saved_urls.tidy",),
+)

@@ -1,6 +1,8 @@
 """What the subject of the history of entities contributes: see storage.core.registry."""
 
-from storage.core.subject import Subject
+from datetime import timedelta
+
+from storage.core.subject import Periodic, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -22,4 +24,29 @@ class HistoryVerb(Verb):
     )
 
 
-SUBJECT = Subject(name="history", verbs=HistoryVerb)
+SUBJECT = Subject(
+    name="history",
+    verbs=HistoryVerb,
+    periodic=(
+        Periodic(
+            "feed",
+            "storage.operations.changes.feed.keep_mark",
+            5.0,
+            "The change feed could not be marked",
+            is_exclusive=False,
+            takes_time=False,
+        ),
+        Periodic(
+            "history",
+            "storage.operations.changes.retention.tidy",
+            30.0,
+            "The history could not be tidied",
+            deletes=True,
+            late_after=timedelta(minutes=10),
+        ),
+    ),
+    tidying={
+        "feed": "storage.operations.changes.feed.tidy",
+        "key changes": "storage.operations.changes.key_changes.tidy",
+    },
+)

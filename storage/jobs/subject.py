@@ -23,4 +23,9 @@ class JobNotice(NoticeKind):
     )
 
 
-SUBJECT = Subject(name="jobs", verbs=JobVerb, notices=JobNotice)
+SUBJECT = Subject(
+    name="jobs",
+    verbs=JobVerb,
+    notices=JobNotice,
+    tidying={"job files": "storage.operations.jobs.files.tidy", "jobs": "storage.operations.jobs.jobs.tidy"},
+)

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from storage.core.notices import Condition, NoticeKind, Severity, Threshold, Unit
-from storage.core.subject import Subject
+from storage.core.subject import Periodic, Subject
 from storage.core.verbs import Act, Group, Verb
 from storage.domain.translation import mark as _
 
@@ -43,4 +43,24 @@ class MetricsNotice(NoticeKind):
     )
 
 
-SUBJECT = Subject(name="metrics", verbs=MetricsVerb, notices=MetricsNotice)
+SUBJECT = Subject(
+    name="metrics",
+    verbs=MetricsVerb,
+    notices=MetricsNotice,
+    periodic=(
+        Periodic(
+            "sizes",
+            "storage.operations.counting.sizes.sample",
+            900.0,
+            "Sizes could not be sampled",
+            looks_every=60.0,
+            late_after=timedelta(hours=1),
+        ),
+    ),
+    tidying={
+        "metrics": "storage.operations.counting.metrics.tidy",
+        "series": "storage.operations.counting.series.tidy",
+        "sizes": "storage.operations.counting.sizes.tidy",
+        "usage": "storage.operations.counting.usage.tidy",
+    },
+)

@@ -22,6 +22,7 @@ from django.core.mail import EmailMessage
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
+from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from storage.domain.refusals import Refused
@@ -117,7 +118,7 @@ def _content(event: NoticeEvent, now: datetime, notice: Notice | None) -> dict[s
 # sending
 
 
-def deliver(now: Callable[[], datetime]) -> bool:
+def deliver(now: Callable[[], datetime] = timezone.now) -> bool:
     """Send what is due, unless another process does it; return whether anything was sent."""
     if not _due(now()).exists():
         return False

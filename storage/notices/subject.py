@@ -1,7 +1,9 @@
 """What the subject of notices and webhooks contributes: see storage.core.registry."""
 
+from datetime import timedelta
+
 from storage.core.notices import Condition, NoticeKind, Severity
-from storage.core.subject import Subject
+from storage.core.subject import Periodic, Subject
 from storage.core.verbs import Act, Group, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -35,4 +37,27 @@ class WebhookNotice(NoticeKind):
     )
 
 
-SUBJECT = Subject(name="notices", verbs=NoticeVerb, notices=WebhookNotice, api="storage.notices.api")
+SUBJECT = Subject(
+    name="notices",
+    verbs=NoticeVerb,
+    notices=WebhookNotice,
+    api="storage.notices.api",
+    periodic=(
+        Periodic(
+            "deliveries",
+            "storage.notices.delivery.deliver",
+            5.0,
+            "Notices could not be sent",
+            is_exclusive=False,
+            takes_time=False,
+        ),
+        Periodic(
+            "notices",
+            "storage.notices.evaluation.evaluate",
+            60.0,
+            "Notices could not be evaluated",
+            late_after=timedelta(minutes=20),
+        ),
+    ),
+    tidying={"notices": "storage.notices.evaluation.tidy"},
+)

@@ -58,4 +58,13 @@ class PeopleNotice(NoticeKind):
     )
 
 
-SUBJECT = Subject(name="people", verbs=PeopleVerb, notices=PeopleNotice)
+SUBJECT = Subject(
+    name="people",
+    verbs=PeopleVerb,
+    notices=PeopleNotice,
+    tidying={"api tokens": "storage.operations.access.api_tokens.tidy"},
+    daily=(
+        "console.people.sessions.delete_expired",
+        "console.people.invitations.tidy",
+    ),
+)

@@ -33,4 +33,11 @@ class QueryVerb(Verb):
     )
 
 
-SUBJECT = Subject(name="queries", verbs=QueryVerb)
+SUBJECT = Subject(
+    name="queries",
+    verbs=QueryVerb,
+    daily=(
+        "console.queries.saved_changes.tidy",
+        "console.queries.recent.tidy",
+    ),
+)

@@ -1,4 +1,5 @@
-"""Periodic work. Every process of every server tries to do it; locks prevent doing it twice.
+"""Periodic work, most of which subjects declare. Every process of every server tries to do it; locks prevent doing it
+twice.
 
 What users start and wait for is a job: storage.runtime.job_runner.
 """
@@ -17,27 +18,11 @@ from django.db.models import DurationField, ExpressionWrapper, F
 from django.db.models.functions import Now
 from django.utils.module_loading import import_string
 
-from storage.comments import comments
+from storage.core import registry
+from storage.core.subject import Periodic
 from storage.domain.errors import StorageError
 from storage.models import PeriodicRun
-from storage.notices import delivery, evaluation
-from storage.operations.access import api_tokens, retired_keys
-from storage.operations.accounts import expiry
-from storage.operations.activity import activity
-from storage.operations.changes import feed, key_changes, retention
-from storage.operations.counting import metrics, series, sizes, table_use, usage
 from storage.operations.health import database_version, disk
-from storage.operations.jobs import files as job_files
-from storage.operations.jobs import jobs
-from storage.operations.links import links
-from storage.operations.relations import old_rows, table_relations
-from storage.operations.requests import recording
-from storage.operations.snapshots import snapshots
-from storage.operations.tables import (
-    adaptive_indexes,
-    distribution,
-    tables,
-)
 from storage.runtime import measurements
 from storage.runtime.clock import ClockWatch
 from storage.runtime.idleness import Idleness, idleness
@@ -50,20 +35,15 @@ from storage.sql.django import is_lost
 logger = logging.getLogger(__name__)
 
 _INTERVAL: Final = 10.0  # seconds
-_SOON: Final = 2.0  # for work that a user waits for
-_OFTEN: Final = 5.0
 _TICK: Final = 5.0  # most work begins at a multiple of it
 _IDLE_FACTOR: Final = 3.0
 _IDLE_INTERVAL: Final = 60.0  # work that comes less often anyway goes on as ever
 _ADAPT_INTERVAL: Final = 60.0
-_NOTICE_INTERVAL: Final = 60.0
-_RETENTION_INTERVAL: Final = 30.0
 _TIDY_INTERVAL: Final = 600.0
 _DAY: Final = 86_400.0
+# of work of our own; subjects declare when theirs is
 _LATE_AFTER: Final = {
-    **dict.fromkeys(("accounts", "history", "requests"), timedelta(minutes=10)),
-    **dict.fromkeys(("indexes", "notices", "snapshots", "tables"), timedelta(minutes=20)),
-    **dict.fromkeys(("tidy", "sizes"), timedelta(hours=1)),
+    "tidy": timedelta(hours=1),
     "daily": timedelta(hours=26),
 }
 _clock: Final = ClockWatch()
@@ -89,28 +69,7 @@ class _Work(NamedTuple):
 async def run() -> None:
     """Do all work until cancelled."""
     works = (
-        _Work(
-            "deleted tables",
-            lambda: tables.drop_expired_tables(),
-            _INTERVAL,
-            "Deleted tables could not be dropped",
-            deletes=True,
-        ),
-        _Work(
-            "new indexes",
-            lambda: adaptive_indexes.add_for_new_scans(datetime.now(UTC)),
-            _SOON,
-            "Adaptive indexes could not be added",
-            is_wanted=adaptive_indexes.has_new_scans,
-        ),
-        _Work("feed", lambda: feed.keep_mark(), _OFTEN, "The change feed could not be marked"),
-        _Work(
-            "deliveries",
-            lambda: delivery.deliver(lambda: datetime.now(UTC)),
-            _OFTEN,
-            "Notices could not be sent",
-        ),
-        _exclusive("notices", evaluation.evaluate, _NOTICE_INTERVAL, "Notices could not be evaluated"),
+        *map(_declared, registry.periodic()),
         _Work(
             "measurements",
             lambda: measurements.measure(late, failing),
@@ -123,43 +82,7 @@ async def run() -> None:
             _ADAPT_INTERVAL,
             "The disk could not be examined",
         ),
-        _exclusive(
-            "indexes", adaptive_indexes.adapt, _ADAPT_INTERVAL, "Adaptive indexes could not be decided on"
-        ),
-        _exclusive(
-            "tables",
-            lambda _: table_relations.complete_all(),
-            _ADAPT_INTERVAL,
-            "Tables of older servers could not be completed",
-        ),
-        _exclusive(
-            "old rows",
-            old_rows.rewrite,
-            _INTERVAL,
-            "Rows of older versions could not be rewritten",
-            is_wanted=old_rows.is_left,
-        ),
-        _exclusive(
-            "sizes",
-            sizes.sample,
-            sizes.INTERVAL.total_seconds(),
-            "Sizes could not be sampled",
-            looks_every=60.0,
-        ),
         _exclusive("tidy", _tidy, _TIDY_INTERVAL, "Records could not be tidied", deletes=True),
-        _exclusive(
-            "history", retention.tidy, _RETENTION_INTERVAL, "The history could not be tidied", deletes=True
-        ),
-        _exclusive(
-            "requests",
-            recording.tidy,
-            _RETENTION_INTERVAL,
-            "The request log could not be tidied",
-            deletes=True,
-        ),
-        _exclusive(
-            "distribution", distribution.tidy, _ADAPT_INTERVAL, "Distributed tables could not be measured"
-        ),
         _exclusive(
             "daily",
             _tidy_daily,
@@ -168,25 +91,32 @@ async def run() -> None:
             looks_every=_TIDY_INTERVAL,
             deletes=True,
         ),
-        _exclusive(
-            "accounts",
-            expiry.expire,
-            _INTERVAL,
-            "Expired accounts could not be frozen or deleted",
-            deletes=True,
-        ),
-        _exclusive(
-            "snapshots",
-            snapshots.tidy,
-            _ADAPT_INTERVAL,
-            "Snapshots could not be taken or deleted",
-            deletes=True,
-        ),
     )
     # unlike gather(), which ends with the first that is cancelled, waits for all
     async with asyncio.TaskGroup() as group:
         for work in works:
             group.create_task(_repeat(work))
+
+
+def _declared(work: Periodic) -> _Work:
+    """Return the work that a subject has declared."""
+
+    def do(now: datetime) -> object:
+        function = import_string(work.do)
+        return function(now) if work.takes_time else function()
+
+    is_wanted = import_string(work.is_wanted) if work.is_wanted else lambda: True
+    if work.is_exclusive:
+        return _exclusive(
+            work.name,
+            do,
+            work.every,
+            work.failure,
+            looks_every=work.looks_every,
+            deletes=work.deletes,
+            is_wanted=is_wanted,
+        )
+    return _Work(work.name, lambda: do(datetime.now(UTC)), work.every, work.failure, work.deletes, is_wanted)
 
 
 def _exclusive(
@@ -300,40 +230,24 @@ class LateWork(NamedTuple):
 
 def late() -> list[LateWork]:
     """Return the work that should have been done again long ago."""
+    declared = {work.name: work.late_after for work in registry.periodic() if work.late_after is not None}
+    late_after = _LATE_AFTER | declared
     return [
         LateWork(job.name, job.done_at, job_lock_holder(job.name))
         for job in PeriodicRun.objects.annotate(age=ExpressionWrapper(Now() - F("done_at"), DurationField()))
-        if job.age > _LATE_AFTER.get(job.name, timedelta.max)
+        if job.age > late_after.get(job.name, timedelta.max)
     ]
 
 
 def _tidy(now: datetime) -> None:
-    run_parts("tidy", _TIDY_PARTS, now)
-
-
-_TIDY_PARTS: Final[Mapping[str, Callable[[datetime], object]]] = {
-    "metrics": metrics.tidy,
-    "series": series.tidy,
-    "sizes": sizes.tidy,
-    "usage": usage.tidy,
-    "table use": table_use.tidy,
-    "activity": activity.tidy,
-    "indexes": adaptive_indexes.tidy,
-    "keys": retired_keys.tidy,
-    "api tokens": api_tokens.tidy,
-    "feed": lambda _: feed.tidy(),
-    "throughput": lambda _: throughput.tidy(),
-    "job files": job_files.tidy,
-    "jobs": jobs.tidy,
-    "notices": evaluation.tidy,
-    "comments": comments.tidy,
-    "key changes": key_changes.tidy,
-    "links": links.tidy,
-}
+    parts: dict[str, Callable[[datetime], object]] = {
+        name: import_string(path) for name, path in registry.tidying().items()
+    }
+    run_parts("tidy", {**parts, "throughput": lambda _: throughput.tidy()}, now)
 
 
 def _tidy_daily(now: datetime) -> None:
-    run_parts("daily", {_name_of(path): import_string(path) for path in settings.DAILY}, now)
+    run_parts("daily", {_name_of(path): import_string(path) for path in registry.daily()}, now)
 
 
 def _name_of(path: str) -> str:

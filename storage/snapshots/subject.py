@@ -1,7 +1,9 @@
 """What the subject of snapshots and branches contributes: see storage.core.registry."""
 
+from datetime import timedelta
+
 from storage.core.notices import Condition, NoticeKind, Severity, Threshold, Unit
-from storage.core.subject import Subject
+from storage.core.subject import Periodic, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -62,4 +64,18 @@ class SnapshotNotice(NoticeKind):
     )
 
 
-SUBJECT = Subject(name="snapshots", verbs=SnapshotVerb, notices=SnapshotNotice)
+SUBJECT = Subject(
+    name="snapshots",
+    verbs=SnapshotVerb,
+    notices=SnapshotNotice,
+    periodic=(
+        Periodic(
+            "snapshots",
+            "storage.operations.snapshots.snapshots.tidy",
+            60.0,
+            "Snapshots could not be taken or deleted",
+            deletes=True,
+            late_after=timedelta(minutes=20),
+        ),
+    ),
+)

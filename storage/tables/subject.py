@@ -1,6 +1,8 @@
 """What the subject of tables and their indexes contributes: see storage.core.registry."""
 
-from storage.core.subject import Subject
+from datetime import timedelta
+
+from storage.core.subject import Periodic, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -73,4 +75,52 @@ class TableVerb(Verb):
     )
 
 
-SUBJECT = Subject(name="tables", verbs=TableVerb)
+SUBJECT = Subject(
+    name="tables",
+    verbs=TableVerb,
+    periodic=(
+        Periodic(
+            "deleted tables",
+            "storage.operations.tables.tables.drop_expired_tables",
+            10.0,
+            "Deleted tables could not be dropped",
+            is_exclusive=False,
+            deletes=True,
+            takes_time=False,
+        ),
+        Periodic(
+            "new indexes",
+            "storage.operations.tables.adaptive_indexes.add_for_new_scans",
+            2.0,
+            "Adaptive indexes could not be added",
+            is_exclusive=False,
+            is_wanted="storage.operations.tables.adaptive_indexes.has_new_scans",
+        ),
+        Periodic(
+            "indexes",
+            "storage.operations.tables.adaptive_indexes.adapt",
+            60.0,
+            "Adaptive indexes could not be decided on",
+            late_after=timedelta(minutes=20),
+        ),
+        Periodic(
+            "tables",
+            "storage.operations.relations.table_relations.complete_all",
+            60.0,
+            "Tables of older servers could not be completed",
+            late_after=timedelta(minutes=20),
+            takes_time=False,
+        ),
+        Periodic(
+            "old rows",
+            "storage.operations.relations.old_rows.rewrite",
+            10.0,
+            "Rows of older versions could not be rewritten",
+            is_wanted="storage.operations.relations.old_rows.is_left",
+        ),
+    ),
+    tidying={
+        "indexes": "storage.operations.tables.adaptive_indexes.tidy",
+        "table use": "storage.operations.counting.table_use.tidy",
+    },
+)

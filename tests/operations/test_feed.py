@@ -399,7 +399,7 @@ def test_a_reader_who_is_far_behind_reads_up_to_marks(account, people, write, mo
             if not page.has_more:
                 break
         assert sorted(seen) == everything and len(everything) == 8
-    feed.tidy()
+    feed.tidy(timezone.now())
     assert FeedMark.objects.count() == 6
 
 
@@ -411,7 +411,7 @@ def test_marks_made_while_the_clock_is_behind_are_kept_with_their_segment(accoun
         write(put("a", 1))
         feed.keep_mark()
         HistorySegment.objects.exclude(ended_at=None).update(dropped_at=timezone.now())
-        feed.tidy()
+        feed.tidy(timezone.now())
         mark = FeedMark.objects.get()
         # a segment that starts later has a later time
         history.prepare_next(account.pk)

@@ -13,6 +13,7 @@ import pytest
 from django.conf import settings
 from django.db import InternalError, OperationalError, connection
 
+from storage.core import registry
 from storage.models import Activity, PeriodicRun, Table
 from storage.operations.accounts import accounts
 from storage.operations.relations import table_relations
@@ -294,8 +295,8 @@ def test_a_statement_of_a_part_that_fails_does_not_stop_the_others():
 
 
 def test_all_that_is_tidied_has_a_name_that_the_database_can_keep():
-    names = [f"tidy.{name}" for name in periodic._TIDY_PARTS]
-    names += [f"daily.{periodic._name_of(path)}" for path in settings.DAILY]
+    names = [f"tidy.{name}" for name in registry.tidying()]
+    names += [f"daily.{periodic._name_of(path)}" for path in registry.daily()]
     assert len(set(names)) == len(names)
     limit = PeriodicRun._meta.get_field("name").max_length
     assert [name for name in names if len(f"{work_failures._PREFIX}{name}") > limit] == []

@@ -20,9 +20,9 @@ from console.site.access import account_required, role_of, user_of
 from console.site.addresses import is_console_path
 from console.site.refusals import notify_refusals
 from console.site.toasts import notify_success
+from storage.core import registry
 from storage.domain.access.roles import Capability, may
 from storage.domain.values.numbers import read_number
-from storage.core import registry
 from storage.models import Account
 from storage.notices import readers
 

@@ -14,8 +14,8 @@ from typing import Any, Final, NoReturn
 from django.core.management.base import CommandError, CommandParser
 
 from storage.management.command import DatabaseCommand
-from storage.management.toml_writing import write_toml
 from storage.management.manifests import LocalServer, RemoteServer, Server
+from storage.management.toml_writing import write_toml
 
 _DRIFT: Final = 2  # exit status of --plan when something differs
 _SIGNS: Final = {"create": "+", "change": "~", "delete": "-"}

@@ -106,7 +106,7 @@ def keep_mark() -> None:
     sql.run(statements.keep_mark(sql.run(moments.close_present())))
 
 
-def tidy() -> None:
+def tidy(_: datetime) -> None:
     """Delete the marks that are older than any change that is kept."""
     oldest = HistorySegment.objects.filter(dropped_at=None).aggregate(oldest=Min("started_at"))["oldest"]
     if oldest is not None:
