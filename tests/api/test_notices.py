@@ -7,7 +7,7 @@ import pytest
 from storage.models import Activity, Notice, Webhook
 from storage.operations.accounts import accounts
 from tests.api.test_errors import check
-from tests.operations.notices.conftest import receiver  # noqa: F401
+from tests.notices.conftest import receiver  # noqa: F401
 
 pytestmark = pytest.mark.django_db
 NOW = datetime.now(UTC)

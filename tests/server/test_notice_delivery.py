@@ -11,7 +11,7 @@ import requests
 
 from storage.server.data_folder import DataFolder
 from tests.live_server import start_server
-from tests.operations.notices.conftest import serving
+from tests.notices.conftest import serving
 
 NUMBER = 9
 LOOPBACK = {"TABLERO_WEBHOOK_NETWORKS": "127.0.0.0/8"}

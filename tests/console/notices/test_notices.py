@@ -12,7 +12,7 @@ from storage.backups.subject import BackupNotice
 from storage.jobs.subject import JobNotice
 from storage.models import Notice, NoticeRule, Webhook
 from storage.notices import delivery, readers
-from tests.operations.notices.conftest import mail_server, receiver  # noqa: F401
+from tests.notices.conftest import mail_server, receiver  # noqa: F401
 
 pytestmark = pytest.mark.django_db
 NOW = datetime.now(UTC)

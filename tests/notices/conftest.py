@@ -14,6 +14,7 @@ from storage.domain.access.roles import Role
 from storage.models import Membership
 from storage.operations.accounts import accounts
 from storage.server.messages import Smtp
+from tests.operations.conftest import _patient  # noqa: F401
 
 LOOPBACK = (ip_network("127.0.0.0/8"),)
 

@@ -1,5 +1,6 @@
 """What opens a notice, what is news, what resolves it, and that one process does it."""
 
+import socket
 import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -7,11 +8,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import OperationalError, connection, transaction
 from django.urls import resolve
+from django.utils.module_loading import import_string
 
 from console.models import User
+from storage.accounts import conditions as accounts_conditions
 from storage.accounts.subject import AccountNotice
 from storage.backups.subject import BackupNotice
-from storage.core.notices import NoticeKind
+from storage.core import registry
 from storage.domain import sas
 from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.access.roles import Scope
@@ -30,8 +33,7 @@ from storage.models import (
     Snapshot,
     Table,
 )
-from storage.notices import conditions, evaluation, presentation, rules, webhooks
-from storage.notices.conditions import CONDITIONS
+from storage.notices import evaluation, presentation, rules, webhooks
 from storage.notices.kinds import describe
 from storage.notices.webhooks import WebhookFields
 from storage.operations.access import api_tokens, keys
@@ -252,7 +254,7 @@ def test_backups_and_the_disk(settings, tmp_path, monkeypatch):
     assert kinds() == ["backup.overdue"]
     last_backup.record(tmp_path, LastBackup(NOW, "there"))
     last_backup.record_failure(tmp_path, BackupFailure(NOW + MINUTE, "the disk is full"))
-    monkeypatch.setattr(conditions.disk, "space_of", lambda folder: disk.Space(100 << 20, 100 << 30))
+    monkeypatch.setattr(disk, "space_of", lambda folder: disk.Space(100 << 20, 100 << 30))
     assert kinds() == ["backup.failed", "disk.low"]
 
 
@@ -261,7 +263,7 @@ def test_a_machine_does_not_resolve_what_another_one_has_found(settings, tmp_pat
     last_backup.record(tmp_path, LastBackup(NOW - timedelta(days=8), "there"))
     assert kinds() == ["backup.overdue"]
     settings.OPTIONS = replace(settings.OPTIONS, data=tmp_path / "other")
-    monkeypatch.setattr(conditions.socket, "gethostname", lambda: "other")
+    monkeypatch.setattr(socket, "gethostname", lambda: "other")
     assert kinds(NOW + MINUTE) == ["backup.overdue"]
     assert kinds(NOW + DAY + MINUTE) == []
 
@@ -275,9 +277,7 @@ def test_a_condition_that_fails_changes_nothing_and_stops_no_other(account, monk
         yield from ()
         raise RuntimeError("this once")
 
-    failing = replace(CONDITIONS[AccountNotice.EXPIRING], find=fail)
-    changed = {AccountNotice.EXPIRING: failing, AccountNotice.KEY_OLD: CONDITIONS[AccountNotice.KEY_OLD]}
-    monkeypatch.setattr(evaluation, "CONDITIONS", changed)
+    monkeypatch.setattr(accounts_conditions, "find_expiring", fail)
     with pytest.raises(ExceptionGroup):
         evaluation.evaluate(NOW + timedelta(days=400))
     open_now = Notice.objects.filter(resolved_at=None).values_list("kind", flat=True)
@@ -290,9 +290,8 @@ def test_a_lost_database_is_not_the_failure_of_a_condition(account):
         yield from ()
         connection.cursor().execute("SELECT pg_terminate_backend(pg_backend_pid())")
 
-    lost = replace(CONDITIONS[AccountNotice.EXPIRING], find=lose)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(evaluation, "CONDITIONS", {AccountNotice.EXPIRING: lost})
+        patched.setattr(accounts_conditions, "find_expiring", lose)
         with pytest.raises(OperationalError):
             evaluation.evaluate(NOW)
     connection.close()
@@ -327,9 +326,9 @@ def test_what_is_rolled_back_tells_no_one(account, hook):
 
 
 def test_each_kind_has_a_condition_and_a_page(account):
-    assert set(CONDITIONS) == set(NoticeKind)
     facts = {"job": 1, "account": "acme"}
-    for kind in NoticeKind:
+    for kind in registry.notice_kinds().values():
+        assert callable(import_string(kind.condition.find))
         path = presentation.path_of(Notice(kind=kind, account=account, subject="s" * 64, facts=facts))
         assert resolve(path)
 
