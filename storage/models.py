@@ -944,14 +944,14 @@ class KeyRotation(models.Model):
 class Notice(models.Model):
     """A condition that was found, until it is resolved: see storage.notices."""
 
-    kind = models.CharField(max_length=32)  # domain.service.notices.NoticeKind
+    kind = models.CharField(max_length=32)  # storage.core.notices.NoticeKind
     account = models.ForeignKey(
         Account, on_delete=models.CASCADE, null=True, db_index=False, related_name="+"
     )  # null: of the whole server, or of a user
     # the only one who sees it; null: all with the capability of its kind in the account
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, related_name="+")
     subject = models.CharField(max_length=128, blank=True, default="")  # what in the account it is about
-    severity = models.CharField(max_length=8)  # domain.service.notices.Severity
+    severity = models.CharField(max_length=8)  # storage.core.notices.Severity
     facts = models.JSONField(default=dict)  # what fills its sentence
     news = models.CharField(max_length=64, blank=True, default="")  # when it changes, people are told again
     opened_at = models.DateTimeField()
@@ -1065,7 +1065,7 @@ class NoticeDelivery(models.Model):
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, null=True, related_name="deliveries")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, related_name="+")
     notice = models.ForeignKey(Notice, on_delete=models.CASCADE, null=True, related_name="+")  # null: a test
-    event = models.CharField(max_length=8)  # domain.service.notices.NoticeEvent
+    event = models.CharField(max_length=8)  # storage.notices.kinds.NoticeEvent
     message_id = models.UUIDField(unique=True)  # the same at each attempt
     body = models.TextField(blank=True, default="")  # what a webhook is sent, byte for byte
     created_at = models.DateTimeField()
@@ -1093,7 +1093,7 @@ class CommentThread(models.Model):
     table = models.ForeignKey(
         Table, on_delete=models.CASCADE, db_constraint=False, db_index=False, related_name="+"
     )
-    subject = models.CharField(max_length=8)  # domain.service.comments.SubjectKind
+    subject = models.CharField(max_length=8)  # storage.comments.content.SubjectKind
     partition_key = models.TextField(blank=True, default="")
     row_key = models.TextField(blank=True, default="")
     # of the saved query, which is the console's; null: it is about something else

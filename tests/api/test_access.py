@@ -72,8 +72,6 @@ OPERATIONS = [
     ("GET", "accounts/acme/tables/people/queries/none", READ, None, 404),
     ("PATCH", "accounts/acme/tables/people/queries/none", Capability.WRITE, {}, 404),
     ("DELETE", "accounts/acme/tables/people/queries/none", Capability.WRITE, None, 404),
-    ("GET", "accounts/acme/tables/people/queries/none/versions", READ, None, 404),
-    ("POST", "accounts/acme/tables/people/queries/none/versions/1/restore", Capability.WRITE, None, 404),
     ("GET", "accounts/acme/activity", READ, None, 200),
     ("GET", "accounts/acme/requests", READ, None, 200),
     ("GET", f"accounts/acme/requests/{uuid4()}", READ, None, 404),

@@ -56,7 +56,7 @@ def test_notices_by_role_state_and_page(call, notices):
     assert listed(ada("GET", page["next"].partition("testserver")[2])) == [key]
     found = victor("GET", f"notices/{job}").json()
     assert (found["text"], found["path"]) == (
-        "The job 7 failed (table.index). Failed jobs of this kind: 2.",
+        "The job 7 failed. Failed jobs of this kind: 2.",
         "/ui/jobs/7/",
     )
     check(victor("GET", f"notices/{key}"), 404)

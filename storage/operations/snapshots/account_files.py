@@ -76,7 +76,7 @@ class TableInFile:
     tags: Sequence[str]
     throughput: int
     policies: Sequence[Mapping[str, Any]]
-    threads: Sequence[Thread] = ()  # of comments, as operations.comments.files reads them
+    threads: Sequence[Thread] = ()  # of comments, as storage.comments.files reads them
 
 
 # writing
