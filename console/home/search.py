@@ -19,6 +19,7 @@ from console.queries.saved import search_queries
 from console.site import layout
 from console.site.access import AccountContext
 from console.site.layout import NavigationItem
+from storage.core.subject import Place
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.models import Account, Table
@@ -298,15 +299,15 @@ def _pages(user: User, current: AccountContext | None, table: str) -> Iterator[S
         if table:
             yield from _of_table(user, current, table)
         yield from _of_account_pages(user, current)
-    yield from _of_server(ResultKind.PAGE, user, (*layout.SERVER_SIDEBAR, *layout.SERVER_ACTIONS))
+    yield from _of_server(ResultKind.PAGE, user, layout.navigation(Place.SERVER, Place.SERVER_SEARCH))
 
 
 def _of_table(user: User, current: AccountContext, table: str) -> Iterator[SearchResult]:
-    return _allowed(ResultKind.PAGE, user, current, (*layout.TABLE_TABS, *layout.TABLE_ACTIONS), table)
+    return _allowed(ResultKind.PAGE, user, current, layout.navigation(Place.TABLE, Place.TABLE_SEARCH), table)
 
 
 def _of_account_pages(user: User, current: AccountContext) -> Iterator[SearchResult]:
-    return _allowed(ResultKind.PAGE, user, current, (*layout.ACCOUNT_SIDEBAR, *layout.ACTIONS))
+    return _allowed(ResultKind.PAGE, user, current, layout.navigation(Place.ACCOUNT, Place.ACCOUNT_SEARCH))
 
 
 def _settings(user: User, current: AccountContext | None) -> Iterator[SearchResult]:

@@ -16,6 +16,8 @@ from console.site import layout
 from console.site.access import account_context, table_of, user_of
 from console.site.addresses import path_of
 from console.site.tags import grouped
+from storage.core import registry
+from storage.core.subject import Place
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account, Table
 from storage.operations.access import policies
@@ -23,7 +25,7 @@ from storage.operations.tables import table_list
 from storage.operations.tables.table_list import Listing, Overview
 
 _ENTITIES: Final = "entities:index"
-_TAB_NAMES: Final = frozenset(tab.url for tab in layout.TABLE_TABS)
+_TAB_NAMES: Final = frozenset(page.url for page in registry.pages(Place.TABLE))
 _TABS_OF_SUBJECTS: Final = {"policies": layout.POLICIES, "tables": "tables:settings"}
 
 
@@ -119,8 +121,8 @@ class TableFrame:
                 mark if tab.url == current else "",
                 self._policy_count if tab.url == layout.POLICIES else 0,
             )
-            for tab in layout.TABLE_TABS
-            if tab.url != layout.POLICIES or self.account.kind == AccountKind.STORAGE
+            for tab in layout.navigation(Place.TABLE)
+            if not tab.only_storage or self.account.kind == AccountKind.STORAGE
         ]
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from django.conf import settings
@@ -13,6 +14,8 @@ from console.site import account_settings, appearance, time_zones
 from console.site.access import AccountContext, account_context, user_of
 from console.site.addresses import path_of
 from console.site.static_files import DATA_STYLESHEET, OTHER_STYLESHEETS
+from storage.core import registry
+from storage.core.subject import Place
 from storage.domain.access.roles import Capability, may
 from storage.domain.values.kinds import AccountKind
 from storage.operations.access.members import visible_accounts
@@ -31,39 +34,26 @@ class NavigationItem:
     place: str | Promise = ""  # of a setting: what its page is called
     letter: str = ""  # that opens it, after G
     arguments: tuple[object, ...] = ()  # of the URL, after the account
+    only_storage: bool = False  # accounts of other kinds do not have it
 
 
-ACCOUNT_SIDEBAR: Final = (
-    NavigationItem("accounts:overview", _("Overview"), "activity", letter="O"),
-    NavigationItem("tables:index", _("Tables"), "table-2", letter="T"),
-    NavigationItem("queries:index", _("Queries"), "bookmark", letter="Q"),
-    NavigationItem("sas:index", _("Policies & SAS"), "ticket", Capability.MANAGE_ACCESS, letter="P"),
-    NavigationItem("snapshots:index", _("Snapshots"), "camera", letter="S"),
-    NavigationItem("activity:index", _("Activity"), "history", letter="A"),
-    NavigationItem("requests:index", _("Requests"), "scroll-text", letter="R"),
-    NavigationItem("metrics:account", _("Metrics"), "chart-line", letter="M"),
-    NavigationItem("notices:account", _("Notices"), "bell", letter="N"),
-    NavigationItem("compare:index", _("Compare"), "arrow-left-right", letter="C"),
-    NavigationItem("accounts:service", _("Service"), "sliders-horizontal"),
-    NavigationItem("accounts:keys", _("Keys"), "key-round", Capability.MANAGE_ACCESS, letter="K"),
-    NavigationItem("accounts:members", _("Members"), "users", letter="U"),
-    NavigationItem("accounts:settings", _("Settings"), "settings", Capability.OWN),
-)
-STORAGE_PAGES: Final = frozenset(
-    {"accounts:service", "policies:show"}
-)  # which other kinds of accounts do not have
-SERVER_SIDEBAR: Final = (
-    NavigationItem("home:index", _("Home"), "house", letter="H"),
-    NavigationItem("notices:index", _("Notices"), "bell", letter="N"),
-    NavigationItem("jobs:index", _("Jobs"), "hourglass", letter="J"),
-    NavigationItem("sas:inspector", _("Inspector"), "scroll-text"),
-    NavigationItem("people:users", _("Users"), "users", is_for_admins=True),
-    NavigationItem("activity:server_index", _("Activity"), "history", is_for_admins=True),
-    NavigationItem("home:replicas", _("Replicas"), "database", is_for_admins=True),
-    NavigationItem("home:backups", _("Backups"), "save", is_for_admins=True),
-    NavigationItem("help:index", _("Help"), "book-open"),
-    NavigationItem("help:about", _("About"), "info"),
-)
+@cache
+def navigation(*places: Place) -> tuple[NavigationItem, ...]:
+    """Return the links of places, as subjects declare them."""
+    return tuple(
+        NavigationItem(
+            page.url,
+            _(page.label),
+            page.icon,
+            page.capability,
+            page.is_for_admins,
+            letter=page.letter,
+            arguments=page.arguments,
+            only_storage=page.only_storage,
+        )
+        for place in places
+        for page in registry.pages(place)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,49 +70,6 @@ class SidebarLink:
 
 PARENTS: Final = {"accounts:delete": "accounts:settings"}  # of pages whose address is not below that
 POLICIES: Final = "policies:show"
-TABLE_TABS: Final = (
-    NavigationItem("entities:index", _("Entities"), "table-2"),
-    NavigationItem("tables:schema", _("Schema"), "columns-3"),
-    NavigationItem("activity:table", _("History"), "history"),
-    NavigationItem("metrics:table", _("Metrics"), "chart-line"),
-    NavigationItem(POLICIES, _("Policies"), "shield"),
-    NavigationItem("tables:settings", _("Settings"), "settings"),
-)
-_WRITE: Final = Capability.WRITE
-_TABLES: Final = Capability.MANAGE_TABLES
-_ACCESS: Final = Capability.MANAGE_ACCESS
-# found by search only
-ACTIONS: Final = (
-    NavigationItem("tables:new", _("New table"), "plus", _TABLES),
-    NavigationItem("imports:start_new", _("New table from a file"), "upload", _TABLES),
-    NavigationItem("imports:copy", _("Copy tables"), "copy", _ACCESS),
-    NavigationItem("snapshots:new", _("Take snapshot"), "camera", _TABLES),
-    NavigationItem("snapshots:new_branch", _("New branch"), "git-branch", Capability.OWN, is_for_admins=True),
-    NavigationItem("accounts:key_rotate", _("Rotate key1"), "rotate-ccw-key", _ACCESS, arguments=(1,)),
-    NavigationItem("accounts:key_rotate", _("Rotate key2"), "rotate-ccw-key", _ACCESS, arguments=(2,)),
-    NavigationItem("notices:settings", _("Notice settings"), "bell", Capability.OWN),
-    NavigationItem("notices:webhook_new", _("New webhook"), "plus", Capability.OWN),
-)
-TABLE_ACTIONS: Final = (
-    NavigationItem("entities:bulk_edit", _("Bulk edit"), "pencil", _WRITE),
-    NavigationItem("entities:new", _("Add entity"), "plus", _WRITE),
-    NavigationItem("entities:paste", _("Paste rows"), "clipboard-paste", _WRITE),
-    NavigationItem("imports:start", _("Import"), "upload", _WRITE),
-    NavigationItem("grid:export", _("Export"), "download"),
-    NavigationItem("queries:code", _("Query as code"), "code"),
-    NavigationItem("queries:facets", _("Facets"), "filter"),
-)
-SERVER_ACTIONS: Final = (
-    NavigationItem("accounts:new", _("New account"), "plus", is_for_admins=True),
-    NavigationItem("people:profile", _("Profile"), "user"),
-    NavigationItem("people:security", _("Security"), "shield"),
-    NavigationItem("people:api_tokens", _("API tokens"), "plug"),
-    NavigationItem("people:api_token_new", _("New API token"), "plus"),
-    NavigationItem("notices:personal", _("My notices"), "bell"),
-    NavigationItem("help:api", _("Management API"), "code"),
-    NavigationItem("help:shortcuts", _("Keyboard shortcuts"), "keyboard"),
-    NavigationItem("help:limits", _("Service limits"), "book-open"),
-)
 _SETTINGS: Final = _("Settings")
 _SERVICE: Final = _("Service")
 _PROFILE: Final = _("Profile")
@@ -194,7 +141,7 @@ def context(request: HttpRequest) -> dict[str, Any]:
         return found | _account_values(request, current)
     # a request that fails early has no user yet
     is_admin = getattr(getattr(request, "user", None), "is_admin", False)
-    shown = [item for item in SERVER_SIDEBAR if is_admin or not item.is_for_admins]
+    shown = [item for item in navigation(Place.SERVER) if is_admin or not item.is_for_admins]
     return found | {"server_sidebar_items": _links(request, shown)}
 
 
@@ -226,12 +173,12 @@ def _account_values(request: HttpRequest, current: AccountContext) -> dict[str, 
 
 def may_open(current: AccountContext, item: NavigationItem) -> bool:
     """Return whether a page of an account is one of the user's, and of accounts of this kind."""
-    is_of_kind = item.url not in STORAGE_PAGES or current.account.kind == AccountKind.STORAGE
+    is_of_kind = not item.only_storage or current.account.kind == AccountKind.STORAGE
     return is_of_kind and may(current.role, item.capability)
 
 
 def _account_links(request: HttpRequest, current: AccountContext) -> list[SidebarLink]:
-    items = [item for item in ACCOUNT_SIDEBAR if may_open(current, item)]
+    items = [item for item in navigation(Place.ACCOUNT) if may_open(current, item)]
     return _links(request, items, current.account.name)
 
 

@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 
 from console.site import actors, commands, glyphs, last_changes, layout, roles, times, toasts
 from console.site.glyphs import GLYPHS, Glyph
+from storage.core.subject import Place
 from storage.domain.access.actor import Actor
 from storage.domain.service.recorded import RecordedChange
 from storage.models import Account
@@ -59,7 +60,7 @@ def shortcut_list() -> SafeString:
 
 @lru_cache(maxsize=8)  # it is on every page, and a tenth of the time of most
 def _draw_shortcuts(_language: str | None) -> SafeString:
-    items = (*layout.SERVER_SIDEBAR[:1], *layout.ACCOUNT_SIDEBAR)
+    items = (*layout.navigation(Place.SERVER)[:1], *layout.navigation(Place.ACCOUNT))
     groups = commands.list_commands((item.letter, item.label) for item in items if item.letter)
     return render_to_string("components/shortcut_list.html", {"groups": groups})
 

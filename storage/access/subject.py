@@ -1,7 +1,7 @@
 """What the subject of access policies and SAS tokens contributes: see storage.core.registry."""
 
 from storage.core.notices import Condition, NoticeKind, Severity, Threshold, Unit
-from storage.core.subject import Subject
+from storage.core.subject import Page, Place, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -69,4 +69,17 @@ SUBJECT = Subject(
     verbs=AccessVerb,
     notices=AccessNotice,
     tidying={"keys": "storage.operations.access.retired_keys.tidy"},
+    pages=(
+        Page(
+            Place.ACCOUNT,
+            40,
+            "sas:index",
+            _("Policies & SAS"),
+            "ticket",
+            Capability.MANAGE_ACCESS,
+            letter="P",
+        ),
+        Page(Place.SERVER, 40, "sas:inspector", _("Inspector"), "scroll-text"),
+        Page(Place.TABLE, 50, "policies:show", _("Policies"), "shield", only_storage=True),
+    ),
 )

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from storage.core.notices import Condition, NoticeKind, Severity, Threshold, Unit
-from storage.core.subject import Periodic, Subject
+from storage.core.subject import Page, Periodic, Place, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -83,5 +83,32 @@ SUBJECT = Subject(
             deletes=True,
             late_after=timedelta(minutes=10),
         ),
+    ),
+    pages=(
+        Page(Place.ACCOUNT, 10, "accounts:overview", _("Overview"), "activity", letter="O"),
+        Page(Place.ACCOUNT, 110, "accounts:service", _("Service"), "sliders-horizontal", only_storage=True),
+        Page(
+            Place.ACCOUNT, 120, "accounts:keys", _("Keys"), "key-round", Capability.MANAGE_ACCESS, letter="K"
+        ),
+        Page(Place.ACCOUNT, 140, "accounts:settings", _("Settings"), "settings", Capability.OWN),
+        Page(
+            Place.ACCOUNT_SEARCH,
+            60,
+            "accounts:key_rotate",
+            _("Rotate key1"),
+            "rotate-ccw-key",
+            Capability.MANAGE_ACCESS,
+            arguments=(1,),
+        ),
+        Page(
+            Place.ACCOUNT_SEARCH,
+            70,
+            "accounts:key_rotate",
+            _("Rotate key2"),
+            "rotate-ccw-key",
+            Capability.MANAGE_ACCESS,
+            arguments=(2,),
+        ),
+        Page(Place.SERVER_SEARCH, 10, "accounts:new", _("New account"), "plus", is_for_admins=True),
     ),
 )

@@ -1,7 +1,8 @@
 """What the subject of the activity log contributes: see storage.core.registry."""
 
-from storage.core.subject import Subject
+from storage.core.subject import Page, Place, Subject
 from storage.core.verbs import Act, Verb
+from storage.domain.translation import mark as _
 
 
 class ActivityVerb(Verb):
@@ -12,4 +13,8 @@ SUBJECT = Subject(
     name="activity",
     verbs=ActivityVerb,
     tidying={"activity": "storage.operations.activity.activity.tidy"},
+    pages=(
+        Page(Place.ACCOUNT, 60, "activity:index", _("Activity"), "history", letter="A"),
+        Page(Place.SERVER, 60, "activity:server_index", _("Activity"), "history", is_for_admins=True),
+    ),
 )

@@ -1,7 +1,7 @@
 """What the subject of backups and the archive contributes: see storage.core.registry."""
 
 from storage.core.notices import Condition, NoticeKind, Severity
-from storage.core.subject import Subject
+from storage.core.subject import Page, Place, Subject
 from storage.domain.translation import mark as _
 
 
@@ -48,4 +48,8 @@ class BackupNotice(NoticeKind):
     )
 
 
-SUBJECT = Subject(name="backups", notices=BackupNotice)
+SUBJECT = Subject(
+    name="backups",
+    notices=BackupNotice,
+    pages=(Page(Place.SERVER, 80, "home:backups", _("Backups"), "save", is_for_admins=True),),
+)

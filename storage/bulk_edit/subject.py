@@ -1,6 +1,6 @@
 """What the subject of bulk edits contributes: see storage.core.registry."""
 
-from storage.core.subject import Subject
+from storage.core.subject import Page, Place, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -23,4 +23,8 @@ class BulkEditVerb(Verb):
     )
 
 
-SUBJECT = Subject(name="bulk_edit", verbs=BulkEditVerb)
+SUBJECT = Subject(
+    name="bulk_edit",
+    verbs=BulkEditVerb,
+    pages=(Page(Place.TABLE_SEARCH, 10, "entities:bulk_edit", _("Bulk edit"), "pencil", Capability.WRITE),),
+)

@@ -1,6 +1,6 @@
 """What the subject of comparisons contributes: see storage.core.registry."""
 
-from storage.core.subject import Subject
+from storage.core.subject import Page, Place, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -23,4 +23,8 @@ class CompareVerb(Verb):
     )
 
 
-SUBJECT = Subject(name="compare", verbs=CompareVerb)
+SUBJECT = Subject(
+    name="compare",
+    verbs=CompareVerb,
+    pages=(Page(Place.ACCOUNT, 100, "compare:index", _("Compare"), "arrow-left-right", letter="C"),),
+)

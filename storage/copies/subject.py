@@ -1,6 +1,6 @@
 """What the subject of copies from and to other services contributes: see storage.core.registry."""
 
-from storage.core.subject import Subject
+from storage.core.subject import Page, Place, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -34,4 +34,10 @@ class CopyVerb(Verb):
     )
 
 
-SUBJECT = Subject(name="copies", verbs=CopyVerb)
+SUBJECT = Subject(
+    name="copies",
+    verbs=CopyVerb,
+    pages=(
+        Page(Place.ACCOUNT_SEARCH, 30, "imports:copy", _("Copy tables"), "copy", Capability.MANAGE_ACCESS),
+    ),
+)

@@ -43,6 +43,7 @@ SUBJECTS: Final = (
     "health",
     "manifest",
     "help",
+    "home",
 )
 
 

@@ -1,6 +1,6 @@
 """What the subject of entities contributes: see storage.core.registry."""
 
-from storage.core.subject import Subject
+from storage.core.subject import Page, Place, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -64,4 +64,9 @@ SUBJECT = Subject(
     name="entities",
     verbs=EntityVerb,
     daily=("console.grid.saved_urls.tidy",),
+    pages=(
+        Page(Place.TABLE, 10, "entities:index", _("Entities"), "table-2"),
+        Page(Place.TABLE_SEARCH, 20, "entities:new", _("Add entity"), "plus", Capability.WRITE),
+        Page(Place.TABLE_SEARCH, 30, "entities:paste", _("Paste rows"), "clipboard-paste", Capability.WRITE),
+    ),
 )

@@ -1,5 +1,15 @@
 """What the subject of the help pages contributes: see storage.core.registry."""
 
-from storage.core.subject import Subject
+from storage.core.subject import Page, Place, Subject
+from storage.domain.translation import mark as _
 
-SUBJECT = Subject(name="help")
+SUBJECT = Subject(
+    name="help",
+    pages=(
+        Page(Place.SERVER, 90, "help:index", _("Help"), "book-open"),
+        Page(Place.SERVER, 100, "help:about", _("About"), "info"),
+        Page(Place.SERVER_SEARCH, 70, "help:api", _("Management API"), "code"),
+        Page(Place.SERVER_SEARCH, 80, "help:shortcuts", _("Keyboard shortcuts"), "keyboard"),
+        Page(Place.SERVER_SEARCH, 90, "help:limits", _("Service limits"), "book-open"),
+    ),
+)

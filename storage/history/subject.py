@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from storage.core.subject import Periodic, Subject
+from storage.core.subject import Page, Periodic, Place, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -49,4 +49,5 @@ SUBJECT = Subject(
         "feed": "storage.operations.changes.feed.tidy",
         "key changes": "storage.operations.changes.key_changes.tidy",
     },
+    pages=(Page(Place.TABLE, 30, "activity:table", _("History"), "history"),),
 )

@@ -1,7 +1,7 @@
 """What the subject of jobs contributes: see storage.core.registry."""
 
 from storage.core.notices import Condition, NoticeKind, Severity
-from storage.core.subject import Subject
+from storage.core.subject import Page, Place, Subject
 from storage.core.verbs import Act, Group, Verb
 from storage.domain.translation import mark as _
 
@@ -28,4 +28,5 @@ SUBJECT = Subject(
     verbs=JobVerb,
     notices=JobNotice,
     tidying={"job files": "storage.operations.jobs.files.tidy", "jobs": "storage.operations.jobs.jobs.tidy"},
+    pages=(Page(Place.SERVER, 30, "jobs:index", _("Jobs"), "hourglass", letter="J"),),
 )

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from storage.core.notices import Condition, NoticeKind, Severity
-from storage.core.subject import Periodic, Subject
+from storage.core.subject import Page, Periodic, Place, Subject
 from storage.core.verbs import Act, Group, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -60,4 +60,11 @@ SUBJECT = Subject(
         ),
     ),
     tidying={"notices": "storage.notices.evaluation.tidy"},
+    pages=(
+        Page(Place.ACCOUNT, 90, "notices:account", _("Notices"), "bell", letter="N"),
+        Page(Place.SERVER, 20, "notices:index", _("Notices"), "bell", letter="N"),
+        Page(Place.ACCOUNT_SEARCH, 80, "notices:settings", _("Notice settings"), "bell", Capability.OWN),
+        Page(Place.ACCOUNT_SEARCH, 90, "notices:webhook_new", _("New webhook"), "plus", Capability.OWN),
+        Page(Place.SERVER_SEARCH, 60, "notices:personal", _("My notices"), "bell"),
+    ),
 )

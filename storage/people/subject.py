@@ -1,7 +1,7 @@
 """What the subject of users, members and their tokens contributes: see storage.core.registry."""
 
 from storage.core.notices import Condition, NoticeKind, Severity
-from storage.core.subject import Subject
+from storage.core.subject import Page, Place, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -66,5 +66,13 @@ SUBJECT = Subject(
     daily=(
         "console.people.sessions.delete_expired",
         "console.people.invitations.tidy",
+    ),
+    pages=(
+        Page(Place.ACCOUNT, 130, "accounts:members", _("Members"), "users", letter="U"),
+        Page(Place.SERVER, 50, "people:users", _("Users"), "users", is_for_admins=True),
+        Page(Place.SERVER_SEARCH, 20, "people:profile", _("Profile"), "user"),
+        Page(Place.SERVER_SEARCH, 30, "people:security", _("Security"), "shield"),
+        Page(Place.SERVER_SEARCH, 40, "people:api_tokens", _("API tokens"), "plug"),
+        Page(Place.SERVER_SEARCH, 50, "people:api_token_new", _("New API token"), "plus"),
     ),
 )

@@ -1,6 +1,6 @@
 """What the subject of saved queries contributes: see storage.core.registry."""
 
-from storage.core.subject import Subject
+from storage.core.subject import Page, Place, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -39,5 +39,10 @@ SUBJECT = Subject(
     daily=(
         "console.queries.saved_changes.tidy",
         "console.queries.recent.tidy",
+    ),
+    pages=(
+        Page(Place.ACCOUNT, 30, "queries:index", _("Queries"), "bookmark", letter="Q"),
+        Page(Place.TABLE_SEARCH, 60, "queries:code", _("Query as code"), "code"),
+        Page(Place.TABLE_SEARCH, 70, "queries:facets", _("Facets"), "filter"),
     ),
 )

@@ -1,5 +1,9 @@
 """What the subject of replicas of the database contributes: see storage.core.registry."""
 
-from storage.core.subject import Subject
+from storage.core.subject import Page, Place, Subject
+from storage.domain.translation import mark as _
 
-SUBJECT = Subject(name="replicas")
+SUBJECT = Subject(
+    name="replicas",
+    pages=(Page(Place.SERVER, 70, "home:replicas", _("Replicas"), "database", is_for_admins=True),),
+)

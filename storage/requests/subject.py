@@ -2,7 +2,8 @@
 
 from datetime import timedelta
 
-from storage.core.subject import Periodic, Subject
+from storage.core.subject import Page, Periodic, Place, Subject
+from storage.domain.translation import mark as _
 
 SUBJECT = Subject(
     name="requests",
@@ -16,4 +17,5 @@ SUBJECT = Subject(
             late_after=timedelta(minutes=10),
         ),
     ),
+    pages=(Page(Place.ACCOUNT, 70, "requests:index", _("Requests"), "scroll-text", letter="R"),),
 )

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from storage.core.notices import Condition, NoticeKind, Severity, Threshold, Unit
-from storage.core.subject import Periodic, Subject
+from storage.core.subject import Page, Periodic, Place, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -76,6 +76,21 @@ SUBJECT = Subject(
             "Snapshots could not be taken or deleted",
             deletes=True,
             late_after=timedelta(minutes=20),
+        ),
+    ),
+    pages=(
+        Page(Place.ACCOUNT, 50, "snapshots:index", _("Snapshots"), "camera", letter="S"),
+        Page(
+            Place.ACCOUNT_SEARCH, 40, "snapshots:new", _("Take snapshot"), "camera", Capability.MANAGE_TABLES
+        ),
+        Page(
+            Place.ACCOUNT_SEARCH,
+            50,
+            "snapshots:new_branch",
+            _("New branch"),
+            "git-branch",
+            Capability.OWN,
+            is_for_admins=True,
         ),
     ),
 )

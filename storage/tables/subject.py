@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from storage.core.subject import Periodic, Subject
+from storage.core.subject import Page, Periodic, Place, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -123,4 +123,10 @@ SUBJECT = Subject(
         "indexes": "storage.operations.tables.adaptive_indexes.tidy",
         "table use": "storage.operations.counting.table_use.tidy",
     },
+    pages=(
+        Page(Place.ACCOUNT, 20, "tables:index", _("Tables"), "table-2", letter="T"),
+        Page(Place.TABLE, 20, "tables:schema", _("Schema"), "columns-3"),
+        Page(Place.TABLE, 60, "tables:settings", _("Settings"), "settings"),
+        Page(Place.ACCOUNT_SEARCH, 10, "tables:new", _("New table"), "plus", Capability.MANAGE_TABLES),
+    ),
 )

@@ -1,6 +1,6 @@
 """What the subject of imports and exports of files contributes: see storage.core.registry."""
 
-from storage.core.subject import Subject
+from storage.core.subject import Page, Place, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -32,4 +32,19 @@ class TransferVerb(Verb):
     )
 
 
-SUBJECT = Subject(name="transfer", verbs=TransferVerb)
+SUBJECT = Subject(
+    name="transfer",
+    verbs=TransferVerb,
+    pages=(
+        Page(
+            Place.ACCOUNT_SEARCH,
+            20,
+            "imports:start_new",
+            _("New table from a file"),
+            "upload",
+            Capability.MANAGE_TABLES,
+        ),
+        Page(Place.TABLE_SEARCH, 40, "imports:start", _("Import"), "upload", Capability.WRITE),
+        Page(Place.TABLE_SEARCH, 50, "grid:export", _("Export"), "download"),
+    ),
+)

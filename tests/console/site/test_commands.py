@@ -5,8 +5,9 @@ from collections import Counter
 
 import pytest
 
-from console.site import layout
 from console.site.commands import COMMANDS, Command, Where, list_commands
+from storage.core import registry
+from storage.core.subject import Place
 from tests.live_server import ROOT
 
 SCRIPTS = ROOT / "static" / "console"
@@ -33,8 +34,8 @@ def test_names_are_distinct():
 
 
 def test_a_letter_opens_one_page_of_a_sidebar():
-    for sidebar in (layout.ACCOUNT_SIDEBAR, layout.SERVER_SIDEBAR):
-        letters = [it.letter for it in sidebar if it.letter]
+    for sidebar in (Place.ACCOUNT, Place.SERVER):
+        letters = [page.letter for page in registry.pages(sidebar) if page.letter]
         assert sorted(set(letters)) == sorted(letters)
 
 

@@ -1,0 +1,1 @@
+"""The first page: accounts, what one visited last, and the search."""

@@ -1,0 +1,9 @@
+"""What the subject of the first page contributes: see storage.core.registry."""
+
+from storage.core.subject import Page, Place, Subject
+from storage.domain.translation import mark as _
+
+SUBJECT = Subject(
+    name="home",
+    pages=(Page(Place.SERVER, 10, "home:index", _("Home"), "house", letter="H"),),
+)
