@@ -1,4 +1,4 @@
-"""All subjects, and what they contribute together. Whoever needs a list of all asks here; there is no other.
+"""All subjects, and what they contribute together. Code that needs a list of all asks here; there is no other list.
 
 To add a subject: make its rooms (docs/contributing/where-to-put-it.md), declare it in ``storage/NAME/subject.py``, and
 name it in SUBJECTS.

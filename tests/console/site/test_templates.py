@@ -47,7 +47,8 @@ def test_icons_are_those_that_are_used():
         re.findall(r"icon\|default:\"([^\"]+)\"", text)
     )
     listed = (ROOT / "static" / "vendor" / "icons.txt").read_text().split()
-    code = "".join(path.read_text() for path in (ROOT / "console").rglob("*.py"))
+    sources = [*(ROOT / "console").rglob("*.py"), *(ROOT / "storage").glob("*/subject.py")]
+    code = "".join(path.read_text() for path in sources)
     used |= set(re.findall(r"\"([a-z0-9-]+)\"", code)) & set(listed)
     [sprite] = (ROOT / "static" / "vendor" / "lucide").glob("*/sprite.svg")
     assert used == set(listed)
