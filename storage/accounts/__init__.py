@@ -1,1 +1,4 @@
-"""Storage accounts."""
+"""Storage accounts: settings, keys, quotas, lifetimes, service properties.
+
+Operations: storage/operations/accounts/.
+"""

@@ -1,1 +1,4 @@
-"""The activity log."""
+"""The activity log, and undo.
+
+Operations: storage/operations/activity/ and storage/operations/undo/.
+"""

@@ -1,1 +1,4 @@
-"""Tables over the nodes of a cluster."""
+"""Distributed tables: a table over the nodes of a Citus cluster.
+
+Operations: storage/operations/tables/. SQL: storage/sql/distribution.py.
+"""

@@ -1,5 +1,6 @@
-"""Comments on entities, tables and saved queries: threads of plain text, with mentions that become notices.
+"""Comments on entities, tables and saved queries.
 
-A thread is found by its table and the digest of its subject, so it survives the deletion of an entity and is there
-again when the entity is restored. It is deleted with its table or account.
+They are threads of plain text, with mentions that become notices. A thread is found by its table and the digest of its
+subject, so it survives the deletion of an entity and is there again when the entity is restored. It is deleted with its
+table or account.
 """

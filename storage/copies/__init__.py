@@ -1,1 +1,4 @@
-"""Copies from and to other services."""
+"""Copies from and to other table services.
+
+Operations: storage/operations/remote_copies/. Client: storage/remote/. Pages: console/imports/.
+"""

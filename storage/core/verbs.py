@@ -1,4 +1,9 @@
-"""Verbs of the activity log, as subjects declare them: what was done, in which words, and how it is undone."""
+"""Verbs of the activity log, as subjects declare them: what was done, in which words, and how it is undone.
+
+An operation records its verb in the same transaction, without secrets, and passes what undo needs as ``before`` and
+``after``. Changes of entities are in the history; their activity has the number, the first keys, and where to find
+them.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,1 +1,1 @@
-"""Values and filters as people edit them: typed text, pasted rows, CSV, documents, conversions, merges."""
+"""Values and filters as people edit them: typed text, pasted rows, conversions, merges."""

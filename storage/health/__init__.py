@@ -1,1 +1,4 @@
-"""The health of a server."""
+"""Health of a server: its disk, its database, and what doctor finds.
+
+Operations: storage/operations/health/. The command doctor: storage/runtime/doctor.py.
+"""

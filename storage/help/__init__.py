@@ -1,1 +1,4 @@
-"""The help pages."""
+"""Help: the documentation, shortcuts, limits and the API reference.
+
+Pages: console/help/.
+"""

@@ -1,1 +1,4 @@
-"""The history of entities."""
+"""History: versions of entities, the past of tables, and the change feed.
+
+Operations: storage/operations/changes/. SQL: storage/sql/history.py and storage/sql/feed.py.
+"""

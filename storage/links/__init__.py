@@ -1,1 +1,4 @@
-"""Short links to pages."""
+"""Short links to pages.
+
+Operations: storage/operations/links/. Pages: console/home/.
+"""

@@ -1,1 +1,4 @@
-"""Metrics."""
+"""Metrics: counts and times of requests, and sizes, as charts and numbers.
+
+Operations: storage/operations/counting/.
+"""

@@ -1,1 +1,4 @@
-"""Users, members and their tokens."""
+"""Users, members, their roles, sessions and API tokens.
+
+Pages: console/people/. Operations: storage/operations/access/.
+"""

@@ -1,1 +1,4 @@
-"""Saved queries."""
+"""Saved queries, and the editor and builder of filters.
+
+Code: console/queries/. Filters as people edit them: storage/editing/filters/.
+"""

@@ -1,1 +1,4 @@
-"""Snapshots and branches."""
+"""Snapshots of accounts, their restore, branches, and copies of accounts.
+
+Operations: storage/operations/snapshots/.
+"""

@@ -1,5 +1,11 @@
 """The text of a row: a line for each property, its annotation in front of its value, as domain.entities.entity says.
 
+The text holds what is sent, byte for byte: JSON in PostgreSQL loses ``-0.0``, exponents, U+0000 and lone surrogates. An
+annotation stands between two tabs. So a merge replaces and sorts lines without parsing JSON, an answer is a
+concatenation without line feeds and tabs, and one without annotations leaves out what is between the tabs. An insert
+keeps the order of the request; any other write sorts by name, ordinal, as the service does; in a Cosmos account each
+property stays at its place.
+
 Rows that versions before 1.1 have written, in tables and in histories, keep their annotations in a column ``anns``.
 They read like all others; see entity_content, the function that puts each before its value.
 """

@@ -1,4 +1,8 @@
-"""Query statements: one entity, many by their keys, a page, and the end of a window of keys."""
+"""Query statements: one entity, many by their keys, a page, and the end of a window of keys.
+
+The statement of a page reads small entities only; from the first large one on, a second statement measures what fits
+into 4 MiB. A page that would take longer than five seconds ends early, with a continuation token.
+"""
 
 import json
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence

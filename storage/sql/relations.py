@@ -1,5 +1,21 @@
 """The relation of a table: its name, creation, soft deletion and removal.
 
+Each table has a relation of its own, so that dropping it is a DROP, and scans, statistics and indexes are per table::
+
+    create table entity_17 (
+      pk    text collate "C" not null,  -- PartitionKey
+      rk    text collate "C" not null,  -- RowKey
+      ts    bigint not null,            -- Timestamp and ETag in ticks of 100 ns: moments.py
+      props jsonb not null,             -- typed projection, for filters
+      anns  text not null,              -- empty but in rows that 1.0 wrote: content.py
+      vals  text not null,              -- the exact text that is sent: content.py
+      primary key (pk, rk)
+    );
+    create index on entity_17 using gin (props jsonb_path_ops);  -- every equality filter
+
+Long keys are in a child (long_keys.py), indexes of properties in indexes.py. Ticks are integers because the service has
+seven digits of a second and PostgreSQL six.
+
 Key columns have the collation "C": rows are in the order of UTF-8 bytes, which is code-point order. The service orders
 by UTF-16 code units; the two differ only for characters above U+FFFF (the service puts them before U+E000). Matching
 it would need another encoding of keys, and decoding every key of every page.

@@ -1,1 +1,4 @@
-"""Tables and their indexes."""
+"""Tables, their settings and property indexes.
+
+Operations: storage/operations/tables/. Their relations: storage/operations/relations/.
+"""

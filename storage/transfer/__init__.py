@@ -1,1 +1,4 @@
-"""Files of rows that become entities, and entities that become files: plain Python, and always a stream."""
+"""Files of rows that become entities, and entities that become files.
+
+Plain Python, and always a stream. Operations: storage/operations/entities/. Pages: console/imports/.
+"""

@@ -1,0 +1,130 @@
+"""The shape of rooms: each subject declares itself in its room, and a room has only modules whose names are known."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from importlib import import_module
+from typing import Any
+
+import pytest
+from django.utils.module_loading import import_string
+
+from storage.core import registry
+from storage.core.notices import Condition, NoticeKind
+from storage.core.verbs import Act, Verb
+from tests import rooms
+from tests.live_server import ROOT
+
+# what modules are called in every room: one name for one thing
+COMMON = {
+    "__init__",
+    "api",
+    "commands",
+    "conditions",
+    "models",
+    "operations",
+    "serializers",
+    "sql",
+    "subject",
+}
+# what only one subject has; add a name here if none of those above says what a module is
+OWN = {
+    "comments": {"comments", "content", "files", "mentions", "moves", "threads"},
+    "manifest": {"applying", "declared", "planning", "present", "resources"},
+    "notices": {"delivery", "evaluation", "kinds", "presentation", "readers", "rules", "sending", "webhooks"},
+    "transfer": {
+        "content", "encoding_guess", "encodings", "entities", "file", "format_proposals", "formulas", "key_proposals",
+        "layout", "letters", "mapping", "parquet", "plausibility", "proposals", "rejects", "report", "rows", "writing",
+    },
+}  # fmt: skip
+PATH = re.compile(r"(?:console|storage)(?:\.\w+)+")
+
+
+@pytest.mark.parametrize("name", registry.SUBJECTS)
+def test_each_room_declares_its_subject(name):
+    assert import_module(f"storage.{name}.subject").SUBJECT.name == name
+    assert rooms.describe("storage", name).endswith("."), (
+        f"storage/{name}/__init__.py needs a docstring: a sentence"
+    )
+
+
+def test_each_declaration_is_in_the_registry():
+    declared = {path.parent.name for path in ROOT.glob("storage/*/subject.py")} - {"core"}
+    assert declared == set(registry.SUBJECTS)
+
+
+@pytest.mark.parametrize("name", registry.SUBJECTS)
+def test_a_room_has_known_modules_only(name):
+    modules = {path.stem for path in (ROOT / "storage" / name).iterdir() if path.name != "__pycache__"}
+    assert modules <= COMMON | OWN.get(name, set())
+
+
+def test_own_names_are_of_modules_that_exist():
+    for name, modules in OWN.items():
+        assert [it for it in modules if not rooms.source_of(f"storage/{name}", it).exists()] == []
+
+
+def test_the_import_contract_has_the_order_of_the_registry():
+    """Whoever shares its layer with others, as transfer does, is plain Python below them."""
+    order = [
+        layer[0] for layer in rooms.layers("storage") if len(layer) == 1 and layer[0] in registry.SUBJECTS
+    ]
+    shared = {name for layer in rooms.layers("storage") if len(layer) > 1 for name in layer}
+    assert order == [name for name in reversed(registry.SUBJECTS) if name not in shared]
+
+
+def test_subjects_stand_on_those_before_them():
+    for number, subject in enumerate(registry.subjects()):
+        assert set(subject.stands_on) <= set(registry.SUBJECTS[:number]), subject.name
+
+
+@pytest.mark.parametrize("name", registry.SUBJECTS)
+def test_declared_paths_lead_somewhere(name):
+    for path in sorted(set(declared_paths(import_module(f"storage.{name}.subject").SUBJECT))):
+        try:
+            import_module(path)
+        except ModuleNotFoundError:
+            assert callable(import_string(path)), path
+
+
+def test_paths_in_declarations_are_seen():
+    """The test above would pass if it saw none."""
+    paths = [path for subject in registry.subjects() for path in declared_paths(subject)]
+    assert {"storage.comments.api", "storage.health.conditions.find_full_disk"} <= set(paths)
+    assert set(registry.tidying().values()) | set(registry.daily()) <= set(paths)
+    assert {
+        verb.act.undo.do for verb in registry.verbs().values() if verb.act.undo and verb.act.undo.do
+    } <= set(paths)
+
+
+@pytest.mark.parametrize("name", registry.SUBJECTS)
+def test_a_room_names_folders_that_exist(name):
+    docstring = import_module(f"storage.{name}").__doc__ or ""
+    paths = re.findall(r"\b(?:console|storage|static|templates)/[\w/]*(?:\.\w+)?", docstring)
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def declared_paths(value: Any) -> Iterator[str]:
+    """Find the dotted paths in a declaration, however deep."""
+    if isinstance(value, type) and issubclass(value, (NoticeKind, Verb)):
+        for member in value:
+            yield from declared_paths(declaration_of(member))
+    elif isinstance(value, Enum):
+        return
+    elif isinstance(value, str):
+        if PATH.fullmatch(value):
+            yield value
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from declared_paths(getattr(value, field.name))
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from declared_paths(item)
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from declared_paths(item)
+
+
+def declaration_of(member: NoticeKind | Verb) -> Act | Condition:
+    return member.condition if isinstance(member, NoticeKind) else member.act
