@@ -12,7 +12,12 @@ from tests.live_server import ROOT
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
-DOCUMENTS = [*PAGES, *sorted(ROOT.glob("*.md")), ROOT / "tests" / "wire" / "README.md"]
+DOCUMENTS = [
+    *PAGES,
+    *sorted(DOCS.glob("contributing/*.md")),
+    *sorted(ROOT.glob("*.md")),
+    ROOT / "tests" / "wire" / "README.md",
+]
 
 
 def name_of(document: Path) -> str:

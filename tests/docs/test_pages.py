@@ -49,8 +49,9 @@ def test_the_changelog_begins_with_the_version_of_the_project():
     assert releases == sorted(releases, key=Version, reverse=True)
 
 
-def test_paths_of_the_architecture_exist():
-    text = (DOCS / "architecture.md").read_text("utf-8")
+@pytest.mark.parametrize("name", ["architecture.md", "contributing/where-to-put-it.md"])
+def test_paths_in_the_repository_exist(name):
+    text = (DOCS / name).read_text("utf-8").replace("storage/NAME/", "storage/tables/")
     paths = re.findall(r"`((?:console|storage|static|templates|tests|docs)/[\w./-]*)`", text)
     assert paths
     assert [path for path in paths if not (ROOT / path).exists()] == []
