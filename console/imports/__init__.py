@@ -1,0 +1,1 @@
+"""Imports of files, and copies from and to other services."""

@@ -1,0 +1,14 @@
+"""The architecture is short, and its code map is that of the registry and the import contracts."""
+
+from tests import code_map
+
+MOST_WORDS = 1500
+
+
+def test_the_code_map_is_current():
+    text = code_map.DOCUMENT.read_text("utf-8")
+    assert text == code_map.insert(text), "run: python3 -m tests.code_map"
+
+
+def test_the_architecture_is_short():
+    assert len(code_map.DOCUMENT.read_text("utf-8").split()) <= MOST_WORDS
