@@ -42,8 +42,13 @@ def rooms(name: str, root: Path = ROOT) -> dict[str, list[Path]]:
         floor: [root / path.format(name=name, page=name.replace("_", "-")) for path in paths]
         for floor, paths in FLOORS.items()
     }
-    existing = {floor: [path for path in paths if path.exists()] for floor, paths in places.items()}
+    existing = {floor: [path for path in paths if _is_room(path)] for floor, paths in places.items()}
     return {floor: paths for floor, paths in existing.items() if paths}
+
+
+def _is_room(path: Path) -> bool:
+    """Return whether there is a file, or a folder that has more than what Python left of modules that are gone."""
+    return path.is_file() or any(file.is_file() and file.suffix != ".pyc" for file in path.rglob("*"))
 
 
 def source_of(package: str, name: str, root: Path = ROOT) -> Path:

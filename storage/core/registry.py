@@ -1,7 +1,7 @@
 """All subjects, and what they contribute together. Code that needs a list of all asks here; there is no other list.
 
-To add a subject: make its rooms (docs/contributing/where-to-put-it.md), declare it in ``storage/NAME/subject.py``, and
-name it in SUBJECTS.
+To add a subject: ``manage.py newsubject NAME SENTENCE`` makes its rooms and names it in SUBJECTS; declare in
+``storage/NAME/subject.py`` what it contributes.
 """
 
 from collections.abc import Iterator, Mapping

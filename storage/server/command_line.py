@@ -71,8 +71,8 @@ OWN: Final = {name for commands in COMMANDS.values() for name in commands} - {
 }
 # for those who work on Tablero; those of Django make a database if there is none
 DEVELOPMENT: Final = {
-    "check", "compilemessages", "dbshell", "makemessages", "makemigrations", "messages", "shell", "showmigrations",
-    "sqlmigrate",
+    "check", "compilemessages", "dbshell", "makemessages", "makemigrations", "messages", "newsubject", "shell",
+    "showmigrations", "sqlmigrate",
 }  # fmt: skip
 TESTS: Final = Path(__file__).parents[2] / "tests"
 
@@ -81,10 +81,11 @@ ALONE: Final = {
     "backup",
     "config",
     "messages",
+    "newsubject",
     "pg",
     "restore",
 }  # of ours; start the database themselves if they need it, and check what they need
-WITHOUT_DATA: Final = {"config", "messages"}
+WITHOUT_DATA: Final = {"config", "messages", "newsubject"}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
