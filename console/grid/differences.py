@@ -14,10 +14,10 @@ from django.utils.translation import gettext_lazy
 from console.grid import cells
 from console.site import account_settings, roles
 from storage.access.subject import AccessVerb
+from storage.core.account_settings import SETTINGS
 from storage.core.verbs import Verb
 from storage.domain.entities.entity import EntityKey, StoredEntity, read_stored, split_members
 from storage.domain.entities.previews import STRING_PREVIEW_LENGTH
-from storage.domain.service.account_settings import SETTINGS
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import merge
 from storage.editing.merge import Properties

@@ -12,12 +12,12 @@ from typing import Any, ClassVar, Final
 from django.utils import timezone
 
 from storage.core import registry
+from storage.core.account_settings import SETTINGS
 from storage.domain.access.actor import Actor
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier, check_policies
 from storage.domain.access.roles import Capability, Role, name_role
 from storage.domain.refusals import Reason
 from storage.domain.service import lifetimes
-from storage.domain.service.account_settings import SETTINGS
 from storage.domain.service.snapshots import Schedule
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import check_property_name, fold_table_name

@@ -27,7 +27,7 @@ from storage.api.serializers.service import (
 )
 from storage.api.serializers.snapshots import NewScheduleSerializer
 from storage.api.serializers.tables import AccessPolicySerializer, TableChangeSerializer, check_policies
-from storage.domain.service.account_settings import SETTINGS
+from storage.core.account_settings import SETTINGS
 from storage.domain.values.names import is_account_name
 from storage.manifest.declared import (
     Change,

@@ -13,11 +13,11 @@ from django.utils import timezone
 from console.models import User
 from storage.comments import comments, threads
 from storage.comments.content import Subject
+from storage.core.account_settings import HISTORY_DAYS_LIMIT
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Update
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.entities.restoring import Effect, Skip
-from storage.domain.service.account_settings import HISTORY_DAYS_LIMIT
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import EntityMove

@@ -8,10 +8,10 @@ import pytest
 from django.conf import settings
 from django.db import transaction
 
+from storage.core.account_settings import LEAST_HISTORY
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
-from storage.domain.service.account_settings import LEAST_HISTORY
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import HistorySegment

@@ -10,11 +10,11 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from console.site.account_settings import SECTIONS, TEXTS
+from console.site.account_settings import SECTIONS
 from console.site.forms import MONO, MomentInput, NameRule
+from storage.core.account_settings import SETTINGS, Setting
 from storage.domain.access.addresses import read_network
 from storage.domain.service import lifetimes
-from storage.domain.service.account_settings import SETTINGS, Setting
 from storage.domain.service.consistency import Consistency
 from storage.domain.service.labels import LabelError, read_lines, write_lines
 from storage.domain.service.quotas import LABELS
@@ -141,8 +141,9 @@ class _DescribedRadios(forms.RadioSelect):
 
 def _field(name: str, value: Any) -> forms.Field:
     """Make the field of a setting, which has a value."""
-    setting, text = SETTINGS[name], TEXTS[name]
-    options: dict[str, Any] = {"label": text.label, "help_text": text.help, "required": False}
+    setting = SETTINGS[name]
+    help_text = _(setting.explanation) if setting.explanation else ""
+    options: dict[str, Any] = {"label": _(setting.label), "help_text": help_text, "required": False}
     match name:
         case "colour":
             # the management API takes any

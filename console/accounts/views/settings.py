@@ -22,7 +22,7 @@ from console.people.reauthentication import is_post, recently_authenticated_if
 from console.queries import saved_changes
 from console.site import waiting
 from console.site.access import account_required, actor_of, admin_required
-from console.site.account_settings import SECTIONS, TEXTS
+from console.site.account_settings import LABELS, SECTIONS
 from console.site.forms import changed_values, include_initial_values, is_untouched
 from console.site.refusals import describe_refusal, notify_refusals
 from console.site.responses import render_part
@@ -105,9 +105,9 @@ def settings(request: HttpRequest, account: Account) -> HttpResponse:
         "kept": retention.kept(account),
         "history_limit": retention.limit(account),
         "quotas": [
-            (TEXTS["snapshot_limit"].label, snapshots.allowance(account)),
-            (TEXTS["saved_query_limit"].label, saved_changes.allowance(account)),
-            (TEXTS["sas_limit"].label, sas.allowance(account)),
+            (LABELS["snapshot_limit"], snapshots.allowance(account)),
+            (LABELS["saved_query_limit"], saved_changes.allowance(account)),
+            (LABELS["sas_limit"], sas.allowance(account)),
         ],
         "promises": PROMISES,
         "has_replicas": bool(options.REPLICAS),

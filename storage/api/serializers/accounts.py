@@ -21,11 +21,11 @@ from storage.api.serializers.fields import (
     StringMapField,
     endpoint,
 )
+from storage.core.account_settings import SETTINGS, Setting
 from storage.domain.access.addresses import read_network
 from storage.domain.access.roles import Role
 from storage.domain.entities.fits import Misfit
 from storage.domain.requests.observed import KEY_NAMES
-from storage.domain.service.account_settings import SETTINGS, Setting
 from storage.domain.service.connections import ConnectionFormat, connection_string, read_host
 from storage.domain.service.labels import LabelError
 from storage.domain.service.lifetimes import AccountStage

@@ -4,13 +4,13 @@ import argparse
 import sys
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from django.core.management.base import CommandError
 from django.db import OperationalError
 
+from storage.core.account_settings import SETTINGS, Switch
 from storage.domain.refusals import Reason
 from storage.domain.service.consistency import Consistency, read_level
 from storage.domain.values.kinds import AccountKind
@@ -26,57 +26,11 @@ from storage.operations.snapshots.account_copies import CopyRefused, Finding
 from storage.operations.snapshots.account_export import Progress
 from storage.server.backups.backup import size_of
 
-
-@dataclass(frozen=True, slots=True)
-class _Switch:
-    """An action that turns a setting on or off: what it says when done, and what the list then shows."""
-
-    setting: str
-    help: str
-    on: str
-    off: str
-    shown_on: str = ""
-    shown_off: str = ""
-
-
 _SWITCHES: Final = {
-    "shared-key": _Switch(
-        "shared_key_access",
-        "accept account keys and tokens signed with them (on), or only bearer tokens (off)",
-        "{name} accepts its keys.",
-        "{name} accepts only bearer tokens.",
-        shown_off="no keys",
-    ),
-    "read-only": _Switch(
-        "read_only",
-        "refuse all writes to an account (on) or allow them (off)",
-        "{name} is read-only.",
-        "{name} accepts writes.",
-        shown_on="read-only",
-    ),
-    "protected": _Switch(
-        "protected",
-        "prevent an account from being removed (on) or allow it (off)",
-        "{name} is protected.",
-        "{name} is no longer protected.",
-        shown_on="protected",
-    ),
-    "adaptive-indexes": _Switch(
-        "adaptive_indexes",
-        "add indexes of properties whose ranges are queried and drop unused ones (on), or not",
-        "{name} has adaptive indexes.",
-        "{name} has no adaptive indexes.",
-    ),
-    "distributes": _Switch(
-        "distributes",
-        "distribute new tables over the nodes of a Citus cluster (on), or not (off)",
-        "New tables of {name} are distributed.",
-        "New tables of {name} are local.",
-        shown_on="distributes",
-    ),
+    setting.switch.action: (setting.name, setting.switch)
+    for setting in SETTINGS.values()
+    if setting.switch is not None
 }
-
-
 _PROGRESS_SECONDS: Final = 5
 
 
@@ -145,7 +99,7 @@ class Command(DatabaseCommand):
         )
         allow.add_argument("name")
         allow.add_argument("networks", nargs="*", metavar="NETWORK", help="such as 192.0.2.1 or 192.0.2.0/24")
-        for action, switch in _SWITCHES.items():
+        for action, (_setting, switch) in _SWITCHES.items():
             parser = actions.add_parser(action, help=switch.help)
             parser.add_argument("name")
             parser.add_argument("state", choices=("on", "off"))
@@ -177,7 +131,7 @@ class Command(DatabaseCommand):
     def handle(self, *args: Any, action: str, **arguments: Any) -> None:
         try:
             if action in _SWITCHES:
-                self._turn(_SWITCHES[action], **arguments)
+                self._turn(*_SWITCHES[action], **arguments)
             else:
                 getattr(self, f"_{action}")(**arguments)
         except OperationalError as error:
@@ -278,10 +232,10 @@ class Command(DatabaseCommand):
     def _enable(self, name: str, **_: Any) -> None:
         self._set(f"{name} is enabled.", name, enabled=True)
 
-    def _turn(self, switch: _Switch, name: str, state: str, **_: Any) -> None:
+    def _turn(self, setting: str, switch: Switch, name: str, state: str, **_: Any) -> None:
         is_on = state == "on"
         done = switch.on if is_on else switch.off
-        self._set(done.format(name=name), name, **{switch.setting: is_on})
+        self._set(done.format(name=name), name, **{setting: is_on})
 
     def _allow(self, name: str, networks: list[str], **_: Any) -> None:
         origins = " and ".join(networks) or "everywhere"
@@ -313,7 +267,10 @@ class Command(DatabaseCommand):
         facts = [
             account.kind if account.kind != AccountKind.STORAGE else "",
             "" if account.enabled else "disabled",
-            *(it.shown_on if getattr(account, it.setting) else it.shown_off for it in _SWITCHES.values()),
+            *(
+                switch.shown_on if getattr(account, setting) else switch.shown_off
+                for setting, switch in _SWITCHES.values()
+            ),
             account.consistency if account.consistency != Consistency.STRONG else "",
             f"from {', '.join(account.networks)} only" if account.networks else "",
         ]

@@ -8,10 +8,10 @@ from django.db import transaction
 from django.utils import timezone
 
 from storage.accounts.subject import AccountVerb
+from storage.core.account_settings import SETTINGS
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.access.addresses import Network, read_network
 from storage.domain.refusals import Reason, Refused
-from storage.domain.service.account_settings import SETTINGS
 from storage.models import Account, Activity
 from storage.operations.accounts import quotas
 from storage.operations.accounts.locking import lock_by_name

@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Final
 
 from storage.accounts.subject import AccountVerb
+from storage.core.account_settings import SETTINGS
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.access.roles import Capability
 from storage.domain.refusals import Reason
-from storage.domain.service.account_settings import SETTINGS
 from storage.domain.service.jobs import Unit
 from storage.models import Account, Job, Snapshot, Table
 from storage.operations.accounts.account_settings import to_json

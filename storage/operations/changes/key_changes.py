@@ -17,8 +17,8 @@ from django.db.models import DurationField, ExpressionWrapper, F, Value
 from django.utils import timezone
 
 from storage.core import registry
+from storage.core.account_settings import HISTORY_DAYS_LIMIT
 from storage.domain.entities.entity import EntityKey
-from storage.domain.service.account_settings import HISTORY_DAYS_LIMIT
 from storage.models import EntityMove, Table
 from storage.operations.changes import versions
 from storage.operations.relations import history

@@ -15,7 +15,7 @@ from django.db import OperationalError, transaction
 from django.db.models import Count
 from django.db.models.functions import Now
 
-from storage.domain.service.account_settings import LEAST_HISTORY
+from storage.core.account_settings import LEAST_HISTORY
 from storage.models import Account, HistorySegment
 from storage.operations.activity.attempts import attempting_each
 from storage.operations.health import disk

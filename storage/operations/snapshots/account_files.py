@@ -15,6 +15,7 @@ from json import JSONDecoder
 from typing import Any, BinaryIO, Final, NoReturn, TypeVar
 
 from storage.comments.files import Thread, read_thread
+from storage.core.account_settings import SETTINGS
 from storage.domain.access.policies import check_policies
 from storage.domain.entities.entity import (
     ODATA_TYPE,
@@ -27,7 +28,6 @@ from storage.domain.entities.entity import (
 )
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Reason, Refused
-from storage.domain.service.account_settings import SETTINGS
 from storage.domain.service.service_properties import check_properties
 from storage.domain.values.edm import EdmValue
 from storage.domain.values.kinds import AccountKind

@@ -9,10 +9,10 @@ from django.utils import timezone
 
 from console.accounts.forms.settings import COLOURS, name_rules
 from console.grid import differences
-from console.site.account_settings import SECTIONS, TEXTS
+from console.site.account_settings import SECTIONS
 from storage.accounts.subject import AccountVerb
 from storage.api.serializers.accounts import AccountChangeSerializer, AccountSerializer
-from storage.domain.service import account_settings as declared
+from storage.core import account_settings as declared
 from storage.models import Account, Activity
 from storage.operations.accounts import account_settings, accounts, sealed_keys
 from storage.operations.tables import tables
@@ -116,11 +116,12 @@ def test_a1_refuses_names_and_says_why(visit, name, broken):
 
 
 def test_a_setting_is_declared_once_and_every_door_has_it():
-    """A new one needs a column, its declaration and its texts; only a lifetime has fields of its own."""
+    """A new one needs a column and its declaration; only a lifetime has fields of its own."""
     columns = {column.name for column in Account._meta.get_fields()}
     in_forms = {name for section in SECTIONS.values() for name in section.settings}
     request, answer = AccountChangeSerializer().fields, AccountSerializer().fields
-    assert columns >= declared.SETTINGS.keys() == TEXTS.keys() == in_forms | {"expires_at"}
+    assert columns >= declared.SETTINGS.keys() == in_forms | {"expires_at"}
+    assert all(setting.label for setting in declared.SETTINGS.values())
     assert request.keys() - {"ttl"} == declared.SETTINGS.keys() - {"enabled"}  # frozen and thawed
     assert answer.keys() >= declared.SETTINGS.keys() - {"enabled"}
     assert all(request[name].help_text for name in request if name != "description")

@@ -1,0 +1,305 @@
+"""The settings of an account: what each accepts and means, in which words, and where it is shown.
+
+Forms, the management API, the command `account`, manifests, exports and the activity log are made of them. To add one:
+its column in storage.models with a migration, and its declaration here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from storage.domain.access.addresses import read_network
+from storage.domain.refusals import Reason, Refusal, Refused
+from storage.domain.service.consistency import STALENESS_LIMIT, Consistency
+from storage.domain.service.labels import check_labels
+from storage.domain.service.quotas import SAS, SAVED_QUERIES, SNAPSHOTS, Quota
+from storage.domain.translation import mark as _
+
+HISTORY_DAYS_LIMIT: Final = 366
+LEAST_HISTORY: Final = 16 << 20  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """An action of the command `account` that turns a setting on or off."""
+
+    action: str
+    help: str
+    on: str  # what it says when done, with the name of the account
+    off: str
+    shown_on: str = ""  # what the list of accounts then shows
+    shown_off: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting of an account: every door to it is made of this."""
+
+    name: str  # that of its column
+    type: type
+    help: str = ""  # in the management API
+    least: int | None = None  # of a number
+    most: int | None = None  # of a number, or of the length of a text or list
+    unit: int = 1  # in which people enter a number
+    choices: tuple[str, ...] = ()
+    is_nullable: bool = False
+    is_in_catalog: bool = False  # processes cache it
+    refusal: Refusal | None = None  # of numbers and choices that doors may let through
+    label: str = ""  # in the console
+    explanation: str = ""  # there, below the field
+    logged_as: str = ""  # what the activity log calls it, if not by its label
+    section: str = ""  # of the page of settings: see console.site.account_settings
+    switch: Switch | None = None  # of a Boolean, in the command
+
+    def check(self, value: Any) -> None:
+        """Raise Refused for a value that is not accepted."""
+        match value:
+            case None if self.is_nullable:
+                return
+            case Mapping():
+                check_labels(value)
+            case list():
+                for text in value:
+                    if read_network(text) is None:
+                        raise Refused(Reason.NETWORK_MALFORMED, text=text)
+            case other if self.refusal is not None and not self._includes(other):
+                raise Refused(self.refusal)
+
+    def _includes(self, value: Any) -> bool:
+        if self.choices:
+            return value in self.choices
+        return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
+
+
+# label, and what the activity log calls it
+_QUOTA_TEXTS: Final = {
+    SNAPSHOTS: (_("Snapshots"), _("Quota of snapshots")),
+    SAVED_QUERIES: (_("Saved queries"), _("Quota of saved queries")),
+    SAS: (_("SAS tokens"), _("Quota of SAS tokens")),
+}
+
+
+def _quota_setting(quota: Quota) -> Setting:
+    text = f"A quota of the account, if it is lower than that of the server, `TABLERO_{quota.option}`; null: that one."
+    label, logged_as = _QUOTA_TEXTS[quota]
+    return Setting(
+        quota.setting,
+        int,
+        text,
+        least=0,
+        most=quota.most,
+        is_nullable=True,
+        label=label,
+        logged_as=logged_as,
+        section="quotas",
+    )
+
+
+_ALL: Final = (
+    Setting(
+        "label",
+        str,
+        "Shown beside the name in the console.",
+        most=64,
+        label=_("Label"),
+        explanation=_("Shown next to the name, e.g. “Test” or “Shop, production”."),
+        section="description",
+    ),
+    Setting(
+        "colour",
+        str,
+        "`#rrggbb`, shown as a band on the pages of the account; empty for none.",
+        most=7,
+        label=_("Color"),
+        explanation=_("Shown as a band on every page of the account, so you can tell accounts apart."),
+        section="description",
+    ),
+    Setting(
+        "description",
+        str,
+        most=2000,
+        label=_("Description"),
+        section="description",
+    ),
+    Setting(
+        "labels",
+        dict,
+        "Up to 32 labels to find accounts by. A name consists of letters, digits and `. _ / -`.",
+        label=_("Labels"),
+        explanation=_("Key=value labels for scripts, one per line, e.g. branch=main"),
+        section="description",
+    ),
+    Setting(
+        "expires_at",
+        datetime,
+        "When the account is frozen: the end of its lifetime, which `ttl` sets from now. null: it does not expire.",
+        is_nullable=True,
+        is_in_catalog=True,
+        label=_("Expires"),
+    ),
+    Setting(
+        "protected",
+        bool,
+        "The account cannot be deleted, not even after its lifetime.",
+        label=_("Protected"),
+        explanation=_("The account cannot be deleted, and deleting a table requires typing its name."),
+        section="guard",
+        switch=Switch(
+            "protected",
+            "prevent an account from being removed (on) or allow it (off)",
+            "{name} is protected.",
+            "{name} is no longer protected.",
+            shown_on="protected",
+        ),
+    ),
+    Setting(
+        "read_only",
+        bool,
+        "Writes through any interface are refused.",
+        is_in_catalog=True,
+        label=_("Read-only"),
+        explanation=_(
+            "Rejects every write, in the console and from applications (403 "
+            "InsufficientAccountPermissions): creating and deleting tables, and changing entities, access "
+            "policies and service properties."
+        ),
+        section="guard",
+        switch=Switch(
+            "read-only",
+            "refuse all writes to an account (on) or allow them (off)",
+            "{name} is read-only.",
+            "{name} accepts writes.",
+            shown_on="read-only",
+        ),
+    ),
+    Setting(
+        "adaptive_indexes",
+        bool,
+        "The server adds indexes of properties whose ranges are queried, and drops unused ones.",
+        label=_("Adaptive indexes"),
+        explanation=_(
+            "The server adds an index to a property when queries by its range scan large tables again and "
+            "again, and drops it after four weeks without use. The activity log lists each one."
+        ),
+        section="indexes",
+        switch=Switch(
+            "adaptive-indexes",
+            "add indexes of properties whose ranges are queried and drop unused ones (on), or not",
+            "{name} has adaptive indexes.",
+            "{name} has no adaptive indexes.",
+        ),
+    ),
+    Setting(
+        "distributes",
+        bool,
+        "New tables are distributed over the nodes of the Citus cluster; 409 if there is none.",
+        label=_("Distribute new tables"),
+        explanation=_(
+            "Distributes new tables over the nodes of the cluster. To distribute an existing table, open "
+            "its Settings page, which lists the costs and limitations."
+        ),
+        section="cluster",
+        switch=Switch(
+            "distributes",
+            "distribute new tables over the nodes of a Citus cluster (on), or not (off)",
+            "New tables of {name} are distributed.",
+            "New tables of {name} are local.",
+            shown_on="distributes",
+        ),
+    ),
+    Setting(
+        "history_days",
+        int,
+        "How long changes of entities are kept; 0 turns history off and deletes it.",
+        least=0,
+        most=HISTORY_DAYS_LIMIT,
+        is_in_catalog=True,
+        refusal=Reason.HISTORY_DAYS.of(most=HISTORY_DAYS_LIMIT),
+        label=_("Days to keep"),
+        explanation=_(
+            "All changes are recorded so you can review and undo them. Enter 0 to turn history off and "
+            "delete it."
+        ),
+        section="history",
+    ),
+    Setting(
+        "history_bytes",
+        int,
+        "What they may take on disk; null: a share of it.",
+        least=LEAST_HISTORY,
+        unit=1 << 20,
+        is_nullable=True,
+        refusal=Reason.HISTORY_BYTES.of(least=LEAST_HISTORY >> 20),
+        label=_("Limit in MB"),
+        explanation=_("The oldest changes are deleted first. Leave blank for automatic."),
+        section="history",
+    ),
+    Setting(
+        "consistency",
+        str,
+        "Level of consistency of reads that do not ask for less: see the page *Consistency*.",
+        choices=tuple(level.value for level in Consistency),
+        is_in_catalog=True,
+        refusal=Reason.UNKNOWN_CONSISTENCY.of(levels=", ".join(Consistency)),
+        label=_("Level"),
+        logged_as=_("Consistency"),
+        section="consistency",
+    ),
+    Setting(
+        "max_staleness",
+        int,
+        "Seconds by which reads may be behind at the level `BoundedStaleness`.",
+        least=1,
+        most=STALENESS_LIMIT,
+        is_in_catalog=True,
+        refusal=Reason.STALENESS.of(most=STALENESS_LIMIT),
+        label=_("Bound in seconds"),
+        explanation=_("Applies to Bounded staleness."),
+        section="consistency",
+    ),
+    Setting(
+        "enabled",
+        bool,
+        is_in_catalog=True,
+        label=_("Enabled"),
+        explanation=_("A disabled account rejects all requests from applications. No data is lost."),
+        section="access",
+    ),
+    Setting(
+        "shared_key_access",
+        bool,
+        "Requests signed with an account key, and tokens signed with one, are accepted.",
+        is_in_catalog=True,
+        label=_("Allow storage account key access"),
+        explanation=_(
+            "Includes SAS tokens, which are signed with a key. If turned off, only bearer tokens are "
+            "accepted."
+        ),
+        logged_as=_("Shared key access"),
+        section="access",
+        switch=Switch(
+            "shared-key",
+            "accept account keys and tokens signed with them (on), or only bearer tokens (off)",
+            "{name} accepts its keys.",
+            "{name} accepts only bearer tokens.",
+            shown_off="no keys",
+        ),
+    ),
+    Setting(
+        "networks",
+        list,
+        "IP addresses and networks that may send requests; empty: all.",
+        most=100,
+        is_in_catalog=True,
+        label=_("Allowed IP addresses"),
+        explanation=_(
+            "IP addresses or ranges that may connect, one per line, e.g. 192.0.2.1 or 192.0.2.0/24. Leave "
+            "empty to allow all."
+        ),
+        logged_as=_("Networks"),
+        section="access",
+    ),
+    *map(_quota_setting, _QUOTA_TEXTS),
+)
+SETTINGS: Final[Mapping[str, Setting]] = {setting.name: setting for setting in _ALL}
