@@ -665,7 +665,7 @@ class HistoryActor(models.Model):
 
 
 class Snapshot(models.Model):
-    """An account as it was at a moment: see storage.operations.snapshots.snapshots.
+    """An account as it was at a moment: see storage.snapshots.snapshots.
 
     ``visible`` is the pg_snapshot that tells which changes it has, ``ticks`` a Timestamp up to which it has all.
     """
@@ -727,7 +727,7 @@ class SnapshotSchedule(models.Model):
 
 
 class Branch(models.Model):
-    """An account that was made from another one's past or present: see storage.operations.snapshots.branches."""
+    """An account that was made from another one's past or present: see storage.snapshots.branches."""
 
     account = models.OneToOneField(Account, on_delete=models.CASCADE, primary_key=True, related_name="branch")
     source = models.ForeignKey(Account, on_delete=models.SET_NULL, null=True, related_name="branches")

@@ -21,10 +21,10 @@ from storage.history.subject import HistoryVerb
 from storage.models import Activity
 from storage.operations.activity import activity
 from storage.operations.activity.actors import actor_of
-from storage.operations.undo.undo import CannotUndo, Reason
 from storage.people.subject import PeopleVerb
 from storage.queries.subject import QueryVerb
 from storage.transfer.subject import TransferVerb
+from storage.undo.undo import CannotUndo, Reason
 
 _LONGEST_KEY: Final = 60  # characters
 _NO_KEY: Final = {"partition_key": "", "row_key": ""}

@@ -15,10 +15,10 @@ from storage.domain.access.roles import Capability, Role, may
 from storage.models import Activity
 from storage.operations.access import members
 from storage.operations.activity import activity
-from storage.operations.undo.undo import CannotUndo, Reason, undo_all
 from storage.people.subject import PeopleVerb
 from storage.queries.subject import QueryVerb
 from storage.tables.subject import TableVerb
+from storage.undo.undo import CannotUndo, Reason, undo_all
 
 Roles = Mapping[int, Role]  # of one user, by the id of the account
 

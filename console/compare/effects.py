@@ -12,8 +12,8 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from storage.compare.comparing import Counts
 from storage.domain.entities.differences import DifferenceKind
-from storage.operations.snapshots.comparing import Counts
 
 
 class Effect(StrEnum):

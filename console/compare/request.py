@@ -8,6 +8,9 @@ from django.http import QueryDict
 
 from console.grid import tokens
 from console.models import User
+from storage.compare import sides
+from storage.compare.comparing import ALL_KINDS
+from storage.compare.sides import Side, SideNotFound
 from storage.domain.access.roles import Capability, Role, may
 from storage.domain.entities.differences import DifferenceKind
 from storage.domain.entities.entity import EntityKey
@@ -16,9 +19,7 @@ from storage.domain.service.sides import SideName
 from storage.models import Account
 from storage.operations.access.members import role_in
 from storage.operations.accounts import accounts
-from storage.operations.snapshots import branches, sides, snapshots
-from storage.operations.snapshots.comparing import ALL_KINDS
-from storage.operations.snapshots.sides import Side, SideNotFound
+from storage.snapshots import branches, snapshots
 
 LEFT, RIGHT = "left", "right"
 SIDES = (LEFT, RIGHT)

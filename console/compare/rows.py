@@ -10,11 +10,11 @@ from django.utils.translation import gettext_lazy as _
 from console.compare.effects import EFFECTS, Effect
 from console.grid import tokens
 from console.grid.differences import Difference, compare_property
+from storage.compare import comparing
+from storage.compare.comparing import DifferingEntity
 from storage.domain.entities.differences import DifferenceKind
 from storage.domain.entities.entity import EntityKey
 from storage.domain.values.edm import Edm, EdmValue
-from storage.operations.snapshots import comparing
-from storage.operations.snapshots.comparing import DifferingEntity
 
 SIGNS: Final = {
     DifferenceKind.ONLY_LEFT: ("−", "removed", _("only left")),

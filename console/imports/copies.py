@@ -15,6 +15,9 @@ from console.jobs.copied_tables import COPY_KINDS
 from console.site.access import account_required, actor_of
 from console.site.refusals import describe_refusal
 from console.site.responses import wants_json
+from storage.copies import copy_jobs
+from storage.copies.copy_jobs import COPY_OUT_JOB, Credentials
+from storage.copies.copying import CopyOptions
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.filters.parser import CONSOLE_LIMIT, parse
@@ -23,9 +26,6 @@ from storage.domain.values.numbers import read_number
 from storage.models import Account, Job, JobFile
 from storage.operations.entities import uploads
 from storage.operations.jobs import jobs
-from storage.operations.remote_copies import copy_jobs
-from storage.operations.remote_copies.copy_jobs import COPY_OUT_JOB, Credentials
-from storage.operations.remote_copies.copying import CopyOptions
 from storage.remote.azurite import FILE_NAME
 from storage.remote.endpoints import EndpointMalformed
 from storage.transfer.layout import FileRefused

@@ -9,11 +9,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from console.site.tags import grouped
+from storage.copies import copy_jobs
+from storage.copies.copy_jobs import COPY_IN_JOB, COPY_OUT_JOB
+from storage.copies.progress import Phase
 from storage.domain.service.jobs import JobStatus
 from storage.models import Job
-from storage.operations.remote_copies import copy_jobs
-from storage.operations.remote_copies.copy_jobs import COPY_IN_JOB, COPY_OUT_JOB
-from storage.operations.remote_copies.progress import Phase
 from storage.operations.tables import tables
 
 COPY_KINDS: Final = frozenset({COPY_IN_JOB.name, COPY_OUT_JOB.name})

@@ -23,6 +23,7 @@ from console.jobs.copied_tables import COPY_KINDS, SHOWN, CopiedTableView, copie
 from console.site.refusals import describe_refusal
 from console.site.tags import grouped
 from console.snapshots.originals import describe_original
+from storage.account_files.account_building import built_by
 from storage.domain.access.actor import Actor
 from storage.domain.refusals import Refused
 from storage.domain.service.jobs import JobStatus, Unit, Wish
@@ -35,10 +36,9 @@ from storage.operations.entities.bulk_edits import BulkEditRequest
 from storage.operations.jobs import files, jobs
 from storage.operations.jobs.kinds import Failure
 from storage.operations.relations import history
-from storage.operations.snapshots.account_building import built_by
-from storage.operations.snapshots.branches import BRANCH_JOB
-from storage.operations.undo.undo import is_undoable
 from storage.runtime import job_runner
+from storage.snapshots.branches import BRANCH_JOB
+from storage.undo.undo import is_undoable
 
 _BULK_EDITS: Final = frozenset({BULK_EDIT_JOB.name, "entity.bulk-edit-preview"})
 _TITLES: Final[Mapping[str, Callable[[Job], str]]] = {

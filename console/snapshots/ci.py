@@ -4,7 +4,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from storage.models import Account, Snapshot
-from storage.operations.snapshots import branches
+from storage.snapshots import branches
 
 
 def reset_lines(request: HttpRequest, account: Account, snapshot: Snapshot | None) -> str:

@@ -14,7 +14,7 @@ from storage.domain.service.snapshots import NAME_LIMIT, Schedule, is_snapshot_n
 from storage.domain.values.names import is_account_name
 from storage.models import Account, Snapshot
 from storage.operations.accounts import accounts
-from storage.operations.snapshots import snapshots
+from storage.snapshots import snapshots
 
 NOW: Final = ":now"  # no name of a snapshot
 _KEPT: Final = (

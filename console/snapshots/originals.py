@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext as _
 
-from storage.operations.snapshots.account_building import Original
+from storage.account_files.account_building import Original
 
 
 def describe_original(found: Original) -> str:

@@ -12,8 +12,8 @@ from storage.domain.errors import OperationTimedOut, StorageError
 from storage.models import Account, Snapshot, SnapshotTable
 from storage.operations.access import policies
 from storage.operations.changes.outcomes import Outcome, TableOutcome
-from storage.operations.snapshots import snapshot_restores, snapshots
-from storage.operations.snapshots.snapshot_restores import RestoreRequest
+from storage.snapshots import snapshot_restores, snapshots
+from storage.snapshots.snapshot_restores import RestoreRequest
 
 LIMIT: Final = timedelta(seconds=10)
 

@@ -20,7 +20,7 @@ from storage.operations.accounts.quotas import QuotaReached
 from storage.operations.accounts.refusals import AccountError, AccountIsBusy
 from storage.operations.entities.file_work import TooMuchFileWork
 from storage.operations.jobs.jobs import JobError
-from storage.operations.snapshots.snapshots import SnapshotError, SnapshotNotFound
+from storage.snapshots.snapshots import SnapshotError, SnapshotNotFound
 
 RETRY_AFTER: Final = 5  # seconds
 

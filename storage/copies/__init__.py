@@ -1,4 +1,4 @@
-"""Copies from and to other table services.
+"""Copies between an account of this server and another table service, or from a file of Azurite.
 
-Operations: storage/operations/remote_copies/. Client: storage/remote/. Pages: console/imports/.
+Client: storage/remote/. Pages: console/imports/.
 """

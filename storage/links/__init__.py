@@ -1,4 +1,4 @@
-"""Short links to pages.
+"""Short links to the addresses of pages, kept as long as they are used.
 
-Operations: storage/operations/links/. Pages: console/home/.
+Pages: console/home/.
 """

@@ -4,5 +4,5 @@ from storage.core.subject import Subject
 
 SUBJECT = Subject(
     name="links",
-    tidying={"links": "storage.operations.links.links.tidy"},
+    tidying={"links": "storage.links.links.tidy"},
 )

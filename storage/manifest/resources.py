@@ -30,8 +30,8 @@ from storage.operations.access.members import LastOwner, Person
 from storage.operations.accounts import account_settings, accounts, removal, service_properties
 from storage.operations.accounts.accounts import NewAccount
 from storage.operations.accounts.refusals import AccountError, AccountKindIsFixed
-from storage.operations.snapshots import snapshots
 from storage.operations.tables import indexes, tables
+from storage.snapshots import snapshots
 
 AT_CREATION: Final = ("label", "description", "colour", "labels", "expires_at")
 

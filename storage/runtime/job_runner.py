@@ -10,6 +10,11 @@ from typing import Any, Final
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
+from storage.account_files import account_import
+from storage.account_files.account_copies import COPY_JOB
+from storage.account_files.account_export_jobs import ACCOUNT_EXPORT_JOB
+from storage.compare.applying import APPLY_JOB
+from storage.copies.copy_jobs import COPY_IN_JOB, COPY_OUT_JOB
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import LEAST_ROLE, Capability
 from storage.domain.errors import StorageError
@@ -28,18 +33,13 @@ from storage.operations.jobs import jobs, running
 from storage.operations.jobs.jobs import JobError, Starter
 from storage.operations.jobs.kinds import JobKind
 from storage.operations.jobs.running import Kinds
-from storage.operations.remote_copies.copy_jobs import COPY_IN_JOB, COPY_OUT_JOB
-from storage.operations.snapshots import account_import
-from storage.operations.snapshots.account_copies import COPY_JOB
-from storage.operations.snapshots.account_export_jobs import ACCOUNT_EXPORT_JOB
-from storage.operations.snapshots.applying import APPLY_JOB
-from storage.operations.snapshots.branches import BRANCH_JOB
-from storage.operations.snapshots.snapshot_restores import RESTORE_JOB
 from storage.operations.tables.distribution_jobs import DISTRIBUTION_JOB
 from storage.operations.tables.indexes import INDEX_JOB
-from storage.operations.undo.data_undo import UNDO_JOB
 from storage.runtime.job_news import JobNews
+from storage.snapshots.branches import BRANCH_JOB
+from storage.snapshots.snapshot_restores import RESTORE_JOB
 from storage.sql.django import is_unavailable
+from storage.undo.data_undo import UNDO_JOB
 
 logger = logging.getLogger(__name__)
 

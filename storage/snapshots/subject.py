@@ -39,7 +39,7 @@ class SnapshotVerb(Verb):
         _("%(who)s restored the snapshot %(snapshot)s of %(account)s"),
         undone=_("Restored the state before it."),
         undo=Undo(
-            request="storage.operations.undo.undo.request_restore",
+            request="storage.undo.undo.request_restore",
             capability=Capability.MANAGE_TABLES,
             changes_catalog=True,
         ),
@@ -71,7 +71,7 @@ SUBJECT = Subject(
     periodic=(
         Periodic(
             "snapshots",
-            "storage.operations.snapshots.snapshots.tidy",
+            "storage.snapshots.snapshots.tidy",
             60.0,
             "Snapshots could not be taken or deleted",
             deletes=True,

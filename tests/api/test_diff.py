@@ -12,8 +12,8 @@ from storage.domain.values.etag import ANY
 from storage.models import Activity, Membership
 from storage.operations.accounts import accounts
 from storage.operations.entities import edits
-from storage.operations.snapshots import snapshots
 from storage.operations.tables import tables
+from storage.snapshots import snapshots
 
 ODD = "\ud800\x00"
 

@@ -4,13 +4,14 @@ import io
 
 import pytest
 
+from storage.account_files import account_import
 from storage.domain.entities.changes import Insert
 from storage.models import Account
 from storage.operations.accounts import accounts
 from storage.operations.jobs import jobs
-from storage.operations.snapshots import account_import, snapshots
 from storage.operations.tables import tables
 from storage.runtime import job_runner
+from storage.snapshots import snapshots
 from tests.operations.test_changes import actor, entity, write
 from tests.operations.test_data_undo import content, upsert
 

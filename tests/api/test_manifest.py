@@ -10,8 +10,8 @@ from storage.models import Activity, Membership, PropertyIndex, Table
 from storage.notices import webhooks
 from storage.operations.access import members, policies
 from storage.operations.accounts import account_settings, accounts, removal, service_properties
-from storage.operations.snapshots import snapshots
 from storage.operations.tables import indexes, tables
+from storage.snapshots import snapshots
 
 SHOP = {
     "label": "Shop",

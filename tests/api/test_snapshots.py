@@ -14,9 +14,9 @@ from storage.operations.accounts import account_settings, accounts
 from storage.operations.accounts.accounts import NewAccount
 from storage.operations.jobs import jobs, running
 from storage.operations.relations import history
-from storage.operations.snapshots import branches, snapshots
-from storage.operations.snapshots.branches import BranchRequest
 from storage.operations.tables import tables
+from storage.snapshots import branches, snapshots
+from storage.snapshots.branches import BranchRequest
 from storage.sql import django as sql
 from storage.sql import entities as statements
 from storage.sql.relations import relation_name

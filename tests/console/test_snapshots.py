@@ -13,9 +13,9 @@ from storage.domain.values.etag import ANY
 from storage.models import Branch, Snapshot, SnapshotSchedule
 from storage.operations.accounts import accounts
 from storage.operations.relations import history
-from storage.operations.snapshots import branches, snapshots
-from storage.operations.snapshots.branches import BranchRequest
 from storage.operations.tables import tables
+from storage.snapshots import branches, snapshots
+from storage.snapshots.branches import BranchRequest
 from storage.sql import django as sql
 from storage.sql import entities as statements
 from storage.sql.relations import relation_name

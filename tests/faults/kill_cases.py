@@ -7,7 +7,10 @@ from dataclasses import asdict, dataclass
 from django.utils import timezone
 
 from storage.access.subject import AccessVerb
+from storage.account_files import account_copies, account_export, account_export_jobs, account_import
 from storage.activity.subject import ActivityVerb
+from storage.compare import applying, comparing, sides
+from storage.compare.applying import Selection, Target
 from storage.compare.subject import CompareVerb
 from storage.core.verbs import Verb
 from storage.domain.access.actor import SERVER, Actor, ActorKind
@@ -37,31 +40,19 @@ from storage.operations.entities.imports import Import, ImportMode
 from storage.operations.jobs import files, jobs, running
 from storage.operations.jobs.kinds import JobKind, NoState, Step
 from storage.operations.relations import table_relations
-from storage.operations.snapshots import (
-    account_copies,
-    account_export,
-    account_export_jobs,
-    account_import,
-    applying,
-    branches,
-    comparing,
-    sides,
-    snapshot_restores,
-    snapshots,
-)
-from storage.operations.snapshots.applying import Selection, Target
-from storage.operations.snapshots.branches import BranchRequest
-from storage.operations.snapshots.snapshot_restores import RestoreRequest
 from storage.operations.tables import distribution, distribution_jobs, indexes, tables
 from storage.operations.tables.distribution import DistributionError
-from storage.operations.undo import data_undo, undo
-from storage.operations.undo.undo import CannotUndo, Reason
 from storage.runtime import job_runner
+from storage.snapshots import branches, snapshot_restores, snapshots
+from storage.snapshots.branches import BranchRequest
+from storage.snapshots.snapshot_restores import RestoreRequest
 from storage.snapshots.subject import SnapshotVerb
 from storage.tables.subject import TableVerb
 from storage.transfer.file import RowFile
 from storage.transfer.mapping import ColumnMapping
 from storage.transfer.subject import TransferVerb
+from storage.undo import data_undo, undo
+from storage.undo.undo import CannotUndo, Reason
 
 ADA = Actor(ActorKind.USER, "ada")
 SCRIPT = Actor(ActorKind.KEY, "script")

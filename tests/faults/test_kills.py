@@ -12,6 +12,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
+from storage.account_files import account_import
 from storage.domain.entities.entity import read_stored
 from storage.domain.filters.query import EntityQuery
 from storage.domain.refusals import Refused
@@ -20,12 +21,11 @@ from storage.operations.access import policies
 from storage.operations.accounts import removal
 from storage.operations.entities import bulk_edits, entities
 from storage.operations.jobs import files, jobs
-from storage.operations.snapshots import account_import
 from storage.operations.tables import tables
-from storage.operations.undo import undo
 from storage.runtime import job_runner
 from storage.sql.django import fetch
 from storage.transfer import entities as transfer
+from storage.undo import undo
 from tests import emptying
 from tests.faults.kill_cases import ADA, CASES
 from tests.faults.killed import FEW, NAME, Forge

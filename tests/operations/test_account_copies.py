@@ -2,6 +2,8 @@
 
 import pytest
 
+from storage.account_files import account_copies
+from storage.account_files.account_copies import CopyRefused, Finding
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.entities.fits import Misfit
 from storage.domain.filters.query import EntityQuery
@@ -11,8 +13,6 @@ from storage.models import Account
 from storage.operations.accounts import accounts
 from storage.operations.accounts.accounts import NewAccount
 from storage.operations.entities import entities
-from storage.operations.snapshots import account_copies
-from storage.operations.snapshots.account_copies import CopyRefused, Finding
 from storage.operations.tables import tables
 from storage.sql import django as sql
 from storage.sql import entities as statements

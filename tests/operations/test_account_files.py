@@ -13,6 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.models import User
+from storage.account_files import account_export, account_export_jobs, account_import
+from storage.account_files.account_copies import CopyRefused
+from storage.account_files.account_files import FileRefused
 from storage.comments import comments, threads
 from storage.comments import files as comment_files
 from storage.comments.content import Subject
@@ -34,9 +37,6 @@ from storage.operations.accounts.refusals import AccountExists
 from storage.operations.entities import edits, entities
 from storage.operations.jobs import files, jobs, running
 from storage.operations.relations import history
-from storage.operations.snapshots import account_export, account_export_jobs, account_import
-from storage.operations.snapshots.account_copies import CopyRefused
-from storage.operations.snapshots.account_files import FileRefused
 from storage.operations.tables import tables
 from storage.runtime import job_runner
 from storage.sql import django as sql

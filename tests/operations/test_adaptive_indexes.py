@@ -22,7 +22,6 @@ from storage.operations.entities import entities
 from storage.operations.tables import adaptive_indexes, indexes, tables
 from storage.operations.tables.adaptive_indexes import ScanCosts, SlowQuery
 from storage.operations.tables.indexes import IndexExists
-from storage.operations.undo.undo import undo
 from storage.runtime import job_runner, service
 from storage.runtime.service import Service
 from storage.runtime.threads import in_thread
@@ -30,6 +29,7 @@ from storage.sql import indexes as statements
 from storage.sql.django import execute
 from storage.sql.relations import INDEXING, relation_name
 from storage.tables.subject import TableVerb
+from storage.undo.undo import undo
 
 # indexes are made outside of transactions
 pytestmark = pytest.mark.django_db(transaction=True)

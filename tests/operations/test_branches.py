@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from storage.account_files.account_building import Original
 from storage.domain.access.actor import SERVER
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.entities.changes import Delete, Insert, Upsert
@@ -22,10 +23,9 @@ from storage.operations.accounts.refusals import AccountError
 from storage.operations.entities import entities
 from storage.operations.jobs import running
 from storage.operations.relations import history
-from storage.operations.snapshots import branches, snapshot_restores, snapshots
-from storage.operations.snapshots.account_building import Original
-from storage.operations.snapshots.branches import BranchRequest
 from storage.operations.tables import tables
+from storage.snapshots import branches, snapshot_restores, snapshots
+from storage.snapshots.branches import BranchRequest
 from storage.sql import django as sql
 from storage.sql import entities as statements
 from storage.sql.relations import relation_name

@@ -14,8 +14,8 @@ from storage.operations.entities import bulk_edit_jobs, bulk_edit_previews, bulk
 from storage.operations.entities.bulk_edits import BulkEditRefused, BulkEditRequest, SkippedEntity, Work
 from storage.operations.jobs import jobs, running
 from storage.operations.tables import tables
-from storage.operations.undo import undo
 from storage.runtime import job_runner
+from storage.undo import undo
 from tests.operations.test_bulk_edits import ADA, INCREMENT, MOVE, content, put
 
 pytestmark = pytest.mark.django_db(transaction=True)

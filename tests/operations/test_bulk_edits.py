@@ -29,12 +29,12 @@ from storage.operations.entities.bulk_edits import (
     SkippedEntity,
 )
 from storage.operations.tables import tables
-from storage.operations.undo import undo
 from storage.runtime import job_runner
 from storage.runtime.threads import in_thread
 from storage.sql import entities as statements
 from storage.sql.django import execute, fetch, run
 from storage.sql.relations import relation_name
+from storage.undo import undo
 from tests import strategies
 from tests.operations.test_edits import HOSTILE
 

@@ -28,8 +28,8 @@ from storage.operations.accounts import accounts, removal
 from storage.operations.activity.activity import ChangedSince
 from storage.operations.entities import edits
 from storage.operations.tables import tables
-from storage.operations.undo import undo
-from storage.operations.undo.undo import CannotUndo
+from storage.undo import undo
+from storage.undo.undo import CannotUndo
 
 pytestmark = pytest.mark.django_db
 KEY = EntityKey("se", "ada")

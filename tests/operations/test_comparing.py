@@ -5,6 +5,9 @@ from datetime import timedelta
 import pytest
 from django.db import transaction
 
+from storage.compare import applying, comparing, sides
+from storage.compare.applying import CannotApply, Selection, Target
+from storage.compare.sides import SideNotFound
 from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.access.roles import Capability
@@ -26,14 +29,12 @@ from storage.operations.accounts import account_settings, accounts, service_prop
 from storage.operations.accounts.accounts import NewAccount
 from storage.operations.entities import edits, entities
 from storage.operations.relations import snapshot_copies
-from storage.operations.snapshots import applying, branches, comparing, sides, snapshots
-from storage.operations.snapshots.applying import CannotApply, Selection, Target
-from storage.operations.snapshots.branches import BranchRequest
-from storage.operations.snapshots.sides import SideNotFound
 from storage.operations.tables import tables
-from storage.operations.undo import undo
+from storage.snapshots import branches, snapshots
+from storage.snapshots.branches import BranchRequest
 from storage.sql.comparing import Counts
 from storage.sql.django import fetch
+from storage.undo import undo
 
 # a snapshot may take changes of its own transaction for earlier ones
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -21,14 +21,14 @@ from storage.operations.changes.outcome_jobs import outcome_of
 from storage.operations.jobs import jobs, running
 from storage.operations.relations import history
 from storage.operations.tables import tables
-from storage.operations.undo import data_undo
-from storage.operations.undo.undo import CannotUndo, Reason, undo
 from storage.runtime import job_runner
 from storage.runtime.threads import in_thread
 from storage.sql import entities
 from storage.sql.django import execute, fetch, run
 from storage.sql.record import segment_name
 from storage.sql.relations import relation_name
+from storage.undo import data_undo
+from storage.undo.undo import CannotUndo, Reason, undo
 from tests.operations.test_changes import REQUESTS, actor, entity, write
 
 # as a server does it: chunk by chunk

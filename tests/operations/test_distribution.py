@@ -11,6 +11,7 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
 from storage.cluster.subject import ClusterVerb
+from storage.compare import sides
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
@@ -43,17 +44,17 @@ from storage.operations.changes.outcome_jobs import outcome_of
 from storage.operations.entities import edits, entities
 from storage.operations.jobs import running
 from storage.operations.relations import history, table_relations
-from storage.operations.snapshots import branches, sides, snapshots
-from storage.operations.snapshots.snapshots import SnapshotError
 from storage.operations.tables import distribution, table_list, tables
 from storage.operations.tables.distribution import DistributionError
-from storage.operations.undo import data_undo, undo
 from storage.runtime import doctor
+from storage.snapshots import branches, snapshots
+from storage.snapshots.snapshots import SnapshotError
 from storage.sql import batch, distributed_relations
 from storage.sql import entities as statements
 from storage.sql.django import execute, fetch, run
 from storage.sql.failures import failure
 from storage.sql.relations import relation_of
+from storage.undo import data_undo, undo
 from tests.sql import citus
 
 KEY = EntityKey("p", "r")

@@ -18,8 +18,8 @@ from storage.operations.entities.import_jobs import IMPORT_CHECK_JOB, IMPORT_JOB
 from storage.operations.entities.imports import ImportMode
 from storage.operations.jobs import files, jobs, kinds, pacing, process_end, running
 from storage.operations.tables import tables
-from storage.operations.undo import undo
 from storage.transfer import proposals
+from storage.undo import undo
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

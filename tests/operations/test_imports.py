@@ -20,11 +20,11 @@ from storage.operations.entities.imports import Import, ImportMode, ImportOutcom
 from storage.operations.jobs import jobs
 from storage.operations.jobs.jobs import JobError
 from storage.operations.tables import tables
-from storage.operations.undo import undo
 from storage.transfer import entities as rows
 from storage.transfer.file import RowFile
 from storage.transfer.mapping import ColumnMapping
 from storage.transfer.rejects import Fault, Repair
+from storage.undo import undo
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

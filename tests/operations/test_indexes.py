@@ -21,7 +21,6 @@ from storage.operations.accounts import account_settings, accounts
 from storage.operations.entities import entities
 from storage.operations.tables import indexes, tables
 from storage.operations.tables.indexes import IndexExists, IndexMissing, TooManyIndexes
-from storage.operations.undo.undo import CannotUndo, Reason, undo
 from storage.runtime import job_runner
 from storage.sql import batch
 from storage.sql import entities as sql
@@ -29,6 +28,7 @@ from storage.sql import indexes as statements
 from storage.sql.django import execute, fetch, run
 from storage.sql.relations import INDEXING, relation_name
 from storage.tables.subject import TableVerb
+from storage.undo.undo import CannotUndo, Reason, undo
 
 # indexes are made outside of transactions
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -7,6 +7,7 @@ import pytest
 from django.utils import timezone
 
 from console.models import User
+from storage.account_files import account_copies
 from storage.domain.access.actor import COMMAND, SERVER, Actor, ActorKind
 from storage.domain.access.roles import Role, Scope
 from storage.domain.filters.query import EntityQuery
@@ -23,12 +24,12 @@ from storage.operations.entities.imports import ImportMode
 from storage.operations.jobs import files, jobs, pacing, running
 from storage.operations.jobs.jobs import JobError
 from storage.operations.jobs.kinds import JobKind
-from storage.operations.snapshots import account_copies, branches
-from storage.operations.snapshots.branches import BranchRequest
 from storage.operations.tables import tables
-from storage.operations.undo import data_undo, undo
 from storage.runtime import job_runner
+from storage.snapshots import branches
+from storage.snapshots.branches import BranchRequest
 from storage.transfer.mapping import ColumnMapping
+from storage.undo import data_undo, undo
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

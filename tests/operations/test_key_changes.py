@@ -28,14 +28,14 @@ from storage.operations.changes.outcome_jobs import outcome_of
 from storage.operations.entities import bulk_edit_jobs, edits
 from storage.operations.entities.bulk_edits import BulkEditRequest
 from storage.operations.jobs import running
-from storage.operations.snapshots import snapshot_restores, snapshots
-from storage.operations.snapshots.snapshot_restores import RestoreRequest
 from storage.operations.tables import tables
-from storage.operations.undo import data_undo, undo
 from storage.runtime import job_runner
+from storage.snapshots import snapshot_restores, snapshots
+from storage.snapshots.snapshot_restores import RestoreRequest
 from storage.sql import entities, restoring
 from storage.sql.django import fetch, run, run_in_lane
 from storage.sql.relations import relation_name
+from storage.undo import data_undo, undo
 
 pytestmark = pytest.mark.django_db(transaction=True)  # chunk by chunk, as a server does it
 

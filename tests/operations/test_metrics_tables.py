@@ -6,13 +6,13 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
+from storage.copies.sides import RemoteSide
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import InvalidResourceName
 from storage.domain.values.kinds import AccountKind
 from storage.models import OldRows, Table
 from storage.operations.accounts import accounts
-from storage.operations.remote_copies.sides import RemoteSide
 from storage.operations.tables import tables
 from storage.sql import batch, relations
 from storage.sql.django import execute, fetch, run

@@ -10,6 +10,9 @@ import pytest
 from django.conf import settings
 from django.db import connection, transaction
 
+from storage.compare import applying, comparing
+from storage.compare.applying import Selection, Target
+from storage.compare.sides import SideNotFound
 from storage.domain.access.actor import SERVER
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
@@ -23,9 +26,6 @@ from storage.operations.accounts import account_settings, accounts
 from storage.operations.changes import past, reverting
 from storage.operations.entities import edits, entities
 from storage.operations.relations import history
-from storage.operations.snapshots import applying, comparing
-from storage.operations.snapshots.applying import Selection, Target
-from storage.operations.snapshots.sides import SideNotFound
 from storage.operations.tables import tables
 from storage.runtime.service import Service
 from storage.runtime.threads import in_thread

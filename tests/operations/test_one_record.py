@@ -21,8 +21,8 @@ from storage.operations.activity.activity import ActivityFilter
 from storage.operations.changes import changes, retention
 from storage.operations.entities import edits, entities
 from storage.operations.tables import tables
-from storage.operations.undo.undo import undo
 from storage.sql.django import execute, fetch
+from storage.undo.undo import undo
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -19,6 +19,10 @@ from azure.data.tables import (
 from django.core.management import call_command
 from django.db import connection
 
+from storage.copies import copy_jobs, copying, sides
+from storage.copies.copy_jobs import Credentials
+from storage.copies.copying import CopyOptions, CopyRefused
+from storage.copies.progress import Phase, TableProgress
 from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.entities.changes import Delete
@@ -37,18 +41,14 @@ from storage.operations.changes import changes
 from storage.operations.changes.changes import ChangeFilter
 from storage.operations.entities import edits, entities
 from storage.operations.jobs import files, jobs, pacing, running
-from storage.operations.remote_copies import copy_jobs, copying, sides
-from storage.operations.remote_copies.copy_jobs import Credentials
-from storage.operations.remote_copies.copying import CopyOptions, CopyRefused
-from storage.operations.remote_copies.progress import Phase, TableProgress
 from storage.operations.tables import tables
-from storage.operations.undo import undo
 from storage.remote import client as remote
 from storage.remote.addresses import allow_all
 from storage.remote.azurite import FILE_NAME, NotAzurite
 from storage.remote.client import RemoteRefused, RemoteUnavailable, TableClient
 from storage.remote.endpoints import EndpointMalformed, read_endpoint
 from storage.runtime.job_runner import KINDS
+from storage.undo import undo
 from tests.live_server import ACCOUNT
 from tests.proxy import proxy
 from tests.server import object_stores

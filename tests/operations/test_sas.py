@@ -25,7 +25,7 @@ from storage.operations.counting import usage
 from storage.operations.counting.metrics import hour_of
 from storage.operations.counting.usage import Uses
 from storage.operations.tables import tables
-from storage.operations.undo import undo
+from storage.undo import undo
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -26,16 +26,16 @@ from storage.operations.changes import retention
 from storage.operations.changes.outcome_jobs import outcome_of
 from storage.operations.jobs import jobs, running
 from storage.operations.relations import snapshot_copies, table_relations
-from storage.operations.snapshots import snapshot_restores, snapshots
-from storage.operations.snapshots.snapshot_restores import RestoreRequest
-from storage.operations.snapshots.snapshots import SnapshotError, SnapshotExists, SnapshotLimitReached
 from storage.operations.tables import tables
-from storage.operations.undo import undo
 from storage.runtime import job_runner
+from storage.snapshots import snapshot_restores, snapshots
+from storage.snapshots.snapshot_restores import RestoreRequest
+from storage.snapshots.snapshots import SnapshotError, SnapshotExists, SnapshotLimitReached
 from storage.sql import django as sql
 from storage.sql import pages, restoring
 from storage.sql.past import as_of
 from storage.sql.relations import relation_name
+from storage.undo import undo
 from tests.operations.test_branches import LONG, ROWS, content, fill, text, write
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -25,12 +25,18 @@ from storage.operations.entities import edits, entities
 from storage.operations.relations.history import recorder
 from storage.operations.tables import tables
 from storage.operations.tables.tables import DELETED_TABLE_RETENTION
-from storage.operations.undo.undo import CannotUndo, Reason, superseded, undo, undo_all
 from storage.runtime.threads import in_thread
 from storage.sql import entities as sql
 from storage.sql.django import run
 from storage.sql.relations import relation_name
 from storage.tables.subject import TableVerb
+from storage.undo.undo import (
+    CannotUndo,
+    Reason,
+    superseded,
+    undo,
+    undo_all,
+)
 
 # as a server does it: some of it in transactions that cannot be part of another
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from storage.account_files import account_building, account_copies
 from storage.accounts.subject import AccountVerb
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.refusals import Refused
@@ -11,7 +12,6 @@ from storage.models import Account, Activity, Job
 from storage.operations.accounts import account_settings, accounts, removal
 from storage.operations.accounts.refusals import AccountIsBusy
 from storage.operations.jobs import jobs, running
-from storage.operations.snapshots import account_building, account_copies
 from storage.operations.tables import tables
 from storage.runtime import job_runner
 

@@ -18,9 +18,9 @@ from storage.operations.changes.feed import OLDEST, Feed, NoHistory
 from storage.operations.entities import edits, entities
 from storage.operations.relations import history
 from storage.operations.tables import tables
-from storage.operations.undo import undo
 from storage.runtime import doctor
 from storage.sql import history as statements
+from storage.undo import undo
 
 ADA = Actor(ActorKind.USER, "ada")
 KEY = EntityKey("p", "r")

@@ -12,8 +12,8 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.models import Activity
 from storage.operations.accounts import accounts
 from storage.operations.entities import edits
-from storage.operations.snapshots import snapshots
 from storage.operations.tables import tables
+from storage.snapshots import snapshots
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

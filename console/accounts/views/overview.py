@@ -29,10 +29,10 @@ from storage.operations.activity.activity import ActivityFilter
 from storage.operations.counting import reports, totals
 from storage.operations.counting.last_day import Day, Hour, last_day
 from storage.operations.counting.totals import Contents
-from storage.operations.snapshots import branches
 from storage.operations.tables import table_list
 from storage.runtime import replicas
 from storage.runtime.replicas import ReplicaState
+from storage.snapshots import branches
 
 ACTIVITIES: Final = 8
 LARGEST: Final = 5  # tables

@@ -28,6 +28,7 @@ from console.site.refusals import describe_refusal, notify_refusals
 from console.site.responses import render_part
 from console.site.toasts import notify_success
 from console.snippets import connections
+from storage.account_files import account_export_jobs
 from storage.domain.access.roles import Capability
 from storage.domain.service.connections import connection_string
 from storage.domain.service.jobs import JobStatus
@@ -40,7 +41,7 @@ from storage.operations.counting import totals
 from storage.operations.counting.totals import Contents
 from storage.operations.jobs import jobs
 from storage.operations.relations import table_relations
-from storage.operations.snapshots import account_export_jobs, snapshots
+from storage.snapshots import snapshots
 
 CREATED = "account_made"  # in a session: the account whose keys may be shown once
 

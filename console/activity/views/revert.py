@@ -37,8 +37,8 @@ from storage.operations.changes import changes, past, versions
 from storage.operations.changes.changes import Caller, ChangeFilter
 from storage.operations.changes.outcome_jobs import outcome_of
 from storage.operations.changes.outcomes import Outcome
-from storage.operations.undo import data_undo
-from storage.operations.undo.data_undo import UndoPreview
+from storage.undo import data_undo
+from storage.undo.data_undo import UndoPreview
 
 _SAMPLE: Final = 20  # entities of each kind
 _PROPERTIES: Final = 5  # of an entity

@@ -32,7 +32,7 @@ from storage.operations.activity import activity
 from storage.operations.activity.activity import ActivityFilter
 from storage.operations.changes.changes import ChangeEntry
 from storage.operations.relations import history
-from storage.operations.undo.undo import superseded
+from storage.undo.undo import superseded
 
 _PAGE_SIZE: Final = 50
 _SUGGESTED: Final = 50  # SAS tokens

@@ -30,9 +30,9 @@ from storage.operations.access import members
 from storage.operations.accounts.quotas import QuotaReached
 from storage.operations.activity import activity
 from storage.operations.jobs.jobs import JobError
-from storage.operations.undo import undo as operations
-from storage.operations.undo.undo import CannotUndo, Reason, undone_by
 from storage.tables.subject import TableVerb
+from storage.undo import undo as operations
+from storage.undo.undo import CannotUndo, Reason, undone_by
 
 _MOST: Final = 1000  # activities that are undone together
 

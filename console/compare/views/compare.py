@@ -39,6 +39,10 @@ from console.site.downloads import stream_file
 from console.site.refusals import describe_refusal
 from console.site.responses import see_other
 from console.site.toasts import count_text, notify_error, notify_success
+from storage.compare import applying, comparing
+from storage.compare.applying import Selection, Target
+from storage.compare.comparing import ComparedTable, Comparison, Counts
+from storage.compare.sides import SideNotFound
 from storage.domain.access.roles import Capability
 from storage.domain.entities.differences import DifferenceKind
 from storage.domain.entities.moments import read_moment_token
@@ -50,11 +54,8 @@ from storage.models import Account
 from storage.operations.access.members import visible_accounts
 from storage.operations.changes.outcome_jobs import outcome_of
 from storage.operations.changes.outcomes import Outcome
-from storage.operations.snapshots import applying, comparing, snapshots
-from storage.operations.snapshots.applying import Selection, Target
-from storage.operations.snapshots.comparing import ComparedTable, Comparison, Counts
-from storage.operations.snapshots.sides import SideNotFound
 from storage.operations.tables import tables
+from storage.snapshots import snapshots
 
 _PAGE: Final = 50  # entities
 _BUDGET: Final = 4.0  # seconds for counting

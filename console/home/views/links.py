@@ -11,11 +11,11 @@ from console.site.addresses import is_console_path, path_of, public_url, split_u
 from console.site.refusals import describe_refusal
 from console.site.responses import is_script
 from storage.domain.refusals import Reason
+from storage.links import links
+from storage.links.links import LinkRefused
 from storage.models import Account, ShortLink
 from storage.operations.access.members import role_in
 from storage.operations.accounts import accounts
-from storage.operations.links import links
-from storage.operations.links.links import LinkRefused
 
 _OF_ACCOUNTS = "/ui/a/"
 

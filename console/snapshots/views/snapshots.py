@@ -27,9 +27,9 @@ from storage.models import Account, Branch, Snapshot
 from storage.operations.changes import changes, past
 from storage.operations.changes.changes import ChangeFilter
 from storage.operations.changes.outcome_jobs import outcome_of
-from storage.operations.snapshots import branches, snapshot_restores, snapshots
-from storage.operations.snapshots.snapshots import SnapshotError
 from storage.operations.tables import tables
+from storage.snapshots import branches, snapshot_restores, snapshots
+from storage.snapshots.snapshots import SnapshotError
 
 MOST_CHANGES: Final = 1_000  # of a branch that are counted
 RECENT: Final = timedelta(minutes=5)  # writers before a restore

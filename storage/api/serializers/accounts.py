@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from storage.account_files.account_building import BuiltAccount
 from storage.api.paging import PageParameters
 from storage.api.serializers.answers import FIELDS, TypedSerializer
 from storage.api.serializers.fields import (
@@ -34,7 +35,6 @@ from storage.domain.values.names import is_account_name
 from storage.models import Account
 from storage.operations.access.keys import KeyState
 from storage.operations.accounts import quotas, sealed_keys
-from storage.operations.snapshots.account_building import BuiltAccount
 
 COLOUR = r"^(#[0-9a-f]{6})?\Z"
 STAGES = [stage.value for stage in AccountStage]

@@ -16,6 +16,7 @@ from storage.api.serializers.fields import (
     StrictChoiceField,
     StrictSerializer,
 )
+from storage.compare.applying import Target
 from storage.domain.entities.differences import DifferenceKind
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.fits import Misfit
@@ -24,7 +25,6 @@ from storage.domain.entities.restoring import Skip
 from storage.domain.service.sides import SideName
 from storage.domain.values.edm import Edm
 from storage.domain.values.names import LONGEST_KEY
-from storage.operations.snapshots.applying import Target
 
 SIDE_LIMIT: Final = 400  # characters
 ENTITY_LIMIT: Final = 1000  # entities that a request can name

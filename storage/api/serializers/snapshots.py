@@ -7,6 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from storage.account_files.account_building import Original
 from storage.api.serializers.accounts import AccountNameField, CopiedSerializer, LabelsField
 from storage.api.serializers.answers import TypedSerializer
 from storage.api.serializers.fields import (
@@ -24,7 +25,6 @@ from storage.domain.errors import StorageError
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.parser import parse
 from storage.domain.service.snapshots import NAME_LIMIT, Schedule, SnapshotReason, is_snapshot_name
-from storage.operations.snapshots.account_building import Original
 
 _KEYS_LIMIT: Final = 1000
 _TABLES_LIMIT: Final = 10_000

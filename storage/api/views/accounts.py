@@ -9,6 +9,8 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from storage.account_files import account_building, account_copies, account_export_jobs
+from storage.account_files.account_building import BuiltAccount
 from storage.accounts.subject import AccountVerb
 from storage.api import access, idempotency, problems
 from storage.api.documentation import IDEMPOTENCY_KEY, PLAIN_TEXT, operation
@@ -35,8 +37,6 @@ from storage.operations.activity import activity
 from storage.operations.activity.catalog_change import invalidating_catalogs
 from storage.operations.entities import export_jobs
 from storage.operations.jobs import jobs
-from storage.operations.snapshots import account_building, account_copies, account_export_jobs
-from storage.operations.snapshots.account_building import BuiltAccount
 from storage.operations.tables import tables
 
 _OWN_FIELDS: Final = frozenset({"kind", "label", "description", "colour", "labels"})

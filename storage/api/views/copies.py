@@ -13,13 +13,13 @@ from storage.api.serializers.copies import FileCopyParameters, RemoteCopySeriali
 from storage.api.serializers.jobs import JobSerializer
 from storage.api.views.base import AccountScopedViewSet
 from storage.api.views.uploading import UploadViewSet, discarding
+from storage.copies import copy_jobs
+from storage.copies.copy_jobs import Credentials
+from storage.copies.copying import CopyOptions
 from storage.domain.access.roles import Capability
 from storage.operations.accounts import accounts
 from storage.operations.entities import file_work
 from storage.operations.jobs import jobs
-from storage.operations.remote_copies import copy_jobs
-from storage.operations.remote_copies.copy_jobs import Credentials
-from storage.operations.remote_copies.copying import CopyOptions
 from storage.remote.azurite import FILE_NAME, NotAzurite
 from storage.remote.endpoints import EndpointMalformed
 

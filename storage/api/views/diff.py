@@ -20,6 +20,10 @@ from storage.api.problems import FieldError, Problem
 from storage.api.serializers import diff as serializers
 from storage.api.serializers.answers import page_of
 from storage.api.views.base import AccountScopedViewSet
+from storage.compare import applying, comparing, sides
+from storage.compare.applying import CannotApply, Selection, Target
+from storage.compare.comparing import ComparedTable, Comparison
+from storage.compare.sides import Side, SideNotFound
 from storage.domain.access.roles import Capability
 from storage.domain.entities.differences import DifferenceKind
 from storage.domain.entities.entity import EntityKey
@@ -27,10 +31,6 @@ from storage.domain.service.quotas import DOWNLOADS
 from storage.domain.service.sides import SideName
 from storage.operations.accounts import quotas
 from storage.operations.changes.outcome_jobs import outcome_of
-from storage.operations.snapshots import applying, comparing, sides
-from storage.operations.snapshots.applying import CannotApply, Selection, Target
-from storage.operations.snapshots.comparing import ComparedTable, Comparison
-from storage.operations.snapshots.sides import Side, SideNotFound
 from storage.runtime.threads import Download, TooManyDownloads
 
 NDJSON: Final = "application/x-ndjson"

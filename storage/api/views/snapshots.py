@@ -7,6 +7,8 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from storage.account_files import account_building
+from storage.account_files.account_building import BuiltAccount
 from storage.accounts.subject import AccountVerb
 from storage.api import access, idempotency, problems
 from storage.api.documentation import operation
@@ -24,10 +26,9 @@ from storage.operations.accounts.refusals import AccountExists
 from storage.operations.activity import activity
 from storage.operations.changes.outcome_jobs import outcome_of
 from storage.operations.jobs import jobs
-from storage.operations.snapshots import account_building, branches, snapshot_restores, snapshots
-from storage.operations.snapshots.account_building import BuiltAccount
-from storage.operations.snapshots.branches import BranchRequest
-from storage.operations.snapshots.snapshot_restores import RestoreRequest
+from storage.snapshots import branches, snapshot_restores, snapshots
+from storage.snapshots.branches import BranchRequest
+from storage.snapshots.snapshot_restores import RestoreRequest
 
 
 class SnapshotViewSet(AccountScopedViewSet):

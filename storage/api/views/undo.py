@@ -15,7 +15,7 @@ from storage.domain.entities.restoring import Effect
 from storage.operations.changes.changes import ChangeFilter
 from storage.operations.changes.outcome_jobs import outcome_of
 from storage.operations.changes.outcomes import Outcome, TableOutcome
-from storage.operations.undo import data_undo
+from storage.undo import data_undo
 
 _SAMPLE: Final = 10
 

@@ -10,6 +10,9 @@ from typing import Any, Final
 from django.core.management.base import CommandError
 from django.db import OperationalError
 
+from storage.account_files import account_copies, account_export, account_import
+from storage.account_files.account_copies import CopyRefused, Finding
+from storage.account_files.account_export import Progress
 from storage.core.account_settings import SETTINGS, Switch
 from storage.domain.refusals import Reason
 from storage.domain.service.consistency import Consistency, read_level
@@ -21,9 +24,6 @@ from storage.operations.accounts import account_settings, accounts, removal, sea
 from storage.operations.accounts.accounts import NewAccount
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity.activity import command_actor
-from storage.operations.snapshots import account_copies, account_export, account_import
-from storage.operations.snapshots.account_copies import CopyRefused, Finding
-from storage.operations.snapshots.account_export import Progress
 from storage.server.backups.backup import size_of
 
 _SWITCHES: Final = {

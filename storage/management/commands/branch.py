@@ -16,8 +16,8 @@ from storage.models import Account
 from storage.operations.accounts import sealed_keys
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity.activity import command_actor
-from storage.operations.snapshots import branches, snapshot_restores, snapshots
-from storage.operations.snapshots.branches import BranchRequest
+from storage.snapshots import branches, snapshot_restores, snapshots
+from storage.snapshots.branches import BranchRequest
 
 
 class Command(DatabaseCommand):

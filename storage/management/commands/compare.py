@@ -3,6 +3,10 @@
 import argparse
 from typing import Any
 
+from storage.compare import applying, comparing, sides
+from storage.compare.applying import Selection, Target
+from storage.compare.comparing import ComparedTable, Comparison
+from storage.compare.sides import Side, SideNotFound
 from storage.domain.entities.restoring import Effect
 from storage.domain.refusals import Reason
 from storage.domain.service.sides import SideName
@@ -10,10 +14,6 @@ from storage.management.command import DatabaseCommand
 from storage.operations.accounts import accounts
 from storage.operations.activity.activity import command_actor
 from storage.operations.changes.outcomes import TableOutcome
-from storage.operations.snapshots import applying, comparing, sides
-from storage.operations.snapshots.applying import Selection, Target
-from storage.operations.snapshots.comparing import ComparedTable, Comparison
-from storage.operations.snapshots.sides import Side, SideNotFound
 
 
 class Command(DatabaseCommand):

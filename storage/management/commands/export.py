@@ -11,13 +11,13 @@ from typing import IO, Any, TypeVar, cast
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from storage.account_files import account_export
 from storage.domain.filters.parser import parse
 from storage.domain.values.numbers import counted, were
 from storage.management.command import DatabaseCommand, find_account
 from storage.operations.activity.activity import command_actor
 from storage.operations.entities import exports
 from storage.operations.entities.exports import FORMATS, PARQUET, Export, Scope
-from storage.operations.snapshots import account_export
 from storage.operations.tables import tables
 from storage.server.backups.backup import size_of
 from storage.transfer.writing import ExportFormat

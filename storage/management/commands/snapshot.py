@@ -12,8 +12,8 @@ from storage.domain.values.numbers import counted, were
 from storage.management.command import DatabaseCommand, find_usable_account
 from storage.models import Account, Snapshot
 from storage.operations.activity.activity import command_actor
-from storage.operations.snapshots import snapshot_restores, snapshots
-from storage.operations.snapshots.snapshot_restores import RestoreRequest
+from storage.snapshots import snapshot_restores, snapshots
+from storage.snapshots.snapshot_restores import RestoreRequest
 
 
 class Command(DatabaseCommand):

@@ -29,8 +29,8 @@ from storage.operations.activity import activity
 from storage.operations.entities import edits
 from storage.operations.tables import tables
 from storage.operations.tables.tables import DELETED_TABLE_RETENTION
-from storage.operations.undo.undo import undo
 from storage.people.subject import PeopleVerb
+from storage.undo.undo import undo
 
 PAGE = "/ui/a/acme/activity/"
 SERVER_PAGE = "/ui/activity/"

@@ -19,9 +19,9 @@ from storage.models import Activity, Membership
 from storage.operations.access import policies
 from storage.operations.accounts import account_settings, accounts
 from storage.operations.entities import edits, entities
-from storage.operations.snapshots import branches, snapshots
-from storage.operations.snapshots.branches import BranchRequest
 from storage.operations.tables import tables
+from storage.snapshots import branches, snapshots
+from storage.snapshots.branches import BranchRequest
 
 PAGE = "/ui/a/acme/compare/"
 

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
+from storage.copies.copy_jobs import COPY_OUT_JOB
 from storage.models import Job
-from storage.operations.remote_copies.copy_jobs import COPY_OUT_JOB
 from storage.operations.tables import tables
 from storage.runtime import job_runner
 

@@ -15,8 +15,8 @@ from storage.domain.access.actor import SERVER
 from storage.domain.access.roles import Role
 from storage.models import Activity
 from storage.operations.access import members
-from storage.operations.snapshots import branches, snapshots
-from storage.operations.snapshots.branches import BranchRequest
+from storage.snapshots import branches, snapshots
+from storage.snapshots.branches import BranchRequest
 from tests.console.addresses import ANSWERS, ARGUMENTS
 from tests.console.conftest import PASSWORD
 

@@ -58,10 +58,10 @@ from storage.operations.accounts import accounts
 from storage.operations.activity import activity
 from storage.operations.entities import edits
 from storage.operations.jobs import running
-from storage.operations.snapshots import snapshots
 from storage.operations.tables import tables
 from storage.people.subject import PeopleNotice
 from storage.runtime import job_runner
+from storage.snapshots import snapshots
 from storage.sql.django import execute
 from storage.tables.subject import TableVerb
 from tests.console.addresses import ANSWERS, ARGUMENTS

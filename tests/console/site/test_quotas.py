@@ -23,8 +23,8 @@ from storage.operations.access.api_tokens import TokenRequest
 from storage.operations.access.sas import SasDescription
 from storage.operations.accounts import account_settings, quotas
 from storage.operations.accounts.quotas import QuotaReached
-from storage.operations.snapshots import snapshots
 from storage.operations.tables import tables
+from storage.snapshots import snapshots
 
 MOST = 2
 

@@ -14,6 +14,19 @@ from typing import Any, ClassVar, Final
 from django.conf import settings
 from django.db import transaction
 
+from storage.copies import progress
+from storage.copies.copying import (
+    Chunk,
+    Copying,
+    CopyOptions,
+    CopyRefused,
+)
+from storage.copies.sides import (
+    AccountSide,
+    FileSide,
+    RemoteSide,
+    Side,
+)
 from storage.copies.subject import CopyVerb
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
@@ -28,9 +41,6 @@ from storage.operations.activity import activity
 from storage.operations.entities import file_work, uploads
 from storage.operations.jobs import files, jobs
 from storage.operations.jobs.kinds import JobKind, JobMustWait, JobRequest, NoState, Run, Step
-from storage.operations.remote_copies import progress
-from storage.operations.remote_copies.copying import Chunk, Copying, CopyOptions, CopyRefused
-from storage.operations.remote_copies.sides import AccountSide, FileSide, RemoteSide, Side
 from storage.remote.addresses import IsAllowed, allow_all, allow_public
 from storage.remote.azurite import AzuriteFile, NotAzurite, find_accounts
 from storage.remote.client import TableClient

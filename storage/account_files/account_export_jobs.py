@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import BinaryIO, Final
 
+from storage.account_files import account_export
 from storage.domain.access.roles import Capability
 from storage.models import Account
 from storage.operations.counting import totals
 from storage.operations.jobs.exporting import Exported, ExportJob, FileType, Progress
 from storage.operations.jobs.kinds import JobRequest, NoState, Run, Step
-from storage.operations.snapshots import account_export
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,21 @@ from typing import BinaryIO, Final
 
 from django.db import transaction
 
+from storage.account_files import account_building
+from storage.account_files.account_building import (
+    Building,
+    BuildJob,
+    BuiltAccount,
+    built_by,
+)
+from storage.account_files.account_copies import CopyRefused, Finding, Fitting
+from storage.account_files.account_export import Progress
+from storage.account_files.account_files import (
+    FileReader,
+    FileRefused,
+    Header,
+    TableInFile,
+)
 from storage.comments import files
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.entities.entity import Entity
@@ -24,11 +39,6 @@ from storage.operations.accounts.refusals import AccountExists
 from storage.operations.jobs import jobs, local, running
 from storage.operations.jobs.kinds import JobRequest, Run
 from storage.operations.relations import history
-from storage.operations.snapshots import account_building
-from storage.operations.snapshots.account_building import Building, BuildJob, BuiltAccount, built_by
-from storage.operations.snapshots.account_copies import CopyRefused, Finding, Fitting
-from storage.operations.snapshots.account_export import Progress
-from storage.operations.snapshots.account_files import FileReader, FileRefused, Header, TableInFile
 from storage.operations.tables import tables
 from storage.sql import copying
 from storage.sql import django as sql

@@ -9,6 +9,17 @@ from typing import Final, Self
 
 from django.utils import timezone
 
+from storage.account_files import account_building
+from storage.account_files.account_building import (
+    Building,
+    BuildJob,
+    BuildState,
+    BuiltAccount,
+    Original,
+    built_by,
+)
+from storage.compare import sides
+from storage.compare.sides import Side, SideNotFound, SideTable
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.entities.masking import TableRules, read_rules
 from storage.domain.entities.moments import Moment
@@ -31,17 +42,8 @@ from storage.operations.changes import past
 from storage.operations.jobs import running
 from storage.operations.jobs.kinds import JobRequest
 from storage.operations.jobs.starters import NeededAccess
-from storage.operations.snapshots import account_building, sides, snapshots
-from storage.operations.snapshots.account_building import (
-    Building,
-    BuildJob,
-    BuildState,
-    BuiltAccount,
-    Original,
-    built_by,
-)
-from storage.operations.snapshots.sides import Side, SideNotFound, SideTable
-from storage.operations.snapshots.snapshots import SnapshotNotFound
+from storage.snapshots import snapshots
+from storage.snapshots.snapshots import SnapshotNotFound
 from storage.snapshots.subject import SnapshotVerb
 from storage.sql import django as sql
 from storage.sql import masking as masks

@@ -8,6 +8,9 @@ from typing import Any, Final, Self
 
 from django.db import transaction
 
+from storage.compare import comparing, sides
+from storage.compare.comparing import ALL_KINDS, ComparedTable, Comparison
+from storage.compare.sides import Side, SideNotFound, SideTable
 from storage.compare.subject import CompareVerb
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
@@ -32,9 +35,6 @@ from storage.operations.jobs import local, running
 from storage.operations.jobs.kinds import JobRequest, Run
 from storage.operations.jobs.starters import NeededAccess
 from storage.operations.relations import table_relations
-from storage.operations.snapshots import comparing, sides
-from storage.operations.snapshots.comparing import ALL_KINDS, ComparedTable, Comparison
-from storage.operations.snapshots.sides import Side, SideNotFound, SideTable
 from storage.operations.tables import tables
 
 

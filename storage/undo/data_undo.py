@@ -26,11 +26,11 @@ from storage.operations.jobs.kinds import JobRequest, Run, Step
 from storage.operations.jobs.starters import NeededAccess
 from storage.operations.relations import table_relations
 from storage.operations.relations.record import recorded_changes
-from storage.operations.undo import single_undo
 from storage.sql import changes as statements
 from storage.sql import restoring
 from storage.sql.relations import relation_name
 from storage.sql.restoring import Images
+from storage.undo import single_undo
 
 PREVIEW_LIMIT: Final = timedelta(seconds=20)
 

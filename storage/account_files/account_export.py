@@ -10,7 +10,16 @@ from typing import BinaryIO, Final
 
 from django.utils import timezone
 
+from storage.account_files.account_files import (
+    SETTINGS_IN_FILE,
+    FileRefused,
+    FileWriter,
+    Header,
+    TableInFile,
+)
 from storage.comments import files
+from storage.compare import sides
+from storage.compare.sides import Side, SideTable
 from storage.domain.entities.entity import StoredEntity
 from storage.domain.entities.moments import Moment
 from storage.domain.errors import TableNotFound
@@ -25,15 +34,6 @@ from storage.operations.changes import past
 from storage.operations.changes.past import Past
 from storage.operations.entities import entities
 from storage.operations.jobs import jobs
-from storage.operations.snapshots import sides
-from storage.operations.snapshots.account_files import (
-    SETTINGS_IN_FILE,
-    FileRefused,
-    FileWriter,
-    Header,
-    TableInFile,
-)
-from storage.operations.snapshots.sides import Side, SideTable
 from storage.operations.tables import tables
 from storage.sql import django as sql
 from storage.sql.distribution import capabilities_of

@@ -23,7 +23,7 @@ from storage.operations.activity import activity
 from storage.operations.activity.activity import ActivityFilter
 from storage.operations.changes import past
 from storage.operations.relations import snapshot_copies
-from storage.operations.snapshots import snapshots
+from storage.snapshots import snapshots
 from storage.sql import django as sql
 from storage.sql import past as past_of_entities
 from storage.sql.distribution import Capabilities, capabilities, capabilities_of

@@ -7,6 +7,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from django.db import connection, transaction
 
+from storage.compare.sides import SideTable
 from storage.domain.access.actor import SERVER
 from storage.domain.access.roles import Capability
 from storage.domain.filters.query import EntityQuery
@@ -21,7 +22,6 @@ from storage.operations.activity.catalog_change import invalidating_catalogs
 from storage.operations.counting import totals
 from storage.operations.jobs import jobs, running
 from storage.operations.jobs.kinds import JobKind, Run, Step
-from storage.operations.snapshots.sides import SideTable
 from storage.operations.tables import tables
 from storage.sql import copying
 from storage.sql import django as sql

@@ -13,6 +13,15 @@ from typing import Any, Final
 
 from django.db import transaction
 
+from storage.copies import progress as saved
+from storage.copies.progress import CopiedPair, Phase, TableProgress
+from storage.copies.sides import (
+    Item,
+    RemoteSide,
+    Side,
+    SourcePage,
+    Target,
+)
 from storage.domain.entities.checksums import (
     add_checksums,
     entity_checksum,
@@ -23,9 +32,6 @@ from storage.domain.entities.entity import EntityKey
 from storage.domain.refusals import Reason, Refused
 from storage.models import CopiedTable
 from storage.operations.jobs.kinds import Failure
-from storage.operations.remote_copies import progress as saved
-from storage.operations.remote_copies.progress import CopiedPair, Phase, TableProgress
-from storage.operations.remote_copies.sides import Item, RemoteSide, Side, SourcePage, Target
 from storage.remote.client import FeedEnded, RemoteRefused
 
 # what is read again, because a change may become visible later than its Timestamp says, and clocks differ

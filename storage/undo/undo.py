@@ -37,12 +37,12 @@ from storage.operations.jobs import running
 from storage.operations.jobs.kinds import JobRequest
 from storage.operations.relations import history
 from storage.operations.relations.record import kept_history
-from storage.operations.snapshots import snapshot_restores
-from storage.operations.snapshots.snapshots import SnapshotNotFound
 from storage.operations.tables import indexes, tables
-from storage.operations.undo import data_undo
+from storage.snapshots import snapshot_restores
+from storage.snapshots.snapshots import SnapshotNotFound
 from storage.sql.background import has_rows
 from storage.tables.subject import TableVerb
+from storage.undo import data_undo
 
 
 class Reason(StrEnum):

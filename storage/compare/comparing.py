@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Final
 
+from storage.compare.sides import Side, SideNotFound, SideTable
 from storage.domain.entities.differences import DifferenceKind
 from storage.domain.entities.entity import EntityKey, read_stored
 from storage.domain.entities.moments import Moment
@@ -19,7 +20,6 @@ from storage.editing.comparison import compare as compare_properties
 from storage.editing.merge import Properties
 from storage.models import Table
 from storage.operations.changes import past
-from storage.operations.snapshots.sides import Side, SideNotFound, SideTable
 from storage.sql import comparing as statements
 from storage.sql import django as sql
 from storage.sql import snapshots

@@ -13,6 +13,8 @@ from typing import Any, Final, Self
 from django.db import transaction
 from django.utils import timezone
 
+from storage.compare import comparing, sides
+from storage.compare.applying import Application, Selection, Target
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
@@ -30,10 +32,9 @@ from storage.operations.changes.reverting import COLLECTION_LIMIT
 from storage.operations.jobs import running
 from storage.operations.jobs.kinds import JobRequest, Run
 from storage.operations.relations import table_relations
-from storage.operations.snapshots import comparing, sides, snapshots
-from storage.operations.snapshots.applying import Application, Selection, Target
-from storage.operations.snapshots.snapshots import SnapshotError, SnapshotNotFound
 from storage.operations.tables import tables
+from storage.snapshots import snapshots
+from storage.snapshots.snapshots import SnapshotError, SnapshotNotFound
 from storage.snapshots.subject import SnapshotVerb
 
 _EXAMPLES: Final = 20  # skipped entities that the activity log names

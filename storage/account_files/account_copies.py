@@ -4,6 +4,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from storage.account_files import account_building
+from storage.account_files.account_building import (
+    Building,
+    BuildJob,
+    BuildState,
+    BuiltAccount,
+    built_by,
+)
+from storage.compare import sides
+from storage.compare.sides import Side, SideTable
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.entities.fits import Misfit, find_misfit
@@ -21,15 +31,6 @@ from storage.operations.entities import entities
 from storage.operations.jobs import running
 from storage.operations.jobs.kinds import JobRequest, Run
 from storage.operations.jobs.starters import NeededAccess
-from storage.operations.snapshots import account_building, sides
-from storage.operations.snapshots.account_building import (
-    Building,
-    BuildJob,
-    BuildState,
-    BuiltAccount,
-    built_by,
-)
-from storage.operations.snapshots.sides import Side, SideTable
 from storage.operations.tables import tables
 from storage.sql import django as sql
 from storage.sql import entities as statements

@@ -1,0 +1,1 @@
+"""Whole accounts as files, and copies of them."""

@@ -1,1 +1,0 @@
-"""Short links to the addresses of pages, kept as long as they are used."""

@@ -1,1 +1,0 @@
-"""Snapshots, branches, copies of accounts, comparisons, and restoring from them."""

@@ -1,1 +1,0 @@
-"""Undo: of activities, and of recorded changes."""

@@ -1,0 +1,1 @@
+"""Undo of activities and of recorded changes."""

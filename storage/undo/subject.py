@@ -1,0 +1,5 @@
+"""What the subject of undo contributes: see storage.core.registry."""
+
+from storage.core.subject import Subject
+
+SUBJECT = Subject(name="undo")
