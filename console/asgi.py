@@ -20,8 +20,6 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
 setup(set_prefix=False)  # which the service's models need
 
 from console.site import probes, static_files  # noqa: E402
-from storage.api import middleware as api  # noqa: E402
-from storage.api import problems, streams, uploads  # noqa: E402
 from storage.domain.errors import ServerBusy  # noqa: E402
 from storage.domain.requests import spans  # noqa: E402
 from storage.domain.requests.cleaning import addressed_names  # noqa: E402
@@ -31,6 +29,8 @@ from storage.protocol.http_connection import Applications  # noqa: E402
 from storage.protocol.http_request import RequestHead, announced_size  # noqa: E402
 from storage.protocol.request_memory import SMALL, longest_arrival, memory  # noqa: E402
 from storage.protocol.table_service import TableService  # noqa: E402
+from storage.rest import middleware as api  # noqa: E402
+from storage.rest import problems, streams, uploads  # noqa: E402
 from storage.runtime import prometheus  # noqa: E402
 from storage.runtime.telemetry import variables  # noqa: E402
 

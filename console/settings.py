@@ -41,7 +41,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "console.site.middleware.CompressionMiddleware",  # with padding of random length, so that sizes betray nothing
     "console.site.middleware.response_headers",
-    "storage.api.middleware.problem_details",
+    "storage.rest.middleware.problem_details",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -205,12 +205,12 @@ CACHES = {
         "OPTIONS": {"MAX_ENTRIES": 100_000},
     },
 }
-# the management API; what its views have in common is in storage.api.views.base
+# the management API; what its views have in common is in storage.rest.views
 REST_FRAMEWORK: dict[str, object] = {
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],
-    "DEFAULT_SCHEMA_CLASS": "storage.api.documentation.Schema",
-    "EXCEPTION_HANDLER": "storage.api.exceptions.handle_exception",
+    "DEFAULT_SCHEMA_CLASS": "storage.rest.documentation.Schema",
+    "EXCEPTION_HANDLER": "storage.rest.exceptions.handle_exception",
     "UNAUTHENTICATED_USER": None,
     "URL_FORMAT_OVERRIDE": None,
 }

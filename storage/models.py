@@ -727,7 +727,7 @@ class SnapshotSchedule(models.Model):
 
 
 class Branch(models.Model):
-    """An account that was made from another one's past or present: see storage.snapshots.branches."""
+    """An account that was made from another one's past or present: see storage.branches.branches."""
 
     account = models.OneToOneField(Account, on_delete=models.CASCADE, primary_key=True, related_name="branch")
     source = models.ForeignKey(Account, on_delete=models.SET_NULL, null=True, related_name="branches")

@@ -11,15 +11,15 @@ from console.models import Invitation, User
 from console.people import invitations, users
 from console.people.invitations import Offer
 from console.people.users import LastAdmin
-from storage.api import access, problems
-from storage.api.documentation import operation
-from storage.api.paging import Page, take_page
-from storage.api.problems import Problem
-from storage.api.serializers.answers import page_of
-from storage.api.views.base import AccountScopedViewSet, ApiViewSet
 from storage.domain.access.roles import Capability, Role
 from storage.models import Account, ApiToken
 from storage.operations.access import api_tokens
+from storage.rest import access, problems
+from storage.rest.answers import page_of
+from storage.rest.documentation import operation
+from storage.rest.paging import Page, take_page
+from storage.rest.problems import Problem
+from storage.rest.views import AccountScopedViewSet, ApiViewSet
 
 
 class ServerViewSet(ApiViewSet):

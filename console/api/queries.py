@@ -12,15 +12,15 @@ from console.models import SavedQuery, User
 from console.queries import saved, saved_changes
 from console.queries.forms import SavedQueryForm
 from console.queries.saved import Definition
-from storage.api import etags, problems
-from storage.api.documentation import IF_MATCH, operation
-from storage.api.paging import Page
-from storage.api.problems import FieldError, Problem
-from storage.api.serializers.answers import page_of
-from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
 from storage.models import Table
 from storage.operations.activity.activity import ChangedSince
+from storage.rest import etags, problems
+from storage.rest.answers import page_of
+from storage.rest.documentation import IF_MATCH, operation
+from storage.rest.paging import Page
+from storage.rest.problems import FieldError, Problem
+from storage.rest.views import AccountScopedViewSet
 
 
 class QueryViewSet(AccountScopedViewSet):

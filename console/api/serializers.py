@@ -8,10 +8,10 @@ from rest_framework import serializers
 from console.models import Invitation, SavedQuery, User
 from console.people import invitations, users
 from console.queries.saved import GRID_FIELDS
-from storage.api.paging import PageParameters
 from storage.api.serializers.accounts import AccountNameField
-from storage.api.serializers.answers import TypedSerializer
-from storage.api.serializers.fields import (
+from storage.domain.access.roles import Role, Scope
+from storage.rest.answers import TypedSerializer
+from storage.rest.fields import (
     ROLES,
     OptionalCharField,
     StrictBooleanField,
@@ -21,7 +21,7 @@ from storage.api.serializers.fields import (
     StrictSerializer,
     StringMapField,
 )
-from storage.domain.access.roles import Role, Scope
+from storage.rest.paging import PageParameters
 
 _LONGEST: Final = 30  # days, as in the console
 VIEW_FIELDS: Final = tuple(name for name in GRID_FIELDS if name != "f")

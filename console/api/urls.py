@@ -1,7 +1,7 @@
 """Paths of the management API that the console adds to those of storage.api.urls."""
 
 from console.api import people, queries
-from storage.api.routing import ACCOUNT, TABLE, api_path
+from storage.rest.routing import ACCOUNT, TABLE, api_path
 
 QUERY = f"{TABLE}/queries/<str:query>"
 urlpatterns = [

@@ -8,6 +8,7 @@ from django.http import QueryDict
 
 from console.grid import tokens
 from console.models import User
+from storage.branches import branches
 from storage.compare import sides
 from storage.compare.comparing import ALL_KINDS
 from storage.compare.sides import Side, SideNotFound
@@ -19,7 +20,7 @@ from storage.domain.service.sides import SideName
 from storage.models import Account
 from storage.operations.access.members import role_in
 from storage.operations.accounts import accounts
-from storage.snapshots import branches, snapshots
+from storage.snapshots import snapshots
 
 LEFT, RIGHT = "left", "right"
 SIDES = (LEFT, RIGHT)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from storage.api import documentation
+from storage.rest import documentation
 
 Schema = Mapping[str, Any]
 _PLACES: Final = ("path", "query", "header")

@@ -24,6 +24,7 @@ from console.site.refusals import describe_refusal
 from console.site.tags import grouped
 from console.snapshots.originals import describe_original
 from storage.account_files.account_building import built_by
+from storage.branches.branches import BRANCH_JOB
 from storage.domain.access.actor import Actor
 from storage.domain.refusals import Refused
 from storage.domain.service.jobs import JobStatus, Unit, Wish
@@ -37,7 +38,6 @@ from storage.operations.jobs import files, jobs
 from storage.operations.jobs.kinds import Failure
 from storage.operations.relations import history
 from storage.runtime import job_runner
-from storage.snapshots.branches import BRANCH_JOB
 from storage.undo.undo import is_undoable
 
 _BULK_EDITS: Final = frozenset({BULK_EDIT_JOB.name, "entity.bulk-edit-preview"})

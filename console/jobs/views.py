@@ -19,7 +19,6 @@ from console.site.access import actor_of, user_of
 from console.site.refusals import notify_refusals
 from console.site.responses import render_part
 from console.site.toasts import notify_success
-from storage.api import downloads
 from storage.domain.access.roles import Capability, may
 from storage.domain.service.jobs import JobStatus
 from storage.domain.values.numbers import read_number
@@ -27,6 +26,7 @@ from storage.models import Job
 from storage.operations.access import members
 from storage.operations.jobs import files, jobs
 from storage.operations.jobs.jobs import JobFilter
+from storage.rest import downloads
 from storage.runtime import job_runner
 from storage.runtime.threads import TooManyDownloads
 

@@ -18,11 +18,11 @@ from console.site import errors, time_zones
 from console.site.addresses import split_url
 from console.site.log_fields import describe_address, log_fields
 from console.site.responses import is_script, wants_part
-from storage.api import middleware as api
 from storage.domain.errors import InsufficientAccountPermissions, ResourceNotFound, TableNotFound
 from storage.domain.requests.cleaning import clean_method
 from storage.domain.requests.observed import REFUSALS
 from storage.operations.health import database_version
+from storage.rest import middleware as api
 
 logger = logging.getLogger(__name__)
 

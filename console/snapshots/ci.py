@@ -3,8 +3,8 @@
 from django.http import HttpRequest
 from django.urls import reverse
 
+from storage.branches import branches
 from storage.models import Account, Snapshot
-from storage.snapshots import branches
 
 
 def reset_lines(request: HttpRequest, account: Account, snapshot: Snapshot | None) -> str:

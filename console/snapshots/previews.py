@@ -7,13 +7,14 @@ from typing import Any, Final
 
 from django.http import QueryDict
 
+from storage.branches import snapshot_restores
+from storage.branches.snapshot_restores import RestoreRequest
 from storage.domain.access.policies import SignedIdentifier
 from storage.domain.errors import OperationTimedOut, StorageError
 from storage.models import Account, Snapshot, SnapshotTable
 from storage.operations.access import policies
 from storage.operations.changes.outcomes import Outcome, TableOutcome
-from storage.snapshots import snapshot_restores, snapshots
-from storage.snapshots.snapshot_restores import RestoreRequest
+from storage.snapshots import snapshots
 
 LIMIT: Final = timedelta(seconds=10)
 

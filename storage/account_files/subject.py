@@ -2,4 +2,11 @@
 
 from storage.core.subject import Subject
 
-SUBJECT = Subject(name="account_files")
+SUBJECT = Subject(
+    name="account_files",
+    jobs=(
+        "storage.account_files.account_copies.COPY_JOB",
+        "storage.account_files.account_export_jobs.ACCOUNT_EXPORT_JOB",
+        "storage.account_files.account_import.IMPORT_JOB",
+    ),
+)

@@ -2,8 +2,6 @@
 
 from django.urls import path
 
-from storage.api import documentation
-from storage.api.routing import ACCOUNT, TABLE, api_path
 from storage.api.views import (
     accounts,
     bulk_edit,
@@ -23,6 +21,8 @@ from storage.api.views import (
     undo,
 )
 from storage.core import registry
+from storage.rest import documentation
+from storage.rest.routing import ACCOUNT, TABLE, api_path
 
 SNAPSHOT = f"{ACCOUNT}/snapshots/<str:snapshot>"
 TOKEN = f"{ACCOUNT}/sas/<str:fingerprint>"

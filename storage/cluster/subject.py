@@ -32,4 +32,5 @@ SUBJECT = Subject(
             "Distributed tables could not be measured",
         ),
     ),
+    jobs=("storage.operations.tables.distribution_jobs.DISTRIBUTION_JOB",),
 )

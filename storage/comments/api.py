@@ -8,13 +8,6 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from storage.api import access, problems
-from storage.api.documentation import operation
-from storage.api.paging import PageParameters, take_page
-from storage.api.problems import FieldError, Problem, invalid
-from storage.api.routing import ACCOUNT, TABLE, api_path
-from storage.api.serializers.answers import page_of
-from storage.api.views.base import AccountScopedViewSet
 from storage.comments import comments, serializers, threads
 from storage.comments.comments import CommentRefused
 from storage.comments.content import Subject, SubjectKind
@@ -27,6 +20,13 @@ from storage.models import ApiToken, Comment, CommentThread
 from storage.notices import evaluation
 from storage.operations.activity.activity import ChangedSince
 from storage.operations.entities import entities
+from storage.rest import access, problems
+from storage.rest.answers import page_of
+from storage.rest.documentation import operation
+from storage.rest.paging import PageParameters, take_page
+from storage.rest.problems import FieldError, Problem, invalid
+from storage.rest.routing import ACCOUNT, TABLE, api_path
+from storage.rest.views import AccountScopedViewSet
 
 T = TypeVar("T")
 _WRITES = frozenset({"create", "reply", "resolve", "edit", "destroy"})

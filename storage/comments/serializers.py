@@ -4,17 +4,17 @@ from typing import Any
 
 from rest_framework import serializers
 
-from storage.api.paging import PageParameters
-from storage.api.serializers.fields import (
+from storage.comments import threads
+from storage.comments.content import LONGEST, SubjectKind
+from storage.comments.threads import SHOWN
+from storage.models import Comment, CommentThread
+from storage.rest.fields import (
     InstantField,
     StrictBooleanField,
     StrictCharField,
     StrictSerializer,
 )
-from storage.comments import threads
-from storage.comments.content import LONGEST, SubjectKind
-from storage.comments.threads import SHOWN
-from storage.models import Comment, CommentThread
+from storage.rest.paging import PageParameters
 
 
 class ThreadParameters(PageParameters):

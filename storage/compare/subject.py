@@ -27,4 +27,5 @@ SUBJECT = Subject(
     name="compare",
     verbs=CompareVerb,
     pages=(Page(Place.ACCOUNT, 100, "compare:index", _("Compare"), "arrow-left-right", letter="C"),),
+    jobs=("storage.compare.applying.APPLY_JOB",),
 )

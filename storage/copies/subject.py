@@ -40,4 +40,8 @@ SUBJECT = Subject(
     pages=(
         Page(Place.ACCOUNT_SEARCH, 30, "imports:copy", _("Copy tables"), "copy", Capability.MANAGE_ACCESS),
     ),
+    jobs=(
+        "storage.copies.copy_jobs.COPY_IN_JOB",
+        "storage.copies.copy_jobs.COPY_OUT_JOB",
+    ),
 )

@@ -37,6 +37,7 @@ SUBJECTS: Final = (
     "snapshots",
     "compare",
     "account_files",
+    "branches",
     "copies",
     "cluster",
     "replicas",
@@ -77,6 +78,11 @@ def find_notice_kind(value: str) -> NoticeKind:
     return notice_kinds().get(value) or _stand_in(
         NoticeKind, Condition(value, "", "", Severity.WARNING, "", "")
     )
+
+
+def jobs() -> list[str]:
+    """Return the paths of all kinds of jobs."""
+    return [path for subject in subjects() for path in subject.jobs]
 
 
 def periodic() -> Iterator[Periodic]:

@@ -67,6 +67,7 @@ class Subject:
     stands_on: tuple[str, ...] = ()
     verbs: type[Verb] | None = None
     notices: type[NoticeKind] | None = None
+    jobs: tuple[str, ...] = ()  # paths of its kinds of jobs
     periodic: tuple[Periodic, ...] = ()
     # name → path of a function that deletes old records
     tidying: Mapping[str, str] = field(default_factory=dict)

@@ -461,3 +461,7 @@ class Refused(Exception):
     def __init__(self, reason: Reason | Refusal, /, **facts: object) -> None:
         self.refusal = reason.of(**facts) if isinstance(reason, Reason) else reason
         super().__init__(str(self.refusal))
+
+
+class Missing(Refused):
+    """What an operation is about does not exist."""

@@ -8,7 +8,6 @@ import requests
 from django.core.management.base import CommandError
 from rest_framework.exceptions import ValidationError
 
-from storage.api.exceptions import problem_of
 from storage.management.command import find_usable_account
 from storage.manifest import applying, planning, present
 from storage.manifest.applying import PlanRefused
@@ -16,6 +15,7 @@ from storage.manifest.declared import Change
 from storage.manifest.serializers import read_manifest, write_plan
 from storage.operations.accounts import accounts
 from storage.operations.activity.activity import ChangedSince, command_actor
+from storage.rest.exceptions import problem_of
 
 _TIMEOUT: Final = 600  # seconds: an account may have thousands of tables
 _CHANGED: Final = "The accounts have changed since the plan was made; plan again."

@@ -3,11 +3,6 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from storage.api import access, etags, problems
-from storage.api.documentation import IF_MATCH, operation
-from storage.api.problems import FieldError, Problem
-from storage.api.routing import api_path
-from storage.api.views.base import ApiViewSet
 from storage.domain.access.roles import Capability
 from storage.domain.refusals import Refused
 from storage.manifest import applying, planning, present, serializers
@@ -18,6 +13,11 @@ from storage.models import Account
 from storage.operations.access import members
 from storage.operations.accounts import accounts
 from storage.operations.activity.activity import ChangedSince
+from storage.rest import access, etags, problems
+from storage.rest.documentation import IF_MATCH, operation
+from storage.rest.problems import FieldError, Problem
+from storage.rest.routing import api_path
+from storage.rest.views import ApiViewSet
 
 _EXAMPLE = {
     "accounts": {

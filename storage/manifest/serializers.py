@@ -10,15 +10,6 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from storage.api.serializers.accounts import AccountKindField, setting_fields
-from storage.api.serializers.answers import TypedSerializer
-from storage.api.serializers.fields import (
-    ROLES,
-    QueryParameters,
-    StrictBooleanField,
-    StrictCharField,
-    StrictChoiceField,
-    StrictSerializer,
-)
 from storage.api.serializers.service import (
     CorsRuleSerializer,
     LoggingSerializer,
@@ -40,6 +31,15 @@ from storage.manifest.declared import (
 from storage.notices.kinds import kinds_of_accounts
 from storage.notices.serializers import KINDS
 from storage.operations.accounts import account_settings
+from storage.rest.answers import TypedSerializer
+from storage.rest.fields import (
+    ROLES,
+    QueryParameters,
+    StrictBooleanField,
+    StrictCharField,
+    StrictChoiceField,
+    StrictSerializer,
+)
 
 _NONE: Final = "none"  # for null, which TOML cannot write
 _ABSENT: Final = "absent"

@@ -9,19 +9,19 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from storage.api import access, problems
-from storage.api.documentation import operation
-from storage.api.paging import Page, take_page
-from storage.api.problems import Problem, invalid
-from storage.api.routing import ACCOUNT, api_path
-from storage.api.serializers.answers import page_of
-from storage.api.views.base import ApiViewSet
 from storage.core import registry
 from storage.domain.access.roles import Capability
 from storage.domain.refusals import Reason, Refused
 from storage.models import Account, ApiToken, NoticeMute, Webhook
 from storage.notices import delivery, presentation, readers, rules, serializers, webhooks
 from storage.notices.webhooks import WebhookFields
+from storage.rest import access, problems
+from storage.rest.answers import page_of
+from storage.rest.documentation import operation
+from storage.rest.paging import Page, take_page
+from storage.rest.problems import Problem, invalid
+from storage.rest.routing import ACCOUNT, api_path
+from storage.rest.views import ApiViewSet
 
 _FIELDS = {
     Reason.WEBHOOK_URL: "/url",

@@ -4,20 +4,20 @@ from typing import Any
 
 from rest_framework import serializers
 
-from storage.api.paging import PageParameters
-from storage.api.serializers.answers import TypedSerializer
-from storage.api.serializers.fields import (
+from storage.core import registry
+from storage.models import NoticeDelivery, NoticeMute
+from storage.notices.kinds import NoticeEvent
+from storage.notices.presentation import NoticeView
+from storage.notices.rules import Rule
+from storage.rest.answers import TypedSerializer
+from storage.rest.fields import (
     InstantField,
     StrictBooleanField,
     StrictCharField,
     StrictChoiceField,
     StrictSerializer,
 )
-from storage.core import registry
-from storage.models import NoticeDelivery, NoticeMute
-from storage.notices.kinds import NoticeEvent
-from storage.notices.presentation import NoticeView
-from storage.notices.rules import Rule
+from storage.rest.paging import PageParameters
 
 KINDS = list(registry.notice_kinds())
 

@@ -9,12 +9,9 @@ from threading import BoundedSemaphore, Event
 from typing import Any, Final
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
+from django.utils.module_loading import import_string
 
-from storage.account_files import account_import
-from storage.account_files.account_copies import COPY_JOB
-from storage.account_files.account_export_jobs import ACCOUNT_EXPORT_JOB
-from storage.compare.applying import APPLY_JOB
-from storage.copies.copy_jobs import COPY_IN_JOB, COPY_OUT_JOB
+from storage.core import registry
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import LEAST_ROLE, Capability
 from storage.domain.errors import StorageError
@@ -22,48 +19,20 @@ from storage.domain.refusals import Reason
 from storage.domain.requests.spans import carried
 from storage.domain.service.jobs import Unit
 from storage.models import Job
-from storage.operations.accounts.removal import DELETION_JOB
 from storage.operations.entities import file_work
-from storage.operations.entities.bulk_edit_jobs import BULK_EDIT_JOB, PREVIEW_JOB
-from storage.operations.entities.export_jobs import TABLE_EXPORT_JOB
-from storage.operations.entities.import_jobs import IMPORT_CHECK_JOB, IMPORT_JOB
-from storage.operations.entities.imports import LOCAL_IMPORT_JOB
 from storage.operations.health import database_version
 from storage.operations.jobs import jobs, running
 from storage.operations.jobs.jobs import JobError, Starter
 from storage.operations.jobs.kinds import JobKind
 from storage.operations.jobs.running import Kinds
-from storage.operations.tables.distribution_jobs import DISTRIBUTION_JOB
-from storage.operations.tables.indexes import INDEX_JOB
 from storage.runtime.job_news import JobNews
-from storage.snapshots.branches import BRANCH_JOB
-from storage.snapshots.snapshot_restores import RESTORE_JOB
 from storage.sql.django import is_unavailable
-from storage.undo.data_undo import UNDO_JOB
 
 logger = logging.getLogger(__name__)
 
-_ALL: Final[tuple[JobKind[Any, Any], ...]] = (
-    ACCOUNT_EXPORT_JOB,
-    APPLY_JOB,
-    BRANCH_JOB,
-    BULK_EDIT_JOB,
-    COPY_IN_JOB,
-    COPY_JOB,
-    COPY_OUT_JOB,
-    DELETION_JOB,
-    DISTRIBUTION_JOB,
-    IMPORT_CHECK_JOB,
-    IMPORT_JOB,
-    INDEX_JOB,
-    LOCAL_IMPORT_JOB,
-    PREVIEW_JOB,
-    RESTORE_JOB,
-    TABLE_EXPORT_JOB,
-    UNDO_JOB,
-    account_import.IMPORT_JOB,
-)
-KINDS: Final[Mapping[str, JobKind[Any, Any]]] = {kind.name: kind for kind in _ALL}
+KINDS: Final[Mapping[str, JobKind[Any, Any]]] = {
+    kind.name: kind for kind in map(import_string, registry.jobs())
+}
 
 _INTERVAL: Final = 1.0  # seconds between looks at jobs that cannot be run yet, and after a failure
 _SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for the steps that run

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.errors import ServerBusy, TableNotFound
-from storage.domain.refusals import Reason, Refused
+from storage.domain.refusals import Missing, Reason, Refused
 from storage.domain.service.quotas import SNAPSHOTS
 from storage.domain.service.snapshots import (
     AUTOMATIC_LIFETIME,
@@ -63,7 +63,7 @@ class SnapshotLimitReached(SnapshotError):
     """The account has as many snapshots as it may, or they take as much space as they may."""
 
 
-class SnapshotNotFound(SnapshotError):
+class SnapshotNotFound(SnapshotError, Missing):
     """There is no snapshot of this name."""
 
 

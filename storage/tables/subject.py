@@ -125,4 +125,5 @@ SUBJECT = Subject(
         Page(Place.TABLE, 60, "tables:settings", _("Settings"), "settings"),
         Page(Place.ACCOUNT_SEARCH, 10, "tables:new", _("New table"), "plus", Capability.MANAGE_TABLES),
     ),
+    jobs=("storage.operations.tables.indexes.INDEX_JOB",),
 )

@@ -47,4 +47,10 @@ SUBJECT = Subject(
         Page(Place.TABLE_SEARCH, 40, "imports:start", _("Import"), "upload", Capability.WRITE),
         Page(Place.TABLE_SEARCH, 50, "grid:export", _("Export"), "download"),
     ),
+    jobs=(
+        "storage.operations.entities.export_jobs.TABLE_EXPORT_JOB",
+        "storage.operations.entities.import_jobs.IMPORT_CHECK_JOB",
+        "storage.operations.entities.import_jobs.IMPORT_JOB",
+        "storage.operations.entities.imports.LOCAL_IMPORT_JOB",
+    ),
 )

@@ -2,4 +2,7 @@
 
 from storage.core.subject import Subject
 
-SUBJECT = Subject(name="undo")
+SUBJECT = Subject(
+    name="undo",
+    jobs=("storage.undo.data_undo.UNDO_JOB",),
+)

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.utils.module_loading import import_string
 
+from storage.branches import snapshot_restores
 from storage.domain.access.actor import Actor
 from storage.domain.entities.changes import Change, Delete, Insert, Update
 from storage.domain.entities.entity import EntityKey, read_stored
@@ -38,7 +39,6 @@ from storage.operations.jobs.kinds import JobRequest
 from storage.operations.relations import history
 from storage.operations.relations.record import kept_history
 from storage.operations.tables import indexes, tables
-from storage.snapshots import snapshot_restores
 from storage.snapshots.snapshots import SnapshotNotFound
 from storage.sql.background import has_rows
 from storage.tables.subject import TableVerb

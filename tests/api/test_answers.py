@@ -9,7 +9,12 @@ from typing import Annotated, Any, Literal, NamedTuple
 import pytest
 from rest_framework import serializers
 
-from storage.api.serializers.answers import OPTIONAL, TypedSerializer, page_of, serializer_of
+from storage.rest.answers import (
+    OPTIONAL,
+    TypedSerializer,
+    page_of,
+    serializer_of,
+)
 
 
 class Colour(StrEnum):

@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from storage.api import documentation, problems
+from storage.rest import documentation, problems
 from tests.api.conftest import API, Caller
 
 DEEP = b"[" * 100_000 + b"]" * 100_000

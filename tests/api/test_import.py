@@ -10,7 +10,6 @@ import pytest
 from django.utils import timezone
 
 from console import asgi
-from storage.api import uploads
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.filters.query import EntityQuery
 from storage.domain.refusals import Reason
@@ -19,6 +18,7 @@ from storage.operations.accounts import account_settings
 from storage.operations.entities import entities
 from storage.operations.entities.uploads import UploadTooLarge, require_room
 from storage.operations.jobs import files
+from storage.rest import uploads
 from storage.runtime import job_runner
 from storage.runtime.threads import in_thread
 from storage.transfer.mapping import ColumnMapping

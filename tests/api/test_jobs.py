@@ -9,13 +9,13 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from console.models import User
-from storage.api import streams
 from storage.domain.access.actor import Actor, ActorKind
 from storage.models import Activity, ApiToken, Job
 from storage.operations.accounts import accounts
 from storage.operations.jobs import files, jobs
 from storage.operations.tables import indexes
 from storage.operations.tables.indexes import INDEX_JOB, Arguments
+from storage.rest import streams
 from storage.runtime import job_runner
 from storage.runtime.stream_access import LIMIT, AccessChanges
 from storage.runtime.threads import in_thread

@@ -8,7 +8,7 @@ from drf_spectacular.validation import validate_schema
 from jsonschema import Draft202012Validator
 
 from console.help import api_reference
-from storage.api import documentation, problems
+from storage.rest import documentation, problems
 from tests.api.conftest import API
 
 FILES = ["text/csv", "application/x-ndjson", "application/octet-stream"]

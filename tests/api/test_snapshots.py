@@ -4,6 +4,8 @@ import psycopg
 import pytest
 from django.conf import settings
 
+from storage.branches import branches
+from storage.branches.branches import BranchRequest
 from storage.domain.access.actor import SERVER
 from storage.domain.entities.changes import Delete, Insert
 from storage.domain.entities.entity import Entity, EntityKey
@@ -15,8 +17,7 @@ from storage.operations.accounts.accounts import NewAccount
 from storage.operations.jobs import jobs, running
 from storage.operations.relations import history
 from storage.operations.tables import tables
-from storage.snapshots import branches, snapshots
-from storage.snapshots.branches import BranchRequest
+from storage.snapshots import snapshots
 from storage.sql import django as sql
 from storage.sql import entities as statements
 from storage.sql.relations import relation_name

@@ -13,8 +13,6 @@ from django.utils import timezone
 
 from console.models import User
 from console.people import sessions, users
-from storage.api import streams
-from storage.api.streams import FeedStream, TooManyStreams
 from storage.domain.access.actor import SERVER
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
@@ -25,6 +23,8 @@ from storage.operations.accounts import removal
 from storage.operations.changes import feed
 from storage.operations.changes.feed import Feed
 from storage.operations.relations import history
+from storage.rest import streams
+from storage.rest.streams import FeedStream, TooManyStreams
 from storage.runtime.catalog import Catalog
 from storage.runtime.live_feed import LiveFeed
 from storage.runtime.stream_access import LIMIT, AccessChanges

@@ -1,6 +1,6 @@
 """Whatever the console does, scripts can do: each of its actions has an operation of the API, or a reason for none."""
 
-from storage.api import documentation
+from storage.rest import documentation
 from tests.console.addresses import ANSWERS
 
 # action of the console → operations of the management API that do the same

@@ -5,6 +5,8 @@ from uuid import uuid4
 import pytest
 from django.utils.html import strip_tags
 
+from storage.branches import branches
+from storage.branches.branches import BranchRequest
 from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert
 from storage.domain.entities.entity import Entity, EntityKey
@@ -14,8 +16,7 @@ from storage.models import Branch, Snapshot, SnapshotSchedule
 from storage.operations.accounts import accounts
 from storage.operations.relations import history
 from storage.operations.tables import tables
-from storage.snapshots import branches, snapshots
-from storage.snapshots.branches import BranchRequest
+from storage.snapshots import snapshots
 from storage.sql import django as sql
 from storage.sql import entities as statements
 from storage.sql.relations import relation_name

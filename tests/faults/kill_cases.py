@@ -9,6 +9,9 @@ from django.utils import timezone
 from storage.access.subject import AccessVerb
 from storage.account_files import account_copies, account_export, account_export_jobs, account_import
 from storage.activity.subject import ActivityVerb
+from storage.branches import branches, snapshot_restores
+from storage.branches.branches import BranchRequest
+from storage.branches.snapshot_restores import RestoreRequest
 from storage.compare import applying, comparing, sides
 from storage.compare.applying import Selection, Target
 from storage.compare.subject import CompareVerb
@@ -43,9 +46,7 @@ from storage.operations.relations import table_relations
 from storage.operations.tables import distribution, distribution_jobs, indexes, tables
 from storage.operations.tables.distribution import DistributionError
 from storage.runtime import job_runner
-from storage.snapshots import branches, snapshot_restores, snapshots
-from storage.snapshots.branches import BranchRequest
-from storage.snapshots.snapshot_restores import RestoreRequest
+from storage.snapshots import snapshots
 from storage.snapshots.subject import SnapshotVerb
 from storage.tables.subject import TableVerb
 from storage.transfer.file import RowFile

@@ -6,6 +6,8 @@ import pytest
 from django.utils import timezone
 
 from storage.account_files.account_building import Original
+from storage.branches import branches, snapshot_restores
+from storage.branches.branches import BranchRequest
 from storage.domain.access.actor import SERVER
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.entities.changes import Delete, Insert, Upsert
@@ -24,8 +26,7 @@ from storage.operations.entities import entities
 from storage.operations.jobs import running
 from storage.operations.relations import history
 from storage.operations.tables import tables
-from storage.snapshots import branches, snapshot_restores, snapshots
-from storage.snapshots.branches import BranchRequest
+from storage.snapshots import snapshots
 from storage.sql import django as sql
 from storage.sql import entities as statements
 from storage.sql.relations import relation_name

@@ -5,6 +5,8 @@ from datetime import timedelta
 import pytest
 from django.db import transaction
 
+from storage.branches import branches
+from storage.branches.branches import BranchRequest
 from storage.compare import applying, comparing, sides
 from storage.compare.applying import CannotApply, Selection, Target
 from storage.compare.sides import SideNotFound
@@ -30,8 +32,7 @@ from storage.operations.accounts.accounts import NewAccount
 from storage.operations.entities import edits, entities
 from storage.operations.relations import snapshot_copies
 from storage.operations.tables import tables
-from storage.snapshots import branches, snapshots
-from storage.snapshots.branches import BranchRequest
+from storage.snapshots import snapshots
 from storage.sql.comparing import Counts
 from storage.sql.django import fetch
 from storage.undo import undo

@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
+from storage.branches import branches
 from storage.cluster.subject import ClusterVerb
 from storage.compare import sides
 from storage.domain.access.actor import Actor, ActorKind
@@ -47,7 +48,7 @@ from storage.operations.relations import history, table_relations
 from storage.operations.tables import distribution, table_list, tables
 from storage.operations.tables.distribution import DistributionError
 from storage.runtime import doctor
-from storage.snapshots import branches, snapshots
+from storage.snapshots import snapshots
 from storage.snapshots.snapshots import SnapshotError
 from storage.sql import batch, distributed_relations
 from storage.sql import entities as statements

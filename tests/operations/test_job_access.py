@@ -8,6 +8,8 @@ from django.utils import timezone
 
 from console.models import User
 from storage.account_files import account_copies
+from storage.branches import branches
+from storage.branches.branches import BranchRequest
 from storage.domain.access.actor import COMMAND, SERVER, Actor, ActorKind
 from storage.domain.access.roles import Role, Scope
 from storage.domain.filters.query import EntityQuery
@@ -26,8 +28,6 @@ from storage.operations.jobs.jobs import JobError
 from storage.operations.jobs.kinds import JobKind
 from storage.operations.tables import tables
 from storage.runtime import job_runner
-from storage.snapshots import branches
-from storage.snapshots.branches import BranchRequest
 from storage.transfer.mapping import ColumnMapping
 from storage.undo import data_undo, undo
 

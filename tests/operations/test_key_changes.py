@@ -11,6 +11,8 @@ import pytest
 from django.utils import timezone
 
 from console.models import User
+from storage.branches import snapshot_restores
+from storage.branches.snapshot_restores import RestoreRequest
 from storage.comments import comments, threads
 from storage.comments.content import Subject
 from storage.core.account_settings import HISTORY_DAYS_LIMIT
@@ -30,8 +32,7 @@ from storage.operations.entities.bulk_edits import BulkEditRequest
 from storage.operations.jobs import running
 from storage.operations.tables import tables
 from storage.runtime import job_runner
-from storage.snapshots import snapshot_restores, snapshots
-from storage.snapshots.snapshot_restores import RestoreRequest
+from storage.snapshots import snapshots
 from storage.sql import entities, restoring
 from storage.sql.django import fetch, run, run_in_lane
 from storage.sql.relations import relation_name

@@ -10,6 +10,8 @@ from django.conf import settings as django_settings
 from django.db import connection, transaction
 from django.utils import timezone
 
+from storage.branches import snapshot_restores
+from storage.branches.snapshot_restores import RestoreRequest
 from storage.domain.access.actor import SERVER
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
@@ -28,8 +30,7 @@ from storage.operations.jobs import jobs, running
 from storage.operations.relations import snapshot_copies, table_relations
 from storage.operations.tables import tables
 from storage.runtime import job_runner
-from storage.snapshots import snapshot_restores, snapshots
-from storage.snapshots.snapshot_restores import RestoreRequest
+from storage.snapshots import snapshots
 from storage.snapshots.snapshots import SnapshotError, SnapshotExists, SnapshotLimitReached
 from storage.sql import django as sql
 from storage.sql import pages, restoring

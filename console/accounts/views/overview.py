@@ -19,6 +19,7 @@ from console.site.access import account_required, role_of, user_of
 from console.site.tags import grouped
 from console.site.times import describe_distance
 from console.snippets import connections
+from storage.branches import branches
 from storage.domain.access.roles import Capability, may
 from storage.domain.requests.series import Traffic
 from storage.domain.service.consistency import Consistency
@@ -32,7 +33,6 @@ from storage.operations.counting.totals import Contents
 from storage.operations.tables import table_list
 from storage.runtime import replicas
 from storage.runtime.replicas import ReplicaState
-from storage.snapshots import branches
 
 ACTIVITIES: Final = 8
 LARGEST: Final = 5  # tables

@@ -10,8 +10,6 @@ from django.views.decorators.http import require_GET, require_POST
 from console.grid.tokens import encode_key
 from console.people.sessions import user_of_session
 from console.site.access import table_required, user_of
-from storage.api import streams
-from storage.api.streams import FeedStream, Stream, TableStream, TooManyStreams
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import Capability, may
 from storage.domain.service.feed import ExpiredToken, InvalidToken
@@ -24,6 +22,13 @@ from storage.operations.changes import feed
 from storage.operations.changes.feed import NOW, Feed, NoHistory
 from storage.operations.presence import presence
 from storage.operations.presence.presence import LONGEST_ENTITY, Tab
+from storage.rest import streams
+from storage.rest.streams import (
+    FeedStream,
+    Stream,
+    TableStream,
+    TooManyStreams,
+)
 
 
 @require_GET

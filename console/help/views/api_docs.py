@@ -6,7 +6,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from console.help import api_reference
-from storage.api import problems
+from storage.rest import problems
 
 
 @login_required

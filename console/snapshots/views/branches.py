@@ -20,6 +20,8 @@ from console.site.toasts import count_text, notify_error, notify_success
 from console.snapshots.forms import NOW, BranchForm
 from console.snapshots.originals import describe_original
 from storage.account_files.account_building import BuiltAccount, built_by
+from storage.branches import branches, snapshot_restores
+from storage.branches.branches import BranchRequest
 from storage.domain.access.roles import Capability
 from storage.domain.entities.masking import Mask, MaskingError, MaskingRule, read_rules
 from storage.domain.errors import StorageError
@@ -34,8 +36,7 @@ from storage.operations.counting import totals
 from storage.operations.counting.totals import Contents
 from storage.operations.entities import masking
 from storage.operations.tables import tables
-from storage.snapshots import branches, snapshot_restores, snapshots
-from storage.snapshots.branches import BranchRequest
+from storage.snapshots import snapshots
 from storage.snapshots.snapshots import SnapshotError
 
 MASKED_TABLES: Final = 50  # whose properties are shown

@@ -19,6 +19,7 @@ from console.site.toasts import count_text, notify_error, notify_success
 from console.snapshots import ci
 from console.snapshots.forms import ScheduleForm, SnapshotForm
 from console.snapshots.previews import Choices, preview
+from storage.branches import branches, snapshot_restores
 from storage.domain.access.roles import Capability, may
 from storage.domain.errors import OperationTimedOut, StorageError
 from storage.domain.service.jobs import JobStatus
@@ -28,7 +29,7 @@ from storage.operations.changes import changes, past
 from storage.operations.changes.changes import ChangeFilter
 from storage.operations.changes.outcome_jobs import outcome_of
 from storage.operations.tables import tables
-from storage.snapshots import branches, snapshot_restores, snapshots
+from storage.snapshots import snapshots
 from storage.snapshots.snapshots import SnapshotError
 
 MOST_CHANGES: Final = 1_000  # of a branch that are counted

@@ -9,19 +9,6 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from storage.account_files.account_building import BuiltAccount
-from storage.api.paging import PageParameters
-from storage.api.serializers.answers import FIELDS, TypedSerializer
-from storage.api.serializers.fields import (
-    InstantField,
-    LifetimeField,
-    QueryParameters,
-    StrictBooleanField,
-    StrictCharField,
-    StrictIntegerField,
-    StrictSerializer,
-    StringMapField,
-    endpoint,
-)
 from storage.core.account_settings import SETTINGS, Setting
 from storage.domain.access.addresses import read_network
 from storage.domain.access.roles import Role
@@ -35,6 +22,19 @@ from storage.domain.values.names import is_account_name
 from storage.models import Account
 from storage.operations.access.keys import KeyState
 from storage.operations.accounts import quotas, sealed_keys
+from storage.rest.answers import FIELDS, TypedSerializer
+from storage.rest.fields import (
+    InstantField,
+    LifetimeField,
+    QueryParameters,
+    StrictBooleanField,
+    StrictCharField,
+    StrictIntegerField,
+    StrictSerializer,
+    StringMapField,
+    endpoint,
+)
+from storage.rest.paging import PageParameters
 
 COLOUR = r"^(#[0-9a-f]{6})?\Z"
 STAGES = [stage.value for stage in AccountStage]

@@ -5,8 +5,13 @@ from typing import Annotated, Any, Final
 
 from rest_framework import serializers
 
-from storage.api.serializers.answers import ActivityId, TypedSerializer
-from storage.api.serializers.fields import (
+from storage.domain.filters.parser import CONSOLE_LIMIT
+from storage.domain.values.edm import Edm
+from storage.editing.bulk_edit import OPERATION_LIMIT, OPERATIONS, ObstacleKind, Presence
+from storage.editing.conversions import Loss
+from storage.editing.expressions.parser import LENGTH_LIMIT
+from storage.rest.answers import ActivityId, TypedSerializer
+from storage.rest.fields import (
     InstantField,
     OptionalCharField,
     StrictBooleanField,
@@ -15,11 +20,6 @@ from storage.api.serializers.fields import (
     StrictIntegerField,
     StrictSerializer,
 )
-from storage.domain.filters.parser import CONSOLE_LIMIT
-from storage.domain.values.edm import Edm
-from storage.editing.bulk_edit import OPERATION_LIMIT, OPERATIONS, ObstacleKind, Presence
-from storage.editing.conversions import Loss
-from storage.editing.expressions.parser import LENGTH_LIMIT
 
 _NAME_LIMIT: Final = 255
 

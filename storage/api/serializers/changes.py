@@ -7,11 +7,11 @@ from typing import Annotated, Any, ClassVar, Final
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from storage.api.serializers.answers import TypedSerializer
-from storage.api.serializers.fields import InstantField, QueryParameters
 from storage.domain.access.actor import Actor
 from storage.domain.service.recorded import Op
 from storage.operations.changes.feed import NOW, OLDEST, TOP, Start
+from storage.rest.answers import TypedSerializer
+from storage.rest.fields import InstantField, QueryParameters
 
 TABLE_LIMIT: Final = 100  # of one feed
 TOKEN_LIMIT: Final = 8000  # characters

@@ -5,7 +5,9 @@ from typing import Any, Final
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from storage.api.serializers.fields import (
+from storage.domain.filters.parser import CONSOLE_LIMIT
+from storage.remote.azurite import FILE_NAME
+from storage.rest.fields import (
     OptionalCharField,
     QueryParameters,
     StrictBooleanField,
@@ -14,8 +16,6 @@ from storage.api.serializers.fields import (
     StrictSerializer,
     StringMapField,
 )
-from storage.domain.filters.parser import CONSOLE_LIMIT
-from storage.remote.azurite import FILE_NAME
 
 _MOST_TABLES: Final = 10_000
 _FASTEST: Final = 1_000_000

@@ -7,15 +7,6 @@ from typing import Annotated, Any, Final, Literal
 
 from rest_framework import serializers
 
-from storage.api.paging import LIMIT_DEFAULT, LIMIT_MAXIMUM
-from storage.api.serializers.answers import TypedSerializer
-from storage.api.serializers.fields import (
-    QueryParameters,
-    StrictBooleanField,
-    StrictCharField,
-    StrictChoiceField,
-    StrictSerializer,
-)
 from storage.compare.applying import Target
 from storage.domain.entities.differences import DifferenceKind
 from storage.domain.entities.entity import EntityKey
@@ -25,6 +16,15 @@ from storage.domain.entities.restoring import Skip
 from storage.domain.service.sides import SideName
 from storage.domain.values.edm import Edm
 from storage.domain.values.names import LONGEST_KEY
+from storage.rest.answers import TypedSerializer
+from storage.rest.fields import (
+    QueryParameters,
+    StrictBooleanField,
+    StrictCharField,
+    StrictChoiceField,
+    StrictSerializer,
+)
+from storage.rest.paging import LIMIT_DEFAULT, LIMIT_MAXIMUM
 
 SIDE_LIMIT: Final = 400  # characters
 ENTITY_LIMIT: Final = 1000  # entities that a request can name

@@ -6,16 +6,16 @@ from typing import Annotated, Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from storage.api.paging import PageParameters
-from storage.api.serializers.answers import TypedSerializer
 from storage.api.serializers.changes import ChangeActorSerializer
-from storage.api.serializers.fields import StrictCharField
 from storage.domain.entities.entity import StoredEntity, write_document
 from storage.domain.entities.moments import read_moment
 from storage.domain.service.recorded import Op
 from storage.domain.values.edm import write_datetime
 from storage.domain.values.names import LONGEST_KEY
 from storage.operations.changes.versions import TOP
+from storage.rest.answers import TypedSerializer
+from storage.rest.fields import StrictCharField
+from storage.rest.paging import PageParameters
 
 
 @extend_schema_field({"type": "string", "format": "date-time"})

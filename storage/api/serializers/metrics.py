@@ -5,11 +5,16 @@ from typing import Annotated, Any, Final
 
 from rest_framework import serializers
 
-from storage.api.serializers.answers import TypedSerializer
-from storage.api.serializers.fields import InstantField, QueryParameters, StrictCharField, StrictSerializer
 from storage.api.serializers.service import ActorSerializer, DetailField
 from storage.domain.requests.observed import Authentication
 from storage.operations.counting.reports import POINTS_LIMIT
+from storage.rest.answers import TypedSerializer
+from storage.rest.fields import (
+    InstantField,
+    QueryParameters,
+    StrictCharField,
+    StrictSerializer,
+)
 
 _PERCENTILE: Final = (
     "Seconds within which {} % of the requests were answered, at most 13 % off; null without requests."

@@ -6,9 +6,6 @@ from uuid import UUID
 
 from rest_framework import serializers
 
-from storage.api.paging import PageParameters
-from storage.api.serializers.answers import OPTIONAL, TypedSerializer
-from storage.api.serializers.fields import QueryParameters
 from storage.domain.access.grants import Operation
 from storage.domain.errors import PartKind
 from storage.domain.filters.access_plan import AccessPath
@@ -18,6 +15,9 @@ from storage.domain.requests.outcomes import Outcome
 from storage.models import RecordedRequest
 from storage.operations.requests import explanations
 from storage.operations.requests.requests import RequestClass
+from storage.rest.answers import OPTIONAL, TypedSerializer
+from storage.rest.fields import QueryParameters
+from storage.rest.paging import PageParameters
 
 
 class PeriodParameters(QueryParameters):

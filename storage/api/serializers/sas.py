@@ -6,10 +6,15 @@ from typing import Annotated, Any, Literal
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from storage.api.paging import PageParameters
 from storage.api.serializers.accounts import KEYS
-from storage.api.serializers.answers import TypedSerializer
-from storage.api.serializers.fields import (
+from storage.domain import sas
+from storage.domain.sas import AccountSas, TableSas
+from storage.domain.sas.known import KnownToken, TokenState
+from storage.domain.sas.tokens import WRITTEN_VERSION
+from storage.domain.values.names import KEY_LENGTH_LIMIT
+from storage.operations.access import sas as sas_operations
+from storage.rest.answers import TypedSerializer
+from storage.rest.fields import (
     InstantField,
     LifetimeField,
     OptionalCharField,
@@ -18,12 +23,7 @@ from storage.api.serializers.fields import (
     StrictSerializer,
     endpoint,
 )
-from storage.domain import sas
-from storage.domain.sas import AccountSas, TableSas
-from storage.domain.sas.known import KnownToken, TokenState
-from storage.domain.sas.tokens import WRITTEN_VERSION
-from storage.domain.values.names import KEY_LENGTH_LIMIT
-from storage.operations.access import sas as sas_operations
+from storage.rest.paging import PageParameters
 
 Signed = TableSas | AccountSas
 KINDS = ["table", "account"]

@@ -8,16 +8,6 @@ from typing import Annotated, Any
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from storage.api.paging import PageParameters
-from storage.api.serializers.answers import TypedSerializer
-from storage.api.serializers.fields import (
-    ROLES,
-    StrictBooleanField,
-    StrictCharField,
-    StrictChoiceField,
-    StrictIntegerField,
-    StrictSerializer,
-)
 from storage.core import registry
 from storage.domain.access.actor import ActorKind
 from storage.domain.access.roles import Role, Scope
@@ -25,6 +15,16 @@ from storage.domain.service.service_properties import DEFAULT_PROPERTIES, Servic
 from storage.models import Activity
 from storage.operations.accounts import service_properties as operations
 from storage.operations.activity.actors import actor_of
+from storage.rest.answers import TypedSerializer
+from storage.rest.fields import (
+    ROLES,
+    StrictBooleanField,
+    StrictCharField,
+    StrictChoiceField,
+    StrictIntegerField,
+    StrictSerializer,
+)
+from storage.rest.paging import PageParameters
 from storage.runtime.replicas import ReplicaStatus
 
 

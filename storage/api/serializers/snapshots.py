@@ -9,8 +9,14 @@ from rest_framework.exceptions import ValidationError
 
 from storage.account_files.account_building import Original
 from storage.api.serializers.accounts import AccountNameField, CopiedSerializer, LabelsField
-from storage.api.serializers.answers import TypedSerializer
-from storage.api.serializers.fields import (
+from storage.domain.entities.masking import Mask, MaskingError, MaskingRule, read_rules
+from storage.domain.entities.restoring import TableAction
+from storage.domain.errors import StorageError
+from storage.domain.filters.ast import Filter
+from storage.domain.filters.parser import parse
+from storage.domain.service.snapshots import NAME_LIMIT, Schedule, SnapshotReason, is_snapshot_name
+from storage.rest.answers import TypedSerializer
+from storage.rest.fields import (
     InstantField,
     LifetimeField,
     StrictBooleanField,
@@ -19,12 +25,6 @@ from storage.api.serializers.fields import (
     StrictSerializer,
     StringMapField,
 )
-from storage.domain.entities.masking import Mask, MaskingError, MaskingRule, read_rules
-from storage.domain.entities.restoring import TableAction
-from storage.domain.errors import StorageError
-from storage.domain.filters.ast import Filter
-from storage.domain.filters.parser import parse
-from storage.domain.service.snapshots import NAME_LIMIT, Schedule, SnapshotReason, is_snapshot_name
 
 _KEYS_LIMIT: Final = 1000
 _TABLES_LIMIT: Final = 10_000

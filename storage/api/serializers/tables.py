@@ -7,19 +7,19 @@ from typing import Annotated, Any
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from storage.api.paging import PageParameters
-from storage.api.serializers.answers import TypedSerializer
-from storage.api.serializers.fields import (
+from storage.domain.access import policies
+from storage.domain.access.policies import AccessPolicy, PolicyRule, SignedIdentifier
+from storage.domain.errors import InvalidXmlNodeValue
+from storage.models import Table
+from storage.rest.answers import TypedSerializer
+from storage.rest.fields import (
     OptionalCharField,
     QueryParameters,
     StrictCharField,
     StrictSerializer,
     endpoint,
 )
-from storage.domain.access import policies
-from storage.domain.access.policies import AccessPolicy, PolicyRule, SignedIdentifier
-from storage.domain.errors import InvalidXmlNodeValue
-from storage.models import Table
+from storage.rest.paging import PageParameters
 
 TAG_LIMIT = 20
 

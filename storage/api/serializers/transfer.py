@@ -6,8 +6,12 @@ from typing import Annotated, Any
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from storage.api.serializers.answers import ActivityId, TypedSerializer
-from storage.api.serializers.fields import (
+from storage.domain.filters.parser import CONSOLE_LIMIT
+from storage.domain.values.edm import Edm
+from storage.operations.entities.exports import FORMATS
+from storage.operations.entities.imports import ImportMode
+from storage.rest.answers import ActivityId, TypedSerializer
+from storage.rest.fields import (
     OptionalCharField,
     QueryParameters,
     StrictBooleanField,
@@ -15,11 +19,7 @@ from storage.api.serializers.fields import (
     StrictChoiceField,
     StrictSerializer,
 )
-from storage.api.serializers.jobs import JobSerializer
-from storage.domain.filters.parser import CONSOLE_LIMIT
-from storage.domain.values.edm import Edm
-from storage.operations.entities.exports import FORMATS
-from storage.operations.entities.imports import ImportMode
+from storage.rest.jobs import JobSerializer
 from storage.transfer.encodings import ENCODINGS
 from storage.transfer.format_proposals import Certainty
 from storage.transfer.layout import FileFormat, FileRefused, find_encoding

@@ -5,8 +5,9 @@ from typing import Annotated, Any, Literal
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from storage.api.serializers.answers import ActivityId, TypedSerializer
-from storage.api.serializers.fields import (
+from storage.domain.entities.restoring import Effect, Skip
+from storage.rest.answers import ActivityId, TypedSerializer
+from storage.rest.fields import (
     InstantField,
     OptionalCharField,
     StrictBooleanField,
@@ -14,7 +15,6 @@ from storage.api.serializers.fields import (
     StrictIntegerField,
     StrictSerializer,
 )
-from storage.domain.entities.restoring import Effect, Skip
 
 _SELECTION = ("ids", "from", "to", "actor", "request", "table")
 _KEYS = ("PartitionKey", "RowKey")

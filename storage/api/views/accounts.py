@@ -12,16 +12,8 @@ from rest_framework.response import Response
 from storage.account_files import account_building, account_copies, account_export_jobs
 from storage.account_files.account_building import BuiltAccount
 from storage.accounts.subject import AccountVerb
-from storage.api import access, idempotency, problems
-from storage.api.documentation import IDEMPOTENCY_KEY, PLAIN_TEXT, operation
-from storage.api.paging import Page, take_page
-from storage.api.problems import Problem
 from storage.api.serializers import accounts as serializers
-from storage.api.serializers.answers import page_of
-from storage.api.serializers.fields import read_expiry
-from storage.api.serializers.jobs import JobSerializer
 from storage.api.serializers.transfer import WHOLE_ACCOUNT, AccountExportSerializer
-from storage.api.views.base import AccountScopedViewSet, ApiViewSet
 from storage.api.views.transfer import check_library
 from storage.domain.access.roles import Capability, Role
 from storage.domain.service.connections import ConnectionFormat, connection_string
@@ -38,6 +30,14 @@ from storage.operations.activity.catalog_change import invalidating_catalogs
 from storage.operations.entities import export_jobs
 from storage.operations.jobs import jobs
 from storage.operations.tables import tables
+from storage.rest import access, idempotency, problems
+from storage.rest.answers import page_of
+from storage.rest.documentation import IDEMPOTENCY_KEY, PLAIN_TEXT, operation
+from storage.rest.fields import read_expiry
+from storage.rest.jobs import JobSerializer
+from storage.rest.paging import Page, take_page
+from storage.rest.problems import Problem
+from storage.rest.views import AccountScopedViewSet, ApiViewSet
 
 _OWN_FIELDS: Final = frozenset({"kind", "label", "description", "colour", "labels"})
 _NAME_ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz0123456789"

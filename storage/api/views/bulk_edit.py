@@ -7,11 +7,7 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from storage.api import problems
-from storage.api.documentation import operation
-from storage.api.problems import FieldError, Problem
 from storage.api.serializers import bulk_edit as serializers
-from storage.api.views.base import AccountScopedViewSet
 from storage.api.views.diff import EscapingRenderer
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import StoredEntity
@@ -21,6 +17,10 @@ from storage.operations.entities import bulk_edit_jobs, bulk_edit_previews
 from storage.operations.entities.bulk_edit_jobs import BulkEditOutcome
 from storage.operations.entities.bulk_edit_previews import BulkEditPreview
 from storage.operations.entities.bulk_edits import BulkEditRequest, Counts
+from storage.rest import problems
+from storage.rest.documentation import operation
+from storage.rest.problems import FieldError, Problem
+from storage.rest.views import AccountScopedViewSet
 from storage.runtime import job_runner
 
 

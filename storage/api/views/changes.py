@@ -9,12 +9,7 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.request import Request
 from rest_framework.utils.urls import remove_query_param, replace_query_param
 
-from storage.api import problems, streams
-from storage.api.documentation import LAST_EVENT_ID, operation
-from storage.api.problems import FieldError, Problem
 from storage.api.serializers import changes as serializers
-from storage.api.streams import FeedStream
-from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.service.feed import (
@@ -28,6 +23,11 @@ from storage.operations.access import api_tokens
 from storage.operations.changes import feed
 from storage.operations.changes.feed import NOW, Feed, NoHistory, Start
 from storage.operations.tables import tables
+from storage.rest import problems, streams
+from storage.rest.documentation import LAST_EVENT_ID, operation
+from storage.rest.problems import FieldError, Problem
+from storage.rest.streams import FeedStream
+from storage.rest.views import AccountScopedViewSet
 
 COSMOS_TYPE: Final = "application/vnd.tablero.cosmos-changes+json"
 _IF_NONE_MATCH: Final = OpenApiParameter(

@@ -6,12 +6,7 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from storage.api import problems
-from storage.api.documentation import operation
-from storage.api.problems import Problem
 from storage.api.serializers.copies import FileCopyParameters, RemoteCopySerializer
-from storage.api.serializers.jobs import JobSerializer
-from storage.api.views.base import AccountScopedViewSet
 from storage.api.views.uploading import UploadViewSet, discarding
 from storage.copies import copy_jobs
 from storage.copies.copy_jobs import Credentials
@@ -22,6 +17,11 @@ from storage.operations.entities import file_work
 from storage.operations.jobs import jobs
 from storage.remote.azurite import FILE_NAME, NotAzurite
 from storage.remote.endpoints import EndpointMalformed
+from storage.rest import problems
+from storage.rest.documentation import operation
+from storage.rest.jobs import JobSerializer
+from storage.rest.problems import Problem
+from storage.rest.views import AccountScopedViewSet
 
 
 class FileCopyViewSet(UploadViewSet):

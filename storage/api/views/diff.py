@@ -12,14 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 
-from storage.api import access, problems
-from storage.api.access import check_scope
-from storage.api.documentation import operation
-from storage.api.negotiation import ProblemJSONRenderer
-from storage.api.problems import FieldError, Problem
 from storage.api.serializers import diff as serializers
-from storage.api.serializers.answers import page_of
-from storage.api.views.base import AccountScopedViewSet
 from storage.compare import applying, comparing, sides
 from storage.compare.applying import CannotApply, Selection, Target
 from storage.compare.comparing import ComparedTable, Comparison
@@ -31,6 +24,13 @@ from storage.domain.service.quotas import DOWNLOADS
 from storage.domain.service.sides import SideName
 from storage.operations.accounts import quotas
 from storage.operations.changes.outcome_jobs import outcome_of
+from storage.rest import access, problems
+from storage.rest.access import check_scope
+from storage.rest.answers import page_of
+from storage.rest.documentation import operation
+from storage.rest.negotiation import ProblemJSONRenderer
+from storage.rest.problems import FieldError, Problem
+from storage.rest.views import AccountScopedViewSet
 from storage.runtime.threads import Download, TooManyDownloads
 
 NDJSON: Final = "application/x-ndjson"

@@ -6,12 +6,7 @@ from django.http import Http404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from storage.api.documentation import operation
-from storage.api.negotiation import ProblemJSONRenderer
-from storage.api.paging import Page
 from storage.api.serializers import history as serializers
-from storage.api.serializers.answers import page_of
-from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.moments import Moment
@@ -21,6 +16,11 @@ from storage.domain.values.numbers import read_number
 from storage.models import Table
 from storage.operations.changes import past, versions
 from storage.operations.tables import tables
+from storage.rest.answers import page_of
+from storage.rest.documentation import operation
+from storage.rest.negotiation import ProblemJSONRenderer
+from storage.rest.paging import Page
+from storage.rest.views import AccountScopedViewSet
 
 
 class EscapingRenderer(ProblemJSONRenderer):

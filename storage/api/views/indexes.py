@@ -4,16 +4,16 @@ from django.http import Http404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from storage.api import problems
-from storage.api.documentation import operation
-from storage.api.paging import Page
 from storage.api.serializers import indexes as serializers
-from storage.api.serializers.answers import page_of
-from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
 from storage.models import Table
 from storage.operations.tables import indexes
 from storage.operations.tables.indexes import IndexDetails, IndexExists, IndexMissing
+from storage.rest import problems
+from storage.rest.answers import page_of
+from storage.rest.documentation import operation
+from storage.rest.paging import Page
+from storage.rest.views import AccountScopedViewSet
 from storage.tables.subject import TableVerb
 
 

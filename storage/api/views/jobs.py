@@ -9,14 +9,6 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from storage.api import access, downloads, problems, streams
-from storage.api.documentation import LAST_EVENT_ID, operation
-from storage.api.paging import take_page
-from storage.api.problems import Problem
-from storage.api.serializers import jobs as serializers
-from storage.api.serializers.answers import page_of
-from storage.api.streams import JobStream
-from storage.api.views.base import ApiViewSet
 from storage.domain.access.roles import Capability
 from storage.domain.service.jobs import JobStatus
 from storage.domain.service.quotas import DOWNLOADS
@@ -26,6 +18,14 @@ from storage.operations.access.members import Person
 from storage.operations.accounts import quotas
 from storage.operations.jobs import files, jobs
 from storage.operations.jobs.jobs import JobError, JobFilter
+from storage.rest import access, downloads, problems, streams
+from storage.rest import jobs as serializers
+from storage.rest.answers import page_of
+from storage.rest.documentation import LAST_EVENT_ID, operation
+from storage.rest.paging import take_page
+from storage.rest.problems import Problem
+from storage.rest.streams import JobStream
+from storage.rest.views import ApiViewSet
 from storage.runtime import job_runner
 from storage.runtime.threads import TooManyDownloads
 

@@ -8,16 +8,16 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from storage.api.documentation import operation
-from storage.api.exceptions import InvalidParameters
 from storage.api.serializers import metrics as serializers
-from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
 from storage.domain.requests.series import PeriodCounts, Traffic, read_credential
 from storage.models import Table
 from storage.operations.counting import reports
 from storage.operations.counting.reports import Report, UnknownRange
 from storage.operations.counting.sizes import Size
+from storage.rest.documentation import operation
+from storage.rest.exceptions import InvalidParameters
+from storage.rest.views import AccountScopedViewSet
 
 _DEFAULT: Final = timedelta(days=1)
 _FIRST: Final = 20  # partitions and credentials

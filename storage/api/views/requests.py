@@ -10,13 +10,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from storage.api import streams
-from storage.api.documentation import LAST_EVENT_ID, operation
-from storage.api.paging import take_page
 from storage.api.serializers import requests as serializers
-from storage.api.serializers.answers import page_of
-from storage.api.streams import RequestStream
-from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.grants import Operation
 from storage.domain.access.roles import Capability
 from storage.domain.filters.access_plan import AccessPath
@@ -28,6 +22,12 @@ from storage.operations.counting.metrics import DAY
 from storage.operations.requests import requests
 from storage.operations.requests.requests import RequestClass, RequestFilter
 from storage.operations.requests.statistics import RequestStatistics, statistics
+from storage.rest import streams
+from storage.rest.answers import page_of
+from storage.rest.documentation import LAST_EVENT_ID, operation
+from storage.rest.paging import take_page
+from storage.rest.streams import RequestStream
+from storage.rest.views import AccountScopedViewSet
 
 
 class RequestViewSet(AccountScopedViewSet):

@@ -9,14 +9,8 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from storage.api import idempotency, problems
-from storage.api.documentation import IDEMPOTENCY_KEY, operation
-from storage.api.paging import take_page
-from storage.api.problems import Problem, invalid
 from storage.api.serializers import sas as serializers
-from storage.api.serializers.answers import page_of
 from storage.api.serializers.sas import Signed
-from storage.api.views.base import AccountScopedViewSet
 from storage.domain import sas
 from storage.domain.access.roles import Capability
 from storage.domain.errors import ResourceNotFound
@@ -24,6 +18,12 @@ from storage.domain.sas.known import KnownToken, TokenState, token_state
 from storage.operations.access import idempotency_keys
 from storage.operations.access import sas as sas_operations
 from storage.operations.access.sas import Refusal, SasDescription, SasRefused
+from storage.rest import idempotency, problems
+from storage.rest.answers import page_of
+from storage.rest.documentation import IDEMPOTENCY_KEY, operation
+from storage.rest.paging import take_page
+from storage.rest.problems import Problem, invalid
+from storage.rest.views import AccountScopedViewSet
 
 _FINGERPRINT = re.compile("[0-9a-f]{64}")
 

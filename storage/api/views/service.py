@@ -4,13 +4,7 @@ from django.http import Http404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from storage.api import access, etags, problems
-from storage.api.documentation import IF_MATCH, operation
-from storage.api.paging import Page
-from storage.api.problems import Problem
 from storage.api.serializers import service as serializers
-from storage.api.serializers.answers import page_of
-from storage.api.views.base import AccountScopedViewSet, ApiViewSet
 from storage.core import registry
 from storage.domain.access.roles import Capability, Role
 from storage.domain.service.service_properties import ServiceProperties
@@ -22,6 +16,12 @@ from storage.operations.activity import activity
 from storage.operations.activity.activity import ActivityFilter
 from storage.operations.health import backups
 from storage.operations.health.backups import BackupState
+from storage.rest import access, etags, problems
+from storage.rest.answers import page_of
+from storage.rest.documentation import IF_MATCH, operation
+from storage.rest.paging import Page
+from storage.rest.problems import Problem
+from storage.rest.views import AccountScopedViewSet, ApiViewSet
 from storage.runtime import replicas
 
 

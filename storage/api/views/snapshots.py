@@ -10,13 +10,10 @@ from rest_framework.response import Response
 from storage.account_files import account_building
 from storage.account_files.account_building import BuiltAccount
 from storage.accounts.subject import AccountVerb
-from storage.api import access, idempotency, problems
-from storage.api.documentation import operation
-from storage.api.paging import Page
-from storage.api.problems import Problem
 from storage.api.serializers import snapshots as serializers
-from storage.api.serializers.answers import page_of
-from storage.api.views.base import AccountScopedViewSet
+from storage.branches import branches, snapshot_restores
+from storage.branches.branches import BranchRequest
+from storage.branches.snapshot_restores import RestoreRequest
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.domain.service.snapshots import Schedule, SnapshotReason
@@ -26,9 +23,13 @@ from storage.operations.accounts.refusals import AccountExists
 from storage.operations.activity import activity
 from storage.operations.changes.outcome_jobs import outcome_of
 from storage.operations.jobs import jobs
-from storage.snapshots import branches, snapshot_restores, snapshots
-from storage.snapshots.branches import BranchRequest
-from storage.snapshots.snapshot_restores import RestoreRequest
+from storage.rest import access, idempotency, problems
+from storage.rest.answers import page_of
+from storage.rest.documentation import operation
+from storage.rest.paging import Page
+from storage.rest.problems import Problem
+from storage.rest.views import AccountScopedViewSet
+from storage.snapshots import snapshots
 
 
 class SnapshotViewSet(AccountScopedViewSet):

@@ -6,13 +6,7 @@ from django.http import Http404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from storage.api import etags, problems
-from storage.api.documentation import IF_MATCH, operation
-from storage.api.paging import Page, take_page
-from storage.api.problems import Problem
 from storage.api.serializers import tables as serializers
-from storage.api.serializers.answers import page_of
-from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
 from storage.domain.errors import TableAlreadyExists
 from storage.domain.values.kinds import AccountKind
@@ -20,6 +14,12 @@ from storage.domain.values.names import fold_table_name
 from storage.operations.access import policies
 from storage.operations.activity.activity import ChangedSince
 from storage.operations.tables import distribution, table_list, tables
+from storage.rest import etags, problems
+from storage.rest.answers import page_of
+from storage.rest.documentation import IF_MATCH, operation
+from storage.rest.paging import Page, take_page
+from storage.rest.problems import Problem
+from storage.rest.views import AccountScopedViewSet
 
 
 class TableViewSet(AccountScopedViewSet):

@@ -13,12 +13,7 @@ from drf_spectacular.types import OpenApiTypes
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from storage.api import access, idempotency, problems
-from storage.api.documentation import IDEMPOTENCY_KEY, operation
-from storage.api.problems import Problem
 from storage.api.serializers import transfer as serializers
-from storage.api.serializers.jobs import JobSerializer
-from storage.api.views.base import AccountScopedViewSet
 from storage.api.views.diff import EscapingRenderer
 from storage.api.views.uploading import UploadViewSet, discarding
 from storage.domain.access.roles import Capability
@@ -36,6 +31,11 @@ from storage.operations.entities.exports import PARQUET, Export, Scope
 from storage.operations.entities.imports import ImportMode, ImportOutcome
 from storage.operations.jobs import jobs
 from storage.operations.tables import tables
+from storage.rest import access, idempotency, problems
+from storage.rest.documentation import IDEMPOTENCY_KEY, operation
+from storage.rest.jobs import JobSerializer
+from storage.rest.problems import Problem
+from storage.rest.views import AccountScopedViewSet
 from storage.runtime import job_runner
 from storage.runtime.threads import Download, TooManyDownloads
 from storage.transfer import parquet, proposals

@@ -5,16 +5,16 @@ from typing import Final
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from storage.api import problems
-from storage.api.documentation import operation
 from storage.api.serializers import undo as serializers
-from storage.api.views.base import AccountScopedViewSet
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.restoring import Effect
 from storage.operations.changes.changes import ChangeFilter
 from storage.operations.changes.outcome_jobs import outcome_of
 from storage.operations.changes.outcomes import Outcome, TableOutcome
+from storage.rest import problems
+from storage.rest.documentation import operation
+from storage.rest.views import AccountScopedViewSet
 from storage.undo import data_undo
 
 _SAMPLE: Final = 10

@@ -1,4 +1,4 @@
-"""Operations whose body is a file: see storage.api.uploads."""
+"""Operations whose body is a file: see storage.rest.uploads."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,14 +7,14 @@ from functools import cached_property, partial
 from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
 
-from storage.api import problems, uploads
-from storage.api.problems import Problem
-from storage.api.uploads import Upload
-from storage.api.views.base import AccountScopedViewSet
 from storage.models import JobFile
 from storage.operations.entities import uploads as upload_quota
 from storage.operations.entities.uploads import UploadTooLarge
 from storage.operations.jobs import files
+from storage.rest import problems, uploads
+from storage.rest.problems import Problem
+from storage.rest.uploads import Upload
+from storage.rest.views import AccountScopedViewSet
 
 
 class UploadViewSet(AccountScopedViewSet):

@@ -5,6 +5,8 @@ from typing import Any
 
 from django.utils import timezone
 
+from storage.branches import branches, snapshot_restores
+from storage.branches.branches import BranchRequest
 from storage.domain.entities.masking import MaskingError, read_rules
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.parser import parse
@@ -16,8 +18,7 @@ from storage.models import Account
 from storage.operations.accounts import sealed_keys
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.activity.activity import command_actor
-from storage.snapshots import branches, snapshot_restores, snapshots
-from storage.snapshots.branches import BranchRequest
+from storage.snapshots import snapshots
 
 
 class Command(DatabaseCommand):

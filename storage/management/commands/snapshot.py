@@ -6,14 +6,15 @@ from typing import Any
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 
+from storage.branches import snapshot_restores
+from storage.branches.snapshot_restores import RestoreRequest
 from storage.domain.entities.restoring import TableAction
 from storage.domain.service.lifetimes import read_lifetime
 from storage.domain.values.numbers import counted, were
 from storage.management.command import DatabaseCommand, find_usable_account
 from storage.models import Account, Snapshot
 from storage.operations.activity.activity import command_actor
-from storage.snapshots import snapshot_restores, snapshots
-from storage.snapshots.snapshot_restores import RestoreRequest
+from storage.snapshots import snapshots
 
 
 class Command(DatabaseCommand):

@@ -8,6 +8,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 
 from console.grid import tokens
+from storage.branches import branches
+from storage.branches.branches import BranchRequest
 from storage.domain.access.actor import SERVER
 from storage.domain.access.policies import SignedIdentifier
 from storage.domain.entities.changes import Delete, Upsert
@@ -20,8 +22,7 @@ from storage.operations.access import policies
 from storage.operations.accounts import account_settings, accounts
 from storage.operations.entities import edits, entities
 from storage.operations.tables import tables
-from storage.snapshots import branches, snapshots
-from storage.snapshots.branches import BranchRequest
+from storage.snapshots import snapshots
 
 PAGE = "/ui/a/acme/compare/"
 

@@ -11,12 +11,13 @@ from django.test import RequestFactory
 from django.urls import reverse
 
 from console.people.reauthentication import RECENT, recently_authenticated
+from storage.branches import branches
+from storage.branches.branches import BranchRequest
 from storage.domain.access.actor import SERVER
 from storage.domain.access.roles import Role
 from storage.models import Activity
 from storage.operations.access import members
-from storage.snapshots import branches, snapshots
-from storage.snapshots.branches import BranchRequest
+from storage.snapshots import snapshots
 from tests.console.addresses import ANSWERS, ARGUMENTS
 from tests.console.conftest import PASSWORD
 

@@ -12,11 +12,11 @@ from typing import Final, TypeVar
 import orjson
 from rest_framework.request import Request
 
-from storage.api import problems
-from storage.api.problems import Problem
 from storage.models import ApiToken, IdempotencyRecord
 from storage.operations.access import idempotency_keys
 from storage.operations.access.idempotency_keys import ConcurrentRequest
+from storage.rest import problems
+from storage.rest.problems import Problem
 
 T = TypeVar("T")
 HEADER: Final = "Idempotency-Key"

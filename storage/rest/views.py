@@ -12,14 +12,6 @@ from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 from rest_framework.viewsets import ViewSet
 
-from storage.api import access, etags, problems, streams
-from storage.api.access import BearerAuthentication, TokenPermission, TokenThrottle, actor_of
-from storage.api.documentation import ASYNC, Operation
-from storage.api.negotiation import JSONNegotiation, ProblemJSONRenderer, StrictJSONParser
-from storage.api.paging import Page, encode_cursor
-from storage.api.problems import Problem
-from storage.api.serializers.fields import endpoint
-from storage.api.serializers.jobs import JobSerializer
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability, Role
 from storage.domain.errors import StorageError
@@ -30,6 +22,19 @@ from storage.operations.accounts import quotas
 from storage.operations.jobs import jobs, running
 from storage.operations.jobs.kinds import JobRequest
 from storage.operations.tables import tables
+from storage.rest import access, etags, problems, streams
+from storage.rest.access import (
+    BearerAuthentication,
+    TokenPermission,
+    TokenThrottle,
+    actor_of,
+)
+from storage.rest.documentation import ASYNC, Operation
+from storage.rest.fields import endpoint
+from storage.rest.jobs import JobSerializer
+from storage.rest.negotiation import JSONNegotiation, ProblemJSONRenderer, StrictJSONParser
+from storage.rest.paging import Page, encode_cursor
+from storage.rest.problems import Problem
 
 
 class ApiViewSet(ViewSet):

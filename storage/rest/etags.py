@@ -6,8 +6,8 @@ from typing import Any
 import orjson
 from rest_framework.request import Request
 
-from storage.api import problems
-from storage.api.problems import Problem
+from storage.rest import problems
+from storage.rest.problems import Problem
 
 
 def compute(content: Any) -> str:

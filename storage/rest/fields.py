@@ -11,10 +11,10 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
-from storage.api.exceptions import InvalidParameters
 from storage.domain.access.roles import Role, name_role
 from storage.domain.service import lifetimes
 from storage.domain.service.lifetimes import LifetimeError
+from storage.rest.exceptions import InvalidParameters
 
 ROLES: Final = [role.name.lower() for role in Role]
 _INSTANT: Final = re.compile(

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 from rest_framework import serializers
 
-from storage.api.serializers.fields import QueryParameters
+from storage.rest.fields import QueryParameters
 
 T = TypeVar("T")
 LIMIT_MAXIMUM: Final = 500

@@ -6,7 +6,7 @@ from typing import Final
 
 from django.http import HttpRequest, HttpResponse
 
-from storage.api import problems
+from storage.rest import problems
 
 PREFIX: Final = "/ui/api/v1/"
 _PRESERVED_HEADERS: Final = ("Allow", "Retry-After", "WWW-Authenticate")

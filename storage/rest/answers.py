@@ -11,9 +11,14 @@ from uuid import UUID
 
 from rest_framework import serializers
 
-from storage.api.paging import PageSerializer
-from storage.api.serializers.fields import InstantField, RoleField, StringMapField, StringsField
 from storage.domain.access.roles import Role
+from storage.rest.fields import (
+    InstantField,
+    RoleField,
+    StringMapField,
+    StringsField,
+)
+from storage.rest.paging import PageSerializer
 
 OPTIONAL: Final = {"required": False}  # of a member that may be left out
 FIELDS: Final[Mapping[Any, type[serializers.Field]]] = {

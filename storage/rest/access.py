@@ -15,8 +15,6 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
-from storage.api import problems
-from storage.api.problems import Problem
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import LEAST_ROLE, Capability, Role, Scope, may, reaches
 from storage.domain.service.quotas import API_REQUESTS
@@ -25,6 +23,8 @@ from storage.models import Account, ApiToken
 from storage.operations.access import api_tokens, members
 from storage.operations.access.members import Person
 from storage.operations.accounts import accounts
+from storage.rest import problems
+from storage.rest.problems import Problem
 
 REALM: Final = 'Bearer realm="Tablero"'
 

@@ -16,14 +16,14 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import Direction, OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
 
-from storage.api import problems
-from storage.api.access import least_scope
-from storage.api.problems import ProblemType
-from storage.api.serializers.answers import OPTIONAL, TypedSerializer, serializer_of
-from storage.api.serializers.fields import QueryParameters, StrictSerializer
-from storage.api.serializers.jobs import JobSerializer
 from storage.domain.access.api_tokens import PREFIX
 from storage.domain.access.roles import LEAST_ROLE, Capability
+from storage.rest import problems
+from storage.rest.access import least_scope
+from storage.rest.answers import OPTIONAL, TypedSerializer, serializer_of
+from storage.rest.fields import QueryParameters, StrictSerializer
+from storage.rest.jobs import JobSerializer
+from storage.rest.problems import ProblemType
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -242,7 +242,7 @@ class Schema(AutoSchema):
 
 
 class TokenScheme(OpenApiAuthenticationExtension):
-    target_class = "storage.api.access.BearerAuthentication"
+    target_class = "storage.rest.access.BearerAuthentication"
     name = "token"
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:

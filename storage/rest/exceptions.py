@@ -10,17 +10,13 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from storage.api import problems
-from storage.api.problems import FieldError, Problem, replace_surrogates
 from storage.domain.errors import NotImplemented, ServerBusy, StorageError
-from storage.domain.refusals import Reason
+from storage.domain.refusals import Missing, Reason, Refused
 from storage.domain.requests import spans
-from storage.operations.access.api_tokens import TokenError
-from storage.operations.accounts.quotas import QuotaReached
-from storage.operations.accounts.refusals import AccountError, AccountIsBusy
+from storage.operations.accounts.refusals import AccountIsBusy
 from storage.operations.entities.file_work import TooMuchFileWork
-from storage.operations.jobs.jobs import JobError
-from storage.snapshots.snapshots import SnapshotError, SnapshotNotFound
+from storage.rest import problems
+from storage.rest.problems import FieldError, Problem, replace_surrogates
 
 RETRY_AFTER: Final = 5  # seconds
 
@@ -59,9 +55,9 @@ def problem_of(error: Exception) -> Problem | None:
             return Problem(problems.TOO_MANY, str(error), headers={"Retry-After": str(RETRY_AFTER)})
         case AccountIsBusy():
             return Problem(problems.CONFLICT, str(error), headers={"Retry-After": str(RETRY_AFTER)})
-        case SnapshotNotFound():
+        case Missing():
             return Problem(problems.NOT_FOUND, str(error))
-        case AccountError() | JobError() | TokenError() | SnapshotError() | QuotaReached():
+        case Refused():
             return Problem(problems.CONFLICT, str(error))
         case OperationalError() | InterfaceError():
             return Problem(problems.UNAVAILABLE, headers={"Retry-After": str(RETRY_AFTER)})

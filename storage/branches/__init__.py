@@ -1,0 +1,1 @@
+"""Branches of accounts, and restoring accounts and tables from snapshots."""

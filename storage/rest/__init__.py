@@ -1,0 +1,1 @@
+"""The frame of the management API, on which the views of all subjects stand."""
