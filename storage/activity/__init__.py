@@ -1,4 +1,4 @@
-"""The activity log, and undo.
+"""The activity log.
 
-Operations: storage/operations/activity/ and storage/operations/undo/.
+Operations: storage/operations/activity/.
 """

@@ -1,1 +1,1 @@
-"""The management API: accounts and everything in them except entities, for scripts and CI."""
+"""Views of the management API that are not in the rooms of their subjects yet."""

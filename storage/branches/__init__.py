@@ -1,1 +1,4 @@
-"""Branches of accounts, and restoring accounts and tables from snapshots."""
+"""Branches of accounts, and restoring accounts and tables from snapshots.
+
+Pages: console/snapshots/.
+"""

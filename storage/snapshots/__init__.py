@@ -1,4 +1,1 @@
-"""Snapshots of accounts, their restore, branches, and copies of accounts.
-
-Operations: storage/operations/snapshots/.
-"""
+"""Snapshots of accounts."""

@@ -1,1 +1,4 @@
-"""Undo of activities and of recorded changes."""
+"""Undo of activities and of recorded changes.
+
+Pages: console/activity/.
+"""
