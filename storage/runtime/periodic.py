@@ -34,13 +34,13 @@ from storage.sql.django import is_lost
 
 logger = logging.getLogger(__name__)
 
-_INTERVAL: Final = 10.0  # seconds
-_TICK: Final = 5.0  # most work begins at a multiple of it
+_TICK: Final = 5.0  # seconds; most work begins at a multiple of it
 _IDLE_FACTOR: Final = 3.0
 _IDLE_INTERVAL: Final = 60.0  # work that comes less often anyway goes on as ever
 _ADAPT_INTERVAL: Final = 60.0
 _TIDY_INTERVAL: Final = 600.0
 _DAY: Final = 86_400.0
+_LONGEST: Final = math.inf  # seconds between two runs of declared work; tests set less
 # of work of our own; subjects declare when theirs is
 _LATE_AFTER: Final = {
     "tidy": timedelta(hours=1),
@@ -106,17 +106,18 @@ def _declared(work: Periodic) -> _Work:
         return function(now) if work.takes_time else function()
 
     is_wanted = import_string(work.is_wanted) if work.is_wanted else lambda: True
+    every = min(work.every, _LONGEST)
     if work.is_exclusive:
         return _exclusive(
             work.name,
             do,
-            work.every,
+            every,
             work.failure,
             looks_every=work.looks_every,
             deletes=work.deletes,
             is_wanted=is_wanted,
         )
-    return _Work(work.name, lambda: do(datetime.now(UTC)), work.every, work.failure, work.deletes, is_wanted)
+    return _Work(work.name, lambda: do(datetime.now(UTC)), every, work.failure, work.deletes, is_wanted)
 
 
 def _exclusive(

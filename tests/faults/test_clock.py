@@ -76,7 +76,7 @@ def serve(node, clock, start):
 
 @pytest.fixture
 def live(serve):
-    with serve({"storage.runtime.periodic": {"_INTERVAL": 0.5, "_OFTEN": 0.5}}) as live:
+    with serve({"storage.runtime.periodic": {"_LONGEST": 0.5}}) as live:
         yield live
 
 

@@ -40,7 +40,7 @@ def deleted():
 
 @pytest.fixture
 async def running(monkeypatch):
-    monkeypatch.setattr(periodic, "_INTERVAL", 0.02)
+    monkeypatch.setattr(periodic, "_LONGEST", 0.02)
     monkeypatch.setattr(periodic, "_SHUTDOWN_TIMEOUT", 60.0)  # nothing goes on in the next test
     task = asyncio.create_task(periodic.run())
     yield task
@@ -78,7 +78,7 @@ async def test_ends_no_sooner_than_what_is_being_done(monkeypatch):
         begun.set()
         end.wait(60)
 
-    monkeypatch.setattr(periodic, "_INTERVAL", 0.02)
+    monkeypatch.setattr(periodic, "_LONGEST", 0.02)
     monkeypatch.setattr(tables, "drop_expired_tables", take_long)
     running = asyncio.create_task(periodic.run())
     await asyncio.to_thread(begun.wait, 60)
