@@ -1,6 +1,6 @@
 """Serializers of answers, made from the types of their members, and of pages."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -11,6 +11,9 @@ from uuid import UUID
 
 from rest_framework import serializers
 
+from storage.core import registry
+from storage.core.notices import NoticeKind
+from storage.core.verbs import Verb
 from storage.domain.access.roles import Role
 from storage.rest.fields import (
     InstantField,
@@ -88,6 +91,13 @@ class ComputedField(serializers.SerializerMethodField):
         return None if computed is None else self.child.to_representation(computed)
 
 
+# whose members subjects declare
+_DECLARED: Final[Mapping[type, Callable[[], Iterable[str]]]] = {
+    NoticeKind: registry.notice_kinds,
+    Verb: registry.verbs,
+}
+
+
 def make_field(hint: Any, **options: Any) -> serializers.Field:
     """Make the field of a type; what may be None may be null."""
     type_, noted = _split(hint)
@@ -99,7 +109,8 @@ def make_field(hint: Any, **options: Any) -> serializers.Field:
     if origin is Literal:
         return serializers.ChoiceField(choices=list(arguments), **options)
     if isinstance(origin, type) and issubclass(origin, StrEnum):
-        return serializers.ChoiceField(choices=[it.value for it in origin], **options)
+        members = _DECLARED[origin]() if origin in _DECLARED else origin
+        return serializers.ChoiceField(choices=[str(member) for member in members], **options)
     if origin in (list, tuple, Sequence):
         if _is_answer(arguments[0]):
             return serializer_of(arguments[0])(many=True, **options)
