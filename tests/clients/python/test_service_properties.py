@@ -2,9 +2,11 @@
 
 import socket
 from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
 import pytest
 import requests
+from azure.core.credentials import AzureNamedKeyCredential
 from azure.core.exceptions import ResourceNotFoundError
 from azure.data.tables import (
     TableAnalyticsLogging,
@@ -45,7 +47,11 @@ def repr_of(value):
 
 
 class TestProperties:
-    def test_measure_the_hours_of_a_new_account(self, library, server, service):
+    def test_measure_the_hours_of_a_new_account(self, library, server):
+        name = f"new{uuid4().hex[:16]}"
+        server.change_accounts("add", name, "--key1", server.key)
+        credential = AzureNamedKeyCredential(name, server.key)
+        service = library.open_service(None, f"{server.url}/{name}", credential=credential, **OPTIONS)
         properties = service.get_service_properties()
 
         assert set(PARTS) <= properties.keys()
