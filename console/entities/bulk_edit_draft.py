@@ -11,6 +11,7 @@ from django.http import QueryDict
 from console.grid import saved_urls
 from console.grid.state import GridState, read_state
 from console.site.addresses import path_of
+from storage.bulk_edit.bulk_edits import BulkEditRequest
 from storage.domain.entities.entity import EntityKey
 from storage.domain.filters.ast import Comparison, Filter, Operator, Or, all_of
 from storage.domain.filters.writer import write
@@ -18,7 +19,6 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.numbers import read_number
 from storage.editing.bulk_edit import MEMBERS, OPERATION_LIMIT, OPTIONAL
 from storage.models import Table
-from storage.operations.entities.bulk_edits import BulkEditRequest
 
 _LOSS: Final = "loss"
 _NAMES: Final = frozenset(name for members in MEMBERS.values() for name in members)

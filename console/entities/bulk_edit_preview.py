@@ -10,10 +10,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.grid.differences import EntityDifference, compare_entities
+from storage.bulk_edit.bulk_edit_previews import BulkEditPreview
 from storage.domain.entities.entity import EntityKey
 from storage.editing.bulk_edit import Edited, Obstacle, ObstacleKind, TypeChange
 from storage.editing.conversions import Loss
-from storage.operations.entities.bulk_edit_previews import BulkEditPreview
 
 KINDS: Final = (
     ("set", gettext_lazy("Set a property")),

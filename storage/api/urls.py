@@ -4,21 +4,16 @@ from django.urls import path
 
 from storage.api.views import (
     accounts,
-    bulk_edit,
     changes,
-    copies,
-    diff,
     history,
     indexes,
     jobs,
     metrics,
-    requests,
     sas,
     service,
     snapshots,
     tables,
     transfer,
-    undo,
 )
 from storage.core import registry
 from storage.rest import documentation
@@ -46,9 +41,6 @@ urlpatterns = [
     api_path(f"{ACCOUNT}/freeze", accounts.AccountViewSet, "freeze", post="freeze"),
     api_path(f"{ACCOUNT}/thaw", accounts.AccountViewSet, "thaw", post="thaw"),
     api_path(f"{ACCOUNT}/copy", accounts.AccountViewSet, "copy", get="check_copy", post="copy"),
-    api_path(f"{ACCOUNT}/copy-from", copies.RemoteCopyViewSet, "copy-from", post="copy_from"),
-    api_path(f"{ACCOUNT}/copy-from-file", copies.FileCopyViewSet, "copy-from-file", post="copy"),
-    api_path(f"{ACCOUNT}/copy-to", copies.RemoteCopyViewSet, "copy-to", post="copy_to"),
     api_path(f"{ACCOUNT}/export", accounts.AccountViewSet, "account-export", post="export"),
     api_path(f"{ACCOUNT}/connection-string", accounts.KeyViewSet, "connection-string", get="connection"),
     api_path(f"{ACCOUNT}/keys", accounts.KeyViewSet, "keys", get="index"),
@@ -64,7 +56,6 @@ urlpatterns = [
     api_path(
         f"{TABLE}/indexes/<str:property>", indexes.IndexViewSet, "index", get="retrieve", delete="destroy"
     ),
-    api_path(f"{TABLE}/bulk-edit", bulk_edit.BulkEditViewSet, "bulk-edit", post="edit"),
     api_path(f"{TABLE}/import", transfer.ImportViewSet, "import", post="run"),
     api_path(f"{TABLE}/export", transfer.ExportViewSet, "export", get="export", post="start"),
     api_path(f"{ACCOUNT}/changes", changes.ChangeViewSet, "changes", get="index"),
@@ -92,9 +83,6 @@ urlpatterns = [
     ),
     api_path(f"{ACCOUNT}/branches", snapshots.BranchViewSet, "branches", get="index", post="create"),
     api_path(f"{ACCOUNT}/reset", snapshots.BranchViewSet, "reset", post="reset"),
-    api_path(f"{ACCOUNT}/diff", diff.DiffViewSet, "diff", get="show"),
-    api_path(f"{ACCOUNT}/diff/entities", diff.DiffViewSet, "diff-entities", get="entities"),
-    api_path(f"{ACCOUNT}/diff/apply", diff.DiffViewSet, "diff-apply", post="apply"),
     api_path(f"{ACCOUNT}/sas", sas.SasViewSet, "sas-list", get="index", post="create"),
     api_path(TOKEN, sas.SasViewSet, "sas", get="retrieve", patch="partial_update"),
     api_path(f"{TOKEN}/block", sas.SasViewSet, "sas-block", post="block"),
@@ -109,12 +97,6 @@ urlpatterns = [
     api_path(f"{ACCOUNT}/members", service.MemberViewSet, "members", get="index"),
     api_path(
         f"{ACCOUNT}/members/<str:user>", service.MemberViewSet, "member", put="update", delete="destroy"
-    ),
-    api_path(f"{ACCOUNT}/undo", undo.UndoViewSet, "undo", post="undo"),
-    api_path(f"{ACCOUNT}/requests", requests.RequestViewSet, "requests", get="index"),
-    api_path(f"{ACCOUNT}/requests/<uuid:request_id>", requests.RequestViewSet, "request", get="retrieve"),
-    api_path(
-        f"{ACCOUNT}/request-statistics", requests.RequestViewSet, "request-statistics", get="statistics"
     ),
     api_path(f"{ACCOUNT}/activity", service.ActivityViewSet, "activity", get="index"),
     *(pattern for module in registry.api_modules() for pattern in module.urlpatterns),

@@ -28,7 +28,8 @@ SUBJECT = Subject(
     verbs=BulkEditVerb,
     pages=(Page(Place.TABLE_SEARCH, 10, "entities:bulk_edit", _("Bulk edit"), "pencil", Capability.WRITE),),
     jobs=(
-        "storage.operations.entities.bulk_edit_jobs.BULK_EDIT_JOB",
-        "storage.operations.entities.bulk_edit_jobs.PREVIEW_JOB",
+        "storage.bulk_edit.bulk_edit_jobs.BULK_EDIT_JOB",
+        "storage.bulk_edit.bulk_edit_jobs.PREVIEW_JOB",
     ),
+    api="storage.bulk_edit.api",
 )

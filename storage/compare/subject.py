@@ -28,4 +28,5 @@ SUBJECT = Subject(
     verbs=CompareVerb,
     pages=(Page(Place.ACCOUNT, 100, "compare:index", _("Compare"), "arrow-left-right", letter="C"),),
     jobs=("storage.compare.applying.APPLY_JOB",),
+    api="storage.compare.api",
 )

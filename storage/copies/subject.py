@@ -44,4 +44,5 @@ SUBJECT = Subject(
         "storage.copies.copy_jobs.COPY_IN_JOB",
         "storage.copies.copy_jobs.COPY_OUT_JOB",
     ),
+    api="storage.copies.api",
 )

@@ -43,3 +43,9 @@ class JSONNegotiation(BaseContentNegotiation):
         self, request: Request, renderers: Sequence[BaseRenderer], format_suffix: str | None = None
     ) -> tuple[BaseRenderer, str]:
         return renderers[0], str(renderers[0].media_type)
+
+
+class EscapingRenderer(ProblemJSONRenderer):
+    """Render JSON in ASCII: a key of an entity may contain what UTF-8 cannot encode."""
+
+    ensure_ascii = True

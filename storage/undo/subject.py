@@ -5,4 +5,5 @@ from storage.core.subject import Subject
 SUBJECT = Subject(
     name="undo",
     jobs=("storage.undo.data_undo.UNDO_JOB",),
+    api="storage.undo.api",
 )

@@ -12,6 +12,8 @@ from storage.activity.subject import ActivityVerb
 from storage.branches import branches, snapshot_restores
 from storage.branches.branches import BranchRequest
 from storage.branches.snapshot_restores import RestoreRequest
+from storage.bulk_edit import bulk_edit_jobs
+from storage.bulk_edit.bulk_edits import BulkEditRequest
 from storage.compare import applying, comparing, sides
 from storage.compare.applying import Selection, Target
 from storage.compare.subject import CompareVerb
@@ -36,8 +38,13 @@ from storage.operations.access import policies
 from storage.operations.accounts import accounts, removal
 from storage.operations.accounts.refusals import AccountError, AccountExists
 from storage.operations.changes.changes import ChangeFilter
-from storage.operations.entities import bulk_edit_jobs, edits, entities, export_jobs, import_jobs, imports
-from storage.operations.entities.bulk_edits import BulkEditRequest
+from storage.operations.entities import (
+    edits,
+    entities,
+    export_jobs,
+    import_jobs,
+    imports,
+)
 from storage.operations.entities.exports import Export
 from storage.operations.entities.imports import Import, ImportMode
 from storage.operations.jobs import files, jobs, running

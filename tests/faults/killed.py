@@ -66,8 +66,8 @@ def main():
     from django.conf import settings
     from django.db import connections
 
+    from storage.bulk_edit import bulk_edits
     from storage.operations.accounts import removal
-    from storage.operations.entities import bulk_edits
     from storage.transfer import entities as transfer
     from tests.faults.kill_cases import CASES
 

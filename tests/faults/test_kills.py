@@ -13,13 +13,14 @@ from django.conf import settings
 from django.db import connection
 
 from storage.account_files import account_import
+from storage.bulk_edit import bulk_edits
 from storage.domain.entities.entity import read_stored
 from storage.domain.filters.query import EntityQuery
 from storage.domain.refusals import Refused
 from storage.models import Account, Activity, Branch, Job, PropertyIndex, Table
 from storage.operations.access import policies
 from storage.operations.accounts import removal
-from storage.operations.entities import bulk_edits, entities
+from storage.operations.entities import entities
 from storage.operations.jobs import files, jobs
 from storage.operations.tables import tables
 from storage.runtime import job_runner

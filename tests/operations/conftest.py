@@ -5,13 +5,19 @@ from datetime import timedelta
 import pytest
 from django.conf import settings
 
+from storage.bulk_edit import bulk_edit_previews
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.notices import sending
 from storage.operations.accounts import accounts
 from storage.operations.activity import activity
 from storage.operations.changes import changes, past
-from storage.operations.entities import bulk_edit_previews, entities, estimates, facets, schema
+from storage.operations.entities import (
+    entities,
+    estimates,
+    facets,
+    schema,
+)
 from storage.operations.tables import adaptive_indexes, tables
 from storage.runtime import job_runner, threads
 from storage.runtime.service import Service

@@ -4,14 +4,19 @@ from dataclasses import replace
 
 import pytest
 
+from storage.bulk_edit import bulk_edit_jobs, bulk_edit_previews, bulk_edits
+from storage.bulk_edit.bulk_edits import (
+    BulkEditRefused,
+    BulkEditRequest,
+    SkippedEntity,
+    Work,
+)
 from storage.domain.entities.entity import EntityKey
 from storage.domain.service.jobs import JobStatus
 from storage.editing.bulk_edit import Obstacle, ObstacleKind
 from storage.models import Activity
 from storage.operations.accounts import account_settings, accounts
 from storage.operations.activity import activity
-from storage.operations.entities import bulk_edit_jobs, bulk_edit_previews, bulk_edits
-from storage.operations.entities.bulk_edits import BulkEditRefused, BulkEditRequest, SkippedEntity, Work
 from storage.operations.jobs import jobs, running
 from storage.operations.tables import tables
 from storage.runtime import job_runner

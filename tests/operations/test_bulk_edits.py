@@ -9,6 +9,13 @@ from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from storage.bulk_edit import bulk_edit_jobs, bulk_edit_previews, bulk_edits
+from storage.bulk_edit.bulk_edits import (
+    BulkEditRefused,
+    BulkEditRequest,
+    Progress,
+    SkippedEntity,
+)
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
@@ -21,13 +28,7 @@ from storage.editing.bulk_edit import Obstacle, ObstacleKind
 from storage.models import Activity
 from storage.operations.accounts import account_settings, accounts
 from storage.operations.accounts.accounts import NewAccount
-from storage.operations.entities import bulk_edit_jobs, bulk_edit_previews, bulk_edits, entities
-from storage.operations.entities.bulk_edits import (
-    BulkEditRefused,
-    BulkEditRequest,
-    Progress,
-    SkippedEntity,
-)
+from storage.operations.entities import entities
 from storage.operations.tables import tables
 from storage.runtime import job_runner
 from storage.runtime.threads import in_thread

@@ -13,6 +13,8 @@ from django.utils import timezone
 from console.models import User
 from storage.branches import snapshot_restores
 from storage.branches.snapshot_restores import RestoreRequest
+from storage.bulk_edit import bulk_edit_jobs
+from storage.bulk_edit.bulk_edits import BulkEditRequest
 from storage.comments import comments, threads
 from storage.comments.content import Subject
 from storage.core.account_settings import HISTORY_DAYS_LIMIT
@@ -27,8 +29,7 @@ from storage.operations.accounts import accounts, removal
 from storage.operations.changes import changes, key_changes, reverting
 from storage.operations.changes.changes import ChangeFilter
 from storage.operations.changes.outcome_jobs import outcome_of
-from storage.operations.entities import bulk_edit_jobs, edits
-from storage.operations.entities.bulk_edits import BulkEditRequest
+from storage.operations.entities import edits
 from storage.operations.jobs import running
 from storage.operations.tables import tables
 from storage.runtime import job_runner

@@ -27,6 +27,9 @@ from console.site.refusals import describe_refusal
 from console.site.responses import see_other, wants_part
 from console.site.toasts import notify_error, notify_success
 from console.snippets.connections import api_address
+from storage.bulk_edit import bulk_edit_jobs, bulk_edit_previews, bulk_edits
+from storage.bulk_edit.bulk_edit_previews import BulkEditPreview
+from storage.bulk_edit.bulk_edits import BulkEditRefused
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Refused
@@ -35,9 +38,7 @@ from storage.domain.values.numbers import read_number
 from storage.editing.bulk_edit import InvalidOperation, Presence
 from storage.editing.expressions.functions import FUNCTIONS
 from storage.models import Table
-from storage.operations.entities import bulk_edit_jobs, bulk_edit_previews, bulk_edits, entities
-from storage.operations.entities.bulk_edit_previews import BulkEditPreview
-from storage.operations.entities.bulk_edits import BulkEditRefused
+from storage.operations.entities import entities
 from storage.operations.jobs import jobs
 
 _WHILE_TYPING: Final = timedelta(seconds=1.5)

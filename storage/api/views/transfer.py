@@ -14,8 +14,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from storage.api.serializers import transfer as serializers
-from storage.api.views.diff import EscapingRenderer
-from storage.api.views.uploading import UploadViewSet, discarding
 from storage.domain.access.roles import Capability
 from storage.domain.filters.parser import Dialect, parse
 from storage.domain.refusals import Reason
@@ -34,7 +32,9 @@ from storage.operations.tables import tables
 from storage.rest import access, idempotency, problems
 from storage.rest.documentation import IDEMPOTENCY_KEY, operation
 from storage.rest.jobs import JobSerializer
+from storage.rest.negotiation import EscapingRenderer
 from storage.rest.problems import Problem
+from storage.rest.uploading import UploadViewSet, discarding
 from storage.rest.views import AccountScopedViewSet
 from storage.runtime import job_runner
 from storage.runtime.threads import Download, TooManyDownloads

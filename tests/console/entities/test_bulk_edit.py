@@ -9,10 +9,10 @@ import pytest
 
 from console.grid.tokens import encode_key
 from console.snippets import write_api_calls
+from storage.bulk_edit import bulk_edits
 from storage.domain.entities.entity import EntityKey
 from storage.models import Activity, Job
 from storage.operations.accounts import account_settings
-from storage.operations.entities import bulk_edits
 from storage.operations.tables import tables
 from storage.runtime import job_runner
 from tests.console import markup

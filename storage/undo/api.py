@@ -5,7 +5,6 @@ from typing import Final
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from storage.api.serializers import undo as serializers
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.restoring import Effect
@@ -14,8 +13,9 @@ from storage.operations.changes.outcome_jobs import outcome_of
 from storage.operations.changes.outcomes import Outcome, TableOutcome
 from storage.rest import problems
 from storage.rest.documentation import operation
+from storage.rest.routing import ACCOUNT, api_path
 from storage.rest.views import AccountScopedViewSet
-from storage.undo import data_undo
+from storage.undo import data_undo, serializers
 
 _SAMPLE: Final = 10
 
@@ -62,3 +62,8 @@ def _describe(table: TableOutcome) -> dict[str, object]:
         "sample": [*(it for it in table.examples[:_SAMPLE] if it.key), *table.samples],
         **{effect.value: table.number(effect) for effect in Effect},
     }
+
+
+urlpatterns = [
+    api_path(f"{ACCOUNT}/undo", UndoViewSet, "undo", post="undo"),
+]

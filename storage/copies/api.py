@@ -6,11 +6,10 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from storage.api.serializers.copies import FileCopyParameters, RemoteCopySerializer
-from storage.api.views.uploading import UploadViewSet, discarding
 from storage.copies import copy_jobs
 from storage.copies.copy_jobs import Credentials
 from storage.copies.copying import CopyOptions
+from storage.copies.serializers import FileCopyParameters, RemoteCopySerializer
 from storage.domain.access.roles import Capability
 from storage.operations.accounts import accounts
 from storage.operations.entities import file_work
@@ -21,6 +20,8 @@ from storage.rest import problems
 from storage.rest.documentation import operation
 from storage.rest.jobs import JobSerializer
 from storage.rest.problems import Problem
+from storage.rest.routing import ACCOUNT, api_path
+from storage.rest.uploading import UploadViewSet, discarding
 from storage.rest.views import AccountScopedViewSet
 
 
@@ -110,3 +111,10 @@ def _read_options(data: Mapping[str, Any], **of_kind: Any) -> CopyOptions:
         verifies=data["verify"],
         **of_kind,
     )
+
+
+urlpatterns = [
+    api_path(f"{ACCOUNT}/copy-from", RemoteCopyViewSet, "copy-from", post="copy_from"),
+    api_path(f"{ACCOUNT}/copy-from-file", FileCopyViewSet, "copy-from-file", post="copy"),
+    api_path(f"{ACCOUNT}/copy-to", RemoteCopyViewSet, "copy-to", post="copy_to"),
+]

@@ -12,8 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 
-from storage.api.serializers import diff as serializers
-from storage.compare import applying, comparing, sides
+from storage.compare import applying, comparing, serializers, sides
 from storage.compare.applying import CannotApply, Selection, Target
 from storage.compare.comparing import ComparedTable, Comparison
 from storage.compare.sides import Side, SideNotFound
@@ -28,19 +27,14 @@ from storage.rest import access, problems
 from storage.rest.access import check_scope
 from storage.rest.answers import page_of
 from storage.rest.documentation import operation
-from storage.rest.negotiation import ProblemJSONRenderer
+from storage.rest.negotiation import EscapingRenderer
 from storage.rest.problems import FieldError, Problem
+from storage.rest.routing import ACCOUNT, api_path
 from storage.rest.views import AccountScopedViewSet
 from storage.runtime.threads import Download, TooManyDownloads
 
 NDJSON: Final = "application/x-ndjson"
 _PIECE: Final = 64 * 1024
-
-
-class EscapingRenderer(ProblemJSONRenderer):
-    """Render JSON in ASCII: a key of an entity may contain what UTF-8 cannot encode."""
-
-    ensure_ascii = True
 
 
 class DiffViewSet(AccountScopedViewSet):
@@ -201,3 +195,10 @@ def gather(lines: Generator[bytes, None, None]) -> Generator[bytes, None, None]:
             yield b"".join(waiting)
             waiting, length = [], 0
     yield b"".join(waiting)
+
+
+urlpatterns = [
+    api_path(f"{ACCOUNT}/diff", DiffViewSet, "diff", get="show"),
+    api_path(f"{ACCOUNT}/diff/entities", DiffViewSet, "diff-entities", get="entities"),
+    api_path(f"{ACCOUNT}/diff/apply", DiffViewSet, "diff-apply", post="apply"),
+]

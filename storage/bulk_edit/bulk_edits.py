@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from django.utils import timezone
 
+from storage.bulk_edit import bulk_edit_writing
 from storage.domain.access.actor import Actor
 from storage.domain.entities.entity import EntityKey, StoredEntity
 from storage.domain.entities.restoring import Skip, Skipped
@@ -39,7 +40,7 @@ from storage.operations.accounts import accounts
 from storage.operations.accounts.refusals import AccountError
 from storage.operations.changes import past, versions
 from storage.operations.counting import table_use
-from storage.operations.entities import bulk_edit_writing, entities
+from storage.operations.entities import entities
 from storage.operations.relations import history, table_relations
 from storage.operations.tables.indexes import using
 from storage.sql import django as sql

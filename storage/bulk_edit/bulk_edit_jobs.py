@@ -11,6 +11,15 @@ from typing import Any, Final
 
 from django.utils import timezone
 
+from storage.bulk_edit import bulk_edit_previews, bulk_edits
+from storage.bulk_edit.bulk_edit_previews import BulkEditPreview, Examination
+from storage.bulk_edit.bulk_edits import (
+    BulkEditRefused,
+    BulkEditRequest,
+    Counts,
+    Progress,
+    SkippedEntity,
+)
 from storage.bulk_edit.subject import BulkEditVerb
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
@@ -20,15 +29,6 @@ from storage.domain.service.jobs import JobStatus
 from storage.editing.bulk_edit import Obstacle, ObstacleKind
 from storage.models import Activity, Job, Table
 from storage.operations.activity import activity
-from storage.operations.entities import bulk_edit_previews, bulk_edits
-from storage.operations.entities.bulk_edit_previews import BulkEditPreview, Examination
-from storage.operations.entities.bulk_edits import (
-    BulkEditRefused,
-    BulkEditRequest,
-    Counts,
-    Progress,
-    SkippedEntity,
-)
 from storage.operations.jobs import jobs
 from storage.operations.jobs.kinds import Failure, JobKind, NoState, Run, Step
 from storage.operations.relations import history

@@ -10,7 +10,6 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from storage.api.serializers import requests as serializers
 from storage.domain.access.grants import Operation
 from storage.domain.access.roles import Capability
 from storage.domain.filters.access_plan import AccessPath
@@ -22,10 +21,12 @@ from storage.operations.counting.metrics import DAY
 from storage.operations.requests import requests
 from storage.operations.requests.requests import RequestClass, RequestFilter
 from storage.operations.requests.statistics import RequestStatistics, statistics
+from storage.requests import serializers
 from storage.rest import streams
 from storage.rest.answers import page_of
 from storage.rest.documentation import LAST_EVENT_ID, operation
 from storage.rest.paging import take_page
+from storage.rest.routing import ACCOUNT, api_path
 from storage.rest.streams import RequestStream
 from storage.rest.views import AccountScopedViewSet
 
@@ -112,3 +113,10 @@ class RequestViewSet(AccountScopedViewSet):
         wanted = self.read_query()
         until = wanted["until"] or datetime.now(UTC)
         return self.answer(statistics(self.account, wanted["since"] or until - DAY, until))
+
+
+urlpatterns = [
+    api_path(f"{ACCOUNT}/requests", RequestViewSet, "requests", get="index"),
+    api_path(f"{ACCOUNT}/requests/<uuid:request_id>", RequestViewSet, "request", get="retrieve"),
+    api_path(f"{ACCOUNT}/request-statistics", RequestViewSet, "request-statistics", get="statistics"),
+]

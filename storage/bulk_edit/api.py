@@ -7,19 +7,19 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from storage.api.serializers import bulk_edit as serializers
-from storage.api.views.diff import EscapingRenderer
+from storage.bulk_edit import bulk_edit_jobs, bulk_edit_previews, serializers
+from storage.bulk_edit.bulk_edit_jobs import BulkEditOutcome
+from storage.bulk_edit.bulk_edit_previews import BulkEditPreview
+from storage.bulk_edit.bulk_edits import BulkEditRequest, Counts
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import StoredEntity
 from storage.domain.values.ticks import to_datetime, to_ticks
 from storage.editing.bulk_edit import InvalidOperation
-from storage.operations.entities import bulk_edit_jobs, bulk_edit_previews
-from storage.operations.entities.bulk_edit_jobs import BulkEditOutcome
-from storage.operations.entities.bulk_edit_previews import BulkEditPreview
-from storage.operations.entities.bulk_edits import BulkEditRequest, Counts
 from storage.rest import problems
 from storage.rest.documentation import operation
+from storage.rest.negotiation import EscapingRenderer
 from storage.rest.problems import FieldError, Problem
+from storage.rest.routing import TABLE, api_path
 from storage.rest.views import AccountScopedViewSet
 from storage.runtime import job_runner
 
@@ -125,3 +125,8 @@ def _members(stored: StoredEntity | None) -> dict[str, Any] | None:
         return None
     found: dict[str, Any] = json.loads(b"{%b%b}" % (stored.keys, stored.content))
     return found
+
+
+urlpatterns = [
+    api_path(f"{TABLE}/bulk-edit", BulkEditViewSet, "bulk-edit", post="edit"),
+]

@@ -10,6 +10,13 @@ from typing import Any, Final, NamedTuple, Self
 
 from django.utils import timezone
 
+from storage.bulk_edit.bulk_edits import (
+    BulkEditRequest,
+    Counts,
+    SkippedEntity,
+    Work,
+    check,
+)
 from storage.domain.entities.entity import EntityKey, StoredEntity
 from storage.domain.errors import OperationTimedOut
 from storage.domain.filters.query import Position
@@ -19,13 +26,6 @@ from storage.editing.conversions import Loss
 from storage.models import Table
 from storage.operations.changes import past
 from storage.operations.entities import entities
-from storage.operations.entities.bulk_edits import (
-    BulkEditRequest,
-    Counts,
-    SkippedEntity,
-    Work,
-    check,
-)
 from storage.operations.relations import history
 from storage.sql import django as sql
 from storage.sql import restoring
