@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from console.activity.presentation import presentation_of, translate
 from console.site import roles
 from console.site.actors import draw_actor
+from storage.activity.undoing import CannotUndo, Reason
 from storage.core.verbs import Group
 from storage.domain.access.actor import ActorKind
 from storage.history.subject import HistoryVerb
@@ -24,7 +25,6 @@ from storage.operations.activity.actors import actor_of
 from storage.people.subject import PeopleVerb
 from storage.queries.subject import QueryVerb
 from storage.transfer.subject import TransferVerb
-from storage.undo.undo import CannotUndo, Reason
 
 _LONGEST_KEY: Final = 60  # characters
 _NO_KEY: Final = {"partition_key": "", "row_key": ""}

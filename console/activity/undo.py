@@ -9,6 +9,7 @@ from django.utils.module_loading import import_string
 
 from console.models import User
 from console.people import users
+from storage.activity.undoing import CannotUndo, Reason
 from storage.core.verbs import Group
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import Capability, Role, may
@@ -18,7 +19,7 @@ from storage.operations.activity import activity
 from storage.people.subject import PeopleVerb
 from storage.queries.subject import QueryVerb
 from storage.tables.subject import TableVerb
-from storage.undo.undo import CannotUndo, Reason, undo_all
+from storage.undo.undo import undo_all
 
 Roles = Mapping[int, Role]  # of one user, by the id of the account
 

@@ -13,7 +13,7 @@ class AccessVerb(Verb):
         Group.ACCESS,
         "shield",
         _("%(who)s changed the access policies of %(table)s"),
-        undo=Undo("storage.undo.undo.undo_policies", Capability.MANAGE_ACCESS, changes_catalog=True),
+        undo=Undo("storage.access.undo.undo_policies", Capability.MANAGE_ACCESS, changes_catalog=True),
     )
     SAS_ISSUE = Act("sas.issue", Group.ACCESS, "ticket", _("%(who)s created the SAS token %(sas)s"))
     # label, purpose, owner
@@ -22,21 +22,21 @@ class AccessVerb(Verb):
         Group.ACCESS,
         "ticket",
         _("%(who)s changed the notes for the SAS token %(sas)s"),
-        undo=Undo("storage.undo.undo.undo_description", Capability.MANAGE_ACCESS),
+        undo=Undo("storage.access.undo.undo_description", Capability.MANAGE_ACCESS),
     )
     SAS_BLOCK = Act(
         "sas.block",
         Group.ACCESS,
         "ban",
         _("%(who)s blocked the SAS token %(sas)s"),
-        undo=Undo("storage.undo.undo.undo_block", Capability.MANAGE_ACCESS, changes_catalog=True),
+        undo=Undo("storage.access.undo.undo_block", Capability.MANAGE_ACCESS, changes_catalog=True),
     )
     SAS_UNBLOCK = Act(
         "sas.unblock",
         Group.ACCESS,
         "ticket",
         _("%(who)s unblocked the SAS token %(sas)s"),
-        undo=Undo("storage.undo.undo.undo_block", Capability.MANAGE_ACCESS, changes_catalog=True),
+        undo=Undo("storage.access.undo.undo_block", Capability.MANAGE_ACCESS, changes_catalog=True),
     )
 
 

@@ -17,7 +17,7 @@ class AccountVerb(Verb):
         Group.SETTINGS,
         "database",
         _("%(who)s changed settings of the account %(account)s"),
-        undo=Undo("storage.undo.undo.undo_account_change", Capability.OWN, changes_catalog=True),
+        undo=Undo("storage.accounts.undo.undo_account_change", Capability.OWN, changes_catalog=True),
     )
     # frozen at the end of its lifetime
     EXPIRE = Act(
@@ -34,7 +34,7 @@ class AccountVerb(Verb):
         Group.SETTINGS,
         "sliders-horizontal",
         _("%(who)s changed the service properties"),
-        undo=Undo("storage.undo.undo.undo_properties", Capability.MANAGE_ACCESS, changes_catalog=True),
+        undo=Undo("storage.accounts.undo.undo_properties", Capability.MANAGE_ACCESS, changes_catalog=True),
     )
 
 

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from storage.activity.undoing import check_first, find_table
 from storage.comments.content import (
     LONGEST,
     MOST_AT_ONCE,
@@ -20,14 +21,14 @@ from storage.comments.content import (
 from storage.comments.subject import CommentVerb
 from storage.core.verbs import Verb
 from storage.domain.access.actor import Actor
-from storage.domain.errors import ResourceNotFound, TableNotFound
+from storage.domain.errors import TableNotFound
 from storage.domain.refusals import Reason, Refused
 from storage.domain.service.quotas import COMMENTS
 from storage.models import Account, Activity, Comment, CommentMention, CommentThread, Membership, Table
 from storage.operations.access.members import Person
 from storage.operations.accounts import locking, quotas
 from storage.operations.activity import activity
-from storage.operations.activity.activity import ChangedSince, UndoneAlready
+from storage.operations.activity.activity import ChangedSince
 from storage.sql.django import storable_text
 
 _MINUTE: Final = timedelta(minutes=1)
@@ -230,14 +231,9 @@ def _record_thread(
 
 @transaction.atomic
 def undo(done: Activity, by: Actor) -> Activity | None:
-    """Undo what was done to a comment or thread, unless it was changed since.
-
-    Raises ResourceNotFound without its table, UndoneAlready and ChangedSince.
-    """
-    if not Table.objects.filter(pk=done.table_id or 0, deleted_at=None).exists():
-        raise ResourceNotFound
-    if activity.is_undone(done):
-        raise UndoneAlready
+    """Undo what was done to a comment or thread, unless it was changed since; raises CannotUndo and ChangedSince."""
+    find_table(done)
+    check_first(done)
     verb = done.effective_verb
     if verb in (CommentVerb.RESOLVE, CommentVerb.REOPEN):
         return _undo_resolution(done, by)

@@ -20,7 +20,7 @@ class EntityVerb(Verb):
         undone=ngettext(
             "Restored %(number)s entity in %(table)s.", "Restored %(number)s entities in %(table)s."
         ),
-        undo=Undo("storage.undo.undo.undo_entities", Capability.MANAGE_TABLES),
+        undo=Undo("storage.entities.undo.undo_entities", Capability.MANAGE_TABLES),
     )
     CHANGE = Act(
         "entity.change",
@@ -34,7 +34,7 @@ class EntityVerb(Verb):
         undone=ngettext(
             "Reverted %(number)s entity in %(table)s.", "Reverted %(number)s entities in %(table)s."
         ),
-        undo=Undo("storage.undo.undo.undo_entities", Capability.MANAGE_TABLES),
+        undo=Undo("storage.entities.undo.undo_entities", Capability.MANAGE_TABLES),
     )
     DELETE = Act(
         "entity.delete",
@@ -48,7 +48,7 @@ class EntityVerb(Verb):
         undone=ngettext(
             "Deleted %(number)s entity from %(table)s.", "Deleted %(number)s entities from %(table)s."
         ),
-        undo=Undo("storage.undo.undo.undo_entities", Capability.MANAGE_TABLES),
+        undo=Undo("storage.entities.undo.undo_entities", Capability.MANAGE_TABLES),
     )
     REKEY = Act(
         "entity.rekey",
@@ -56,7 +56,7 @@ class EntityVerb(Verb):
         "arrow-left-right",
         _("%(who)s changed the key of an entity in %(table)s to %(entity)s"),
         undone=_("Restored the previous key of the entity in %(table)s."),
-        undo=Undo("storage.undo.undo.undo_entities", Capability.MANAGE_TABLES),
+        undo=Undo("storage.entities.undo.undo_entities", Capability.MANAGE_TABLES),
     )
 
 

@@ -20,7 +20,7 @@ class HistoryVerb(Verb):
             "%(who)s undid changes to %(number)s entity", "%(who)s undid changes to %(number)s entities"
         ),
         undone=ngettext("Undid changes to %(number)s entity.", "Undid changes to %(number)s entities."),
-        undo=Undo(request="storage.undo.undo.request_revert", capability=Capability.MANAGE_TABLES),
+        undo=Undo(request="storage.undo.data_undo.request_revert", capability=Capability.MANAGE_TABLES),
     )
 
 

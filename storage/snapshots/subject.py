@@ -39,7 +39,7 @@ class SnapshotVerb(Verb):
         _("%(who)s restored the snapshot %(snapshot)s of %(account)s"),
         undone=_("Restored the state before it."),
         undo=Undo(
-            request="storage.undo.undo.request_restore",
+            request="storage.branches.undo.request_restore",
             capability=Capability.MANAGE_TABLES,
             changes_catalog=True,
         ),

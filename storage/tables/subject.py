@@ -15,7 +15,7 @@ class TableVerb(Verb):
         Group.TABLES,
         "table-2",
         _("%(who)s created the table %(table)s"),
-        undo=Undo("storage.undo.undo.undo_creation", Capability.MANAGE_TABLES, changes_catalog=True),
+        undo=Undo("storage.tables.undo.undo_creation", Capability.MANAGE_TABLES, changes_catalog=True),
     )
     # description, tags
     CHANGE = Act(
@@ -23,7 +23,7 @@ class TableVerb(Verb):
         Group.TABLES,
         "table-2",
         _("%(who)s changed the notes for the table %(table)s"),
-        undo=Undo("storage.undo.undo.undo_table_change", Capability.MANAGE_TABLES),
+        undo=Undo("storage.tables.undo.undo_table_change", Capability.MANAGE_TABLES),
     )
     DELETE = Act(
         "table.delete",
@@ -31,7 +31,7 @@ class TableVerb(Verb):
         "trash-2",
         _("%(who)s deleted the table %(table)s"),
         undone=ngettext("Deleted %(number)s table.", "Deleted %(number)s tables.", _("Deleted %(table)s.")),
-        undo=Undo("storage.undo.undo.undo_deletion", Capability.MANAGE_TABLES),
+        undo=Undo("storage.tables.undo.undo_deletion", Capability.MANAGE_TABLES),
     )
     RESTORE = Act(
         "table.restore",
@@ -41,7 +41,7 @@ class TableVerb(Verb):
         undone=ngettext(
             "Restored %(number)s table.", "Restored %(number)s tables.", _("Restored %(table)s.")
         ),
-        undo=Undo("storage.undo.undo.undo_creation", Capability.MANAGE_TABLES, changes_catalog=True),
+        undo=Undo("storage.tables.undo.undo_creation", Capability.MANAGE_TABLES, changes_catalog=True),
     )
     # of a property
     INDEX_ADD = Act(
@@ -50,7 +50,7 @@ class TableVerb(Verb):
         "rows-3",
         _("%(who)s added an index on %(property)s to %(table)s"),
         undone=_("Added the index again."),
-        undo=Undo("storage.undo.undo.undo_new_index", Capability.MANAGE_TABLES),
+        undo=Undo("storage.tables.undo.undo_new_index", Capability.MANAGE_TABLES),
     )
     INDEX_DROP = Act(
         "index.drop",
@@ -58,7 +58,7 @@ class TableVerb(Verb):
         "rows-3",
         _("%(who)s dropped the index on %(property)s of %(table)s"),
         undone=_("Dropped the index."),
-        undo=Undo("storage.undo.undo.undo_dropped_index", Capability.MANAGE_TABLES),
+        undo=Undo("storage.tables.undo.undo_dropped_index", Capability.MANAGE_TABLES),
     )
     # that the server has made
     INDEX_KEEP = Act(
@@ -67,7 +67,7 @@ class TableVerb(Verb):
         "rows-3",
         _("%(who)s kept the index on %(property)s of %(table)s"),
         undone=_("The server may drop the index again."),
-        undo=Undo("storage.undo.undo.undo_kept_index", Capability.MANAGE_TABLES),
+        undo=Undo("storage.tables.undo.undo_kept_index", Capability.MANAGE_TABLES),
     )
 
 

@@ -18,7 +18,7 @@ class TransferVerb(Verb):
             "%(who)s imported %(number)s entities into %(table)s",
         ),
         undone=ngettext("Undid changes to %(number)s entity.", "Undid changes to %(number)s entities."),
-        undo=Undo(request="storage.undo.undo.request_revert", capability=Capability.MANAGE_TABLES),
+        undo=Undo(request="storage.undo.data_undo.request_revert", capability=Capability.MANAGE_TABLES),
     )
     EXPORT = Act(
         "entity.export",

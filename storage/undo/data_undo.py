@@ -7,10 +7,11 @@ history like any other, and can be undone. An entity that was changed again sinc
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.db import transaction
 
+from storage.activity.undoing import check_first, find_account
 from storage.domain.access.actor import ActorKind
 from storage.domain.access.roles import Capability
 from storage.domain.values.ticks import to_datetime
@@ -183,3 +184,8 @@ def _describe(wanted: ChangeFilter) -> dict[str, object]:
         "key": wanted.key or " ".join(wanted.entity or ()),
     }
     return {name: value for name, value in described.items() if value}
+
+
+def request_revert(done: Activity) -> JobRequest[Any, Any]:
+    check_first(done)
+    return request(find_account(done), changes.selection_of(done), undoes=done)

@@ -9,6 +9,7 @@ from django.utils import timezone
 from storage.access.subject import AccessVerb
 from storage.account_files import account_copies, account_export, account_export_jobs, account_import
 from storage.activity.subject import ActivityVerb
+from storage.activity.undoing import CannotUndo, Reason
 from storage.branches import branches, snapshot_restores
 from storage.branches.branches import BranchRequest
 from storage.branches.snapshot_restores import RestoreRequest
@@ -60,7 +61,6 @@ from storage.transfer.file import RowFile
 from storage.transfer.mapping import ColumnMapping
 from storage.transfer.subject import TransferVerb
 from storage.undo import data_undo, undo
-from storage.undo.undo import CannotUndo, Reason
 
 ADA = Actor(ActorKind.USER, "ada")
 SCRIPT = Actor(ActorKind.KEY, "script")

@@ -8,6 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from console.models import User
+from storage.activity.undoing import CannotUndo
 from storage.comments import comments, threads
 from storage.comments.comments import CommentRefused
 from storage.comments.content import LONGEST, MOST_AT_ONCE, Subject, mentioned_names
@@ -29,7 +30,6 @@ from storage.operations.activity.activity import ChangedSince
 from storage.operations.entities import edits
 from storage.operations.tables import tables
 from storage.undo import undo
-from storage.undo.undo import CannotUndo
 
 pytestmark = pytest.mark.django_db
 KEY = EntityKey("se", "ada")

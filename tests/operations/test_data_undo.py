@@ -6,6 +6,7 @@ import pytest
 from django.db import transaction
 
 from storage.activity.subject import ActivityVerb
+from storage.activity.undoing import CannotUndo, Reason
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import EntityKey, read_stored
@@ -28,7 +29,7 @@ from storage.sql.django import execute, fetch, run
 from storage.sql.record import segment_name
 from storage.sql.relations import relation_name
 from storage.undo import data_undo
-from storage.undo.undo import CannotUndo, Reason, undo
+from storage.undo.undo import undo
 from tests.operations.test_changes import REQUESTS, actor, entity, write
 
 # as a server does it: chunk by chunk

@@ -7,6 +7,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
+from storage.activity.undoing import CannotUndo, Reason
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
@@ -28,7 +29,7 @@ from storage.sql import indexes as statements
 from storage.sql.django import execute, fetch, run
 from storage.sql.relations import INDEXING, relation_name
 from storage.tables.subject import TableVerb
-from storage.undo.undo import CannotUndo, Reason, undo
+from storage.undo.undo import undo
 
 # indexes are made outside of transactions
 pytestmark = pytest.mark.django_db(transaction=True)

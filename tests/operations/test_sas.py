@@ -8,6 +8,7 @@ from django.db import connection
 from django.utils import timezone
 
 from storage.access.subject import AccessVerb
+from storage.activity.undoing import CannotUndo
 from storage.domain import sas
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
@@ -205,7 +206,7 @@ def test_blocks_unblocks_and_undoes(account):
     undo.undo(back, BY)
     assert standing(account, fingerprint) is TokenState.BLOCKED
     sas_operations.set_blocked(account, fingerprint, blocked=False, by=BY)
-    with pytest.raises(undo.CannotUndo):
+    with pytest.raises(CannotUndo):
         undo.undo(done, BY)
 
 

@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from storage.activity.subject import ActivityVerb
+from storage.activity.undoing import CannotUndo, Reason
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.entities.changes import Delete, Insert, Update
@@ -30,13 +31,7 @@ from storage.sql import entities as sql
 from storage.sql.django import run
 from storage.sql.relations import relation_name
 from storage.tables.subject import TableVerb
-from storage.undo.undo import (
-    CannotUndo,
-    Reason,
-    superseded,
-    undo,
-    undo_all,
-)
+from storage.undo.undo import superseded, undo, undo_all
 
 # as a server does it: some of it in transactions that cannot be part of another
 pytestmark = pytest.mark.django_db(transaction=True)

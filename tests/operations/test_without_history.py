@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from storage.activity.undoing import CannotUndo, Reason
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import Entity, EntityKey, StoredEntity
@@ -59,9 +60,9 @@ def test_changes_are_made_but_not_recorded(older, account):
     assert retention.kept(account) == (None, 0)
     with pytest.raises(NoHistory):
         feed.read(Feed(account.pk), OLDEST)
-    with pytest.raises(undo.CannotUndo) as cannot:
+    with pytest.raises(CannotUndo) as cannot:
         undo.undo(Activity.objects.get(pk=done[-1].activity.pk), ADA)
-    assert cannot.value.reason is undo.Reason.NO_HISTORY
+    assert cannot.value.reason is Reason.NO_HISTORY
     # the activity log knows who left an entity as it is, or deleted it
     assert last_change.of_entity(table, KEY, None).actor.name == "ada"
     stored = edits.apply_one(table, Insert(entity(1)), by=ADA).after[KEY]

@@ -22,6 +22,7 @@ from console.site.addresses import is_console_path
 from console.site.refusals import describe_refusal
 from console.site.responses import wants_part
 from console.site.toasts import find_unrecorded, notify_error, notify_success
+from storage.activity.undoing import CannotUndo, Reason
 from storage.domain.errors import StorageError
 from storage.domain.service.jobs import JobStatus
 from storage.domain.values.numbers import read_numbers
@@ -32,7 +33,7 @@ from storage.operations.activity import activity
 from storage.operations.jobs.jobs import JobError
 from storage.tables.subject import TableVerb
 from storage.undo import undo as operations
-from storage.undo.undo import CannotUndo, Reason, undone_by
+from storage.undo.undo import undone_by
 
 _MOST: Final = 1000  # activities that are undone together
 
