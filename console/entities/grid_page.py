@@ -26,7 +26,6 @@ from console.queries.reading import Reading, read_filter, suggest_looser
 from console.queries.saved import get_applied
 from console.queries.values import example_filter, list_cell_filters
 from console.site.access import AS_OF, account_context, role_of, user_of
-from console.site.filter_faults import describe_query_error
 from console.site.layout import allowed
 from console.site.refusals import describe_refusal
 from storage.comments import threads
@@ -78,7 +77,7 @@ def read_answer(table: Table, state: GridState) -> Answer:
         page, following = _read_page(table, state, then)
         found = [_selected(glance, state.select) for glance in page]
     except StorageError as refused:
-        return Answer(past=then, error=describe_query_error(state.filter, refused))
+        return Answer(past=then, error=describe_refusal(refused))
     milliseconds = (time.perf_counter() - began) * 1000
     return Answer(found, following, then, "", max(1, round(milliseconds)), token)
 

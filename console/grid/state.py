@@ -17,8 +17,8 @@ from console.models import SavedUrl
 from console.site.access import AS_OF
 from console.site.addresses import path_of
 from storage.domain.entities.moments import Moment, read_moment
-from storage.domain.filters.parser import Dialect, parse
 from storage.domain.filters.query import EntityQuery, Position, Sort, SortedPosition
+from storage.editing.filters.diagnosis import parse_filter
 from storage.models import Table
 
 SIZES: Final = (25, 50, 100, 200)
@@ -87,7 +87,7 @@ class GridState:
     def wanted(self) -> EntityQuery:
         """Raises the error of an invalid filter."""
         return EntityQuery(
-            filter=parse(self.filter, Dialect.CONSOLE, timezone.now()) if self.filter else None,
+            filter=parse_filter(self.filter, timezone.now()) if self.filter else None,
             select=self.select or self.columns.only,
             top=self.top,
             start=self._start if isinstance(self._start, Position) else None,

@@ -14,9 +14,9 @@ from django.utils import timezone
 from storage.domain.entities.entity import EntityKey, StoredEntity
 from storage.domain.errors import StorageError
 from storage.domain.filters.ast import Filter
-from storage.domain.filters.parser import Dialect, parse
 from storage.domain.filters.query import EntityQuery, Position, SortedPosition
 from storage.domain.values.names import LONGEST_KEY, check_key
+from storage.editing.filters.diagnosis import parse_filter
 from storage.models import Table
 from storage.operations.changes.past import Past
 from storage.operations.entities import entities
@@ -138,6 +138,6 @@ def read_selection(form: QueryDict) -> Selection:
         return Selection(Scope.TABLE)
     if scope == Scope.QUERY:
         text = form.get("f", "").strip()
-        return Selection(Scope.QUERY, filter=parse(text, Dialect.CONSOLE, timezone.now()), text=text)
+        return Selection(Scope.QUERY, filter=parse_filter(text, timezone.now()), text=text)
     keys = map(decode_key, dict.fromkeys(form.getlist("key")))
     return Selection(Scope.ROWS, tuple(key for key in keys if key is not None))

@@ -20,9 +20,10 @@ from storage.copies.copy_jobs import COPY_OUT_JOB, Credentials
 from storage.copies.copying import CopyOptions
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
-from storage.domain.filters.parser import CONSOLE_LIMIT, parse
+from storage.domain.filters.parser import CONSOLE_LIMIT, Dialect
 from storage.domain.refusals import Reason, Refused
 from storage.domain.values.numbers import read_number
+from storage.editing.filters.diagnosis import parse_filter
 from storage.models import Account, Job, JobFile
 from storage.operations.entities import uploads
 from storage.operations.jobs import jobs
@@ -142,7 +143,7 @@ class ServiceForm(_CopyForm):
     def clean_filter(self) -> str:
         text: str = self.cleaned_data["filter"]
         try:
-            parse(text)
+            parse_filter(text, None, Dialect.SERVICE)
         except (Refused, StorageError) as refused:
             raise forms.ValidationError(describe_refusal(refused)) from refused
         return text

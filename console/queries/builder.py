@@ -26,7 +26,7 @@ from storage.editing.filters.builder import (
     operators_for,
     to_rows,
 )
-from storage.editing.filters.lint import KnownTypes
+from storage.editing.filters.diagnostics import KnownTypes
 from storage.models import Table
 
 OPERATORS: Final[Mapping[RowOperator, Promise]] = {

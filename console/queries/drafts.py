@@ -16,7 +16,7 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.numbers import read_number
 from storage.editing import typed_text
 from storage.editing.filters.builder import Connective, FilterRow, RowGroup, RowOperator, operators_for
-from storage.editing.filters.lint import KnownTypes
+from storage.editing.filters.diagnostics import KnownTypes
 from storage.editing.typed_text import InvalidText, TextFault, TextForm
 
 Choice = TypeVar("Choice", bound=StrEnum)

@@ -1,20 +1,20 @@
 """The forms of saved queries: a query that is saved, and the values of its parameters."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from django import forms
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from console.grid.state import GridState
-from console.site.filter_faults import describe_query_error
 from console.site.forms import MONO
+from console.site.refusals import describe_refusal
 from storage.domain.errors import StorageError
 from storage.editing.filters import parameters
+from storage.editing.filters.diagnosis import parse_filter
 from storage.editing.filters.parameters import ParameterFault, UnfilledParameter
 
 _FILTER_LENGTH: Final = 32_000  # characters
@@ -101,9 +101,9 @@ class SavedQueryForm(forms.Form):
 def _check_filter(text: str) -> None:
     for sample in parameters.fill_samples(text):
         try:
-            replace(GridState(), filter=sample).wanted  # noqa: B018
+            parse_filter(sample, timezone.now())
         except StorageError as error:
-            fault = describe_query_error(sample, error)
+            fault = describe_refusal(error)
         else:
             return
     raise forms.ValidationError(fault)

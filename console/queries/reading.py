@@ -11,9 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from console.grid.state import ROWS, GridState
 from console.queries.access_paths import explain_access
-from console.queries.values import stored_types
-from console.site.filter_faults import describe_fault
-from storage.domain.errors import StorageError
+from console.site.refusals import describe_refusal, mark_characters
 from storage.domain.filters.access_plan import Improvement, plan_access
 from storage.domain.filters.ast import (
     COMPARISONS_ON_AZURE,
@@ -27,13 +25,13 @@ from storage.domain.filters.ast import (
     walk,
 )
 from storage.domain.filters.writer import write
+from storage.domain.refusals import Reason
 from storage.domain.values.edm import utf16_length
 from storage.domain.values.kinds import AccountKind
 from storage.editing.filters import parameters
-from storage.editing.filters.lint import lint_filter
+from storage.editing.filters.diagnosis import diagnose
+from storage.editing.filters.diagnostics import Diagnostic, Schema, Severity, Suggestion, apply_all
 from storage.editing.filters.narrowing import add_condition_text
-from storage.editing.filters.quick_fixes import diagnose
-from storage.editing.filters.suggestions import Finding, LintRule, Suggestion, apply_all
 from storage.models import Account, Table
 from storage.operations.entities import estimates, properties
 from storage.operations.entities.properties import EMPTY, PropertySample
@@ -59,17 +57,14 @@ class OfferedText:
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnostic:
-    """A remark on a part of the filter; ``start`` and ``end`` count UTF-16 units, as browsers do.
-
-    Typing on may end a fault that is unfinished.
-    """
+class DiagnosticView:
+    """A diagnostic as the page marks it, with ``start`` and ``end`` in UTF-16 units."""
 
     message: str
     start: int
     end: int
     quick_fixes: Sequence[OfferedText]
-    is_unfinished: bool = False
+    is_unfinished: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +75,9 @@ class Reading:
     as_rows: str
     unsorted: str
     parameters: Sequence[str]
-    problem: Diagnostic | None = None
+    problem: DiagnosticView | None = None
     access: Mapping[str, Any] | None = None
-    hints: Sequence[Diagnostic] = ()
+    hints: Sequence[DiagnosticView] = ()
 
 
 def read_filter(table: Table, state: GridState, *, sample: PropertySample | None = None) -> Reading:
@@ -94,12 +89,12 @@ def read_filter(table: Table, state: GridState, *, sample: PropertySample | None
         reader.address(sort=None),
         parameters.list_parameters(state.filter),
     )
-    try:
-        root = state.wanted.filter
-    except StorageError as error:
-        return replace(reading, problem=reader.diagnose(error))
-    access = reader.view_access(root, is_estimated=sample is not None)
-    return replace(reading, access=access, hints=reader.lint())
+    diagnostics = diagnose(state.filter, reader.sample.schema, timezone.now())
+    views = [reader.view_diagnostic(it) for it in diagnostics]
+    if any(it.severity is not Severity.WARNING for it in diagnostics):
+        return replace(reading, problem=views[0])
+    access = reader.view_access(state.wanted.filter, is_estimated=sample is not None)
+    return replace(reading, access=access, hints=views)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +106,13 @@ class _Reader:
     def address(self, **changes: Any) -> str:
         return replace(self.state, **changes).address(self.table)
 
-    def diagnose(self, error: StorageError) -> Diagnostic:
-        found = diagnose(self.state.filter, error, timezone.now())
-        # at the end of the text there is nothing to mark but its last character
-        start = max(0, found.start - 1) if found.start == found.end else found.start
-        return self._diagnostic(describe_fault(found), found._replace(start=start))
-
-    def lint(self) -> list[Diagnostic]:
-        found = lint_filter(self.state.filter, stored_types(self.sample), timezone.now())
-        return [self._diagnostic(self._message(finding), finding) for finding in found]
+    def view_diagnostic(self, diagnostic: Diagnostic) -> DiagnosticView:
+        return DiagnosticView(
+            describe_refusal(diagnostic),
+            *mark_characters(self.state.filter, diagnostic.start, diagnostic.end),
+            [self._offer_fix(fix) for fix in diagnostic.fixes[:_FIX_LIMIT]],
+            diagnostic.severity is Severity.UNFINISHED,
+        )
 
     def view_access(self, root: Filter | None, *, is_estimated: bool) -> dict[str, Any]:
         access = plan_access(root)
@@ -135,12 +128,6 @@ class _Reader:
             "many_comparisons": comparisons_beyond_azure(root, self.table.account),
         }
 
-    def _diagnostic(self, message: str, found: Finding) -> Diagnostic:
-        text = self.state.filter
-        fixes = [self._offer_fix(fix) for fix in found.fixes[:_FIX_LIMIT]]
-        start, end = (utf16_length(text[:place]) for place in (found.start, found.end))
-        return Diagnostic(message, start, end, fixes, bool(found.fault and found.fault.is_unfinished))
-
     def _offer_fix(self, fix: Suggestion) -> OfferedText:
         text = self.state.filter
         label = _label(text[fix.start : fix.end], fix.replacement)
@@ -152,20 +139,6 @@ class _Reader:
 
     def _offer(self, label: str, text: str, before_cursor: str) -> OfferedText:
         return OfferedText(label, text, self.address(filter=text), utf16_length(before_cursor))
-
-    def _message(self, finding: Finding) -> str:
-        match finding.reason:
-            case LintRule.INT64_SUFFIX:
-                digits = self.state.filter[finding.start : finding.end]
-                return _("Azure rejects %(digits)s without the suffix L.") % {"digits": digits}
-            case LintRule.UNKNOWN_PROPERTY if self.sample.is_whole:
-                return _("“%(name)s” wasn't found in any entity.") % {"name": finding.name}
-            case LintRule.UNKNOWN_PROPERTY:
-                return _("“%(name)s” wasn't found in sampled entities.") % {"name": finding.name}
-            case _:
-                asked = finding.asked.short_name if finding.asked else ""
-                names = {"name": finding.name, "types": finding.type_names, "asked": asked}
-                return _("%(name)s is stored as %(types)s, not %(asked)s.") % names
 
 
 def _label(replaced: str, replacement: str) -> str:
@@ -199,7 +172,7 @@ def _console_functions(root: Filter | None) -> list[str]:
 class Suggestions:
     """``repaired`` has the quick fix of each mismatch; ``looser`` lacks the last condition, which is ``dropped``."""
 
-    mismatches: Sequence[Finding]
+    mismatches: Sequence[str]
     repaired: GridState | None
     looser: GridState | None = None
     dropped: str = ""
@@ -210,20 +183,19 @@ def suggest_looser(table: Table, state: GridState) -> Suggestions | None:
     root = state.wanted.filter
     if root is None:
         return None
-    findings = _mismatches(state.filter, properties.sample(table))
-    mismatches = list({finding.name: finding for finding in findings}.values())
-    repaired = apply_all(state.filter, [finding.fixes[0] for finding in findings if finding.fixes])
+    found = _mismatches(state.filter, properties.sample(table).schema)
+    mismatches = {it.refusal.facts["name"]: describe_refusal(it) for it in found}
+    repaired = apply_all(state.filter, [it.fixes[0] for it in found if it.fixes])
     start = state.at_start()
     better = replace(start, filter=repaired) if repaired != state.filter else None
     *rest, last = conjuncts(root)
     if not rest:
-        return Suggestions(mismatches, better)
-    return Suggestions(mismatches, better, replace(start, filter=write(all_of(rest))), write(last))
+        return Suggestions(list(mismatches.values()), better)
+    looser = replace(start, filter=write(all_of(rest)))
+    return Suggestions(list(mismatches.values()), better, looser, write(last))
 
 
-def _mismatches(text: str, sample: PropertySample) -> list[Finding]:
+def _mismatches(text: str, schema: Schema) -> list[Diagnostic]:
     """The comparisons that no entity can meet: of an unknown property, or with a literal of another type."""
-    if not sample.is_whole:
-        return []
-    found = lint_filter(text, stored_types(sample), timezone.now())
-    return [finding for finding in found if finding.reason is not LintRule.INT64_SUFFIX]
+    found = diagnose(text, schema, timezone.now()) if schema.is_whole else []
+    return [it for it in found if it.refusal.reason is not Reason.FILTER_INT64_SUFFIX]

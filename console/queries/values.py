@@ -19,12 +19,12 @@ from storage.domain.filters.parser import Dialect, parse
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import typed_text
-from storage.editing.filters.lint import SYSTEM_TYPES, KnownTypes
+from storage.editing.filters.diagnostics import KnownTypes
+from storage.editing.filters.lint import SYSTEM_TYPES
 from storage.editing.filters.narrowing import ConditionKind, add_condition, build_condition, fits_in_url
 from storage.models import Table
 from storage.operations.entities import entities, facets, properties
 from storage.operations.entities.facets import Facet
-from storage.operations.entities.properties import PropertySample
 
 LITERAL_LENGTH: Final = 100  # characters of a literal that is offered
 ABSENT: Final = "absent"  # in place of the type of a property that is not set
@@ -43,11 +43,7 @@ _LITERALS: Final = {
 
 def property_types(table: Table) -> KnownTypes:
     """Return the properties a filter can name, each with its stored types, the most frequent first."""
-    return {**SYSTEM_TYPES, **stored_types(properties.sample(table))}
-
-
-def stored_types(sample: PropertySample) -> KnownTypes:
-    return {found.name: found.types for found in sample.properties}
+    return {**SYSTEM_TYPES, **properties.sample(table).schema.types}
 
 
 # the example of a filter

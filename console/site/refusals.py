@@ -12,6 +12,8 @@ from django.utils.translation import gettext_lazy as _
 from console.site.toasts import notify_error
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Reason, Refused
+from storage.domain.values.edm import utf16_length
+from storage.editing.filters.diagnostics import Diagnostic
 
 # in place of sentences for programs: these speak to the reader, or say what to do on the page
 OWN_TEXTS: Final[Mapping[Reason, Promise]] = {
@@ -39,11 +41,18 @@ OWN_TEXTS: Final[Mapping[Reason, Promise]] = {
 }
 
 
-def describe_refusal(error: Refused | StorageError) -> str:
+def describe_refusal(error: Refused | StorageError | Diagnostic) -> str:
     """Return the sentence of a refusal; an error of the Table service without a reason keeps its own."""
     refusal = error.refusal
     text = OWN_TEXTS.get(refusal.reason) or gettext(refusal.reason.value)
     return str(text) % refusal.facts
+
+
+def mark_characters(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return where the characters at fault start and end in UTF-16 units, as browsers count."""
+    if start >= min(end, len(text)):  # at the end there is nothing to mark but the last character
+        start = max(0, start - 1)
+    return utf16_length(text[:start]), utf16_length(text[:end])
 
 
 @contextmanager

@@ -21,8 +21,6 @@ from storage.domain.entities.entity import EntityKey, StoredEntity
 from storage.domain.entities.restoring import Skip, Skipped
 from storage.domain.errors import OperationTimedOut
 from storage.domain.filters.ast import Filter
-from storage.domain.filters.parser import Dialect
-from storage.domain.filters.parser import parse as parse_filter
 from storage.domain.filters.query import EntityQuery, Page, Position
 from storage.domain.refusals import Reason
 from storage.domain.values.kinds import AccountKind
@@ -35,6 +33,7 @@ from storage.editing.bulk_edit import (
     ObstacleKind,
     read_operations,
 )
+from storage.editing.filters.diagnosis import parse_filter
 from storage.models import Table
 from storage.operations.accounts import accounts
 from storage.operations.accounts.refusals import AccountError
@@ -188,7 +187,7 @@ class Work:
         operations = read_operations(request.operations, now)
         kind = AccountKind(table.account.kind)
         editor = Editor(operations, kind, now, allows_loss=request.allows_loss, notes_types=notes_types)
-        return cls(table, parse_filter(request.filter, Dialect.CONSOLE, now), editor)
+        return cls(table, parse_filter(request.filter, now), editor)
 
     @property
     def query(self) -> EntityQuery:
@@ -256,7 +255,7 @@ def begin(
 
 def expect(table: Table, request: BulkEditRequest, limit: timedelta = entities.COUNT_LIMIT) -> entities.Total:
     """Return how many entities the query finds, an estimate if counting takes too long; operations do not matter."""
-    query = EntityQuery(parse_filter(request.filter, Dialect.CONSOLE, timezone.now()))
+    query = EntityQuery(parse_filter(request.filter, timezone.now()))
     return entities.total(table, query, limit=limit)
 
 

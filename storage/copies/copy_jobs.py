@@ -30,11 +30,12 @@ from storage.copies.sides import (
 from storage.copies.subject import CopyVerb
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
-from storage.domain.filters.parser import parse
+from storage.domain.filters.parser import Dialect
 from storage.domain.refusals import Reason
 from storage.domain.service.jobs import JobStatus
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import DEVELOPMENT_ACCOUNT
+from storage.editing.filters.diagnosis import parse_filter
 from storage.models import Account, Activity, ImportDraft, Job, JobFile
 from storage.operations.accounts import accounts, sealed_keys
 from storage.operations.activity import activity
@@ -195,7 +196,7 @@ def request(
 
     Raises EndpointMalformed, InvalidInput for a filter, StorageError if the account is read-only.
     """
-    parse(options.filter)
+    parse_filter(options.filter, None, Dialect.SERVICE)
     endpoint = credentials.read()
     if not is_outgoing:
         accounts.check_writable(account)

@@ -46,6 +46,11 @@ class StorageError(Exception):
         self.part = self.part or RequestPart(kind, name)
         return self
 
+    def at(self, start: int, end: int) -> Self:
+        """Name the characters at fault."""
+        self.span = (start, end)
+        return self
+
     @property
     def code(self) -> str:
         return type(self).__name__

@@ -348,6 +348,32 @@ class Reason(StrEnum):
     TABLE_GONE = "The table %(table)s was deleted during the export. Export the account again."
     NO_ACCESS = _("You have no access to an account named %(account)s.")
 
+    # filters: what is wrong with one
+    FILTER_TOO_LONG = _("A filter can have at most 100,000 characters.")
+    FILTER_TOO_DEEP = _("Parentheses and not can be nested at most %(deepest)s levels deep.")
+    FILTER_OPERATOR = _("Unknown operator “%(name)s”. Use eq, ne, gt, ge, lt or le.")
+    FILTER_OPERATOR_LIKE = _("Unknown operator “%(name)s”. Did you mean %(instead)s?")
+    FILTER_SIGN = _("Filters have operators of their own: eq, ne, gt, ge, lt, le, and, or, not.")
+    FILTER_UNSUPPORTED = _("%(name)s isn't supported in filters.")
+    FILTER_NULL = _("Properties cannot be compared with null. Use isset().")
+    FILTER_QUOTES = _("Write strings in single quotes.")
+    FILTER_OPEN_STRING = _("The string has no closing quote.")
+    FILTER_OPEN_GROUP = _("A closing parenthesis is missing.")
+    FILTER_NOT_OPENED = _("Syntax error: this parenthesis has no opening one.")
+    FILTER_PREFIX = _("Write a %(type)s as %(instead)s.")
+    FILTER_LETTER_CASE = _("Write %(instead)s in lowercase.")
+    FILTER_LITERAL = _("%(name)s is not a valid %(type)s.")
+    FILTER_CHARACTER = _("The character “%(name)s” is not allowed here.")
+    FILTER_OPERANDS = _("Compare a property with a value, not two properties or two values.")
+    FILTER_CONDITION = _("%(name)s is not a condition. Compare a property with it.")
+    FILTER_INCOMPLETE = _("Syntax error: the filter ends where a property or value is expected.")
+    FILTER_UNEXPECTED = _("Syntax error: “%(name)s” is not expected here. Join conditions with and or or.")
+    # filters: what is probably not meant
+    FILTER_INT64_SUFFIX = _("Azure rejects %(digits)s without the suffix L.")
+    FILTER_UNKNOWN_PROPERTY = _("“%(name)s” wasn't found in any entity.")
+    FILTER_NOT_IN_SAMPLE = _("“%(name)s” wasn't found in sampled entities.")
+    FILTER_OTHER_TYPE = _("%(name)s is stored as %(types)s, not %(asked)s.")
+
     # expressions and operations of a bulk edit; positions count from one
     EXPRESSION_TOO_LONG = _("The expression is longer than %(most)s characters.")
     EXPRESSION_TOO_DEEP = _("More than %(most)s levels are nested at position %(position)s.")

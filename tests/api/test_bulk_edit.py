@@ -133,7 +133,13 @@ def test_refusals(call, staff):
         [error] = answer.json()["errors"]
         assert error["pointer"] == pointer and words in error["detail"], error
     answer = ask("POST", EDIT, {**body, "filter": "N eq"})
-    assert (answer.status_code, answer.json()["code"]) == (400, "InvalidInput")
+    problem = answer.json()
+    assert (answer.status_code, problem["code"]) == (400, "InvalidInput")
+    assert problem["detail"] == (
+        "Position 5: Syntax error: the filter ends where a property or value is expected."
+    )
+    answer = ask("POST", EDIT, {**body, "filter": "tolower(N) eq 'x'"})
+    assert (answer.status_code, answer.json()["code"]) == (400, "NotImplemented")
     Account.objects.update(read_only=True)
     assert ask("POST", EDIT, body).status_code == 403
 

@@ -76,7 +76,8 @@ def test_what_is_wrong_is_named(call, people):
     ):
         found = check(ask("POST", "accounts/acme/copy-from", wrong), 400)
         assert found["errors"][0]["pointer"] == pointer
-    check(ask("POST", "accounts/acme/copy-from", {"service": TEXT, "filter": "N eq"}), 400)
+    found = check(ask("POST", "accounts/acme/copy-from", {"service": TEXT, "filter": "Age eqq 1"}), 400)
+    assert found["detail"] == "Position 5: Unknown operator “eqq”. Did you mean eq?"
     assert not Job.objects.exists()
 
 

@@ -71,4 +71,6 @@ def test_a_job_makes_a_file_to_download_in_parts(call, two):
     wanted = {"format": "csv", "tables": ["gone"]}
     assert victor("POST", "accounts/acme/export", wanted).status_code == 404
     assert call("max")("POST", "accounts/acme/export", {"tables": ["people"]}).status_code == 400
-    assert victor("POST", PATH, {"filter": "RowKey eq"}).status_code == 400
+    refused = victor("POST", PATH, {"filter": "RowKey = 'a'"})
+    assert refused.status_code == 400
+    assert refused.json()["detail"].startswith("Position 8: Filters have operators of their own")

@@ -150,6 +150,7 @@ def test_a_masked_branch_and_its_reset(proven, customers):
         ({"name": "acme"}, "not available"),
         ({"table": []}, "Choose at least one table"),
         ({"filter-customers": "nonsense ("}, "aria-invalid"),
+        ({"filter-customers": "Age eqq 1"}, "Did you mean eq?"),
     ):
         refused = client.post(f"{PAGE}branch/", {**data, **wrong})
         assert refused.status_code == 422 and message in refused.content.decode()

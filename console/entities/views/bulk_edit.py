@@ -22,8 +22,7 @@ from console.grid import tokens
 from console.grid.tokens import Scope
 from console.queries.values import property_types
 from console.site.access import actor_of, table_page, user_of
-from console.site.filter_faults import describe_query_error
-from console.site.refusals import describe_refusal
+from console.site.refusals import describe_refusal, mark_characters
 from console.site.responses import see_other, wants_part
 from console.site.toasts import notify_error, notify_success
 from console.snippets.connections import api_address
@@ -33,7 +32,6 @@ from storage.bulk_edit.bulk_edits import BulkEditRefused
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Refused
-from storage.domain.values.edm import utf16_length
 from storage.domain.values.numbers import read_number
 from storage.editing.bulk_edit import InvalidOperation, Presence
 from storage.editing.expressions.functions import FUNCTIONS
@@ -150,18 +148,13 @@ def _show_preview(found: BulkEditPreview) -> dict[str, Any]:
 
 def _explain(draft: BulkEditDraft, error: StorageError | Refused) -> dict[str, Any]:
     if not isinstance(error, InvalidOperation):
-        if isinstance(error, Refused):
-            return {"error": describe_refusal(error)}
-        return {"error": describe_query_error(draft.state.filter, error)}
+        return {"error": describe_refusal(error)}
     if draft.operations[error.index].is_begun:
         return {"is_begun": True}
     problem: dict[str, Any] = {"index": error.index, "member": error.member, "text": describe_refusal(error)}
     if error.span is not None:
         written = draft.operations[error.index].members[error.member]
-        start, end = error.span
-        # at the end of the text there is nothing to mark but its last character
-        start = max(0, len(written) - 1) if start >= len(written) else start
-        problem |= {"start": utf16_length(written[:start]), "end": utf16_length(written[:end])}
+        problem["start"], problem["end"] = mark_characters(written, *error.span)
     return {"problem": problem}
 
 

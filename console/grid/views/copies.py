@@ -11,7 +11,7 @@ from console import snippets
 from console.grid import columns, formats, tokens
 from console.grid.time_travel import find_past
 from console.site.access import table_required
-from console.site.filter_faults import describe_query_error
+from console.site.refusals import describe_refusal
 from console.snippets.connections import snippet_target
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import StoredEntity, read_stored
@@ -30,7 +30,7 @@ def copy(request: HttpRequest, table: Table) -> HttpResponse:
     try:
         stored = _stored(table, request)
     except StorageError as error:
-        return JsonResponse({"error": describe_query_error(request.POST.get("f", ""), error)}, status=422)
+        return JsonResponse({"error": describe_refusal(error)}, status=422)
     if len(stored) > LIMIT or _size(stored) > SIZE_LIMIT:
         return JsonResponse(
             {"error": _("Too many entities to copy. Export them to a file instead.")}, status=422

@@ -17,7 +17,6 @@ from console.grid.tokens import Scope
 from console.site.access import actor_of, table_required
 from console.site.addresses import is_console_path
 from console.site.downloads import stream_bytes
-from console.site.filter_faults import describe_query_error
 from console.site.refusals import describe_refusal
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
@@ -39,7 +38,7 @@ def export(request: HttpRequest, table: Table) -> HttpResponseBase:
         chosen = tokens.read_selection(request.POST)
         then = find_past(request.POST, table)
     except StorageError as error:
-        return _ask(request, table, describe_query_error(request.POST.get("f", ""), error))
+        return _ask(request, table, describe_refusal(error))
     format_ = request.POST["format"]
     if format_ not in list(ExportFormat):
         return _ask(request, table, _("Unknown format."))
@@ -82,7 +81,7 @@ def _ask(request: HttpRequest, table: Table, error: str = "") -> HttpResponse:
         try:
             total = entities.total(table, EntityQuery(filter=state.wanted.filter), then)
         except StorageError as failure:  # the whole table can still be exported
-            error = describe_query_error(state.filter, failure)
+            error = describe_refusal(failure)
         else:
             scopes.append((Scope.QUERY, total.number, total.is_exact))
     back = asked.get("next", "")

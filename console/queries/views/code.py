@@ -18,7 +18,7 @@ from console.grid.state import GridState, read_state
 from console.people import reauthentication
 from console.queries.reading import comparisons_beyond_azure
 from console.site.access import RoleNeeded, actor_of, role_of, table_required
-from console.site.filter_faults import describe_query_error
+from console.site.refusals import describe_refusal
 from console.snippets import Language, Query, Target
 from console.snippets.connections import snippet_target
 from storage.domain import sas
@@ -82,7 +82,7 @@ def _show(
         context |= {"code": language.write_query(target, query), "left_out": left_out}
         context["many_comparisons"] = comparisons_beyond_azure(query.filter, table.account)
     except StorageError as error:
-        context["error"] = describe_query_error(state.filter, error)
+        context["error"] = describe_refusal(error)
     return render(
         request, "console/queries/code/show.html", context, status=422 if "error" in context else 200
     )

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 from console.grid import cells
 from console.grid.state import GridState, read_state
 from console.site.access import table_required
-from console.site.filter_faults import describe_query_error
+from console.site.refusals import describe_refusal
 from console.site.responses import render_part
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
@@ -27,7 +27,7 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
     try:
         counted, error = facets.facets(table, state.wanted), ""
     except StorageError as refused:
-        counted, error = [], describe_query_error(state.filter, refused)
+        counted, error = [], describe_refusal(refused)
     context: dict[str, Any] = {
         "table": table,
         "state": state,

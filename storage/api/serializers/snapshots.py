@@ -13,8 +13,9 @@ from storage.domain.entities.masking import Mask, MaskingError, MaskingRule, rea
 from storage.domain.entities.restoring import TableAction
 from storage.domain.errors import StorageError
 from storage.domain.filters.ast import Filter
-from storage.domain.filters.parser import parse
+from storage.domain.filters.parser import Dialect
 from storage.domain.service.snapshots import NAME_LIMIT, Schedule, SnapshotReason, is_snapshot_name
+from storage.editing.filters.diagnosis import parse_filter
 from storage.rest.answers import TypedSerializer
 from storage.rest.fields import (
     InstantField,
@@ -167,7 +168,7 @@ class BranchTableField(serializers.DictField):
 
 def _read_filter(text: str) -> Filter | None:
     try:
-        return parse(text)
+        return parse_filter(text, None, Dialect.SERVICE)
     except StorageError as error:
         raise ValidationError(error.text) from None
 

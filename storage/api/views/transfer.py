@@ -15,11 +15,11 @@ from rest_framework.response import Response
 
 from storage.api.serializers import transfer as serializers
 from storage.domain.access.roles import Capability
-from storage.domain.filters.parser import Dialect, parse
 from storage.domain.refusals import Reason
 from storage.domain.service.jobs import JobStatus
 from storage.domain.service.quotas import DOWNLOADS
 from storage.domain.values.numbers import counted, were
+from storage.editing.filters.diagnosis import parse_filter
 from storage.models import Job, JobFile, Table
 from storage.operations.access import idempotency_keys
 from storage.operations.access.idempotency_keys import ConcurrentRequest
@@ -229,7 +229,7 @@ class ExportViewSet(AccountScopedViewSet):
 
     def _read_export(self, data: dict[str, Any]) -> Export:
         found = self.table()
-        filter_ = parse(data["filter"], Dialect.CONSOLE, timezone.now())
+        filter_ = parse_filter(data["filter"], timezone.now())
         check_library(data["format"])
         return Export(
             found,

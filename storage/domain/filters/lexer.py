@@ -88,7 +88,7 @@ def tokenize_leniently(text: str) -> list[Token]:
 def _refusal(text: str, token: Token) -> InvalidInput:
     if token.text.startswith("'"):
         unterminated = f"There is an unterminated string literal at position {len(text)} in '{text}'."
-        return with_span(InvalidInput(unterminated), token.start, token.end)
+        return InvalidInput(unterminated).at(token.start, token.end)
     if token.text[0] in "0123456789":  # a number that continues like a name
         return syntax_error(text, token.end, (token.start, token.end))
     for offset, character in enumerate(token.text):
@@ -100,13 +100,8 @@ def _refusal(text: str, token: Token) -> InvalidInput:
 def _invalid_character(text: str, position: int) -> InvalidInput:
     character = text[position]
     sentence = f"Syntax error: character '{character}' is not valid at position {position} in '{text}'."
-    return with_span(InvalidInput(sentence), position, position + 1)
+    return InvalidInput(sentence).at(position, position + 1)
 
 
 def syntax_error(text: str, position: int, span: tuple[int, int]) -> InvalidInput:
-    return with_span(InvalidInput(f"Syntax error at position {position} in '{text}'."), *span)
-
-
-def with_span(error: InvalidInput, start: int, end: int) -> InvalidInput:
-    error.span = (start, end)
-    return error
+    return InvalidInput(f"Syntax error at position {position} in '{text}'.").at(*span)

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from storage.domain.errors import InvalidInput, StorageError
-from storage.domain.filters.lexer import Token, TokenKind, tokenize_leniently, with_span
+from storage.domain.filters.lexer import Token, TokenKind, tokenize_leniently
 from storage.domain.filters.literals import LITERALS, WORDS, read_literal
 from storage.domain.refusals import Reason, Refusal
 from storage.domain.values.edm import INT32, Edm, EdmValue
@@ -76,7 +76,7 @@ class _Parser:
         return self._error(token, at_end if token.kind is TokenKind.END else instead)
 
     def _error(self, token: Token, refusal: Refusal) -> InvalidInput:
-        return with_span(InvalidInput(refusal), token.start, max(token.end, token.start + 1))
+        return InvalidInput(refusal).at(token.start, max(token.end, token.start + 1))
 
     # operators
 

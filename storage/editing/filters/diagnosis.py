@@ -1,94 +1,104 @@
-"""The basis of quick fixes: the error in its context, and the fault of a well-formed but unsupported filter."""
+"""The diagnosis of a filter: why a text is none, or what in it is probably not meant."""
 
-from collections.abc import Sequence
-from datetime import datetime
-from typing import Final, NamedTuple
+from datetime import UTC, datetime
+from typing import Final
 
-from storage.domain.filters.ast import Operator
-from storage.domain.filters.lexer import Token, TokenKind
-from storage.domain.filters.literals import LITERALS, WORDS, write_literal
-from storage.domain.values.edm import Edm, EdmValue
-from storage.editing.filters.suggestions import FixReason, Suggestion
+from storage.domain.errors import StorageError
+from storage.domain.filters.ast import Filter
+from storage.domain.filters.lexer import TokenKind, tokenize_leniently
+from storage.domain.filters.literals import LITERALS
+from storage.domain.filters.parser import CONSOLE_LIMIT, DEPTH_LIMIT, TOO_DEEP, Dialect, parse
+from storage.domain.refusals import Reason, Refusal
+from storage.editing.filters.context import (
+    LITERAL_TYPES,
+    RELATIONS,
+    UNSUPPORTED,
+    DiagnosisContext,
+    find_fault,
+)
+from storage.editing.filters.diagnostics import Diagnostic, Schema, Severity
+from storage.editing.filters.lint import lint
+from storage.editing.filters.quick_fixes import suggest_fixes
 
-
-class DiagnosisContext(NamedTuple):
-    """A filter with an error; ``at`` is the index of the token at fault."""
-
-    text: str
-    tokens: list[Token]
-    at: int
-    now: datetime
-
-    def kinds(self, start: int, count: int) -> list[TokenKind]:
-        return [token.kind for token in self.tokens[max(0, start) : start + count]] if start >= 0 else []
-
-    def name(self, index: int) -> str:
-        """Return the text of the token if it is a name, else an empty string."""
-        if not 0 <= index < len(self.tokens) or self.tokens[index].kind is not TokenKind.NAME:
-            return ""
-        return self.tokens[index].text
-
-    def is_operand(self, index: int) -> bool:
-        """Return whether an operand can end or begin here: a literal, a name, or a parenthesis that closes."""
-        return self.kinds(index, 1) in _OPERANDS
-
-    def fix(self, first: int, last: int, replacement: str, reason: FixReason) -> Suggestion:
-        """Replace the tokens from ``first`` to ``last``, inclusive."""
-        return Suggestion(self.tokens[first].start, self.tokens[last].end, replacement, reason)
-
-    def close(self, opening: int) -> int | None:
-        """Return the index of the parenthesis that closes the one at ``opening``."""
-        depth = 0
-        for index in range(opening, len(self.tokens)):
-            depth += {TokenKind.OPEN: 1, TokenKind.CLOSE: -1}.get(self.tokens[index].kind, 0)
-            if depth == 0:
-                return index
-        return None
+_UNFINISHED: Final = frozenset(
+    {Reason.FILTER_OPEN_STRING, Reason.FILTER_OPEN_GROUP, Reason.FILTER_INCOMPLETE}
+)
 
 
-_OPERANDS: Final = [[kind] for kind in (*LITERALS, TokenKind.NAME, TokenKind.CLOSE)]
+def diagnose(
+    text: str, schema: Schema, now: datetime | None, dialect: Dialect = Dialect.CONSOLE
+) -> list[Diagnostic]:
+    """Return the error of a text that is not a filter, or else warnings; with ``now``, times may be relative to it."""
+    try:
+        parse(text, dialect, now)
+    except StorageError as error:
+        return [_explain(text, error, now, dialect)]
+    return lint(text, schema, now or datetime.now(UTC))
 
 
-def quote_text(text: str) -> str:
-    return write_literal(EdmValue(Edm.STRING, text))
+def parse_filter(text: str, now: datetime | None, dialect: Dialect = Dialect.CONSOLE) -> Filter | None:
+    """Parse a filter that a person wrote, None if it is blank; raises the parser's error with the diagnosis."""
+    try:
+        return parse(text, dialect, now)
+    except StorageError as error:
+        start, length, refusal, *_ = _explain(text, error, now, dialect)
+        diagnosed = type(error)(refusal).at(start, start + length)
+        diagnosed.text = f"Position {start + 1}: {refusal}"  # for doors that mark nothing
+        raise diagnosed from None
 
 
-def find_fault(tokens: Sequence[Token]) -> tuple[int, int] | None:
-    """Return the span of the first function, null, list or comparison with unsupported sides."""
-    context = DiagnosisContext("", list(tokens), 0, datetime.min)  # noqa: DTZ901
-    for index, token in enumerate(tokens):
-        last = _last_of_fault(context, index)
-        if last is not None:
-            return token.start, tokens[last].end
-    return None
+def _explain(text: str, error: StorageError, now: datetime | None, dialect: Dialect) -> Diagnostic:
+    """Find the fault and its fixes; ``error`` is what parsing the text raised."""
+    if len(text) > CONSOLE_LIMIT:
+        return Diagnostic(0, len(text), Reason.FILTER_TOO_LONG.of(), Severity.ERROR)
+    tokens = tokenize_leniently(text)
+    start, end = error.span or find_fault(tokens) or (0, len(text))
+    at = next((index for index, token in enumerate(tokens) if token.end > start), len(tokens) - 1)
+    context = DiagnosisContext(text, tokens, at, now or datetime.now(UTC), dialect)
+    suggested = suggest_fixes(context)
+    complete = [fix for fix in suggested if _is_filter(fix.apply(text), now, dialect)]
+    # a fix of one error of several is better than none
+    fixes = complete or suggested[:1]
+    if error.text == TOO_DEEP:
+        refusal = Reason.FILTER_TOO_DEEP.of(deepest=DEPTH_LIMIT)
+    elif tokens[at].kind is TokenKind.UNREADABLE and tokens[at].text.startswith("'"):
+        refusal = Reason.FILTER_OPEN_STRING.of()
+    else:
+        refusal = fixes[0].refusal if fixes else _refuse_alone(context, text[start:end])
+    severity = Severity.UNFINISHED if refusal.reason in _UNFINISHED else Severity.ERROR
+    better = tuple(fix for fix in fixes if fix.apply(text) != text)
+    return Diagnostic(start, end - start, refusal, severity, better)
 
 
-def _last_of_fault(context: DiagnosisContext, index: int) -> int | None:
-    name = context.name(index)
+def _is_filter(text: str, now: datetime | None, dialect: Dialect) -> bool:
+    try:
+        return parse(text, dialect, now) is not None
+    except StorageError:
+        return False
+
+
+def _refuse_alone(context: DiagnosisContext, fault: str) -> Refusal:
+    """Return what is wrong with a text that no fix corrects; ``fault``: the characters at fault."""
+    at = context.at
+    token, name, is_compared = context.tokens[at], context.name(at), context.name(at + 1) in RELATIONS
+    word, type_ = token.text or fault, LITERAL_TYPES.get(token.kind)
+    if token.kind is TokenKind.END:
+        return Reason.FILTER_INCOMPLETE.of()
+    if token.kind is TokenKind.UNREADABLE:
+        return Reason.FILTER_CHARACTER.of(name=fault)
+    if type_ is not None and (is_compared or context.name(at - 1) in RELATIONS):
+        return Reason.FILTER_LITERAL.of(name=word, type=type_.short_name)
+    if token.kind in LITERALS and not is_compared:
+        return Reason.FILTER_CONDITION.of(name=word)
+    if is_compared and fault != word:
+        return Reason.FILTER_OPERANDS.of()
+    if context.is_call(at):
+        return Reason.FILTER_UNSUPPORTED.of(name=f"{word}()")
     if name == "null":
-        return index
-    if name and context.kinds(index + 1, 1) == [TokenKind.OPEN] and name not in _BEFORE_GROUP:
-        return context.close(index + 1) or len(context.tokens) - 1
-    if name in UNSUPPORTED and context.kinds(index - 1, 1) not in ([], [TokenKind.OPEN]):
-        return index
-    if context.kinds(index, 1) in ([TokenKind.SLASH], [TokenKind.MINUS]):
-        return index
-    is_call = context.kinds(index + 3, 1) == [TokenKind.OPEN]
-    is_relation = context.name(index + 1) in RELATIONS and index + 2 < len(context.tokens)
-    if is_relation and not is_call and _is_value(context, index) is _is_value(context, index + 2) is not None:
-        return index + 2
-    is_compared = context.name(index - 1) in RELATIONS or context.name(index + 1) in RELATIONS
-    return index if context.tokens[index].kind in LITERALS and not is_compared else None
-
-
-RELATIONS: Final = frozenset(Operator)
-UNSUPPORTED: Final = frozenset({"in", "has", "add", "sub", "mul", "div", "mod"})
-_BEFORE_GROUP: Final = frozenset({"and", "or", "not", *RELATIONS, *UNSUPPORTED})
-
-
-def _is_value(context: DiagnosisContext, index: int) -> bool | None:
-    """Return True for a literal, False for a name, None for anything else."""
-    token = context.tokens[index]
-    if token.kind in LITERALS or context.name(index) in WORDS:
-        return True
-    return False if token.kind is TokenKind.NAME else None
+        return context.null_refusal
+    if token.kind in (TokenKind.SLASH, TokenKind.MINUS) or name in UNSUPPORTED:
+        return Reason.FILTER_UNSUPPORTED.of(name=word)
+    is_between = name and context.is_operand(at - 1) and context.is_operand(at + 1)
+    if is_between and context.name(at - 2) not in RELATIONS:
+        return Reason.FILTER_OPERATOR.of(name=word)
+    return Reason.FILTER_UNEXPECTED.of(name=word)

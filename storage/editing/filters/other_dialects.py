@@ -6,9 +6,10 @@ from typing import Final
 
 from storage.domain.filters.ast import IS_SET, MatchKind
 from storage.domain.filters.lexer import TokenKind
+from storage.domain.refusals import Reason, Refusal
 from storage.editing.filters.builder import prefix_end
-from storage.editing.filters.diagnosis import DiagnosisContext, quote_text
-from storage.editing.filters.suggestions import FixReason, Suggestion
+from storage.editing.filters.context import DiagnosisContext, quote_text
+from storage.editing.filters.diagnostics import Suggestion
 
 _FOREIGN = re.compile(
     r"""'[^']*(?:''[^']*)*'?
@@ -18,6 +19,7 @@ _FOREIGN = re.compile(
     | (?P<word>(?<!\w)(?:AND|OR|NOT|EQ|NE|GT|GE|LT|LE)(?!\w))""",
     re.VERBOSE | re.IGNORECASE,
 )
+_DOUBLE_QUOTES: Final = ('"', "\u201c", "\u201d", "\u2018", "\u2019")
 _SIGNS: Final = {
     **dict.fromkeys(("=", "==", "==="), "eq"),
     **dict.fromkeys(("!=", "!==", "<>"), "ne"),
@@ -42,7 +44,9 @@ def fix_signs(context: DiagnosisContext) -> Iterator[Suggestion]:
     for found in wrong:
         replaced += context.text[position : found.start()] + _spaced(context.text, found, _native(found))
         position = found.end()
-    yield Suggestion(start, end, replaced, FixReason.FOREIGN_SIGN)
+    is_quote = token.text[:1] in _DOUBLE_QUOTES
+    refusal = Reason.FILTER_QUOTES.of() if is_quote else Reason.FILTER_SIGN.of()
+    yield Suggestion(start, end, replaced, refusal)
 
 
 def _native(found: re.Match[str]) -> str:
@@ -87,7 +91,8 @@ def fix_functions(context: DiagnosisContext) -> Iterator[Suggestion]:
     rewritten = _call_condition(context.name(name), function, context.tokens[text].text)
     is_bound = context.name(at - 1) == "not"
     rewritten = rewritten if is_true else f"not ({rewritten})"
-    yield context.fix(at, last, f"({rewritten})" if is_bound else rewritten, FixReason.FUNCTION)
+    refusal = Reason.FILTER_UNSUPPORTED.of(name=f"{context.name(at)}()")
+    yield context.fix(at, last, f"({rewritten})" if is_bound else rewritten, refusal)
 
 
 def _call_condition(name: str, function: str, literal: str) -> str:
@@ -107,23 +112,24 @@ def fix_sql_operators(context: DiagnosisContext) -> Iterator[Suggestion]:
     word = context.name(at).lower()
     if not subject:
         return
+    refusal = Reason.FILTER_UNSUPPORTED.of(name=context.name(at))
     if word == "in" and context.kinds(at + 1, 1) == [TokenKind.OPEN]:
-        yield from _list(context, subject)
+        yield from _list(context, subject, refusal)
     elif word == "like" and context.kinds(at + 1, 1) == [TokenKind.STRING]:
-        yield context.fix(at - 1, at + 1, _like(subject, context.tokens[at + 1].text), FixReason.SQL)
+        yield context.fix(at - 1, at + 1, _like(subject, context.tokens[at + 1].text), refusal)
     elif word in _FUNCTIONS and context.kinds(at + 1, 1) == [TokenKind.STRING]:
         rewritten = _call_condition(subject, _FUNCTIONS[word], context.tokens[at + 1].text)
-        yield context.fix(at - 1, at + 1, rewritten, FixReason.FUNCTION)
+        yield context.fix(at - 1, at + 1, rewritten, refusal)
     elif word == "between" and context.name(at + 2).lower() == "and" and at + 3 < len(context.tokens) - 1:
         first, last = context.tokens[at + 1].text, context.tokens[at + 3].text
-        yield context.fix(at - 1, at + 3, f"{subject} ge {first} and {subject} le {last}", FixReason.SQL)
+        yield context.fix(at - 1, at + 3, f"{subject} ge {first} and {subject} le {last}", refusal)
     elif word == "is":
         is_not = context.name(at + 1).lower() == "not"
         if context.name(at + 1 + is_not).lower() == "null":
-            yield context.fix(at - 1, at + 1 + is_not, _null(subject, is_set=is_not), FixReason.NULL)
+            yield context.fix(at - 1, at + 1 + is_not, _null(subject, is_set=is_not), context.null_refusal)
 
 
-def _list(context: DiagnosisContext, subject: str) -> Iterator[Suggestion]:
+def _list(context: DiagnosisContext, subject: str, refusal: Refusal) -> Iterator[Suggestion]:
     last = context.close(context.at + 1)
     if last is None:
         return
@@ -132,7 +138,10 @@ def _list(context: DiagnosisContext, subject: str) -> Iterator[Suggestion]:
     if values and len(values) * 2 - 1 == len(inside):
         rewritten = " or ".join(f"{subject} eq {value}" for value in values)
         yield context.fix(
-            context.at - 1, last, f"({rewritten})" if len(values) > 1 else rewritten, FixReason.LIST
+            context.at - 1,
+            last,
+            f"({rewritten})" if len(values) > 1 else rewritten,
+            refusal,
         )
 
 
@@ -156,7 +165,7 @@ def fix_null_comparisons(context: DiagnosisContext) -> Iterator[Suggestion]:
         names = [side for side in sides if side.lower() != "null"]
         if context.name(at) in ("eq", "ne") and len(names) == 1 and names[0]:
             rewritten = _null(names[0], is_set=context.name(at) == "ne")
-            yield context.fix(at - 1, at + 1, rewritten, FixReason.NULL)
+            yield context.fix(at - 1, at + 1, rewritten, context.null_refusal)
 
 
 def _null(name: str, *, is_set: bool) -> str:

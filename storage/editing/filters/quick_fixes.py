@@ -2,34 +2,39 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
 from difflib import get_close_matches
 from typing import Final
 
 from storage.domain.errors import StorageError
-from storage.domain.filters.lexer import TokenKind, tokenize_leniently
+from storage.domain.filters.lexer import TokenKind
 from storage.domain.filters.literals import LITERALS, WORDS, write_literal
-from storage.domain.filters.parser import CONSOLE_LIMIT, Dialect, parse
+from storage.domain.refusals import Reason, Refusal
 from storage.domain.values.edm import Edm, read_datetime
 from storage.editing import typed_text
 from storage.editing.filters import other_dialects
-from storage.editing.filters.diagnosis import RELATIONS, UNSUPPORTED, DiagnosisContext, find_fault, quote_text
-from storage.editing.filters.faults import explain_fault
-from storage.editing.filters.suggestions import FilterFault, Finding, Suggestion
-from storage.editing.filters.suggestions import FixReason as FixReason
+from storage.editing.filters.context import (
+    LITERAL_TYPES,
+    RELATIONS,
+    UNSUPPORTED,
+    DiagnosisContext,
+    quote_text,
+)
+from storage.editing.filters.diagnostics import Suggestion
 from storage.editing.invalid_text import InvalidText
 
 
 def fix_unclosed(context: DiagnosisContext) -> Iterator[Suggestion]:
     token, end = context.tokens[context.at], len(context.text.rstrip())
     if token.kind is TokenKind.UNREADABLE and token.text.startswith("'"):
-        yield Suggestion(end, end, "'", FixReason.UNCLOSED)
+        yield Suggestion(end, end, "'", Reason.FILTER_OPEN_STRING.of())
     kinds = [other.kind for other in context.tokens]
     missing = kinds.count(TokenKind.OPEN) - kinds.count(TokenKind.CLOSE)
     if token.kind is TokenKind.END and missing > 0:
-        yield Suggestion(end, end, ")" * missing, FixReason.UNCLOSED)
+        is_ended = context.is_operand(context.at - 1)
+        refusal = Reason.FILTER_OPEN_GROUP.of() if is_ended else Reason.FILTER_INCOMPLETE.of()
+        yield Suggestion(end, end, ")" * missing, refusal)
     elif token.kind is TokenKind.CLOSE and missing < 0:
-        yield context.fix(context.at, context.at, "", FixReason.UNOPENED)
+        yield context.fix(context.at, context.at, "", Reason.FILTER_NOT_OPENED.of())
 
 
 _BARE = re.compile(r"[^\s()',]+")
@@ -46,26 +51,31 @@ def fix_unquoted(context: DiagnosisContext) -> Iterator[Suggestion]:
         if not is_at_fault or context.text[found.end() :].startswith("'") or found[0][0] in '"=<>!&|':
             continue
         index = next(i for i, token in enumerate(context.tokens) if token.end > found.start())
-        literal, reason = _quote_bare(found[0])
+        literal, refusal = _quote_bare(found[0])
         if context.name(index - 1) in RELATIONS and literal != found[0] and found[0] not in WORDS:
-            yield Suggestion(found.start(), found.end(), literal, reason)
+            yield Suggestion(found.start(), found.end(), literal, refusal)
 
 
-def _quote_bare(bare: str) -> tuple[str, FixReason]:
+def _quote_bare(bare: str) -> tuple[str, Refusal]:
     if bare.lower() in ("true", "false"):
-        return bare.lower(), FixReason.SPELLING
+        return bare.lower(), Reason.FILTER_LETTER_CASE.of(instead=bare.lower())
     if bare.lower() == "null":
-        return bare, FixReason.NULL
+        return bare, Reason.FILTER_NULL.of()
     if _GUID.fullmatch(bare):
-        return f"guid'{bare.strip('{}').lower()}'", FixReason.PREFIX
+        return _with_prefix(f"guid'{bare.strip('{}').lower()}'")
     try:
         read_datetime(bare)
     except StorageError:
-        return quote_text(bare), FixReason.UNQUOTED
-    return f"datetime'{bare}'", FixReason.PREFIX
+        return quote_text(bare), Reason.FILTER_QUOTES.of()
+    return _with_prefix(f"datetime'{bare}'")
 
 
-_TYPES: Final = {TokenKind.DATETIME: Edm.DATETIME, TokenKind.GUID: Edm.GUID, TokenKind.BINARY: Edm.BINARY}
+def _with_prefix(literal: str) -> tuple[str, Refusal]:
+    type_ = _PREFIXED[literal[0]].short_name
+    return literal, Reason.FILTER_PREFIX.of(type=type_, instead=literal)
+
+
+_PREFIXED: Final = {"d": Edm.DATETIME, "g": Edm.GUID, "X": Edm.BINARY}
 _PREFIXES: Final = {
     "datetime": "datetime",
     "datetimeoffset": "datetime",
@@ -81,29 +91,28 @@ def fix_prefixes(context: DiagnosisContext) -> Iterator[Suggestion]:
     if context.tokens[at].kind is TokenKind.STRING and (
         prefix := _PREFIXES.get(context.name(at - 1).lower())
     ):
-        yield context.fix(at - 1, at, prefix + context.tokens[at].text, FixReason.PREFIX)
+        yield context.fix(at - 1, at, *_with_prefix(prefix + context.tokens[at].text))
     called = context.kinds(at + 1, 3) == [TokenKind.OPEN, TokenKind.STRING, TokenKind.CLOSE]
     if called and (prefix := _PREFIXES.get(context.name(at).lower())):
-        yield context.fix(at, at + 3, prefix + context.tokens[at + 2].text, FixReason.PREFIX)
+        yield context.fix(at, at + 3, *_with_prefix(prefix + context.tokens[at + 2].text))
 
 
 def fix_spelling(context: DiagnosisContext) -> Iterator[Suggestion]:
     """Correct a time, GUID or binary that is valid as typed text."""
     token = context.tokens[context.at]
-    type_ = _TYPES.get(token.kind)
-    if type_ is not None:
+    type_ = LITERAL_TYPES.get(token.kind)
+    if type_ is None:
+        return
+    refusal = Reason.FILTER_LITERAL.of(name=token.text, type=type_.short_name)
+    if type_ is not Edm.INT64:
         content = token.text[token.text.index("'") + 1 : -1]
         try:
             value = typed_text.read(type_, content, context.now)
         except (InvalidText, StorageError):
             return
-        yield context.fix(context.at, context.at, write_literal(value), FixReason.SPELLING)
-    elif (
-        token.kind is TokenKind.NUMBER
-        and token.text[-1] in "lL"
-        and not token.text[:-1].lstrip("-").isdigit()
-    ):
-        yield context.fix(context.at, context.at, token.text[:-1], FixReason.SPELLING)
+        yield context.fix(context.at, context.at, write_literal(value), refusal)
+    elif token.text[-1] in "lL" and not token.text[:-1].lstrip("-").isdigit():
+        yield context.fix(context.at, context.at, token.text[:-1], refusal)
 
 
 _CONNECTIVES: Final = ("and", "or")
@@ -129,9 +138,11 @@ def fix_operators(context: DiagnosisContext) -> Iterator[Suggestion]:
         return
     is_after_condition = context.name(at - 2) in RELATIONS or context.kinds(at - 1, 1) == [TokenKind.CLOSE]
     if is_after_condition and context.name(at + 1) in RELATIONS:
-        yield Suggestion(context.tokens[at].start, context.tokens[at].start, "and ", FixReason.OPERATOR)
+        start = context.tokens[at].start
+        yield Suggestion(start, start, "and ", Reason.FILTER_UNEXPECTED.of(name=word))
     for similar in get_close_matches(word.lower(), _CONNECTIVES if is_after_condition else _OPERATORS, 1):
-        yield context.fix(at, at, _OPERATORS.get(similar, similar), FixReason.OPERATOR)
+        operator = _OPERATORS.get(similar, similar)
+        yield context.fix(at, at, operator, Reason.FILTER_OPERATOR_LIKE.of(name=word, instead=operator))
 
 
 _FIX_RULES: Final[Sequence[Callable[[DiagnosisContext], Iterator[Suggestion]]]] = (
@@ -147,24 +158,7 @@ _FIX_RULES: Final[Sequence[Callable[[DiagnosisContext], Iterator[Suggestion]]]] 
 )
 
 
-def diagnose(text: str, error: StorageError, now: datetime) -> Finding:
-    """Find the fault and its fixes; ``error`` is what parsing the text raised."""
-    if len(text) > CONSOLE_LIMIT:
-        return Finding(0, len(text), (), fault=FilterFault.TOO_LONG)
-    tokens = tokenize_leniently(text)
-    start, end = error.span or find_fault(tokens) or (0, len(text))
-    at = next((index for index, token in enumerate(tokens) if token.end > start), len(tokens) - 1)
-    context = DiagnosisContext(text, tokens, at, now)
-    by_result = {fix.apply(text): fix for rule in reversed(_FIX_RULES) for fix in rule(context)}
-    found = list(reversed(by_result.values()))
-    complete = [fix for fix in found if _is_filter(fix.apply(text), now)]
-    # a fix of one error of several is better than none
-    fixes = tuple(complete or found[:1])
-    return explain_fault(context, Finding(start, end, fixes), error)
-
-
-def _is_filter(text: str, now: datetime) -> bool:
-    try:
-        return parse(text, Dialect.CONSOLE, now) is not None
-    except StorageError:
-        return False
+def suggest_fixes(context: DiagnosisContext) -> list[Suggestion]:
+    """Return the fixes of all rules, the best first, each with another result, which may not be a filter yet."""
+    by_result = {fix.apply(context.text): fix for rule in reversed(_FIX_RULES) for fix in rule(context)}
+    return list(reversed(by_result.values()))

@@ -12,8 +12,9 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from storage.account_files import account_export
-from storage.domain.filters.parser import parse
+from storage.domain.filters.parser import Dialect
 from storage.domain.values.numbers import counted, were
+from storage.editing.filters.diagnosis import parse_filter
 from storage.management.command import DatabaseCommand, find_account
 from storage.operations.activity.activity import command_actor
 from storage.operations.entities import exports
@@ -52,7 +53,7 @@ class Command(DatabaseCommand):
         with account_export.opening(None if is_piped else Path(file), sys.stdout.buffer) as stream:
             account, _, name = table.partition("/")
             if name:
-                filter_ = parse(options["filter"], now=timezone.now())
+                filter_ = parse_filter(options["filter"], timezone.now(), Dialect.SERVICE)
                 wanted = Export(
                     tables.get(find_account(account), name),
                     options["format"] or _format_of(file),

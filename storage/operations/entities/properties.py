@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 from storage.domain.errors import OperationTimedOut, StorageError
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm
+from storage.editing.filters.diagnostics import Schema
 from storage.models import Table
 from storage.operations.changes.past import Past, run_as_of
 from storage.sql import background, counts, pages
@@ -43,6 +44,10 @@ class PropertySample:
     properties: tuple[Property, ...]
     entities: int
     is_whole: bool
+
+    @property
+    def schema(self) -> Schema:
+        return Schema({it.name: it.types for it in self.properties}, self.is_whole)
 
 
 EMPTY: Final = PropertySample((), 0, is_whole=False)

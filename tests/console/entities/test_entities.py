@@ -209,9 +209,10 @@ def test_counts(visit, people, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("Age eq 5L", b"is stored as Int32"),
+        ("Age eq 5L", b"Age is stored as Int32, not Int64."),
         ("Age eq 5L", b"Use Age eq 5</a>"),
-        ("Nam eq 'x'", b"<b>Name</b>"),
+        ("Nam eq 'x'", "“Nam” wasn't found in any entity.".encode().replace(b"'", b"&#x27;")),
+        ("Nam eq 'x'", b"Use Name eq &#x27;x&#x27;</a>"),
         ("Age eq 1 and Name eq 'x'", b"Remove the last condition"),
     ],
 )

@@ -21,7 +21,8 @@ def test_a_maintainer_starts_a_copy_and_sees_how_it_ends(visit, people):
     assert "Other service" in client.get(PATH).content.decode()
     wrong = client.post(PATH, {"direction": "in", "service": "AccountName=acme;AccountKey=c2VjcmV0=x=%"})
     assert wrong.status_code == 422 and "c2VjcmV0" not in wrong.content.decode()
-    assert client.post(PATH, {"direction": "in", "service": TEXT, "filter": "N eq"}).status_code == 422
+    wrong = client.post(PATH, {"direction": "in", "service": TEXT, "filter": "Age eqq 1"})
+    assert wrong.status_code == 422 and "Did you mean eq?" in wrong.content.decode()
     assert not Job.objects.exists()
 
     answer = client.post(PATH, {"direction": "out", "service": TEXT, "tables": "p* q", "rate": "5"})

@@ -7,9 +7,7 @@ import pytest
 
 from console.queries.drafts import CONDITION_LIMIT
 from console.site import static_files
-from console.site.filter_faults import SENTENCES, describe_fault
 from storage.domain.values.edm import Edm, EdmValue
-from storage.editing.filters.suggestions import FilterFault, Finding
 from storage.models import Account
 from storage.operations.entities import facets
 
@@ -116,12 +114,6 @@ def test_a_fault_is_told_once_and_in_every_language(visit, folk, language, told)
     assert "Syntax error" not in page
     assert 'data-offer="Age eq 1"' in page
     assert told in client.get(PEOPLE + "facets/", {"f": "Age eqq 1"}).content.decode()
-
-
-def test_every_fault_has_a_sentence():
-    assert set(SENTENCES) == set(FilterFault)
-    for fault in FilterFault:
-        assert describe_fault(Finding(0, 1, (), name="x", instead="y", asked=Edm.INT32, fault=fault))
 
 
 def test_checks_without_scripts(visit, people):

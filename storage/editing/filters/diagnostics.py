@@ -1,0 +1,59 @@
+"""What is wrong in a filter, or probably not meant, and texts that would be better in its place."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from typing import Final, NamedTuple
+
+from storage.domain.refusals import Refusal
+from storage.domain.values.edm import Edm
+
+KnownTypes = Mapping[str, Sequence[Edm]]  # the types of each property of the entities
+
+
+class Schema(NamedTuple):
+    """The properties of the entities, none if nothing is known; ``is_whole``: no entity was left out."""
+
+    types: KnownTypes
+    is_whole: bool = False
+
+
+NO_SCHEMA: Final = Schema({})
+
+
+class Severity(Enum):
+    ERROR = "error"  # the text is not a filter
+    UNFINISHED = "unfinished"  # nor is this, but typing on may end it
+    WARNING = "warning"  # the filter is valid, but probably not meant
+
+
+class Suggestion(NamedTuple):
+    """A text in place of the characters from ``start`` up to ``end``, and what is wrong with them."""
+
+    start: int
+    end: int
+    replacement: str
+    refusal: Refusal
+
+    def apply(self, text: str) -> str:
+        return text[: self.start] + self.replacement + text[self.end :]
+
+
+class Diagnostic(NamedTuple):
+    """Characters of a filter, what is wrong with them, and suggestions, the best first."""
+
+    start: int
+    length: int
+    refusal: Refusal
+    severity: Severity
+    fixes: tuple[Suggestion, ...] = ()
+
+    @property
+    def end(self) -> int:
+        return self.start + self.length
+
+
+def apply_all(text: str, suggestions: Iterable[Suggestion]) -> str:
+    """Apply suggestions that do not overlap."""
+    for suggestion in sorted(suggestions, key=lambda it: it.start, reverse=True):
+        text = suggestion.apply(text)
+    return text
