@@ -54,38 +54,6 @@ BROWSE: Final = PathText(
     gettext_lazy("Reads the table page by page, in the order of its keys."),
 )
 
-REASONS: Final[Mapping[AccessReason, Promise]] = {
-    AccessReason.BOTH_KEYS: gettext_lazy(
-        "The filter sets PartitionKey and RowKey, which identify one entity."
-    ),
-    AccessReason.CONTRADICTION: gettext_lazy(
-        "These key conditions contradict each other, so the query returns nothing."
-    ),
-    AccessReason.ROW_KEY_RANGE: gettext_lazy("The filter sets PartitionKey and limits RowKey to a range."),
-    AccessReason.NO_ROW_KEY: gettext_lazy("The filter sets PartitionKey but not RowKey."),
-    AccessReason.ROW_KEY_ALTERNATIVES: gettext_lazy(
-        "The filter sets PartitionKey, but lists alternatives for RowKey."
-    ),
-    AccessReason.ROW_KEY_UNUSABLE: gettext_lazy(
-        "Only PartitionKey narrows this query. The RowKey condition cannot be used as a range because it is"
-        " negated or not a string."
-    ),
-    AccessReason.PARTITION_KEY_RANGE: gettext_lazy(
-        "The filter limits PartitionKey to a range, not to one value."
-    ),
-    AccessReason.NO_FILTER: gettext_lazy("There is no filter, so every entity matches."),
-    AccessReason.NO_PARTITION_KEY: gettext_lazy("The filter doesn't set PartitionKey."),
-    AccessReason.ROW_KEY_ONLY: gettext_lazy(
-        "The filter sets RowKey but not PartitionKey, which comes first in the key."
-    ),
-    AccessReason.PARTITION_KEY_ALTERNATIVES: gettext_lazy(
-        "The filter lists alternatives for PartitionKey, or an “or” leaves it open."
-    ),
-    AccessReason.PARTITION_KEY_UNUSABLE: gettext_lazy(
-        "The PartitionKey condition cannot be used as a range because it is negated or not a string."
-    ),
-}
-
 
 def explain_access(
     access: AccessPlan, indexes: IndexUse, estimate: Estimate | None, *, is_sorted: bool
@@ -94,7 +62,7 @@ def explain_access(
     is_browsing = access.reason is AccessReason.NO_FILTER and not is_sorted
     return {
         "path": BROWSE if is_browsing else _name_path(access, indexes),
-        "reason": REASONS[access.reason],
+        "reason": _(access.reason.value),
         "here": _("Reads one page of the key index.")
         if is_browsing
         else _explain_server(access, indexes, estimate),

@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import Any, Final, TypeVar
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from console.grid.state import GridState
 from console.queries import drafts
@@ -21,7 +21,6 @@ from storage.editing.filters.builder import (
     GROUP_DEPTH_LIMIT,
     Connective,
     NotDrawable,
-    Obstacle,
     RowOperator,
     operators_for,
     to_rows,
@@ -50,13 +49,6 @@ TIME_OPERATORS: Final[Mapping[RowOperator, Promise]] = {
     RowOperator.GE: pgettext_lazy("condition", "is on or after"),
     RowOperator.LT: pgettext_lazy("condition", "is before"),
     RowOperator.LE: pgettext_lazy("condition", "is on or before"),
-}
-OBSTACLES: Final[Mapping[Obstacle, Promise]] = {
-    Obstacle.TOO_DEEP: gettext_lazy("Groups are nested more than three levels deep."),
-    Obstacle.CONSTANT: gettext_lazy(
-        "The filter contains a bare true or false, which isn't a condition on a property."
-    ),
-    Obstacle.DOUBLE_NEGATION: gettext_lazy("The filter contains a double negation."),
 }
 UNITS: Final[Mapping[str, Promise]] = {
     "m": gettext_lazy("minutes"),
@@ -101,7 +93,7 @@ def draw_builder(table: Table, state: GridState, reading: Reading) -> Builder | 
         return Builder(obstacle=_("The filter has an error."))
     group = to_rows(state.wanted.filter)
     if isinstance(group, NotDrawable):
-        return Builder(obstacle=str(OBSTACLES[group.reason]))
+        return Builder(obstacle=gettext(group.reason.value))
     types = property_types(table)
     try:
         draft = drafts.draft_group(group)

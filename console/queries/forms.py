@@ -15,7 +15,7 @@ from console.site.refusals import describe_refusal
 from storage.domain.errors import StorageError
 from storage.editing.filters import parameters
 from storage.editing.filters.diagnosis import parse_filter
-from storage.editing.filters.parameters import ParameterFault, UnfilledParameter
+from storage.editing.filters.parameters import UnfilledParameter
 
 _FILTER_LENGTH: Final = 32_000  # characters
 _SUGGESTIONS: Final = 12  # values that can become parameters
@@ -84,9 +84,6 @@ class SavedQueryForm(forms.Form):
 
     def clean_filter(self) -> str:
         text = str(self.cleaned_data["filter"]).replace("\r\n", "\n").strip()
-        time = parameters.find_bare_time(text)
-        if time:
-            raise forms.ValidationError(_("Write the relative time as datetime'%(time)s'.") % {"time": time})
         if text:
             _check_filter(text)
         return text
@@ -137,16 +134,10 @@ class ParameterValuesForm(forms.Form):
         try:
             parameters.fill_parameters(self._text, self.values)
         except UnfilledParameter as error:
-            self.add_error(field_name(error.name), _explain(error))
+            self.add_error(field_name(error.name), describe_refusal(error))
             self._focus(error.name)
         return self.cleaned_data
 
 
 def field_name(parameter: str) -> str:
     return f"v-{parameter}"
-
-
-def _explain(error: UnfilledParameter) -> str:
-    if error.fault is ParameterFault.MISSING:
-        return _("Enter a value.")
-    return _("This parameter isn't in quotes. Enter a literal such as 30, 30L, true or 'text'.")

@@ -348,6 +348,11 @@ class Reason(StrEnum):
     TABLE_GONE = "The table %(table)s was deleted during the export. Export the account again."
     NO_ACCESS = _("You have no access to an account named %(account)s.")
 
+    # filters: the values of parameters
+    PARAMETER_MISSING = _("Enter a value.")
+    PARAMETER_NOT_A_LITERAL = _(
+        "This parameter isn't in quotes. Enter a literal such as 30, 30L, true or 'text'."
+    )
     # filters: what is wrong with one
     FILTER_TOO_LONG = _("A filter can have at most 100,000 characters.")
     FILTER_TOO_DEEP = _("Parentheses and not can be nested at most %(deepest)s levels deep.")

@@ -19,6 +19,7 @@ from storage.domain.filters.ast import (
     mentioned_properties,
 )
 from storage.domain.filters.keys import KeyBounds, key_range
+from storage.domain.translation import mark as _
 from storage.domain.values.edm import Edm
 
 
@@ -33,20 +34,27 @@ class AccessPath(StrEnum):
 
 
 class AccessReason(StrEnum):
-    """Why the filter has to read that much."""
+    """Why the filter has to read that much, in English."""
 
-    BOTH_KEYS = "both-keys"
-    CONTRADICTION = "contradiction"  # no key meets all conditions
-    ROW_KEY_RANGE = "row-key-range"
-    NO_ROW_KEY = "no-row-key"
-    ROW_KEY_ALTERNATIVES = "row-key-alternatives"
-    ROW_KEY_UNUSABLE = "row-key-unusable"  # ne, not, another type
-    PARTITION_KEY_RANGE = "partition-key-range"
-    NO_FILTER = "no-filter"
-    NO_PARTITION_KEY = "no-partition-key"
-    ROW_KEY_ONLY = "row-key-only"
-    PARTITION_KEY_ALTERNATIVES = "partition-key-alternatives"
-    PARTITION_KEY_UNUSABLE = "partition-key-unusable"
+    BOTH_KEYS = _("The filter sets PartitionKey and RowKey, which identify one entity.")
+    CONTRADICTION = _("These key conditions contradict each other, so the query returns nothing.")
+    ROW_KEY_RANGE = _("The filter sets PartitionKey and limits RowKey to a range.")
+    NO_ROW_KEY = _("The filter sets PartitionKey but not RowKey.")
+    ROW_KEY_ALTERNATIVES = _("The filter sets PartitionKey, but lists alternatives for RowKey.")
+    ROW_KEY_UNUSABLE = _(
+        "Only PartitionKey narrows this query. The RowKey condition cannot be used as a range because it is"
+        " negated or not a string."
+    )
+    PARTITION_KEY_RANGE = _("The filter limits PartitionKey to a range, not to one value.")
+    NO_FILTER = _("There is no filter, so every entity matches.")
+    NO_PARTITION_KEY = _("The filter doesn't set PartitionKey.")
+    ROW_KEY_ONLY = _("The filter sets RowKey but not PartitionKey, which comes first in the key.")
+    PARTITION_KEY_ALTERNATIVES = _(
+        "The filter lists alternatives for PartitionKey, or an “or” leaves it open."
+    )
+    PARTITION_KEY_UNUSABLE = _(
+        "The PartitionKey condition cannot be used as a range because it is negated or not a string."
+    )
 
 
 class Improvement(StrEnum):

@@ -24,6 +24,7 @@ from storage.domain.filters.ast import (
 )
 from storage.domain.filters.literals import RelativeTime
 from storage.domain.filters.writer import write
+from storage.domain.translation import mark as _
 from storage.domain.values.edm import Edm, EdmValue
 
 GROUP_DEPTH_LIMIT: Final = 3  # levels of groups, including the outermost
@@ -83,11 +84,11 @@ class RowGroup:
 
 
 class Obstacle(StrEnum):
-    """Why a filter cannot be shown as rows."""
+    """Why a filter cannot be shown as rows, in English."""
 
-    TOO_DEEP = "too-deep"
-    CONSTANT = "constant"
-    DOUBLE_NEGATION = "double-negation"
+    TOO_DEEP = _("Groups are nested more than three levels deep.")
+    CONSTANT = _("The filter contains a bare true or false, which isn't a condition on a property.")
+    DOUBLE_NEGATION = _("The filter contains a double negation.")
 
 
 @dataclass(frozen=True, slots=True)

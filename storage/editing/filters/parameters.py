@@ -6,31 +6,24 @@ change the structure of the filter.
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from enum import StrEnum
 from typing import Final, NamedTuple
 
 from storage.domain.errors import StorageError
 from storage.domain.filters.ast import Operator
 from storage.domain.filters.lexer import QUOTED, Token, TokenKind, tokenize
 from storage.domain.filters.literals import is_literal, read_literal
+from storage.domain.refusals import Reason, Refused
 
 _PARAMETER = re.compile(r"\{\{\s*(?!now\s*\}\})([^\W\d]\w{0,63})\s*\}\}")
-_BARE_TIME = re.compile(rf"{QUOTED}|(\{{\{{\s*now\b[^}}]*\}}\}})")
 _QUOTED_OR_PARAMETER = re.compile(rf"(?P<quoted>{QUOTED})|{_PARAMETER.pattern}")
 
 
-class ParameterFault(StrEnum):
-    MISSING = "missing"
-    NOT_A_LITERAL = "not-a-literal"
-
-
-class UnfilledParameter(ValueError):
+class UnfilledParameter(Refused):
     """A parameter without a usable value."""
 
-    def __init__(self, name: str, fault: ParameterFault) -> None:
-        super().__init__(name, fault)
+    def __init__(self, reason: Reason, name: str) -> None:
+        super().__init__(reason)
         self.name = name
-        self.fault = fault
 
 
 def list_parameters(text: str) -> tuple[str, ...]:
@@ -78,14 +71,9 @@ def fill_samples(text: str) -> list[str]:
     return [filled("1"), filled("'a'")]
 
 
-def find_bare_time(text: str) -> str:
-    """Return the first relative time outside of quotes, where only a literal may be."""
-    return next((match[1] for match in _BARE_TIME.finditer(text) if match[1]), "")
-
-
 def _value(values: Mapping[str, str], name: str) -> str:
     if name not in values:
-        raise UnfilledParameter(name, ParameterFault.MISSING)
+        raise UnfilledParameter(Reason.PARAMETER_MISSING, name)
     return values[name]
 
 
@@ -97,7 +85,7 @@ def _literal(name: str, value: str) -> str:
             return literal.text
     except StorageError:
         pass
-    raise UnfilledParameter(name, ParameterFault.NOT_A_LITERAL)
+    raise UnfilledParameter(Reason.PARAMETER_NOT_A_LITERAL, name)
 
 
 def _apart(place: re.Match[str], literal: str) -> str:

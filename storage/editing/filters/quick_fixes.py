@@ -8,6 +8,7 @@ from typing import Final
 from storage.domain.errors import StorageError
 from storage.domain.filters.lexer import TokenKind
 from storage.domain.filters.literals import LITERALS, WORDS, write_literal
+from storage.domain.filters.parser import Dialect
 from storage.domain.refusals import Reason, Refusal
 from storage.domain.values.edm import Edm, read_datetime
 from storage.editing import typed_text
@@ -54,6 +55,16 @@ def fix_unquoted(context: DiagnosisContext) -> Iterator[Suggestion]:
         literal, refusal = _quote_bare(found[0])
         if context.name(index - 1) in RELATIONS and literal != found[0] and found[0] not in WORDS:
             yield Suggestion(found.start(), found.end(), literal, refusal)
+
+
+_RELATIVE_TIME = re.compile(r"\{\{\s*now\b[^}']*\}\}")
+
+
+def fix_relative_times(context: DiagnosisContext) -> Iterator[Suggestion]:
+    """Make a literal of ``{{now-1h}}``."""
+    time = _RELATIVE_TIME.match(context.text, context.tokens[context.at].start)
+    if time is not None and context.dialect is Dialect.CONSOLE:
+        yield Suggestion(time.start(), time.end(), *_with_prefix(f"datetime'{time[0]}'"))
 
 
 def _quote_bare(bare: str) -> tuple[str, Refusal]:
@@ -152,6 +163,7 @@ _FIX_RULES: Final[Sequence[Callable[[DiagnosisContext], Iterator[Suggestion]]]] 
     other_dialects.fix_null_comparisons,
     fix_prefixes,
     fix_spelling,
+    fix_relative_times,
     fix_unquoted,
     fix_unclosed,
     fix_operators,
