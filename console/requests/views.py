@@ -15,7 +15,6 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from console.entities.entity_page import EntityTarget
 from console.queries.access_paths import PATHS
-from console.requests.bars import HEIGHT, STEP, draw_bars
 from console.requests.code import write_code
 from console.requests.files import FIELDS
 from console.requests.filters import DURATIONS, KINDS, SPANS, LogQuery, read_query
@@ -24,11 +23,16 @@ from console.requests.remedies import find_remedies
 from console.sas.views.inspector import report_context
 from console.site.access import account_required, find_table, role_of, user_of
 from console.site.downloads import stream_list
+from console.site.histogram import Histogram, draw_bars, write_period, write_ticks
 from console.site.responses import render_part, wants_part
+from console.site.tags import grouped
+from console.site.times import to_local, write_local_time
 from console.snippets.connections import endpoint
 from storage.domain.access.grants import Operation
 from storage.domain.access.roles import Capability
 from storage.domain.errors import OperationTimedOut, TableNotFound
+from storage.domain.requests.outcomes import Outcome
+from storage.domain.values.buckets import Bucket
 from storage.domain.values.numbers import read_number
 from storage.inspector import Facts
 from storage.inspector.records import load_report
@@ -41,6 +45,8 @@ from storage.operations.requests.statistics import CodeCount, CredentialCount
 from storage.operations.requests.timeline import Timeline, timeline
 
 _PAGE: Final = 50
+_HEIGHT: Final = 48  # of the histogram
+_OUTCOMES: Final = (Outcome.DONE, Outcome.REFUSED, Outcome.FAILED)  # from the bottom
 
 
 @require_safe
@@ -65,11 +71,7 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
         "is_timed_out": is_timed_out,
         "older": query.query_string(before=rows[_PAGE - 1].pk, live="") if len(rows) > _PAGE else "",
         "numbers": found,
-        "bars": draw_bars(found.buckets, query) if found is not None else [],
-        "bars_width": STEP * len(found.buckets) if found is not None else 0,
-        "bars_height": HEIGHT,
-        "ticks": _ticks(found),
-        "last_tick": found.buckets[-1].end if found is not None else None,
+        "chart": None if found is None else _draw_timeline(found, query),
         "codes": _code_links(query, found.codes if found is not None else ()),
         "callers": _caller_links(query, found.credentials if found is not None else ()),
         "chips": list(_chips(query)),
@@ -105,9 +107,23 @@ def _find_opened(
         return None
 
 
-def _ticks(found: Timeline | None) -> list[Any]:
-    buckets = found.buckets if found is not None else ()
-    return [buckets[len(buckets) * place // 4].start for place in range(4)] if buckets else []
+def _draw_timeline(found: Timeline, query: LogQuery) -> Histogram:
+    def address(bucket: Bucket) -> str:
+        since, until = write_local_time(bucket.start), write_local_time(bucket.end)
+        return query.query_string(span="", since=since, until=until, live="")
+
+    buckets = found.buckets
+    bars = draw_bars(
+        buckets,
+        _OUTCOMES,
+        lambda it: f"{write_period(it)}: {grouped(it.total)}",
+        height=_HEIGHT,
+        address=address,
+    )
+    quarters = [buckets[len(buckets) * place // 4].start for place in range(4)]
+    end = f"{to_local(buckets[-1].end):%H:%M}" if query.has_range else _("Now")
+    ticks = write_ticks(quarters, with_day=query.span_shown == "week", end=end)
+    return Histogram(_("Requests over time"), _HEIGHT, bars, ticks)
 
 
 def _code_links(query: LogQuery, codes: Sequence[CodeCount]) -> list[tuple[CodeCount, str]]:

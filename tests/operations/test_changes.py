@@ -219,7 +219,7 @@ def test_histogram(account, people):
     def numbers(**wanted):
         buckets = changes.histogram(account, ChangeFilter(**wanted), at(0), at(120), 2)
         assert [(it.start, it.end) for it in buckets] == [(at(0), at(60)), (at(60), at(120))]
-        return [it.number for it in buckets]
+        return [it.counts["changes"] for it in buckets]
 
     assert numbers() == [8, 2]
     assert numbers(actor="ada") == [0, 2]

@@ -466,7 +466,7 @@ def test_changes_are_listed_with_those_of_others(table, write, account):
     assert [(it.actor.name, it.number) for it in changes.callers(account, of_table)] == [("ada", 4)]
     now = timezone.now()
     buckets = changes.histogram(account, of_table, now - timedelta(minutes=5), now + timedelta(minutes=5), 3)
-    assert sum(it.number for it in buckets) == 4
+    assert sum(it.total for it in buckets) == 4
     found = changes.with_images(account, table, of_table, 10)
     images = [(it.before and it.before.content, it.after and it.after.content) for it in found]
     assert images == [

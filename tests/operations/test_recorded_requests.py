@@ -154,7 +154,7 @@ async def test_under_load_refusals_are_counted_and_samples_dropped(account, watc
         (RequestFilter(credential="key2"), 0, 100, False),
     ):
         bars = await in_thread(timeline, account, wanted, hour)
-        numbers = (sum(it.done for it in bars.buckets), bars.wrong, bars.is_counted)
+        numbers = (sum(it.counts["done"] for it in bars.buckets), bars.wrong, bars.is_counted)
         assert numbers == (done, refused, is_counted), wanted
     slow = await in_thread(requests.page, RequestFilter([account.pk], kind=RequestClass.SLOW))
     assert [(it.outcome, it.seconds > 0.6) for it in slow] == [("done", True)]

@@ -1,6 +1,5 @@
 """Recorded changes of entities: those of one request, and how many there were when."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -8,23 +7,27 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from console.activity import log_page, recorded
-from console.activity.filters import LogQuery, read_caller, read_query, read_requests
+from console.activity.filters import read_caller, read_query, read_requests
 from console.grid import differences
 from console.site.access import account_required, find_table, role_of
+from console.site.histogram import Histogram, draw_bars, write_ticks
+from console.site.tags import grouped
+from console.site.times import to_local, write_minute
 from storage.domain.access.roles import Capability, may
 from storage.domain.errors import OperationTimedOut
+from storage.domain.values.buckets import Bucket
 from storage.domain.values.numbers import read_number
 from storage.models import Account
 from storage.operations.changes import changes
-from storage.operations.changes.changes import Bucket, ChangeFilter
+from storage.operations.changes.changes import ChangeFilter
 from storage.operations.relations.record import recorded_changes
 
 _HEIGHT: Final = 40  # of the histogram
-_STEP: Final = 10  # the width of a bar and its gap
 
 # what the histogram can show: its length, and the number of its bars
 SPANS: Final = {
@@ -74,19 +77,6 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
     return render(request, "console/activity/_details.html", context)
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A bar of the histogram, ``x`` and ``y`` from the top left. ``since`` and ``until`` are for an address."""
-
-    bucket: Bucket
-    x: int
-    y: int
-    height: int
-    since: str
-    until: str
-    is_selected: bool
-
-
 @account_required(Capability.READ)
 @require_safe
 def show_histogram(request: HttpRequest, account: Account) -> HttpResponse:
@@ -102,17 +92,20 @@ def show_histogram(request: HttpRequest, account: Account) -> HttpResponse:
             buckets = changes.histogram(account, wanted_at_any_time(wanted), since, until, number)
         except OperationTimedOut:
             buckets = None
+    bars = draw_bars(
+        buckets or [],
+        ("changes",),
+        _title,
+        height=_HEIGHT,
+        selected=(query.since_moment, query.until_moment),
+    )
+    quarters = [since + length * place / 4 for place in range(4)]
+    ticks = write_ticks(quarters, with_day=length > timedelta(days=1), end=gettext("Now"))
     context: dict[str, Any] = {
-        "bars": _bars(buckets or [], query),
+        "chart": Histogram(str(label), _HEIGHT, bars, ticks),
         "is_too_slow": buckets is None,
-        "total": sum(it.number for it in buckets or []),
-        "width": number * _STEP,
-        "height": _HEIGHT,
-        "label": label,
         "spans": [(name, text) for name, (_length, _number, text) in SPANS.items()],
         "span": span,
-        "ticks": [since + length * place / 4 for place in range(5)],
-        "is_day": length <= timedelta(days=1),
         "is_kept": bool(recorded_changes(account.pk)),
     }
     return render(request, "console/activity/_histogram.html", context)
@@ -131,27 +124,5 @@ def _end_of_bucket(now: datetime, width: timedelta) -> datetime:
     return midnight + -(-(now - midnight) // width) * width
 
 
-def _bars(buckets: list[Bucket], query: LogQuery) -> list[Bar]:
-    highest = max((it.number for it in buckets), default=0) or 1
-    first, last = query.since_moment, query.until_moment
-    bars = []
-    for place, bucket in enumerate(buckets):
-        # the smallest number can be seen too
-        height = 0 if not bucket.number else max(2, round(_HEIGHT * bucket.number / highest))
-        is_inside = (first is None or bucket.end > first) and (last is None or bucket.start < last)
-        bars.append(
-            Bar(
-                bucket,
-                place * _STEP,
-                _HEIGHT - height,
-                height,
-                _text(bucket.start),
-                _text(bucket.end),
-                is_inside and (first is not None or last is not None),
-            )
-        )
-    return bars
-
-
-def _text(moment: datetime) -> str:
-    return timezone.localtime(moment).replace(tzinfo=None).isoformat(timespec="seconds")
+def _title(bucket: Bucket) -> str:
+    return f"{write_minute(bucket.start)} – {to_local(bucket.end):%H:%M}: {grouped(bucket.total)}"

@@ -1,6 +1,6 @@
 """Ways through the past of a table: to a time, to the change before or after it, and a histogram of changes."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -13,11 +13,13 @@ from django.views.decorators.http import require_safe
 from console.grid.state import GridState, read_state
 from console.grid.time_travel import field_text
 from console.site.access import table_required
+from console.site.histogram import Histogram, draw_bars
 from console.site.tags import grouped
 from console.site.toasts import notify_error
 from storage.domain.access.roles import Capability
 from storage.domain.entities.moments import Moment
 from storage.domain.errors import OperationTimedOut
+from storage.domain.values.buckets import Bucket
 from storage.domain.values.ticks import to_datetime, to_ticks
 from storage.models import Table
 from storage.operations.changes import changes, past
@@ -25,7 +27,8 @@ from storage.operations.changes.changes import ChangeFilter
 
 BARS: Final = 72
 _FIRST: Final = timedelta(hours=1)  # how far back a reader begins
-_HEIGHT: Final = 44
+_HEIGHT: Final = 44  # of the histogram
+_HEADROOM: Final = 4
 
 
 @require_safe
@@ -99,19 +102,6 @@ def _neighbour(request: HttpRequest, table: Table, moment: Moment, *, is_next: b
     return Moment(to_ticks(found[0].earliest if is_next else found[0].latest) + 9)
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """``since`` and ``until`` are for the fields of a range."""
-
-    address: str
-    title: str
-    since: str
-    until: str
-    x: int
-    y: float
-    height: float
-
-
 @require_safe
 @table_required(Capability.READ)
 def histogram(request: HttpRequest, table: Table) -> HttpResponse:
@@ -120,49 +110,37 @@ def histogram(request: HttpRequest, table: Table) -> HttpResponse:
     now = to_datetime(past.present().ticks)
     since = past.kept_since(table.account)
     if since is None:
-        return render(request, "console/history/_histogram.html", {"bars": [], "label": ""})
+        return render(request, "console/history/_histogram.html", {"chart": Histogram("", 0, [])})
     since = max(since, table.created_at)
     try:
         found = changes.histogram(table.account, ChangeFilter(table_id=table.pk), since, now, BARS)
     except OperationTimedOut:
         label = _("There are too many changes to count.")
-        return render(request, "console/history/_histogram.html", {"bars": [], "label": label})
-    most = max(bucket.number for bucket in found) or 1
-    seconds = (found[0].end - found[0].start).total_seconds()
-    bars = [
-        Bar(
-            replace(state.at_start(), as_of=Moment(to_ticks(min(bucket.end, now)) - 10)).address(table),
-            _bar_title(bucket, state),
-            field_text(bucket.start.replace(microsecond=0), state.zone),
-            field_text(bucket.end.replace(microsecond=0), state.zone),
-            place * 10,
-            _HEIGHT - (height := _bar_height(bucket.number, most)),
-            height,
-        )
-        for place, bucket in enumerate(found)
-    ]
+        return render(request, "console/history/_histogram.html", {"chart": Histogram(label, 0, [])})
+    bars = draw_bars(
+        found,
+        ("changes",),
+        lambda bucket: _bar_title(bucket, state),
+        height=_HEIGHT,
+        headroom=_HEADROOM,
+        write_time=lambda moment: field_text(moment.replace(microsecond=0), state.zone),
+        address=lambda bucket: replace(
+            state.at_start(), as_of=Moment(to_ticks(min(bucket.end, now)) - 10)
+        ).address(table),
+    )
+    time = _describe((found[0].end - found[0].start).total_seconds())
+    chart = Histogram(_("Changes per %(time)s") % {"time": time}, _HEIGHT, bars)
     marker = None
     if state.as_of is not None:
         share = (to_datetime(state.as_of.ticks) - since) / (now - since)
-        marker = round(min(max(share, 0), 1) * BARS * 10, 1)
-    context = {
-        "bars": bars,
-        "width": BARS * 10,
-        "marker": marker,
-        "label": _("Changes per %(time)s") % {"time": _describe(seconds)},
-        "since": _at(since, state),
-    }
+        marker = round(min(max(share, 0), 1) * chart.width, 1)
+    context = {"chart": chart, "marker": marker, "since": _at(since, state)}
     return render(request, "console/history/_histogram.html", context)
 
 
-def _bar_height(number: int, most: int) -> float:
-    """In a histogram whose highest bar is of ``most`` changes; few changes are visible too."""
-    return 0 if number == 0 else round(max(2, number / most * (_HEIGHT - 4)), 1)
-
-
-def _bar_title(bucket: changes.Bucket, state: GridState) -> str:
-    number = ngettext("%(shown)s change", "%(shown)s changes", bucket.number) % {
-        "shown": grouped(bucket.number)
+def _bar_title(bucket: Bucket, state: GridState) -> str:
+    number = ngettext("%(shown)s change", "%(shown)s changes", bucket.total) % {
+        "shown": grouped(bucket.total)
     }
     return f"{_at(bucket.start, state)} – {_at(bucket.end, state)}: {number}"
 

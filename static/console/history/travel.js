@@ -1,15 +1,9 @@
 // The histogram of a table of the past: a drag selects the range to undo, or moves the handle to another time.
+import { bars, markRange, placeAt } from "../site/histogram.js";
 import { on, onPage, onSwap } from "../site/on.js";
 
 const KEY = "travel-marks";
-const bars = (svg) => [...svg.querySelectorAll("a")];
 let drag = null; // {svg, from, to, handle, moved}
-
-function placeAt(svg, x) {
-  const { left, width } = svg.getBoundingClientRect();
-  const number = bars(svg).length;
-  return Math.min(number - 1, Math.max(0, Math.floor(((x - left) / width) * number)));
-}
 
 /** The handle, if the pointer is on it. */
 function handleAt(svg, x) {
@@ -19,13 +13,12 @@ function handleAt(svg, x) {
   return Math.abs(at - x) < 9 ? handle : null;
 }
 
-function mark({ svg, from, to }) {
-  const [first, last] = [Math.min(from, to), Math.max(from, to)];
-  bars(svg).forEach((bar, place) => bar.classList.toggle("marked", place >= first && place <= last));
+function mark(range) {
+  const [first, last] = markRange(range);
   const fields = document.querySelector(".travel-range")?.elements;
   if (!fields) return;
-  fields.since.value = bars(svg)[first].dataset.since;
-  fields.until.value = bars(svg)[last].dataset.until;
+  fields.since.value = first.since;
+  fields.until.value = last.until;
 }
 
 on("pointerdown", "[data-travel]", (svg, event) => {

@@ -1,25 +1,29 @@
 // [data-histogram]: bars over time, on which a range is selected by dragging or by keys. The form that data-form of the
-// .histogram around it names is sent with `since` and `until`.
+// .histogram around it names is sent with `since` and `until`. The functions that are exported are for other histograms.
 import { bind } from "./commands.js";
 import { onPage, onSwap } from "./on.js";
 
-const bars = (svg) => [...svg.querySelectorAll("g")];
+export const bars = (svg) => [...svg.querySelectorAll("[data-since]")];
 const formOf = (part) => document.getElementById(part.closest(".histogram").dataset.form);
 const svgOf = (target) => target.closest?.("[data-histogram]");
 let drag = null; // {svg, from, to}: places of bars
 let refocus = false; // whether the histogram that is drawn next gets the focus
 
-const ordered = ({ from, to }) => [Math.min(from, to), Math.max(from, to)];
+/** Mark the bars of a range; returns its first and its last one. */
+export function markRange({ svg, from, to }) {
+  const [first, last] = [Math.min(from, to), Math.max(from, to)];
+  const all = bars(svg);
+  all.forEach((bar, place) => bar.classList.toggle("marked", place >= first && place <= last));
+  return [all[first].dataset, all[last].dataset];
+}
 
 /** Mark the bars of a range, and say what it is. */
 function mark(range) {
   const { svg, to } = range;
-  const [first, last] = ordered(range);
-  const all = bars(svg);
-  all.forEach((bar, place) => bar.classList.toggle("marked", place >= first && place <= last));
+  const [first, last] = markRange(range);
   const text = (moment) => moment.replace("T", " ").slice(0, 16);
-  const number = first === last ? `: ${all[first].dataset.number}` : "";
-  const said = `${text(all[first].dataset.since)} – ${text(all[last].dataset.until)}${number}`;
+  const number = first === last ? `: ${first.number}` : "";
+  const said = `${text(first.since)} – ${text(last.until)}${number}`;
   svg.closest(".histogram").querySelector("output").textContent = said;
   svg.setAttribute("aria-valuenow", to + 1);
   svg.setAttribute("aria-valuetext", said);
@@ -27,17 +31,17 @@ function mark(range) {
 
 /** Narrow the list to a range. */
 function choose(range) {
-  const [first, last] = ordered(range);
+  const [first, last] = markRange(range);
   const form = formOf(range.svg);
-  form.elements.since.value = bars(range.svg)[first].dataset.since;
-  form.elements.until.value = bars(range.svg)[last].dataset.until;
+  form.elements.since.value = first.since;
+  form.elements.until.value = last.until;
   const more = form.querySelector("details");
   if (more) more.open = true;
   refocus = document.activeElement === range.svg;
   form.requestSubmit();
 }
 
-function placeAt(svg, x) {
+export function placeAt(svg, x) {
   const { left, width } = svg.getBoundingClientRect();
   const number = bars(svg).length;
   return Math.min(number - 1, Math.max(0, Math.floor(((x - left) / width) * number)));

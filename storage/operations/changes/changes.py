@@ -14,6 +14,7 @@ from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entit
 from storage.domain.errors import OperationTimedOut, TableNotFound
 from storage.domain.service.recorded import ChangeGroup, ChangePage, RecordedChange
 from storage.domain.service.recorded import Op as Op
+from storage.domain.values.buckets import Bucket
 from storage.domain.values.stored import read_member
 from storage.domain.values.ticks import to_datetime, to_ticks
 from storage.models import Account, Activity, HistoryActor, RegisteredSas, Table
@@ -94,15 +95,6 @@ class ChangeFilter:
 
 # the table is None if it is dropped
 ChangeEntry = ChangeGroup[Actor, Table | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Bucket:
-    """The number of changes from a time on, up to the next bucket."""
-
-    start: datetime
-    end: datetime
-    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +211,7 @@ def _history(table: Table) -> str:
 def histogram(
     account: Account, wanted: ChangeFilter, since: datetime, until: datetime, buckets: int
 ) -> list[Bucket]:
-    """Count the changes between two times, in buckets of equal length; raises OperationTimedOut."""
+    """Count the changes between two times, in buckets with the count `changes`; raises OperationTimedOut."""
     width = max(1, -(-(to_ticks(until) - to_ticks(since)) // buckets))
     counted: Counter[int] = Counter()
     wanted = replace(wanted, since=since, until=until)
@@ -228,7 +220,10 @@ def histogram(
         for found in _records(account, selection, since, until):
             counted.update(run_limited(statements.histogram(found, selection, to_ticks(since), width)))
     starts = [to_datetime(to_ticks(since) + width * number) for number in range(buckets + 1)]
-    return [Bucket(starts[number], starts[number + 1], counted.get(number, 0)) for number in range(buckets)]
+    return [
+        Bucket(starts[number], starts[number + 1], Counter(changes=counted[number]))
+        for number in range(buckets)
+    ]
 
 
 def count_by_table(account: Account, wanted: ChangeFilter) -> dict[int, int]:

@@ -7,7 +7,7 @@ those of the log: exact for what was refused or failed, a sample of the rest.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from django.db.models import Count, F, IntegerField, Sum, Value
@@ -16,6 +16,7 @@ from django.db.models.functions import Cast, Extract, Floor
 from storage.domain.errors import StorageError
 from storage.domain.requests.outcomes import Outcome, outcome_of_status
 from storage.domain.requests.series import SeriesKind
+from storage.domain.values.buckets import Bucket
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
 from storage.domain.values.stored import read_member
@@ -30,27 +31,9 @@ from storage.sql.django import limited
 _CODES: Final = 50
 
 
-@dataclass(slots=True)
-class Bucket:
-    """The requests of a period by outcome."""
-
-    start: datetime
-    end: datetime
-    done: int = 0
-    refused: int = 0
-    failed: int = 0
-
-    @property
-    def requests(self) -> int:
-        return self.done + self.refused + self.failed
-
-    def add(self, outcome: Outcome, number: int) -> None:
-        setattr(self, outcome.value, getattr(self, outcome.value) + number)
-
-
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """``is_counted``: all requests are in the numbers, not only those in the log."""
+    """Buckets count by outcome. ``is_counted``: all requests are in the numbers, not only those in the log."""
 
     buckets: Sequence[Bucket]
     codes: Sequence[CodeCount]
@@ -60,11 +43,11 @@ class Timeline:
 
     @property
     def requests(self) -> int:
-        return sum(it.requests for it in self.buckets)
+        return sum(it.total for it in self.buckets)
 
     @property
     def wrong(self) -> int:
-        return sum(it.refused + it.failed for it in self.buckets)
+        return sum(it.counts[Outcome.REFUSED] + it.counts[Outcome.FAILED] for it in self.buckets)
 
 
 @dataclass(slots=True)
@@ -73,7 +56,7 @@ class _Counts:
     codes: Counter[tuple[int, str]] = field(default_factory=Counter)
 
     def add(self, place: int, outcome: Outcome, status: int, code: str, number: int) -> None:
-        self.buckets[place].add(outcome, number)
+        self.buckets[place].counts[outcome] += number
         self.codes[status, code] += number
 
 

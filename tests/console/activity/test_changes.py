@@ -223,14 +223,14 @@ def test_histogram(visit, account, mistake):
     asked = {"how": "sas", "span": "hour"}
     page = visit("victor").get(f"{PAGE}histogram/", asked)
     assert "5 changes" in " ".join(strip_tags(page.content.decode()).split())
-    bars = page.context["bars"]
-    assert (len(bars), sum(it.bucket.number for it in bars)) == (60, 5)
+    bars = page.context["chart"].bars
+    assert (len(bars), sum(it.bucket.total for it in bars)) == (60, 5)
     assert not any(it.is_selected for it in bars)
-    [bar] = [it for it in bars if it.bucket.number]
-    assert (bar.height, bar.y) == (40, 0)
+    [bar] = [it for it in bars if it.bucket.total]
+    assert [(it.kind, it.height) for it in bar.parts] == [("changes", 40)]
     selected = visit("victor").get(f"{PAGE}histogram/", {**asked, "since": bar.since, "until": bar.until})
-    assert [it.since for it in selected.context["bars"] if it.is_selected] == [bar.since]
-    assert sum(it.bucket.number for it in selected.context["bars"]) == 5
+    assert [it.since for it in selected.context["chart"].bars if it.is_selected] == [bar.since]
+    assert selected.context["chart"].total == 5
     shown = entries(visit("victor").get(PAGE, {"since": bar.since, "until": bar.until, "how": "sas"}))
     assert [it.change.request for it in shown if it.change] == [REQUESTS[2]]
     earlier = (now - timedelta(days=2)).isoformat()

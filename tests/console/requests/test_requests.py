@@ -150,8 +150,9 @@ def test_a_range_of_time_and_its_bars(now, visit, account):
     shown = victor.get(LIST, {"span": "hour", "client": "192.0.2."})
     assert shown.context["numbers"].requests == 2
     assert (shown.context["numbers"].wrong, shown.context["numbers"].is_counted) == (1, False)
-    bar = next(it for it in reversed(shown.context["bars"]) if it.bucket.requests)
-    assert [(it.outcome, it.y) for it in bar.parts] == [("done", 24), ("refused", 0)]
+    bar = next(it for it in reversed(shown.context["chart"].bars) if it.bucket.total)
+    assert [(it.kind, it.y) for it in bar.parts] == [("done", 24), ("refused", 0)]
+    assert bar.title.endswith(": 2")
     narrowed = victor.get(LIST + bar.address).content.decode()
     assert narrowed.count('<tr id="request-') == 2
     assert "Show all times" in narrowed

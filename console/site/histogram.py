@@ -1,0 +1,121 @@
+"""Histograms: counts over time as bars, on which a reader selects a range of time.
+
+``components/histogram.html`` draws them, and ``static/console/site/histogram.js`` selects the range.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from console.site.times import to_local, write_local_time, write_minute
+from storage.domain.values.buckets import Bucket
+
+_STEP: Final = 10  # the width of a bar and its gap
+_LEAST: Final = 2  # the height of the smallest count, which can still be seen
+
+
+@dataclass(frozen=True, slots=True)
+class BarPart:
+    """The counts of one kind, whose name is the class that gives them their colour."""
+
+    kind: str
+    y: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """``x`` and the ``y`` of its parts are from the top left; ``since`` and ``until`` are for an address."""
+
+    bucket: Bucket
+    x: int
+    parts: Sequence[BarPart]
+    since: str
+    until: str
+    title: str
+    address: str  # where only this bucket is shown, or empty
+    is_selected: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """``ticks``: the texts of the time axis, at equal distances."""
+
+    label: str
+    height: int
+    bars: Sequence[Bar]
+    ticks: Sequence[str] = ()
+
+    @property
+    def width(self) -> int:
+        return _STEP * len(self.bars)
+
+    @property
+    def total(self) -> int:
+        return sum(bar.bucket.total for bar in self.bars)
+
+
+def draw_bars(
+    buckets: Sequence[Bucket],
+    kinds: Sequence[str],
+    title: Callable[[Bucket], str],
+    *,
+    height: int,
+    headroom: int = 0,
+    write_time: Callable[[datetime], str] = write_local_time,
+    address: Callable[[Bucket], str] = lambda _bucket: "",
+    selected: tuple[datetime | None, datetime | None] = (None, None),
+) -> list[Bar]:
+    """Draw a bar for each bucket, with the kinds one on top of the other.
+
+    The highest bar leaves ``headroom``. ``selected`` is a range of time, open where it is None.
+    """
+    highest = max((it.total for it in buckets), default=0) or 1
+    since, until = selected
+    return [
+        Bar(
+            bucket,
+            place * _STEP,
+            list(_draw_parts(bucket, kinds, highest, height, headroom)),
+            write_time(bucket.start),
+            write_time(bucket.end),
+            title(bucket),
+            address(bucket),
+            (since is not None or until is not None)
+            and (since is None or bucket.end > since)
+            and (until is None or bucket.start < until),
+        )
+        for place, bucket in enumerate(buckets)
+    ]
+
+
+def _draw_parts(
+    bucket: Bucket, kinds: Sequence[str], highest: int, height: int, headroom: int
+) -> Iterator[BarPart]:
+    """Draw the kinds to scale, each at least so high that it can be seen."""
+    most = height - headroom
+    numbers = {kind: bucket.counts[kind] for kind in kinds}
+    heights = {
+        kind: max(_LEAST, round(most * number / highest)) for kind, number in numbers.items() if number
+    }
+    excess = sum(heights.values()) - most
+    if excess > 0:
+        largest = max(heights, key=lambda it: heights[it])
+        heights[largest] -= excess
+    y = height
+    for kind, part in heights.items():
+        y -= part
+        yield BarPart(kind, y, part)
+
+
+def write_ticks(times: Sequence[datetime], *, with_day: bool, end: str = "") -> list[str]:
+    """Write the texts of a time axis; ``end`` comes after them, such as "Now"."""
+    format_ = "%m-%d %H:%M" if with_day else "%H:%M"
+    texts = [to_local(it).strftime(format_) for it in times]
+    return [*texts, end] if end else texts
+
+
+def write_period(bucket: Bucket) -> str:
+    """Write from when to when a bucket is, in the reader's time zone."""
+    return f"{write_minute(bucket.start)} – {write_minute(bucket.end)}"
