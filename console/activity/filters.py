@@ -1,15 +1,15 @@
-"""The filter and page of the activity log as a URL carries them."""
+"""The filter and page of the activity log."""
 
-from collections.abc import Callable, Collection
-from dataclasses import asdict, dataclass
+from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time, timedelta
 from typing import Final
 
-from django.http import QueryDict
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
 from console.activity.presentation import verbs_of
+from console.site.log_page import LogQuery, Part, is_one_of, url_field
 from storage.core.verbs import Group
 from storage.domain.access.actor import ActorKind
 from storage.domain.values.numbers import read_number
@@ -17,7 +17,6 @@ from storage.entities.subject import EntityVerb
 from storage.operations.activity.activity import ActivityFilter
 from storage.operations.changes.changes import ChangeFilter, Op
 
-_LONGEST: Final = 1024  # characters
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 # kinds of changes of entities, beside the groups of verbs
@@ -29,23 +28,48 @@ _OP_VERBS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LogQuery:
-    account: str = ""  # only on the log of the whole server
-    what: str = ""  # a Group, or one of OPS
-    how: str = ""  # an ActorKind
-    who: str = ""
-    table: str = ""
-    key: str = ""
-    since: str = ""  # a day or a time in the reader's time zone, or a time with an offset
-    until: str = ""  # a day is included, a time is not
-    span: str = ""  # what the histogram shows
-    before: str = ""  # a position in the list, in microseconds
-    after: str = ""
+def parse_moment(text: str, *, is_end: bool = False) -> datetime | None:
+    """Return the time of a text; of a day its start, or its end."""
+    day = _parse_day(text)
+    if day is not None:
+        return _start_of(day + timedelta(days=1) if is_end else day)
+    try:
+        moment = parse_datetime(text)
+    except ValueError:
+        return None
+    if moment is None or not MINYEAR < moment.year < MAXYEAR:
+        return None
+    return timezone.make_aware(moment) if timezone.is_naive(moment) else moment
 
-    @property
-    def is_filtered(self) -> bool:
-        return any(value for name, value in asdict(self).items() if name not in {"before", "after", "span"})
+
+def _parse_day(text: str) -> date | None:
+    try:
+        day = parse_date(text)
+    except ValueError:
+        return None
+    # at the edges a time zone could lead out of the calendar
+    return day if day is not None and MINYEAR < day.year < MAXYEAR else None
+
+
+def _start_of(day: date) -> datetime:
+    return timezone.make_aware(datetime.combine(day, time.min))
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityQuery(LogQuery):
+    account: str = url_field()  # only on the log of the whole server
+    what: str = url_field(is_one_of({*Group, *OPS}))
+    how: str = url_field(is_one_of(set(ActorKind)))
+    who: str = url_field()
+    table: str = url_field()
+    key: str = url_field(has_spaces=True)
+    since: str = url_field(
+        parse_moment
+    )  # a day or a time in the reader's time zone, or a time with an offset
+    until: str = url_field(parse_moment)  # a day is included, a time is not
+    span: str = url_field(part=Part.VIEW)  # what the histogram shows
+    before: str = url_field(read_number, part=Part.PAGE)  # a time in microseconds
+    after: str = url_field(read_number, part=Part.PAGE)
 
     @property
     def kind(self) -> str:
@@ -69,14 +93,6 @@ class LogQuery:
     @property
     def until_moment(self) -> datetime | None:
         return parse_moment(self.until, is_end=True)
-
-    def query_string(self, **changed: object) -> str:
-        """Include the question mark; any change leaves the current page."""
-        page = {"before": "", "after": ""} if changed else {}
-        query = QueryDict(mutable=True)
-        values = asdict(self) | page | changed
-        query.update({name: str(value) for name, value in values.items() if value})
-        return f"?{query.urlencode()}" if query else ""
 
     def to_filter(self, account_ids: Collection[int] | None) -> ActivityFilter:
         return ActivityFilter(
@@ -106,25 +122,6 @@ class LogQuery:
         )
 
 
-def read_query(data: QueryDict) -> LogQuery:
-    """Invalid values are dropped."""
-    values = {
-        name: data.get(name, "").strip().replace("\0", "")[:_LONGEST] for name in LogQuery.__annotations__
-    }
-    is_valid: dict[str, Callable[[str], object]] = {
-        "what": lambda text: text in {*Group, *OPS},
-        "how": lambda text: text in set(ActorKind),
-        "since": parse_moment,
-        "until": parse_moment,
-        "before": read_number,
-        "after": read_number,
-    }
-    for name, check in is_valid.items():
-        values[name] = values[name] if check(values[name]) else ""
-    # spaces are part of a key
-    return LogQuery(**values | {"key": data.get("key", "").replace("\0", "")[:_LONGEST]})
-
-
 def read_requests(texts: Collection[str]) -> list[str]:
     """Return those that are GUIDs."""
     return [text for text in texts if len(text) == 36 and text.replace("-", "").isalnum() and _is_guid(text)]
@@ -148,33 +145,6 @@ def read_position(text: str) -> datetime | None:
         return None if number is None else _EPOCH + number * _MICROSECOND
     except OverflowError:
         return None
-
-
-def parse_moment(text: str, *, is_end: bool = False) -> datetime | None:
-    """Return the time of a text; of a day its start, or its end."""
-    day = _parse_day(text)
-    if day is not None:
-        return _start_of(day + timedelta(days=1) if is_end else day)
-    try:
-        moment = parse_datetime(text)
-    except ValueError:
-        return None
-    if moment is None or not MINYEAR < moment.year < MAXYEAR:
-        return None
-    return timezone.make_aware(moment) if timezone.is_naive(moment) else moment
-
-
-def _parse_day(text: str) -> date | None:
-    try:
-        day = parse_date(text)
-    except ValueError:
-        return None
-    # at the edges a time zone could lead out of the calendar
-    return day if day is not None and MINYEAR < day.year < MAXYEAR else None
-
-
-def _start_of(day: date) -> datetime:
-    return timezone.make_aware(datetime.combine(day, time.min))
 
 
 def read_caller(text: str) -> tuple[str, str] | None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Self
 
-from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
@@ -16,9 +15,9 @@ from console.models import SavedQuery, User
 from console.queries.saved import visible_queries
 from console.site.access import user_of
 from console.site.addresses import address_of, path_of
+from console.site.log_page import take_newest
 from storage.comments import comments, threads
 from storage.comments.content import LONGEST, SubjectKind, split_mentions
-from storage.domain.values.numbers import read_number
 from storage.models import Comment, CommentThread, Table
 
 _DRAFT: Final = "comment"  # in the session
@@ -113,15 +112,6 @@ def earlier_address(thread: CommentThread, before: Comment) -> str:
     return f"{path}?before={before.pk}"
 
 
-def take_newest(
-    request: HttpRequest, found: QuerySet[CommentThread]
-) -> tuple[list[CommentThread], int | None]:
-    """Return a page of threads, the newest first, and the number before which there are older ones."""
-    before = read_number(request.GET.get("before", ""))
-    page = list((found if before is None else found.filter(pk__lt=before)).order_by("-pk")[: MOST_LISTED + 1])
-    return page[:MOST_LISTED], page[MOST_LISTED - 1].pk if len(page) > MOST_LISTED else None
-
-
 # of a table
 
 
@@ -136,7 +126,7 @@ def read_table_threads(
         found = found.exclude(subject=SubjectKind.QUERY) | found.filter(query__in=list(queries))
     else:
         found = found.filter(query=query.pk)
-    page, older = take_newest(request, found)
+    page, older = take_newest(found, request.GET.get("before", ""), MOST_LISTED)
     return [ShownThread(it, reader, queries.get(it.query or 0)) for it in page], older
 
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
-from itertools import groupby
+from datetime import datetime
 from typing import Final
 
 from console.grid import cells
 from console.grid.differences import Difference, ShownValue, compare_property, properties_of
 from console.site.actors import label_door, name_actor
+from console.site.log_page import Day, by_day
 from console.site.times import to_local
 from storage.domain.entities.entity import StoredEntity
 from storage.domain.service.recorded import Op, RecordedChange
@@ -49,12 +49,6 @@ class VersionLine:
 
 
 @dataclass(frozen=True, slots=True)
-class DayOfVersions:
-    date: date
-    lines: Sequence[VersionLine]
-
-
-@dataclass(frozen=True, slots=True)
 class PropertyChange:
     """A property before a version, in it, and now; ``is_current``: whether it is still as in the version."""
 
@@ -83,12 +77,11 @@ def changed_names(version: RecordedChange) -> list[str]:
     return merge.changed_names(properties_of(version.before), properties_of(version.after))
 
 
-def days(versions: Sequence[RecordedChange], only: str = "") -> Iterator[DayOfVersions]:
-    """Yield the versions by days; ``only``: those that changed this property."""
+def days(versions: Sequence[RecordedChange], only: str = "") -> Iterator[Day[VersionLine]]:
+    """Return the versions by days; ``only``: those that changed this property."""
     lines = [VersionLine(version, changed_names(version)) for version in versions]
     shown = [line for line in lines if not only or only in line.names]
-    for day, of_day in groupby(shown, key=lambda line: line.at.date()):
-        yield DayOfVersions(day, list(of_day))
+    return by_day(shown, lambda line: line.at)
 
 
 def property_names(versions: Sequence[RecordedChange]) -> list[str]:

@@ -1,6 +1,7 @@
 """Jobs: the list, one with its progress, what becomes of it, its files, and the tray."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
@@ -16,6 +17,7 @@ from console.jobs.presentation import STATUS_CHOICES, JobView
 from console.jobs.tray import Tray
 from console.site import errors
 from console.site.access import actor_of, user_of
+from console.site.log_page import LogQuery, Part, is_one_of, take_newest, url_field
 from console.site.refusals import notify_refusals
 from console.site.responses import render_part
 from console.site.toasts import notify_success
@@ -30,7 +32,12 @@ from storage.rest import downloads
 from storage.runtime import job_runner
 from storage.runtime.threads import TooManyDownloads
 
-_PAGE = 50
+
+@dataclass(frozen=True, slots=True)
+class JobQuery(LogQuery):
+    status: str = url_field(is_one_of(set(JobStatus)))
+    mine: str = url_field()
+    before: str = url_field(read_number, part=Part.PAGE)
 
 
 @login_required
@@ -38,29 +45,22 @@ _PAGE = 50
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """List the jobs of the accounts that the user can see, the newest first."""
-    user, status = user_of(request), request.GET.get("status", "")
-    before = read_number(request.GET.get("before", ""))
+    user, query = user_of(request), JobQuery.read(request.GET)
     wanted = JobFilter(
         account_ids=members.visible_accounts(user).values("pk"),
         is_server=user.is_admin,
         reader=user,
-        user=user.get_username() if request.GET.get("mine") else "",
-        statuses=[JobStatus(status)] if status in set(JobStatus) else (),
+        user=user.get_username() if query.mine else "",
+        statuses=[JobStatus(query.status)] if query.status else (),
     )
-    found = jobs.find(wanted)
-    rows = list((found if before is None else found.filter(pk__lt=before))[: _PAGE + 1])
-    shown = [_view(request, job) for job in rows[:_PAGE]]
-    query = request.GET.copy()
-    if len(rows) > _PAGE:
-        query["before"] = str(rows[_PAGE - 1].pk)
+    found, older = take_newest(jobs.find(wanted), query.before)
+    shown = [_view(request, job) for job in found]
     context = {
         "jobs": shown,
-        "older": f"?{query.urlencode()}" if len(rows) > _PAGE else "",
+        "older": "" if older is None else query.query_string(before=older),
         "statuses": STATUS_CHOICES,
-        "status": status,
-        "mine": request.GET.get("mine", ""),
+        "query": query,
         "goes_on": any(it.goes_on for it in shown),
-        "address": request.get_full_path(),
     }
     return render_part(request, "console/jobs/index.html", "_list.html", context)
 

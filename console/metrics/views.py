@@ -15,7 +15,7 @@ from console.metrics import charts
 from console.metrics.charts import Unit, write_decimal, write_number
 from console.metrics.facts import summarize
 from console.metrics.ranges import RANGES, ChosenRange, read_range
-from console.requests.filters import LogQuery
+from console.requests.filters import RequestQuery
 from console.site.access import account_required, table_page
 from console.site.responses import render_part
 from console.site.times import write_local_time
@@ -73,7 +73,7 @@ class _Log:
 
     def address(self, **wanted: str) -> str:
         since, until = map(write_local_time, (self.chosen.since, self.chosen.until))
-        query = LogQuery(since=since, until=until, table=self.table.name if self.table else "", **wanted)
+        query = RequestQuery(since=since, until=until, table=self.table.name if self.table else "", **wanted)
         return reverse("requests:index", args=(self.account.name,)) + query.query_string()
 
 

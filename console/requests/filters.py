@@ -1,7 +1,7 @@
-"""The filter and page of the request log as a URL carries them."""
+"""The filter and page of the request log."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -9,6 +9,7 @@ from django.http import QueryDict
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from console.site.log_page import LogQuery, Part, is_one_of, url_field
 from console.site.times import read_local_time
 from storage.domain.access.grants import Operation
 from storage.domain.filters.access_plan import AccessPath
@@ -16,9 +17,6 @@ from storage.domain.requests.observed import Authentication
 from storage.domain.values.numbers import read_number
 from storage.operations.counting.reports import LONGEST
 from storage.operations.requests.requests import RequestClass, RequestFilter, read_identifier
-
-_LONGEST: Final = 256  # characters
-_LONGEST_SEARCH: Final = 2048  # the message of an exception
 
 SPANS: Final[Mapping[str, tuple[timedelta, Promise]]] = {
     "hour": (timedelta(hours=1), _("Last hour")),
@@ -32,33 +30,30 @@ KINDS: Final[Mapping[RequestClass, Promise]] = {
     RequestClass.SLOW: _("Slow"),
 }
 DURATIONS: Final = ("10", "100", "500", "1000", "5000")  # milliseconds
-_OF_PAGE: Final = frozenset({"before", "live", "open"})
 
 
 @dataclass(frozen=True, slots=True)
-class LogQuery:
-    span: str = ""
-    since: str = ""  # a time in the reader's time zone, or with an offset; in place of a span
-    until: str = ""
-    kind: str = ""
-    status: str = ""
-    code: str = ""
-    operation: str = ""
-    table: str = ""
-    how: str = ""  # an Authentication
-    credential: str = ""
-    path: str = ""  # an AccessPath
-    ms: str = ""  # at least so many
-    client: str = ""
-    id: str = ""
-    q: str = ""  # an id, also in a text, or a client
-    before: str = ""  # the id of a request
-    live: str = ""
-    open: str = ""  # the x-ms-request-id of the request that is shown beside the list
-
-    @property
-    def is_filtered(self) -> bool:
-        return any(value for name, value in asdict(self).items() if name not in {*_OF_PAGE, "span"})
+class RequestQuery(LogQuery):
+    span: str = url_field(is_one_of(SPANS), part=Part.VIEW)
+    since: str = url_field(
+        read_local_time
+    )  # in the reader's time zone, or with an offset; in place of a span
+    until: str = url_field(read_local_time)
+    kind: str = url_field(is_one_of(set(RequestClass)))
+    status: str = url_field(lambda text: (read_number(text) or 0) < 600)
+    code: str = url_field()
+    operation: str = url_field(is_one_of(set(Operation)))
+    table: str = url_field()
+    how: str = url_field(is_one_of(set(Authentication)))
+    credential: str = url_field()
+    path: str = url_field(is_one_of(set(AccessPath)))
+    ms: str = url_field(lambda text: (number := read_number(text)) is not None and number < 10**9)  # at least
+    client: str = url_field()
+    id: str = url_field()
+    q: str = url_field()  # an id, also in a text, or a client
+    before: str = url_field(read_number, part=Part.PAGE)  # the id of a request
+    live: str = url_field(part=Part.VIEW)
+    open: str = url_field(part=Part.PAGE)  # the x-ms-request-id of the request that is shown beside the list
 
     @property
     def is_for_one(self) -> bool:
@@ -78,13 +73,6 @@ class LogQuery:
         if since is None:
             return now - SPANS[self.span_shown][0], now
         return since, read_local_time(self.until) or now
-
-    def query_string(self, **changed: object) -> str:
-        """Include the question mark; any change leaves the current page."""
-        query = QueryDict(mutable=True)
-        values = asdict(self) | {"before": "", "open": ""} | changed
-        query.update({name: str(value) for name, value in values.items() if value})
-        return f"?{query.urlencode()}" if query else "?"
 
     def to_filter(self, account_id: int, now: datetime) -> RequestFilter:
         """An id is looked for at any time."""
@@ -108,30 +96,9 @@ class LogQuery:
         )
 
 
-def read_query(data: QueryDict, now: datetime) -> LogQuery:
-    """Invalid values are dropped."""
-    values = {
-        name: data.get(name, "").strip().replace("\0", "")[: _LONGEST_SEARCH if name == "q" else _LONGEST]
-        for name in LogQuery.__annotations__
-    }
-    is_valid: dict[str, Callable[[str], object]] = {
-        "span": lambda text: text in SPANS,
-        "since": read_local_time,
-        "until": read_local_time,
-        "kind": lambda text: text in set(RequestClass),
-        "status": lambda text: (read_number(text) or 0) < 600,
-        "operation": lambda text: text in set(Operation),
-        "how": lambda text: text in set(Authentication),
-        "path": lambda text: text in set(AccessPath),
-        "ms": lambda text: (number := read_number(text)) is not None and number < 10**9,
-        "before": lambda text: read_number(text) is not None,
-    }
-    query = LogQuery(
-        **{
-            name: value if not value or is_valid.get(name, bool)(value) else ""
-            for name, value in values.items()
-        }
-    )
+def read_query(data: QueryDict, now: datetime) -> RequestQuery:
+    """Read a query; a range that is not in the time that is kept is dropped too."""
+    query = RequestQuery.read(data)
     since, until = query.period(now)
     is_past = now - LONGEST <= since < min(until, now)
     return query if is_past else replace(query, since="", until="")

@@ -17,13 +17,14 @@ from console.entities.entity_page import EntityTarget
 from console.queries.access_paths import PATHS
 from console.requests.code import write_code
 from console.requests.files import FIELDS
-from console.requests.filters import DURATIONS, KINDS, SPANS, LogQuery, read_query
+from console.requests.filters import DURATIONS, KINDS, SPANS, RequestQuery, read_query
 from console.requests.presentation import AUTHENTICATIONS, RequestView
 from console.requests.remedies import find_remedies
 from console.sas.views.inspector import report_context
 from console.site.access import account_required, find_table, role_of, user_of
 from console.site.downloads import stream_list
 from console.site.histogram import Histogram, draw_bars, write_period, write_ticks
+from console.site.log_page import PAGE_SIZE, cut_page
 from console.site.responses import render_part, wants_part
 from console.site.tags import grouped
 from console.site.times import to_local, write_local_time
@@ -44,7 +45,6 @@ from storage.operations.requests import requests
 from storage.operations.requests.statistics import CodeCount, CredentialCount
 from storage.operations.requests.timeline import Timeline, timeline
 
-_PAGE: Final = 50
 _HEIGHT: Final = 48  # of the histogram
 _OUTCOMES: Final = (Outcome.DONE, Outcome.REFUSED, Outcome.FAILED)  # from the bottom
 
@@ -56,20 +56,21 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
     """List requests, the newest first; with ``live``, the list is renewed."""
     now = timezone.now()
     query = read_query(request.GET, now)
-    wanted, before = query.to_filter(account.pk, now), read_number(query.before)
+    wanted = query.to_filter(account.pk, now)
     found: Timeline | None = None
     try:
-        rows, is_timed_out = requests.page(wanted, before=before, top=_PAGE), False
+        rows, is_timed_out = requests.page(wanted, before=read_number(query.before), top=PAGE_SIZE), False
         if not query.is_for_one:
             found = timeline(account, wanted, reports.choose_range(*query.period(now), now))
     except OperationTimedOut:
         rows, is_timed_out = [], True
-    opened = _find_opened(account, query, rows)
+    shown, older = cut_page(rows)
+    opened = _find_opened(account, query, shown)
     context = {
         "query": query,
-        "requests": [RequestView(it) for it in rows[:_PAGE]],
+        "requests": [RequestView(it) for it in shown],
         "is_timed_out": is_timed_out,
-        "older": query.query_string(before=rows[_PAGE - 1].pk, live="") if len(rows) > _PAGE else "",
+        "older": "" if older is None else query.query_string(before=older, live=""),
         "numbers": found,
         "chart": None if found is None else _draw_timeline(found, query),
         "codes": _code_links(query, found.codes if found is not None else ()),
@@ -84,8 +85,7 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
         "all_times_address": query.query_string(since="", until=""),
         "live_address": query.query_string(live="1", since="", until=""),
         "paused_address": query.query_string(live=""),
-        "csv_url": _export_address(account, query, "csv"),
-        "ndjson_url": _export_address(account, query, "ndjson"),
+        **query.export_urls(reverse("requests:export", args=(account.name,)), live=""),
         "days": settings.REQUEST_LOG.keep.days,
         "log": settings.REQUEST_LOG,
         "opened": opened,
@@ -96,7 +96,7 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
 
 
 def _find_opened(
-    account: Account, query: LogQuery, rows: Sequence[RecordedRequest]
+    account: Account, query: RequestQuery, rows: Sequence[RecordedRequest]
 ) -> RecordedRequest | None:
     """Find what is shown beside the list: what the address names, or the only one that has an id."""
     if query.is_for_one and len(rows) == 1:
@@ -107,7 +107,7 @@ def _find_opened(
         return None
 
 
-def _draw_timeline(found: Timeline, query: LogQuery) -> Histogram:
+def _draw_timeline(found: Timeline, query: RequestQuery) -> Histogram:
     def address(bucket: Bucket) -> str:
         since, until = write_local_time(bucket.start), write_local_time(bucket.end)
         return query.query_string(span="", since=since, until=until, live="")
@@ -126,12 +126,12 @@ def _draw_timeline(found: Timeline, query: LogQuery) -> Histogram:
     return Histogram(_("Requests over time"), _HEIGHT, bars, ticks)
 
 
-def _code_links(query: LogQuery, codes: Sequence[CodeCount]) -> list[tuple[CodeCount, str]]:
+def _code_links(query: RequestQuery, codes: Sequence[CodeCount]) -> list[tuple[CodeCount, str]]:
     return [(it, query.query_string(code=it.code, kind="", live="")) for it in codes if it.code]
 
 
 def _caller_links(
-    query: LogQuery, credentials: Sequence[CredentialCount]
+    query: RequestQuery, credentials: Sequence[CredentialCount]
 ) -> list[tuple[CredentialCount, object, str]]:
     return [
         (
@@ -143,7 +143,7 @@ def _caller_links(
     ]
 
 
-def _chips(query: LogQuery) -> list[tuple[str, str]]:
+def _chips(query: RequestQuery) -> list[tuple[str, str]]:
     """Return what the filter has no field for, with the address without it."""
     found: list[tuple[str, str]] = []
     if query.has_range:
@@ -158,11 +158,6 @@ def _chips(query: LogQuery) -> list[tuple[str, str]]:
         if value
     ]
     return found
-
-
-def _export_address(account: Account, query: LogQuery, extension: str) -> str:
-    address = reverse("requests:export", args=(account.name,))
-    return f"{address}{query.query_string(live='')}&format={extension}"
 
 
 @require_safe
@@ -184,7 +179,7 @@ def _find(account: Account, request_id: UUID) -> RecordedRequest:
 
 def _request_context(request: HttpRequest, found: RecordedRequest) -> dict[str, Any]:
     account, shown = found.account, RequestView(found)
-    alike = LogQuery(code=found.error, table=found.table_name, operation=found.operation, span="week")
+    alike = RequestQuery(code=found.error, table=found.table_name, operation=found.operation, span="week")
     context: dict[str, Any] = {
         "shown": shown,
         "in_drawer": wants_part(request),

@@ -11,8 +11,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
-from console.activity import log_page, recorded
-from console.activity.filters import read_caller, read_query, read_requests
+from console.activity import merged_log, recorded
+from console.activity.filters import ActivityQuery, read_caller, read_requests
 from console.grid import differences
 from console.site.access import account_required, find_table, role_of
 from console.site.histogram import Histogram, draw_bars, write_ticks
@@ -42,7 +42,7 @@ _DEFAULT_SPAN: Final = "day"
 @require_safe
 def show(request: HttpRequest, account: Account) -> HttpResponse:
     """Show what one request, or one caller in some time, changed in a table."""
-    query, requests = read_query(request.GET), read_requests(request.GET.getlist("request"))
+    query, requests = ActivityQuery.read(request.GET), read_requests(request.GET.getlist("request"))
     caller, actor_id = read_caller(request.GET.get("by", "")), read_number(request.GET.get("actor", ""))
     if not query.table or not (requests or (caller and query.since and query.until)):
         raise Http404
@@ -60,7 +60,7 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
     entries = changes.page(account, wanted, top=1).entries
     if not entries:
         raise Http404
-    done = log_page.as_activity(entries[0], account)
+    done = merged_log.as_activity(entries[0], account)
     done.at = entries[0].earliest if len(requests) == 1 else entries[0].latest
     if len(requests) != 1:
         done.request_id = ""
@@ -81,7 +81,7 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
 @require_safe
 def show_histogram(request: HttpRequest, account: Account) -> HttpResponse:
     """Draw how many changes there were when, with the selected range."""
-    query = read_query(request.GET)
+    query = ActivityQuery.read(request.GET)
     span = query.span if query.span in SPANS else _DEFAULT_SPAN
     length, number, label = SPANS[span]
     until = _end_of_bucket(timezone.now(), length / number)

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods
 
-from console.activity.filters import LogQuery, read_caller, read_query, read_requests
+from console.activity.filters import ActivityQuery, read_caller, read_requests
 from console.activity.presentation import OP_LABELS
 from console.grid import differences
 from console.grid.differences import Difference
@@ -71,7 +71,7 @@ class SampleEntity:
 @require_http_methods(["GET", "POST"])
 def show(request: HttpRequest, account: Account) -> HttpResponse:
     """Show what undoing the selected changes would do, or do it."""
-    query = read_query(request.GET)
+    query = ActivityQuery.read(request.GET)
     wanted = _read_selection(request, query)
     back = _back(request, account)
     if any(_is_dropped(request, query, name) for name in ("since", "until")):
@@ -103,7 +103,7 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
     return render_part(request, "console/activity/revert.html", "_revert.html", context)
 
 
-def _read_selection(request: HttpRequest, query: LogQuery) -> ChangeFilter | None:
+def _read_selection(request: HttpRequest, query: ActivityQuery) -> ChangeFilter | None:
     """None: nothing is selected, or something that has no changes.
 
     What cannot be read is not left out, as from a list: more would be undone than was asked for.
@@ -128,7 +128,7 @@ def _read_selection(request: HttpRequest, query: LogQuery) -> ChangeFilter | Non
     )
 
 
-def _is_dropped(request: HttpRequest, query: LogQuery, name: str) -> bool:
+def _is_dropped(request: HttpRequest, query: ActivityQuery, name: str) -> bool:
     """Return whether a field has a value that could not be read."""
     return bool(request.GET.get(name, "").strip()) and not getattr(query, name)
 

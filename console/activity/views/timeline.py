@@ -1,28 +1,28 @@
 """The activity log of an account and of the whole server: the timeline, one activity, and the export."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from itertools import groupby, islice
+from itertools import islice
 from typing import Any, Final
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from console.activity import log_page, recorded, sentences, undo
+from console.activity import merged_log, recorded, sentences, undo
 from console.activity.files import FIELDS, write_entities
-from console.activity.filters import LogQuery, read_query
-from console.activity.log_page import Entry
+from console.activity.filters import ActivityQuery
+from console.activity.merged_log import Entry
 from console.activity.presentation import GROUP_LABELS, OP_LABELS
 from console.activity.runs import runs_of
 from console.grid import differences
 from console.site.access import account_required, admin_required, role_of, table_page, user_of
 from console.site.actors import DOOR_LABELS
 from console.site.downloads import stream_list
+from console.site.log_page import PAGE_SIZE, Day, by_day
 from console.site.responses import render_part
 from storage.domain.access.roles import Capability, Role, may
 from storage.models import Account, Activity, Table
@@ -34,7 +34,6 @@ from storage.operations.changes.changes import ChangeEntry
 from storage.operations.relations import history
 from storage.undo.undo import superseded
 
-_PAGE_SIZE: Final = 50
 _SUGGESTED: Final = 50  # SAS tokens
 
 
@@ -70,11 +69,11 @@ def _show_log(request: HttpRequest, account: Account | None = None) -> HttpRespo
 
 def _log_context(request: HttpRequest, account: Account | None, *, table: str = "") -> dict[str, Any]:
     """``table``: the one that the path of the page names."""
-    query = read_query(request.GET)
+    query = ActivityQuery.read(request.GET)
     wanted = replace(query, table=table) if table else query
-    path, export = request.path, _address("export", account)
+    path = request.path
     context: dict[str, Any] = {}
-    found, may_revert = log_page.read(account, wanted, _PAGE_SIZE), False
+    found, may_revert = merged_log.read(account, wanted, PAGE_SIZE), False
     if account is not None:
         may_revert = may(role_of(request), Capability.MANAGE_TABLES) and not account.read_only
         context = {
@@ -86,7 +85,7 @@ def _log_context(request: HttpRequest, account: Account | None, *, table: str = 
             "callers": _callers(account, role_of(request)),
         }
     return context | {
-        "days": _days(found.entries, request, account, wanted, may_revert=may_revert),
+        "days": list(_days(found.entries, request, account, wanted, may_revert=may_revert)),
         "query": query,
         "groups": [(group.value, label) for group, label in GROUP_LABELS.items()],
         "ops": [] if account is None else OP_LABELS.items(),
@@ -94,11 +93,8 @@ def _log_context(request: HttpRequest, account: Account | None, *, table: str = 
         "newer": "" if found.newer is None else path + query.query_string(**found.newer),
         "older": "" if found.older is None else path + query.query_string(**found.older),
         "path": path,
-        "csv_url": export + wanted.query_string(format="csv"),
-        "ndjson_url": export + wanted.query_string(format="ndjson"),
+        **wanted.export_urls(_address("export", account)),
         "retention": settings.ACTIVITY_DAYS,
-        "today": timezone.localdate(),
-        "yesterday": timezone.localdate() - timedelta(days=1),
         "is_of_server": account is None,
         "is_of_table": bool(table),
     }
@@ -123,11 +119,11 @@ def show_table_log(request: HttpRequest, table: Table) -> HttpResponse:
     return render_part(request, "console/activity/table.html", "_timeline.html", context)
 
 
-def _filter(query: LogQuery, account: Account | None) -> ActivityFilter:
+def _filter(query: ActivityQuery, account: Account | None) -> ActivityFilter:
     return query.to_filter(None if account is None else [account.pk])
 
 
-def _revert_all(account: Account, wanted: LogQuery) -> str:
+def _revert_all(account: Account, wanted: ActivityQuery) -> str:
     """The address where all changes that a filter selects can be undone; empty if it does not select any."""
     if not wanted.selects_changes:
         return ""
@@ -156,7 +152,7 @@ def _mixed_entries(
     found: Sequence[Entry],
     request: HttpRequest,
     account: Account | None,
-    query: LogQuery,
+    query: ActivityQuery,
     *,
     may_revert: bool,
 ) -> list[TimelineEntry]:
@@ -173,7 +169,7 @@ def _mixed_entries(
 def _change_entry(
     entry: ChangeEntry,
     account: Account | None,
-    query: LogQuery,
+    query: ActivityQuery,
     requests: Sequence[str] = (),
     *,
     may_revert: bool,
@@ -184,12 +180,12 @@ def _change_entry(
     changes are those of its actor. ``query`` has left the other changes of these requests out.
     """
     assert account is not None  # of the whole server, activities are listed only
-    done = log_page.as_activity(entry, account)
+    done = merged_log.as_activity(entry, account)
     has_table = entry.table is not None and entry.table.deleted_at is None
     requests = requests or ([entry.request] if entry.request else [])
     selected = QueryDict(mutable=True)
     # a request that has begun in the minute before must not bring in the others of that minute
-    since = entry.earliest if requests else max(entry.earliest, log_page.minute_of(entry.latest))
+    since = entry.earliest if requests else max(entry.earliest, merged_log.minute_of(entry.latest))
     values = {
         "table": entry.table.name if entry.table is not None else "",
         "since": since.isoformat(),
@@ -225,13 +221,12 @@ def _days(
     found: Sequence[Entry],
     request: HttpRequest,
     account: Account | None,
-    query: LogQuery,
+    query: ActivityQuery,
     *,
     may_revert: bool,
-) -> list[dict[str, Any]]:
+) -> Iterator[Day[Run]]:
     shown = iter(_mixed_entries(found, request, account, query, may_revert=may_revert))
-    days = []
-    for day, of_day in groupby(found, lambda it: timezone.localtime(log_page.time_of(it)).date()):
+    for day in by_day(found, merged_log.time_of):
         runs = [
             Run(
                 list(islice(shown, len(members))),
@@ -239,10 +234,9 @@ def _days(
                 if joined is None
                 else _change_entry(joined, account, query, requests, may_revert=may_revert),
             )
-            for joined, requests, members in runs_of(list(of_day))
+            for joined, requests, members in runs_of(day.rows)
         ]
-        days.append({"date": day, "runs": runs, "entries": [it for run in runs for it in run.entries]})
-    return days
+        yield Day(day.date, runs)
 
 
 # one activity
@@ -272,7 +266,7 @@ show_server_entry = require_safe(admin_required(_show_entry))
 
 
 def _export(request: HttpRequest, account: Account | None = None) -> HttpResponseBase:
-    activities = activity.export(_filter(read_query(request.GET), account))
+    activities = activity.export(_filter(ActivityQuery.read(request.GET), account))
     name = f"{account.name if account else 'server'}-activity"
     return stream_list(request, name, activities, FIELDS, more=write_entities)
 

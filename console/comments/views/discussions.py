@@ -14,6 +14,7 @@ from console.models import SavedQuery
 from console.queries.saved import get_query, visible_queries
 from console.site.access import account_required, table_page, table_required, user_of
 from console.site.addresses import address_of
+from console.site.log_page import take_newest
 from console.site.responses import render_part, wants_part
 from storage.comments import comments, threads
 from storage.comments.content import Subject
@@ -34,7 +35,11 @@ def of_entity(request: HttpRequest, table: Table) -> HttpResponse:
     """Show the comments on an entity; those on one that is deleted stay."""
     target = pages.find_target(request, table)
     stored = entities.get(table, target.key)
-    found, older = presentation.take_newest(request, threads.of_subject(table, Subject(target.key)))
+    found, older = take_newest(
+        threads.of_subject(table, Subject(target.key)),
+        request.GET.get("before", ""),
+        presentation.MOST_LISTED,
+    )
     if stored is None and not found:
         return pages.render_missing(request, target)
     shown = ShownThread.of(reversed(found), user_of(request))

@@ -1,12 +1,10 @@
 """The History page of an entity: its versions, what each changed, and restoring what it was."""
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any, Final
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
@@ -58,7 +56,7 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
     fields = {"property": only} if only else {}
     days = list(entity_versions.days(page.entries, only))
     if selected is None and days:
-        selected = days[0].lines[0].version
+        selected = days[0].rows[0].version
     context = {
         "table": table,
         "entity_key": target.key,
@@ -74,8 +72,6 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
         "kept_since": past.kept_since(table.account),
         "names": entity_versions.property_names(page.entries),
         "only": only,
-        "today": timezone.localdate(),
-        "yesterday": timezone.localdate() - timedelta(days=1),
         "table_address": target.table_address,
     }
     if selected is not None:

@@ -1,5 +1,6 @@
 """The notices of a user, or of one account, what was seen of them, and what is muted."""
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 from django.contrib.auth.decorators import login_required
@@ -18,6 +19,7 @@ from console.notices.bell import Bell
 from console.notices.presentation import ShownNotice, title_of
 from console.site.access import account_required, role_of, user_of
 from console.site.addresses import is_console_path
+from console.site.log_page import LogQuery, Part, is_one_of, take_newest, url_field
 from console.site.refusals import notify_refusals
 from console.site.toasts import notify_success
 from storage.core import registry
@@ -26,8 +28,14 @@ from storage.domain.values.numbers import read_number
 from storage.models import Account
 from storage.notices import readers
 
-_PAGE: Final = 50
 _STATES: Final = ("open", "resolved", "muted")
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeQuery(LogQuery):
+    state: str = url_field(is_one_of(_STATES))
+    kind: str = url_field()
+    before: str = url_field(read_number, part=Part.PAGE)
 
 
 @login_required
@@ -52,8 +60,8 @@ def for_account(request: HttpRequest, account: Account) -> HttpResponse:
 
 
 def _list(request: HttpRequest, account: Account | None, context: dict[str, Any]) -> HttpResponse:
-    user, state, kind = user_of(request), request.GET.get("state", ""), request.GET.get("kind", "")
-    state = state if state in _STATES else "open"
+    user, query = user_of(request), NoticeQuery.read(request.GET)
+    state = query.state or "open"
     found = readers.current(user) if state == "open" else readers.visible(user)
     if state == "resolved":
         found = found.exclude(resolved_at=None)
@@ -61,24 +69,20 @@ def _list(request: HttpRequest, account: Account | None, context: dict[str, Any]
         found = found.filter(resolved_at=None).exclude(pk__in=readers.current(user).values("pk"))
     if account is not None:
         found = found.filter(account=account)
-    if kind:
-        found = found.filter(kind=kind)
-    found, before = found.order_by("-pk"), read_number(request.GET.get("before", ""))
-    rows = list((found if before is None else found.filter(pk__lt=before))[: _PAGE + 1])
+    if query.kind:
+        found = found.filter(kind=query.kind)
+    shown, older = take_newest(found, query.before)
     seen_at = readers.reader_of(user).seen_at
-    query = request.GET.copy()
-    if len(rows) > _PAGE:
-        query["before"] = str(rows[_PAGE - 1].pk)
     context |= {
         "notices": [
             ShownNotice(it, is_new=it.resolved_at is None and (seen_at is None or it.news_at > seen_at))
-            for it in rows[:_PAGE]
+            for it in shown
         ],
         "state": state,
         "states": [("open", pgettext("notices", "open")), ("resolved", _("resolved")), ("muted", _("muted"))],
-        "kind": kind,
+        "kind": query.kind,
         "kinds": [(kind, title_of(kind)) for kind in registry.notice_kinds()],
-        "older": f"?{query.urlencode()}" if len(rows) > _PAGE else "",
+        "older": "" if older is None else query.query_string(before=older),
         "now": timezone.now(),
     }
     return render(request, "console/notices/index.html", context)

@@ -66,7 +66,7 @@ def said(answer):
     return [
         " ".join(strip_tags(answer.content.decode().split(f'id="activity-{it.done.pk}"')[1].split("<details")[0])
                  .split(">", 1)[-1].split())
-        for day in answer.context["days"] for it in day["entries"]
+        for day in answer.context["days"] for run in day.rows for it in run.entries
     ]  # fmt: skip
 
 
@@ -173,7 +173,7 @@ def test_pages(visit, account, who, page):
     client = visit(who)
     first = client.get(page, {"what": "settings"})
     second = client.get(page + first.context["older"].removeprefix(page))
-    assert second.context["days"][0]["entries"][0].done.after == {"label": "51"}
+    assert second.context["days"][0].rows[0].entries[0].done.after == {"label": "51"}
     back = client.get(page + second.context["newer"].removeprefix(page))
     assert back.content.count(b'class="event"') == 50
     assert not back.context["newer"]

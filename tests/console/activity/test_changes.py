@@ -61,7 +61,7 @@ def said(answer):
 
 
 def entries(answer):
-    return [entry for day in answer.context["days"] for entry in day["entries"]]
+    return [entry for day in answer.context["days"] for run in day.rows for entry in run.entries]
 
 
 def test_all_changes_are_in_one_list(visit, account, mistake):
@@ -150,7 +150,7 @@ def test_successive_requests_of_a_caller_are_one_line(visit, account, table):
     client = visit("max")
     answer = client.get(PAGE)
     days = answer.context["days"]
-    load, few = [run for day in days for run in day["runs"] if run.entries[0].change]
+    load, few = [run for day in days for run in day.rows if run.entries[0].change]
     # a load is one entry, a few requests are one line that opens
     assert load.joined is None and load.entries[0].change.requests == 60
     assert few.joined.change.number == 5 and len(few.entries) == 5
@@ -180,7 +180,7 @@ def test_a_line_is_undone_without_what_it_does_not_count(visit, account, table, 
     if asked.get("what"):
         record(table, 7, 10, op=Op.UPDATE)
     client = visit("max")
-    lines = [run for day in client.get(PAGE, asked).context["days"] for run in day["runs"]]
+    lines = [run for day in client.get(PAGE, asked).context["days"] for run in day.rows]
     lines = [run.joined or run.entries[0] for run in lines if run.entries[0].change]
     assert [it.change.number for it in lines] == [number] * 3
     for line in lines:

@@ -90,6 +90,8 @@ def test_the_list_by_state_kind_and_account(visit, notice):
     assert of_account.count("400 days") == 2
     assert "never backed up" not in of_account
     assert "No notices" in text(visit("sam").get(LIST, {"state": "muted"}))
+    odd, all_ = (text(ada.get(LIST, query)) for query in ({"kind": "\0", "state": "odd"}, {}))
+    assert odd.count("Key not rotated") == all_.count("Key not rotated") > 0
 
 
 @pytest.mark.parametrize(("scope", "hidden"), [("this", 1), ("kind", 2), ("everywhere", 2)])

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
-from console.activity.filters import LogQuery, read_position, write_position
+from console.activity.filters import ActivityQuery, read_position, write_position
 from storage.bulk_edit.subject import BulkEditVerb
 from storage.compare.subject import CompareVerb
 from storage.copies.subject import CopyVerb
@@ -54,7 +54,7 @@ def time_of(entry: Entry) -> datetime:
     return entry.at if isinstance(entry, Activity) else entry.latest
 
 
-def read(account: Account | None, query: LogQuery, top: int) -> LogPage:
+def read(account: Account | None, query: ActivityQuery, top: int) -> LogPage:
     """Read a page of the log of an account, or of the whole server; raises OperationTimedOut."""
     before, after = read_position(query.before), read_position(query.after)
     if after is not None:
@@ -62,7 +62,7 @@ def read(account: Account | None, query: LogQuery, top: int) -> LogPage:
     return _read_older(account, query, before, top)
 
 
-def _read_older(account: Account | None, query: LogQuery, before: datetime | None, top: int) -> LogPage:
+def _read_older(account: Account | None, query: ActivityQuery, before: datetime | None, top: int) -> LogPage:
     wanted, chosen = _filters(account, query)
     done = activity.page(_within(wanted, None, before), top=top)
     written = _changes(account, chosen, before=before, top=top)
@@ -89,7 +89,7 @@ def _read_older(account: Account | None, query: LogQuery, before: datetime | Non
     return LogPage(shown, older, newer)
 
 
-def _read_newer(account: Account | None, query: LogQuery, after: datetime, top: int) -> LogPage:
+def _read_newer(account: Account | None, query: ActivityQuery, after: datetime, top: int) -> LogPage:
     start = after + _MOMENT
     wanted, chosen = _filters(account, query)
     done = activity.page(_within(wanted, start, None), top=top, oldest_first=True)
@@ -110,7 +110,7 @@ def _read_newer(account: Account | None, query: LogQuery, after: datetime, top: 
     return LogPage(shown, {"before": write_position(minute_of(oldest) if written.entries else oldest)}, newer)
 
 
-def _filters(account: Account | None, query: LogQuery) -> tuple[ActivityFilter, ChangeFilter | None]:
+def _filters(account: Account | None, query: ActivityQuery) -> tuple[ActivityFilter, ChangeFilter | None]:
     """Return what activities, and in an account what changes, a query asks for."""
     wanted = query.to_filter(None if account is None else [account.pk])
     return wanted, None if account is None else query.to_changes()

@@ -1,0 +1,123 @@
+"""What the pages of logs have in common: a filter in the URL, pages by a cursor, days, and links to export.
+
+``components/log_pager.html`` links the adjacent pages.
+"""
+
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from datetime import date, datetime, timedelta
+from enum import Enum, auto
+from itertools import groupby
+from typing import Any, Final, Generic, Self, TypeVar
+
+from django.db.models import Model, QuerySet
+from django.http import QueryDict
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from console.site.times import to_local, write_day
+from storage.domain.values.numbers import read_number
+
+Row = TypeVar("Row")
+Record = TypeVar("Record", bound=Model)
+
+PAGE_SIZE: Final = 50
+_LONGEST: Final = 2048  # characters of a field, such as the message of an exception
+
+
+class Part(Enum):
+    """What a field of a LogQuery is a part of."""
+
+    FILTER = auto()
+    VIEW = auto()  # how the page looks, which selects nothing
+    PAGE = auto()  # where the page is in the log, which any change leaves
+
+
+def url_field(
+    check: Callable[[str], object] = bool, *, part: Part = Part.FILTER, has_spaces: bool = False
+) -> Any:
+    """Declare a field of a LogQuery. A text is invalid if its check returns None or False.
+
+    ``has_spaces``: those at its ends are part of the text.
+    """
+    return field(default="", metadata={"check": check, "part": part, "has_spaces": has_spaces})
+
+
+def is_one_of(values: Container[str]) -> Callable[[str], bool]:
+    return lambda text: text in values
+
+
+@dataclass(frozen=True, slots=True)
+class LogQuery:
+    """The filter and the page of a log as a URL carries them: texts, empty where it has none.
+
+    Each log derives its own, and declares its fields with ``url_field``.
+    """
+
+    @classmethod
+    def read(cls, data: QueryDict) -> Self:
+        """Read a query; invalid values are dropped."""
+        values = {}
+        for it in fields(cls):
+            text = data.get(it.name, "")
+            text = (text if it.metadata["has_spaces"] else text.strip()).replace("\0", "")[:_LONGEST]
+            result = it.metadata["check"](text)
+            values[it.name] = "" if result is None or result is False else text
+        return cls(**values)
+
+    @property
+    def is_filtered(self) -> bool:
+        return any(getattr(self, it.name) for it in fields(self) if it.metadata["part"] is Part.FILTER)
+
+    def query_string(self, **changed: object) -> str:
+        """Write the query with the question mark, without its page; ``changed`` may add fields."""
+        page = {it.name: "" for it in fields(self) if it.metadata["part"] is Part.PAGE}
+        query = QueryDict(mutable=True)
+        query.update({name: str(value) for name, value in (asdict(self) | page | changed).items() if value})
+        return f"?{query.urlencode()}"
+
+    def export_urls(self, path: str, **changed: object) -> dict[str, str]:
+        """Return the URLs of files with all that the filter selects, for the context of a page."""
+        return {
+            f"{format_}_url": path + self.query_string(format=format_, **changed)
+            for format_ in ("csv", "ndjson")
+        }
+
+
+def take_newest(
+    found: QuerySet[Record], before: str, top: int = PAGE_SIZE
+) -> tuple[list[Record], int | None]:
+    """Read a page, the newest first, and the number before which there are older ones."""
+    number = read_number(before)
+    found = found if number is None else found.filter(pk__lt=number)
+    return cut_page(list(found.order_by("-pk")[: top + 1]), top)
+
+
+def cut_page(rows: Sequence[Record], top: int = PAGE_SIZE) -> tuple[list[Record], int | None]:
+    """Cut what was read, one row more than the page if there are older ones, as take_newest does."""
+    return list(rows[:top]), rows[top - 1].pk if len(rows) > top else None
+
+
+@dataclass(frozen=True, slots=True)
+class Day(Generic[Row]):
+    """What a page has of a day in the reader's time zone."""
+
+    date: date
+    rows: Sequence[Row]
+
+    @property
+    def is_today(self) -> bool:
+        return self.date == timezone.localdate()
+
+    @property
+    def title(self) -> str:
+        if self.is_today:
+            return _("Today")
+        return (
+            _("Yesterday") if self.date == timezone.localdate() - timedelta(days=1) else write_day(self.date)
+        )
+
+
+def by_day(rows: Iterable[Row], time_of: Callable[[Row], datetime]) -> Iterator[Day[Row]]:
+    for day, of_day in groupby(rows, key=lambda row: to_local(time_of(row)).date()):
+        yield Day(day, list(of_day))
