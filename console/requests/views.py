@@ -23,11 +23,11 @@ from console.requests.remedies import find_remedies
 from console.sas.views.inspector import report_context
 from console.site.access import account_required, find_table, role_of, user_of
 from console.site.downloads import stream_list
-from console.site.histogram import Histogram, draw_bars, write_period, write_ticks
+from console.site.histogram import Histogram, draw_histogram, write_ticks
 from console.site.log_page import PAGE_SIZE, cut_page
 from console.site.responses import render_part, wants_part
 from console.site.tags import grouped
-from console.site.times import to_local, write_local_time
+from console.site.times import to_local, write_local_time, write_minute
 from console.snippets.connections import endpoint
 from storage.domain.access.grants import Operation
 from storage.domain.access.roles import Capability
@@ -113,17 +113,17 @@ def _draw_timeline(found: Timeline, query: RequestQuery) -> Histogram:
         return query.query_string(span="", since=since, until=until, live="")
 
     buckets = found.buckets
-    bars = draw_bars(
-        buckets,
-        _OUTCOMES,
-        lambda it: f"{write_period(it)}: {grouped(it.total)}",
-        height=_HEIGHT,
-        address=address,
-    )
     quarters = [buckets[len(buckets) * place // 4].start for place in range(4)]
     end = f"{to_local(buckets[-1].end):%H:%M}" if query.has_range else _("Now")
-    ticks = write_ticks(quarters, with_day=query.span_shown == "week", end=end)
-    return Histogram(_("Requests over time"), _HEIGHT, bars, ticks)
+    return draw_histogram(
+        _("Requests over time"),
+        buckets,
+        lambda it: f"{write_minute(it.start)} – {write_minute(it.end)}: {grouped(it.total)}",
+        kinds=_OUTCOMES,
+        height=_HEIGHT,
+        address=address,
+        ticks=write_ticks(quarters, with_day=query.span_shown == "week", end=end),
+    )
 
 
 def _code_links(query: RequestQuery, codes: Sequence[CodeCount]) -> list[tuple[CodeCount, str]]:

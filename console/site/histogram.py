@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from console.site.times import to_local, write_local_time, write_minute
+from console.site.times import to_local, write_local_time
 from storage.domain.values.buckets import Bucket
 
 _STEP: Final = 10  # the width of a bar and its gap
@@ -45,7 +45,7 @@ class Histogram:
     label: str
     height: int
     bars: Sequence[Bar]
-    ticks: Sequence[str] = ()
+    ticks: Sequence[str]
 
     @property
     def width(self) -> int:
@@ -56,24 +56,26 @@ class Histogram:
         return sum(bar.bucket.total for bar in self.bars)
 
 
-def draw_bars(
+def draw_histogram(
+    label: str,
     buckets: Sequence[Bucket],
-    kinds: Sequence[str],
     title: Callable[[Bucket], str],
     *,
+    kinds: Sequence[str] = ("changes",),
     height: int,
     headroom: int = 0,
     write_time: Callable[[datetime], str] = write_local_time,
     address: Callable[[Bucket], str] = lambda _bucket: "",
     selected: tuple[datetime | None, datetime | None] = (None, None),
-) -> list[Bar]:
+    ticks: Sequence[str] = (),
+) -> Histogram:
     """Draw a bar for each bucket, with the kinds one on top of the other.
 
     The highest bar leaves ``headroom``. ``selected`` is a range of time, open where it is None.
     """
     highest = max((it.total for it in buckets), default=0) or 1
     since, until = selected
-    return [
+    bars = [
         Bar(
             bucket,
             place * _STEP,
@@ -88,6 +90,7 @@ def draw_bars(
         )
         for place, bucket in enumerate(buckets)
     ]
+    return Histogram(label, height, bars, ticks)
 
 
 def _draw_parts(
@@ -114,8 +117,3 @@ def write_ticks(times: Sequence[datetime], *, with_day: bool, end: str = "") -> 
     format_ = "%m-%d %H:%M" if with_day else "%H:%M"
     texts = [to_local(it).strftime(format_) for it in times]
     return [*texts, end] if end else texts
-
-
-def write_period(bucket: Bucket) -> str:
-    """Write from when to when a bucket is, in the reader's time zone."""
-    return f"{write_minute(bucket.start)} – {write_minute(bucket.end)}"

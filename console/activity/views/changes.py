@@ -15,7 +15,7 @@ from console.activity import merged_log, recorded
 from console.activity.filters import ActivityQuery, read_caller, read_requests
 from console.grid import differences
 from console.site.access import account_required, find_table, role_of
-from console.site.histogram import Histogram, draw_bars, write_ticks
+from console.site.histogram import draw_histogram, write_ticks
 from console.site.tags import grouped
 from console.site.times import to_local, write_minute
 from storage.domain.access.roles import Capability, may
@@ -89,33 +89,27 @@ def show_histogram(request: HttpRequest, account: Account) -> HttpResponse:
     buckets: list[Bucket] | None = []
     if wanted is not None:
         try:
-            buckets = changes.histogram(account, wanted_at_any_time(wanted), since, until, number)
+            # the bars beside a selected range stay
+            buckets = changes.histogram(account, wanted, since, until, number)
         except OperationTimedOut:
             buckets = None
-    bars = draw_bars(
+    quarters = [since + length * place / 4 for place in range(4)]
+    chart = draw_histogram(
+        str(label),
         buckets or [],
-        ("changes",),
         _title,
         height=_HEIGHT,
         selected=(query.since_moment, query.until_moment),
+        ticks=write_ticks(quarters, with_day=length > timedelta(days=1), end=gettext("Now")),
     )
-    quarters = [since + length * place / 4 for place in range(4)]
-    ticks = write_ticks(quarters, with_day=length > timedelta(days=1), end=gettext("Now"))
     context: dict[str, Any] = {
-        "chart": Histogram(str(label), _HEIGHT, bars, ticks),
+        "chart": chart,
         "is_too_slow": buckets is None,
         "spans": [(name, text) for name, (_length, _number, text) in SPANS.items()],
         "span": span,
         "is_kept": bool(recorded_changes(account.pk)),
     }
     return render(request, "console/activity/_histogram.html", context)
-
-
-def wanted_at_any_time(wanted: ChangeFilter) -> ChangeFilter:
-    """The bars beside a selected range stay."""
-    return ChangeFilter(
-        table=wanted.table, actor=wanted.actor, doors=wanted.doors, ops=wanted.ops, key=wanted.key
-    )
 
 
 def _end_of_bucket(now: datetime, width: timedelta) -> datetime:

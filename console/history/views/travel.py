@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from console.grid.state import GridState, read_state
 from console.grid.time_travel import field_text
 from console.site.access import table_required
-from console.site.histogram import Histogram, draw_bars
+from console.site.histogram import draw_histogram
 from console.site.tags import grouped
 from console.site.toasts import notify_error
 from storage.domain.access.roles import Capability
@@ -110,16 +110,17 @@ def histogram(request: HttpRequest, table: Table) -> HttpResponse:
     now = to_datetime(past.present().ticks)
     since = past.kept_since(table.account)
     if since is None:
-        return render(request, "console/history/_histogram.html", {"chart": Histogram("", 0, [])})
+        return render(request, "console/history/_histogram.html", {})
     since = max(since, table.created_at)
     try:
         found = changes.histogram(table.account, ChangeFilter(table_id=table.pk), since, now, BARS)
     except OperationTimedOut:
-        label = _("There are too many changes to count.")
-        return render(request, "console/history/_histogram.html", {"chart": Histogram(label, 0, [])})
-    bars = draw_bars(
+        problem = _("There are too many changes to count.")
+        return render(request, "console/history/_histogram.html", {"problem": problem})
+    length = _describe((found[0].end - found[0].start).total_seconds())
+    chart = draw_histogram(
+        _("Changes per %(time)s") % {"time": length},
         found,
-        ("changes",),
         lambda bucket: _bar_title(bucket, state),
         height=_HEIGHT,
         headroom=_HEADROOM,
@@ -128,8 +129,6 @@ def histogram(request: HttpRequest, table: Table) -> HttpResponse:
             state.at_start(), as_of=Moment(to_ticks(min(bucket.end, now)) - 10)
         ).address(table),
     )
-    time = _describe((found[0].end - found[0].start).total_seconds())
-    chart = Histogram(_("Changes per %(time)s") % {"time": time}, _HEIGHT, bars)
     marker = None
     if state.as_of is not None:
         share = (to_datetime(state.as_of.ticks) - since) / (now - since)
