@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
 from console.activity.presentation import verbs_of
-from console.site.log_page import LogQuery, Part, is_one_of, url_field
+from console.site.log_page import LogQuery, QueryPart, is_one_of, url_field
 from storage.core.verbs import Group
 from storage.domain.access.actor import ActorKind
 from storage.domain.values.numbers import read_number
@@ -67,9 +67,9 @@ class ActivityQuery(LogQuery):
         parse_moment
     )  # a day or a time in the reader's time zone, or a time with an offset
     until: str = url_field(parse_moment)  # a day is included, a time is not
-    span: str = url_field(part=Part.VIEW)  # what the histogram shows
-    before: str = url_field(read_number, part=Part.PAGE)  # a time in microseconds
-    after: str = url_field(read_number, part=Part.PAGE)
+    span: str = url_field(part=QueryPart.VIEW)  # what the histogram shows
+    before: str = url_field(read_number, part=QueryPart.PAGE)  # a time in microseconds
+    after: str = url_field(read_number, part=QueryPart.PAGE)
 
     @property
     def kind(self) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 from console.grid import cells
 from console.grid.differences import Difference, ShownValue, compare_property, properties_of
 from console.site.actors import label_door, name_actor
-from console.site.log_page import Day, by_day
+from console.site.log_page import LogDay, by_day
 from console.site.times import to_local
 from storage.domain.entities.entity import StoredEntity
 from storage.domain.service.recorded import Op, RecordedChange
@@ -77,7 +77,7 @@ def changed_names(version: RecordedChange) -> list[str]:
     return merge.changed_names(properties_of(version.before), properties_of(version.after))
 
 
-def days(versions: Sequence[RecordedChange], only: str = "") -> Iterator[Day[VersionLine]]:
+def days(versions: Sequence[RecordedChange], only: str = "") -> Iterator[LogDay[VersionLine]]:
     """Return the versions by days; ``only``: those that changed this property."""
     lines = [VersionLine(version, changed_names(version)) for version in versions]
     shown = [line for line in lines if not only or only in line.names]

@@ -17,7 +17,7 @@ from console.jobs.presentation import STATUS_CHOICES, JobView
 from console.jobs.tray import Tray
 from console.site import errors
 from console.site.access import actor_of, user_of
-from console.site.log_page import LogQuery, Part, is_one_of, take_newest, url_field
+from console.site.log_page import LogQuery, QueryPart, is_one_of, take_newest, url_field
 from console.site.refusals import notify_refusals
 from console.site.responses import render_part
 from console.site.toasts import notify_success
@@ -37,7 +37,7 @@ from storage.runtime.threads import TooManyDownloads
 class JobQuery(LogQuery):
     status: str = url_field(is_one_of(set(JobStatus)))
     mine: str = url_field()
-    before: str = url_field(read_number, part=Part.PAGE)
+    before: str = url_field(read_number, part=QueryPart.PAGE)
 
 
 @login_required

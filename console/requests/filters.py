@@ -9,7 +9,7 @@ from django.http import QueryDict
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from console.site.log_page import LogQuery, Part, is_one_of, url_field
+from console.site.log_page import LogQuery, QueryPart, is_one_of, url_field
 from console.site.times import read_local_time
 from storage.domain.access.grants import Operation
 from storage.domain.filters.access_plan import AccessPath
@@ -34,7 +34,7 @@ DURATIONS: Final = ("10", "100", "500", "1000", "5000")  # milliseconds
 
 @dataclass(frozen=True, slots=True)
 class RequestQuery(LogQuery):
-    span: str = url_field(is_one_of(SPANS), part=Part.VIEW)
+    span: str = url_field(is_one_of(SPANS), part=QueryPart.VIEW)
     since: str = url_field(
         read_local_time
     )  # in the reader's time zone, or with an offset; in place of a span
@@ -51,9 +51,11 @@ class RequestQuery(LogQuery):
     client: str = url_field()
     id: str = url_field()
     q: str = url_field()  # an id, also in a text, or a client
-    before: str = url_field(read_number, part=Part.PAGE)  # the id of a request
-    live: str = url_field(part=Part.VIEW)
-    open: str = url_field(part=Part.PAGE)  # the x-ms-request-id of the request that is shown beside the list
+    before: str = url_field(read_number, part=QueryPart.PAGE)  # the id of a request
+    live: str = url_field(part=QueryPart.VIEW)
+    open: str = url_field(
+        part=QueryPart.PAGE
+    )  # the x-ms-request-id of the request that is shown beside the list
 
     @property
     def is_for_one(self) -> bool:

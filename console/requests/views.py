@@ -33,8 +33,8 @@ from storage.domain.access.grants import Operation
 from storage.domain.access.roles import Capability
 from storage.domain.errors import OperationTimedOut, TableNotFound
 from storage.domain.requests.outcomes import Outcome
-from storage.domain.values.buckets import Bucket
 from storage.domain.values.numbers import read_number
+from storage.domain.values.time_buckets import TimeBucket
 from storage.inspector import Facts
 from storage.inspector.records import load_report
 from storage.models import Account, RecordedRequest
@@ -108,7 +108,7 @@ def _find_opened(
 
 
 def _draw_timeline(found: Timeline, query: RequestQuery) -> Histogram:
-    def address(bucket: Bucket) -> str:
+    def address(bucket: TimeBucket) -> str:
         since, until = write_local_time(bucket.start), write_local_time(bucket.end)
         return query.query_string(span="", since=since, until=until, live="")
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from console.site.times import to_local, write_local_time
-from storage.domain.values.buckets import Bucket
+from storage.domain.values.time_buckets import TimeBucket
 
 _STEP: Final = 10  # the width of a bar and its gap
 _LEAST: Final = 2  # the height of the smallest count, which can still be seen
@@ -25,10 +25,10 @@ class BarPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class HistogramBar:
     """``x`` and the ``y`` of its parts are from the top left; ``since`` and ``until`` are for an address."""
 
-    bucket: Bucket
+    bucket: TimeBucket
     x: int
     parts: Sequence[BarPart]
     since: str
@@ -44,7 +44,7 @@ class Histogram:
 
     label: str
     height: int
-    bars: Sequence[Bar]
+    bars: Sequence[HistogramBar]
     ticks: Sequence[str]
 
     @property
@@ -58,14 +58,14 @@ class Histogram:
 
 def draw_histogram(
     label: str,
-    buckets: Sequence[Bucket],
-    title: Callable[[Bucket], str],
+    buckets: Sequence[TimeBucket],
+    title: Callable[[TimeBucket], str],
     *,
     kinds: Sequence[str] = ("changes",),
     height: int,
     headroom: int = 0,
     write_time: Callable[[datetime], str] = write_local_time,
-    address: Callable[[Bucket], str] = lambda _bucket: "",
+    address: Callable[[TimeBucket], str] = lambda _bucket: "",
     selected: tuple[datetime | None, datetime | None] = (None, None),
     ticks: Sequence[str] = (),
 ) -> Histogram:
@@ -76,7 +76,7 @@ def draw_histogram(
     highest = max((it.total for it in buckets), default=0) or 1
     since, until = selected
     bars = [
-        Bar(
+        HistogramBar(
             bucket,
             place * _STEP,
             list(_draw_parts(bucket, kinds, highest, height, headroom)),
@@ -94,7 +94,7 @@ def draw_histogram(
 
 
 def _draw_parts(
-    bucket: Bucket, kinds: Sequence[str], highest: int, height: int, headroom: int
+    bucket: TimeBucket, kinds: Sequence[str], highest: int, height: int, headroom: int
 ) -> Iterator[BarPart]:
     """Draw the kinds to scale, each at least so high that it can be seen."""
     most = height - headroom

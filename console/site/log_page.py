@@ -25,7 +25,7 @@ PAGE_SIZE: Final = 50
 _LONGEST: Final = 2048  # characters of a field, such as the message of an exception
 
 
-class Part(Enum):
+class QueryPart(Enum):
     """What a field of a LogQuery is a part of."""
 
     FILTER = auto()
@@ -34,7 +34,7 @@ class Part(Enum):
 
 
 def url_field(
-    check: Callable[[str], object] = bool, *, part: Part = Part.FILTER, has_spaces: bool = False
+    check: Callable[[str], object] = bool, *, part: QueryPart = QueryPart.FILTER, has_spaces: bool = False
 ) -> Any:
     """Declare a field of a LogQuery. A text is invalid if its check returns None or False.
 
@@ -67,17 +67,17 @@ class LogQuery:
 
     @property
     def is_filtered(self) -> bool:
-        return any(getattr(self, it.name) for it in fields(self) if it.metadata["part"] is Part.FILTER)
+        return any(getattr(self, it.name) for it in fields(self) if it.metadata["part"] is QueryPart.FILTER)
 
     def query_string(self, **changed: object) -> str:
         """Write the query with the question mark, without its page; ``changed`` may add fields."""
-        page = {it.name: "" for it in fields(self) if it.metadata["part"] is Part.PAGE}
+        page = {it.name: "" for it in fields(self) if it.metadata["part"] is QueryPart.PAGE}
         query = QueryDict(mutable=True)
         query.update({name: str(value) for name, value in (asdict(self) | page | changed).items() if value})
         return f"?{query.urlencode()}"
 
     def export_urls(self, path: str, **changed: object) -> dict[str, str]:
-        """Return the URLs of files with all that the filter selects, for the context of a page."""
+        """Return the URLs of files with everything that the filter selects, for the context of a page."""
         return {
             f"{format_}_url": path + self.query_string(format=format_, **changed)
             for format_ in ("csv", "ndjson")
@@ -85,12 +85,12 @@ class LogQuery:
 
 
 def take_newest(
-    found: QuerySet[Record], before: str, top: int = PAGE_SIZE
+    records: QuerySet[Record], before: str, top: int = PAGE_SIZE
 ) -> tuple[list[Record], int | None]:
     """Read a page, the newest first, and the number before which there are older ones."""
     number = read_number(before)
-    found = found if number is None else found.filter(pk__lt=number)
-    return cut_page(list(found.order_by("-pk")[: top + 1]), top)
+    records = records if number is None else records.filter(pk__lt=number)
+    return cut_page(list(records.order_by("-pk")[: top + 1]), top)
 
 
 def cut_page(rows: Sequence[Record], top: int = PAGE_SIZE) -> tuple[list[Record], int | None]:
@@ -99,7 +99,7 @@ def cut_page(rows: Sequence[Record], top: int = PAGE_SIZE) -> tuple[list[Record]
 
 
 @dataclass(frozen=True, slots=True)
-class Day(Generic[Row]):
+class LogDay(Generic[Row]):
     """What a page has of a day in the reader's time zone."""
 
     date: date
@@ -118,6 +118,6 @@ class Day(Generic[Row]):
         )
 
 
-def by_day(rows: Iterable[Row], time_of: Callable[[Row], datetime]) -> Iterator[Day[Row]]:
+def by_day(rows: Iterable[Row], time_of: Callable[[Row], datetime]) -> Iterator[LogDay[Row]]:
     for day, of_day in groupby(rows, key=lambda row: to_local(time_of(row)).date()):
-        yield Day(day, list(of_day))
+        yield LogDay(day, list(of_day))

@@ -20,8 +20,8 @@ from console.site.tags import grouped
 from console.site.times import to_local, write_minute
 from storage.domain.access.roles import Capability, may
 from storage.domain.errors import OperationTimedOut
-from storage.domain.values.buckets import Bucket
 from storage.domain.values.numbers import read_number
+from storage.domain.values.time_buckets import TimeBucket
 from storage.models import Account
 from storage.operations.changes import changes
 from storage.operations.changes.changes import ChangeFilter
@@ -86,7 +86,7 @@ def show_histogram(request: HttpRequest, account: Account) -> HttpResponse:
     length, number, label = SPANS[span]
     until = _end_of_bucket(timezone.now(), length / number)
     since, wanted = until - length, query.to_changes()
-    buckets: list[Bucket] | None = []
+    buckets: list[TimeBucket] | None = []
     if wanted is not None:
         try:
             # the bars beside a selected range stay
@@ -118,5 +118,5 @@ def _end_of_bucket(now: datetime, width: timedelta) -> datetime:
     return midnight + -(-(now - midnight) // width) * width
 
 
-def _title(bucket: Bucket) -> str:
+def _title(bucket: TimeBucket) -> str:
     return f"{write_minute(bucket.start)} – {to_local(bucket.end):%H:%M}: {grouped(bucket.total)}"

@@ -22,7 +22,7 @@ from console.grid import differences
 from console.site.access import account_required, admin_required, role_of, table_page, user_of
 from console.site.actors import DOOR_LABELS
 from console.site.downloads import stream_list
-from console.site.log_page import PAGE_SIZE, Day, by_day
+from console.site.log_page import PAGE_SIZE, LogDay, by_day
 from console.site.responses import render_part
 from storage.domain.access.roles import Capability, Role, may
 from storage.models import Account, Activity, Table
@@ -224,7 +224,7 @@ def _days(
     query: ActivityQuery,
     *,
     may_revert: bool,
-) -> Iterator[Day[Run]]:
+) -> Iterator[LogDay[Run]]:
     shown = iter(_mixed_entries(found, request, account, query, may_revert=may_revert))
     for day in by_day(found, merged_log.time_of):
         runs = [
@@ -236,7 +236,7 @@ def _days(
             )
             for joined, requests, members in runs_of(day.rows)
         ]
-        yield Day(day.date, runs)
+        yield LogDay(day.date, runs)
 
 
 # one activity

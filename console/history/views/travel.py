@@ -19,8 +19,8 @@ from console.site.toasts import notify_error
 from storage.domain.access.roles import Capability
 from storage.domain.entities.moments import Moment
 from storage.domain.errors import OperationTimedOut
-from storage.domain.values.buckets import Bucket
 from storage.domain.values.ticks import to_datetime, to_ticks
+from storage.domain.values.time_buckets import TimeBucket
 from storage.models import Table
 from storage.operations.changes import changes, past
 from storage.operations.changes.changes import ChangeFilter
@@ -137,7 +137,7 @@ def histogram(request: HttpRequest, table: Table) -> HttpResponse:
     return render(request, "console/history/_histogram.html", context)
 
 
-def _bar_title(bucket: Bucket, state: GridState) -> str:
+def _bar_title(bucket: TimeBucket, state: GridState) -> str:
     number = ngettext("%(shown)s change", "%(shown)s changes", bucket.total) % {
         "shown": grouped(bucket.total)
     }

@@ -19,7 +19,7 @@ from console.notices.bell import Bell
 from console.notices.presentation import ShownNotice, title_of
 from console.site.access import account_required, role_of, user_of
 from console.site.addresses import is_console_path
-from console.site.log_page import LogQuery, Part, is_one_of, take_newest, url_field
+from console.site.log_page import LogQuery, QueryPart, is_one_of, take_newest, url_field
 from console.site.refusals import notify_refusals
 from console.site.toasts import notify_success
 from storage.core import registry
@@ -35,7 +35,7 @@ _STATES: Final = ("open", "resolved", "muted")
 class NoticeQuery(LogQuery):
     state: str = url_field(is_one_of(_STATES))
     kind: str = url_field()
-    before: str = url_field(read_number, part=Part.PAGE)
+    before: str = url_field(read_number, part=QueryPart.PAGE)
 
 
 @login_required

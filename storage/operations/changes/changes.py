@@ -14,9 +14,9 @@ from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entit
 from storage.domain.errors import OperationTimedOut, TableNotFound
 from storage.domain.service.recorded import ChangeGroup, ChangePage, RecordedChange
 from storage.domain.service.recorded import Op as Op
-from storage.domain.values.buckets import Bucket
 from storage.domain.values.stored import read_member
 from storage.domain.values.ticks import to_datetime, to_ticks
+from storage.domain.values.time_buckets import TimeBucket
 from storage.models import Account, Activity, HistoryActor, RegisteredSas, Table
 from storage.operations.activity import activity
 from storage.operations.activity.actors import label_actors, name_actors, read_actor
@@ -210,7 +210,7 @@ def _history(table: Table) -> str:
 
 def histogram(
     account: Account, wanted: ChangeFilter, since: datetime, until: datetime, buckets: int
-) -> list[Bucket]:
+) -> list[TimeBucket]:
     """Count the changes between two times, in buckets with the count `changes`; raises OperationTimedOut."""
     width = max(1, -(-(to_ticks(until) - to_ticks(since)) // buckets))
     counted: Counter[int] = Counter()
@@ -221,7 +221,7 @@ def histogram(
             counted.update(run_limited(statements.histogram(found, selection, to_ticks(since), width)))
     starts = [to_datetime(to_ticks(since) + width * number) for number in range(buckets + 1)]
     return [
-        Bucket(starts[number], starts[number + 1], Counter(changes=counted[number]))
+        TimeBucket(starts[number], starts[number + 1], Counter(changes=counted[number]))
         for number in range(buckets)
     ]
 

@@ -16,10 +16,10 @@ from django.db.models.functions import Cast, Extract, Floor
 from storage.domain.errors import StorageError
 from storage.domain.requests.outcomes import Outcome, outcome_of_status
 from storage.domain.requests.series import SeriesKind
-from storage.domain.values.buckets import Bucket
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
 from storage.domain.values.stored import read_member
+from storage.domain.values.time_buckets import TimeBucket
 from storage.models import Account
 from storage.operations.counting import series
 from storage.operations.counting.reports import Range
@@ -35,7 +35,7 @@ _CODES: Final = 50
 class Timeline:
     """Buckets count by outcome. ``is_counted``: all requests are in the numbers, not only those in the log."""
 
-    buckets: Sequence[Bucket]
+    buckets: Sequence[TimeBucket]
     codes: Sequence[CodeCount]
     credentials: Sequence[CredentialCount]
     is_counted: bool
@@ -52,7 +52,7 @@ class Timeline:
 
 @dataclass(slots=True)
 class _Counts:
-    buckets: list[Bucket]
+    buckets: list[TimeBucket]
     codes: Counter[tuple[int, str]] = field(default_factory=Counter)
 
     def add(self, place: int, outcome: Outcome, status: int, code: str, number: int) -> None:
@@ -64,7 +64,7 @@ def timeline(account: Account, wanted: RequestFilter, periods: Range) -> Timelin
     """Count the requests of an account in each period; raises OperationTimedOut."""
     wanted = replace(wanted, account_ids=[account.pk], since=periods.since, until=periods.until)
     step = timedelta(minutes=periods.step)
-    counts = _Counts([Bucket(start, start + step) for start in periods.periods])
+    counts = _Counts([TimeBucket(start, start + step) for start in periods.periods])
     table_id = _counted_table(account, wanted)
     with limited(TIMEOUT):
         if table_id is None:

@@ -9,7 +9,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 
 from console.site.histogram import draw_histogram, write_ticks
-from storage.domain.values.buckets import Bucket
+from storage.domain.values.time_buckets import TimeBucket
 
 START = datetime(2026, 11, 29, 10, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -19,7 +19,7 @@ KINDS = ("done", "failed")
 def draw(*counts, height=40, **options):
     """A bar of a minute for each pair of numbers."""
     buckets = [
-        Bucket(
+        TimeBucket(
             START + place * MINUTE, START + (place + 1) * MINUTE, Counter(dict(zip(KINDS, pair, strict=True)))
         )
         for place, pair in enumerate(counts)

@@ -9,7 +9,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 
 from console.models import User
-from console.site.log_page import LogQuery, Part, by_day, cut_page, is_one_of, take_newest, url_field
+from console.site.log_page import LogQuery, QueryPart, by_day, cut_page, is_one_of, take_newest, url_field
 from storage.domain.values.numbers import read_number
 
 
@@ -18,8 +18,8 @@ class FruitQuery(LogQuery):
     kind: str = url_field(is_one_of({"apple", "pear"}))
     name: str = url_field()
     key: str = url_field(has_spaces=True)
-    span: str = url_field(part=Part.VIEW)
-    before: str = url_field(read_number, part=Part.PAGE)
+    span: str = url_field(part=QueryPart.VIEW)
+    before: str = url_field(read_number, part=QueryPart.PAGE)
 
 
 def read(text):

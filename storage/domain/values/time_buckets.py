@@ -6,7 +6,7 @@ from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Bucket:
+class TimeBucket:
     """What was counted from one time up to another, by kind, such as requests by outcome."""
 
     start: datetime
