@@ -80,7 +80,9 @@ def _check_suffix(mention: _Mention) -> Diagnostic | None:
     number = None if token is None else read_int64(token.text)
     if token is None or number is None or number in INT32:
         return None
-    return _warn(token, [f"{token.text}L"], Reason.FILTER_INT64_SUFFIX.of(digits=token.text))
+    refusal = Reason.FILTER_INT64_SUFFIX.of(digits=token.text)
+    fix = Suggestion(token.end, token.end, "L", refusal)
+    return Diagnostic(token.start, len(token.text), refusal, Severity.WARNING, (fix,))
 
 
 def _check_name(mention: _Mention, schema: Schema) -> Diagnostic | None:
