@@ -5,16 +5,14 @@ To add a subject: ``manage.py newsubject NAME SENTENCE`` makes its rooms and nam
 """
 
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
 from functools import cache
 from importlib import import_module
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from storage.core.notices import Condition, NoticeKind, Severity
 from storage.core.subject import Page, Periodic, Place, Subject
 from storage.core.verbs import Act, Verb
-
-E = TypeVar("E", bound=StrEnum)
+from storage.domain.values.stored import make_stand_in
 
 # from the bottom: each may stand on those before it
 SUBJECTS: Final = (
@@ -64,7 +62,7 @@ def verbs() -> Mapping[str, Verb]:
 
 def find_verb(value: str) -> Verb:
     """Return the verb of a stored value, or a stand-in, equal to none, for one that only a newer version knows."""
-    return verbs().get(value) or _stand_in(Verb, Act(value))
+    return verbs().get(value) or make_stand_in(Verb, value, Act(value))
 
 
 @cache
@@ -75,9 +73,8 @@ def notice_kinds() -> Mapping[str, NoticeKind]:
 
 def find_notice_kind(value: str) -> NoticeKind:
     """Return the kind of a stored value, or a stand-in, equal to none, for one that only a newer version knows."""
-    return notice_kinds().get(value) or _stand_in(
-        NoticeKind, Condition(value, "", "", Severity.WARNING, "", "")
-    )
+    condition = Condition(value, "", "", Severity.WARNING, "", "")
+    return notice_kinds().get(value) or make_stand_in(NoticeKind, value, condition)
 
 
 def jobs() -> list[str]:
@@ -121,9 +118,3 @@ def pages(place: Place) -> tuple[Page, ...]:
     """Return the pages of a place in their order."""
     wanted = (page for subject in subjects() for page in subject.pages if page.place is place)
     return tuple(sorted(wanted, key=lambda page: page.position))
-
-
-def _stand_in(kind: type[E], declared: Act | Condition) -> E:
-    member: E = kind._new_member_(kind, declared)  # type: ignore[attr-defined]
-    member._name_ = member._value_ = declared.value
-    return member

@@ -15,9 +15,14 @@ def read_member(kind: type[E], value: str) -> E:
     try:
         return kind(value)
     except ValueError:
-        stand_in: E = kind._new_member_(kind, value)  # type: ignore[attr-defined]
-        stand_in._name_ = stand_in._value_ = value
-        return stand_in
+        return make_stand_in(kind, value, value)
+
+
+def make_stand_in(kind: type[E], value: str, declared: object) -> E:
+    """Return a stand-in for a value; ``declared``: what a member of this kind is made of."""
+    stand_in: E = kind._new_member_(kind, declared)  # type: ignore[attr-defined]
+    stand_in._name_ = stand_in._value_ = value
+    return stand_in
 
 
 def is_known(member: StrEnum) -> bool:
