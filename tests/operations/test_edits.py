@@ -72,10 +72,10 @@ def made(done):
 def test_inserts_changes_and_deletes(table):
     inserted = edits.apply(table, [Insert(Entity(KEY, HOSTILE))], by=ADA)
     first = entities.get(table, KEY)
-    condition = Precondition(inserted.timestamps[0])
+    condition = Precondition(inserted.edits[KEY].timestamp)
     updated = edits.apply(table, [Update(entity(Age=number(1)), condition, merge=True)], by=ADA)
     second = entities.get(table, KEY)
-    deleted = edits.apply(table, [Delete(KEY, Precondition(updated.timestamps[0]))], by=ADA)
+    deleted = edits.apply(table, [Delete(KEY, Precondition(updated.edits[KEY].timestamp))], by=ADA)
     third = entities.get(table, KEY)
 
     images = [(None, first), (first, second), (second, third)]
@@ -84,8 +84,8 @@ def test_inserts_changes_and_deletes(table):
         assert (done.activity.verb, done.activity.actor, done.activity.table_name) == (verb, "ada", "people")
         assert [it.before for it in made(done)] == [before]
         assert [it.after for it in made(done)] == [after]
-    assert (first.timestamp, second.timestamp, third) == (*inserted.timestamps, *updated.timestamps, None)
-    assert deleted.timestamps == updated.timestamps
+    timestamps = [done.edits[KEY].timestamp for done in (inserted, updated, deleted)]
+    assert (timestamps, third) == ([first.timestamp, second.timestamp, second.timestamp], None)
     assert read_stored(first).properties["Text"] == HOSTILE["Text"]
 
 
@@ -106,7 +106,9 @@ def test_changes_several_partitions_at_once(table):
     done = edits.apply(table, [Insert(entity(*key, N=number(n))) for n, key in enumerate(keys)], by=ADA)
 
     assert [stored(table, *key)["N"].value for key in keys] == [0, 1, 2, 3]
-    assert [entities.get(table, EntityKey(*key)).timestamp for key in keys] == list(done.timestamps)
+    assert [entities.get(table, EntityKey(*key)).timestamp for key in keys] == [
+        done.edits[EntityKey(*key)].timestamp for key in keys
+    ]
     assert [change.key for change in made(done)] == keys
 
 
@@ -227,10 +229,16 @@ def test_a_known_entity_is_not_read_again(table, monkeypatch):
         edits.apply_one(table, change, by=ADA, known=known)
 
 
-def test_an_entity_of_a_cosmos_account_is_written_as_such(db):
+@pytest.fixture
+def cosmos_table(db):
     account = accounts.add("planets", NewAccount(kind=AccountKind.COSMOS))
     table = tables.create(account, "people")
     table.account = account
+    return table
+
+
+def test_an_entity_of_a_cosmos_account_is_written_as_such(cosmos_table):
+    table = cosmos_table
     moment = {"T": EdmValue(Edm.DATETIME, 0)}
     edits.apply(table, [Insert(Entity(EntityKey("p" * 2000, "r"), moment))], by=ADA)
     stored = entities.get(table, EntityKey("p" * 2000, "r"))

@@ -97,7 +97,7 @@ def test_back_and_forth(older, later):
 
     older()  # which finds the entities where it looks for them
     assert later.stored == [4]  # before the first step back, when all columns are there
-    times = inserted.timestamps
+    times = [edit.timestamp for edit in inserted.edits.values()]
     assert stored() == [
         ("b", None, content, None, times[0]),
         ("a", None, content, None, times[1]),

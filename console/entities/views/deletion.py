@@ -62,7 +62,7 @@ def _delete(request: HttpRequest, table: Table, wanted: Selection) -> bool:
     if done is None:
         toasts.notify_success(request, _("These entities were already deleted"))
     else:
-        count = len(done.timestamps)
+        count = len(done.edits)
         text = ngettext("Deleted %(shown)s entity", "Deleted %(shown)s entities", count)
         toasts.notify_success(request, toasts.count_text(text, count), undo=done.activity)
     return True

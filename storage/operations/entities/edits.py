@@ -4,8 +4,10 @@ Several changes are applied all or none, across partitions too, with the stateme
 """
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
 from typing import Final
 
 from django.db import transaction
@@ -54,16 +56,45 @@ LARGEST: Final = 64 * 1024 * 1024
 _SURELY_FEW: Final = 10
 
 
+@dataclass(slots=True)
+class Edit:
+    """A change, and what is known of its entity: as it was, if that was read, and as it is stored now."""
+
+    change: Change
+    before: StoredEntity | None = None
+    after: StoredEntity | None = None  # None: deleted
+    timestamp: int = 0  # ticks; the last one of what was deleted
+
+    @property
+    def is_merge(self) -> bool:
+        return isinstance(self.change, Update | Upsert) and self.change.merge
+
+    def start_from(self, before: StoredEntity) -> None:
+        """Turn a merge into a replacement of the locked row, which is known then without being read again."""
+        self.before = before
+        match self.change:
+            case (Update(entity, merge=True) | Upsert(entity, merge=True)) as change:
+                merged = {**read_stored(before).properties, **entity.properties}
+                condition = change.condition if isinstance(change, Update) else ANY
+                self.change = Update(Entity(entity.key, merged), condition, merge=False)
+
+    def finish(self, timestamp: int) -> None:
+        """Keep the row that a change has written, except a merge's."""
+        self.timestamp = timestamp
+        if not isinstance(self.change, Delete) and not self.is_merge:
+            write = write_stored if isinstance(self.change, Insert) else write_sorted
+            self.after = write(self.change.entity, timestamp)
+
+
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """``timestamps`` in the order of the changes, in ticks: the new one, or the last one of what was deleted.
-
-    ``after`` holds the entities as they are stored now, without the deleted ones.
-    """
-
     activity: Activity
-    timestamps: tuple[int, ...]
-    after: Mapping[EntityKey, StoredEntity]
+    edits: Mapping[EntityKey, Edit]  # in the order of the changes
+
+    @property
+    def after(self) -> dict[EntityKey, StoredEntity]:
+        """The entities as they are stored now, without the deleted ones."""
+        return {key: edit.after for key, edit in self.edits.items() if edit.after}
 
 
 @transaction.atomic
@@ -81,15 +112,18 @@ def apply(
     ``known``: an entity as the caller has read it. It is not read again if its change applies to that version only.
     """
     account = accounts.writable(table.account)
-    _check_keys(changes)
-    _set_kind(changes, AccountKind(account.kind))
-    _check_size(table, [change.key for change in changes])
+    edits = _make_edits(changes, AccountKind(account.kind))
+    _check_size(table, edits)
     recorder = history.recorder(account, by)
-    before = _before(table, changes, known, is_recorded=recorder is not None)
-    whole = [_in_place(change, before.get(change.key)) for change in changes]
-    timestamps = _apply(table, whole, recorder)
+    # the way back of what is not recorded needs the entities as they are, and so does a merge
+    if recorder is None or any(edit.is_merge for edit in edits.values()):
+        for key, stored in _before(table, edits, known).items():
+            edits[key].start_from(stored)
+    _run(table, edits, recorder)
+    # a merge that is left may have met an entity that was not there before
+    for key, stored in _get_many(table, [key for key, edit in edits.items() if edit.is_merge]).items():
+        edits[key].after = stored
     table_use.record_write(table)
-    after = _after(table, whole, timestamps)
     done = activity.record(
         verb or _verb(changes),
         # the log shows the activity and not the recorded changes of the same request
@@ -97,12 +131,12 @@ def apply(
         account=account,
         table=table,
         undoes=undoes,
-        edited={it.key: after[it.key].timestamp if it.key in after else None for it in changes},
-        recorded=_recorded(table, recorder, len(changes)),
+        edited={key: edit.timestamp if edit.after else None for key, edit in edits.items()},
+        recorded=_recorded(table, recorder, len(edits)),
     )
     if recorder is None:
-        done.unrecorded = [make_change(done, it.key, before.get(it.key), after.get(it.key)) for it in changes]
-    return Applied(done, timestamps, after)
+        done.unrecorded = [make_change(done, key, edit.before, edit.after) for key, edit in edits.items()]
+    return Applied(done, edits)
 
 
 def _recorded(table: Table, recorder: Recorder | None, number: int) -> Func | list[int] | None:
@@ -118,7 +152,7 @@ def delete(table: Table, keys: Sequence[EntityKey], *, by: Actor) -> Applied | N
     """Delete the entities of these keys that exist, in any version; return None if there are none."""
     accounts.writable(table.account)
     _check_size(table, keys)
-    found = _found(table, keys, lock=True)
+    found = _get_many(table, keys, lock=True)
     return apply(table, [Delete(key, ANY) for key in found], by=by) if found else None
 
 
@@ -132,7 +166,7 @@ def change_key(
     """
     if new == old:
         raise EntityAlreadyExists
-    found = _found(table, [old], lock=True).get(old)
+    found = _get_many(table, [old], lock=True).get(old)
     if found is None:
         raise ResourceNotFound
     copy = Insert(Entity(new, read_stored(found).properties))
@@ -152,89 +186,58 @@ def apply_one(table: Table, change: Change, *, by: Actor, known: StoredEntity | 
         raise failure.error from None
 
 
-def _check_keys(changes: Sequence[Change]) -> None:
-    seen: set[EntityKey] = set()
+def _make_edits(changes: Sequence[Change], kind: AccountKind) -> dict[EntityKey, Edit]:
+    """Return an edit for each change, in their order; their entities become those of an account of this kind."""
+    edits: dict[EntityKey, Edit] = {}
     for index, change in enumerate(changes):
-        if change.key in seen:
-            raise ChangeSetError(index, InvalidDuplicateRow())
-        seen.add(change.key)
-
-
-def _set_kind(changes: Sequence[Change], kind: AccountKind) -> None:
-    """Make the entities those of an account of this kind, whose keys they must have."""
-    for index, change in enumerate(changes):
-        if isinstance(change, Delete):
-            continue
-        change.entity.kind = kind
         try:
-            check_entity_key(*change.key, limit=LONGEST_KEY, kind=kind)
+            if change.key in edits:
+                raise InvalidDuplicateRow
+            if not isinstance(change, Delete):
+                change.entity.kind = kind
+                check_entity_key(*change.key, limit=LONGEST_KEY, kind=kind)
         except StorageError as error:
             raise ChangeSetError(index, error) from None
+        edits[change.key] = Edit(change)
+    return edits
 
 
-def _check_size(table: Table, keys: Sequence[EntityKey]) -> None:
+def _check_size(table: Table, keys: Collection[EntityKey]) -> None:
     if len(keys) > _SURELY_FEW and walk(pages.total_bytes(relation_of(table), keys)) > LARGEST:
         raise InvalidInput(Reason.CHANGE_TOO_LARGE.of(most=LARGEST >> 20))
 
 
 def _before(
-    table: Table, changes: Sequence[Change], known: StoredEntity | None, *, is_recorded: bool
-) -> dict[EntityKey, StoredEntity]:
-    """Return the entities as they are if a merge, or the way back of what is not recorded, needs them.
-
-    Then they are locked in the order of their keys.
-    """
-    if is_recorded and not any(isinstance(it, Update | Upsert) and it.merge for it in changes):
-        return {}
-    match changes:
+    table: Table, edits: Mapping[EntityKey, Edit], known: StoredEntity | None
+) -> Mapping[EntityKey, StoredEntity]:
+    """Return the entities as they are, locked in the order of their keys."""
+    match [edit.change for edit in edits.values()]:
         case [(Update() | Delete()) as change] if known is not None and change.key == known.key:
             # the change fails unless the entity is still this version, so no lock is needed
             if change.condition.expected == known.timestamp:
                 return {known.key: known}
-    return _found(table, [change.key for change in changes], lock=True)
+    return _get_many(table, edits, lock=True)
 
 
-def _after(
-    table: Table, changes: Sequence[Change], timestamps: Sequence[int]
+def _get_many(
+    table: Table, keys: Collection[EntityKey], *, lock: bool = False
 ) -> dict[EntityKey, StoredEntity]:
-    merges = [change.key for change in changes if isinstance(change, Upsert) and change.merge]
-    after = _found(table, merges)  # may have met an entity that was not there before
-    for change, timestamp in zip(changes, timestamps, strict=True):
-        if not isinstance(change, Delete) and change.key not in after:
-            write = write_stored if isinstance(change, Insert) else write_sorted
-            after[change.key] = write(change.entity, timestamp)
-    return after
-
-
-def _in_place(change: Change, before: StoredEntity | None) -> Change:
-    """Turn a merge into a replacement of the locked row, which is known then without being read again."""
-    if not isinstance(change, Update | Upsert) or not change.merge or before is None:
-        return change
-    merged = dict(read_stored(before).properties)
-    merged.update(change.entity.properties)
-    condition = change.condition if isinstance(change, Update) else ANY
-    return Update(Entity(change.key, merged), condition, merge=False)
-
-
-def _found(table: Table, keys: Sequence[EntityKey], *, lock: bool = False) -> dict[EntityKey, StoredEntity]:
     return walk(pages.get_many(relation_of(table), keys, lock=lock)) if keys else {}
 
 
-def _apply(table: Table, changes: Sequence[Change], recorder: Recorder | None) -> tuple[int, ...]:
-    """Apply the changes partition by partition, in the order in which the rows are locked."""
+def _run(table: Table, edits: Mapping[EntityKey, Edit], recorder: Recorder | None) -> None:
+    """Make the changes partition by partition, in the order in which the rows are locked."""
     table_relations.complete(table.pk)
-    relation, timestamps = relation_of(table), [0] * len(changes)
-    partitions: dict[str, list[int]] = {}
-    for index, change in enumerate(changes):
-        partitions.setdefault(change.key.partition_key, []).append(index)
-    for _, indices in sorted(partitions.items()):
+    relation = relation_of(table)
+    partition_key = attrgetter("partition_key")
+    for _, several in groupby(sorted(edits, key=partition_key), partition_key):
+        keys = list(several)
         try:
-            done = run(batch.apply(relation, [changes[index] for index in indices], recorder))
+            timestamps = run(batch.apply(relation, [edits[key].change for key in keys], recorder))
         except ChangeSetError as failure:
-            raise ChangeSetError(indices[failure.index], failure.error) from None
-        for index, timestamp in zip(indices, done, strict=True):
-            timestamps[index] = timestamp
-    return tuple(timestamps)
+            raise ChangeSetError([*edits].index(keys[failure.index]), failure.error) from None
+        for key, timestamp in zip(keys, timestamps, strict=True):
+            edits[key].finish(timestamp)
 
 
 def _verb(changes: Sequence[Change]) -> Verb:
