@@ -246,3 +246,11 @@ def test_an_entity_of_a_cosmos_account_is_written_as_such(cosmos_table):
     with pytest.raises(ChangeSetError) as refused:
         edits.apply(table, [Insert(Entity(EntityKey("p", ""), moment))], by=ADA)
     assert isinstance(refused.value.error, PropertiesNeedValue)
+
+
+def test_merges_follow_the_rules_of_a_cosmos_account(cosmos_table):
+    many = {f"N{n}": number(n) for n in range(300, 0, -1)}
+    edits.apply(cosmos_table, [Insert(entity(**many))], by=ADA)
+    edits.apply(cosmos_table, [Update(entity(A=number(0)), ANY, merge=True)], by=ADA)
+    edits.apply(cosmos_table, [Upsert(entity(N7=number(0)), merge=True)], by=ADA)
+    assert list(stored(cosmos_table, *KEY)) == [*many, "A"]

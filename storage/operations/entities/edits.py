@@ -76,7 +76,7 @@ class Edit:
             case (Update(entity, merge=True) | Upsert(entity, merge=True)) as change:
                 merged = {**read_stored(before).properties, **entity.properties}
                 condition = change.condition if isinstance(change, Update) else ANY
-                self.change = Update(Entity(entity.key, merged), condition, merge=False)
+                self.change = Update(Entity(entity.key, merged, entity.kind), condition, merge=False)
 
     def finish(self, timestamp: int) -> None:
         """Keep the row that a change has written, except a merge's."""
