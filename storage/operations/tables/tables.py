@@ -81,13 +81,9 @@ def get(account: Account, name: str) -> Table:
 
 def get_or_new(account: Account, name: str) -> Table:
     """Get Table, or one without a number that is not created yet; raises a StorageError if that cannot be its name."""
-    try:
-        found = get(account, name)
-    except ResourceNotFound:
-        fold_new_table_name(name, AccountKind(account.kind))
-        found = Table(name=name)
-    found.account = account
-    return found
+    table = find(account, fold_new_table_name(name, AccountKind(account.kind))) or Table(name=name)
+    table.account = account
+    return table
 
 
 def create(
