@@ -8,9 +8,11 @@ from csp.constants import NONCE, NONE, SELF
 from django.utils.functional import lazy
 
 from console.site import static_files
+from storage.core import registry
 from storage.server import database, logs, options, secret
 
 OPTIONS = options.read(os.environ)
+registry.leave_out(OPTIONS.without)
 ROOT = Path(__file__).parents[1]  # of a checkout; a wheel has the same folders beside each other
 
 SERVER_SECRET = secret.read(OPTIONS)

@@ -6,16 +6,16 @@ from django.urls import include, path
 from console.help.views import kit
 from console.home.views import home
 from console.site import probes
+from storage.core import registry
 
-SUBJECTS = (
-    "site", "people", "grid", "queries", "entities", "comments", "policies", "sas", "accounts", "snapshots", "tables",
-    "history", "activity", "notices", "requests", "imports", "jobs", "metrics", "compare", "home", "help",
-)  # fmt: skip
 urlpatterns = [
     path("", home.root),
     path("ui", home.root),
     path("ui/", include("console.people.allauth_urls")),
-    *(path("ui/", include(f"console.{subject}.urls")) for subject in SUBJECTS),
+    *(
+        path("ui/", include(module))
+        for module in ("console.site.urls", "console.grid.urls", *registry.urls())
+    ),
     path("ui/api/v1/", include("storage.api.urls")),
     path("ui/api/v1/", include("console.api.urls")),
     path("ui/healthz", probes.alive),

@@ -10,6 +10,7 @@ from django.utils.module_loading import import_string
 from console.models import User
 from console.people import users
 from storage.activity.undoing import CannotUndo, Reason
+from storage.core import registry
 from storage.core.verbs import Group
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import Capability, Role, may
@@ -37,7 +38,7 @@ def may_undo(user: User, done: Activity, roles: Roles) -> bool:
     verb = done.effective_verb
     if verb is PeopleVerb.USER_CHANGE:
         return user.is_admin and done.before is not None
-    group, undo, role = verb.act.group, verb.act.undo, roles.get(done.account_id or 0)
+    group, undo, role = verb.act.group, registry.undo_of(verb), roles.get(done.account_id or 0)
     if role is None or undo is None or undo.capability is None:
         return False
     if group is Group.QUERIES and not done.detail.get("query"):
@@ -65,7 +66,7 @@ def _is_own(user: User, done: Activity) -> bool:
 def is_open(done: Activity, read_only: Collection[int]) -> bool:
     """Whether to offer an undo; later changes are found only when it is tried."""
     verb = done.effective_verb
-    if verb.act.undo is None:
+    if registry.undo_of(verb) is None:
         return False
     if done.account_id in read_only and verb.subject in _WRITES:
         return False
@@ -79,7 +80,7 @@ def is_open(done: Activity, read_only: Collection[int]) -> bool:
 
 def undo_several(several: Sequence[Activity], by: Actor) -> list[Activity]:
     """Undo all of them or none; raises CannotUndo."""
-    undo = several[0].effective_verb.act.undo
+    undo = registry.undo_of(several[0].effective_verb)
     if undo is None or not undo.is_alone or len(several) > 1:
         return undo_all(several, by)
     (done,) = several

@@ -1,7 +1,7 @@
 """The contents of the documentation: documents by task, with titles and descriptions in the language of the page."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from django.urls import reverse
@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import override, pgettext_lazy
 
 from console.help import documents
+from storage.core import registry
 from storage.operations.access.search import fold
 
 
@@ -182,9 +183,19 @@ class Place:
         return reverse("help:document", args=(self.name,), fragment=self.anchor or None)
 
 
+def groups() -> list[Group]:
+    """Return the documents by task, without those of subjects that this server leaves out."""
+    left_out = registry.missing_documents()
+    found = (
+        replace(group, entries=[entry for entry in group.entries if entry.name not in left_out])
+        for group in GROUPS
+    )
+    return [group for group in found if group.entries]
+
+
 def entries() -> Mapping[str, Entry]:
     """The documents by name, in their order."""
-    return {entry.name: entry for group in GROUPS for entry in group.entries}
+    return {entry.name: entry for group in groups() for entry in group.entries}
 
 
 def places() -> Iterator[Place]:

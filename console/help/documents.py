@@ -15,6 +15,8 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
+from storage.core import registry
+
 ROOT: Final = settings.ROOT / "docs"
 INDEX: Final = "README"  # code hosts show it for the folder; in the console, the contents are in its place
 
@@ -74,6 +76,8 @@ class _Renderer(RendererHTML):
     def link_open(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
         target = str(tokens[idx].attrs["href"])
         name, is_page, anchor = target.partition(".md")
+        if is_page and name in registry.missing_documents():
+            return "<a>"
         if is_page and "/" not in name:
             target = reverse("help:document", args=[name]) + anchor
         return format_html('<a href="{}">', target)

@@ -1,8 +1,8 @@
 """The home page, the search, the stars, the replicas and the backups."""
 
-from django.urls import path, re_path
+from django.urls import path
 
-from console.home.views import backups, home, links, replicas, search
+from console.home.views import backups, home, replicas, search
 
 app_name = "home"
 urlpatterns = [
@@ -11,7 +11,5 @@ urlpatterns = [
     path("backups/", backups.show, name="backups"),
     path("search/", search.index, name="search"),
     path("palette/", search.palette, name="palette"),
-    path("links/new/", links.new, name="link_new"),
-    re_path(r"^s/(?P<key>[0-9a-z]{1,32})/?$", links.follow, name="link"),
     path("a/<account>/t/<table>/star/", home.star, name="star"),
 ]

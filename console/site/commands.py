@@ -1,17 +1,21 @@
 """The commands of the console that keys run: their keys, their names, and where they work.
 
-The help sheet, the palette and the scripts share this list. Each page has it in its help sheet, where a script finds
-the keys of a command by its name; what the command does is bound to that name in ``site/commands.js``.
+The help sheet, the palette and the scripts share this list, to which subjects add theirs: see Key in
+storage.core.subject. Each page has it in its help sheet, where a script finds the keys of a command by its name; what
+the command does is bound to that name in ``site/commands.js``.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from itertools import groupby
 from typing import Final
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+
+from storage.core import registry
 
 
 class Where(Enum):
@@ -76,10 +80,9 @@ def _held(keys: str, *modifiers: str) -> str:
     return " ".join(f"{held}+{key}" for held in modifiers for key in keys.split())
 
 
-COMMANDS: Final = (
+_COMMANDS: Final = (
     Command("help.keys", "?", _("Keyboard shortcuts"), Where.EVERYWHERE, "keyboard"),
     Command("palette.open", "Mod+K", _("Search everything, run commands"), Where.EVERYWHERE),
-    Command("link.copy", "Alt+L", _("Copy a short link to this page"), Where.EVERYWHERE, "link"),
     Command("filter.focus", "/", _("Go to the filter"), Where.EVERYWHERE, "filter"),
     Command("grid.enter", "E", _("Go to the entities"), Where.EVERYWHERE, "table-2"),
     Command("entity.new", "Alt+N", _("Add entity"), Where.EVERYWHERE, "plus"),
@@ -171,6 +174,16 @@ COMMANDS: Final = (
 )  # fmt: skip
 
 
+@cache
+def commands() -> Sequence[Command]:
+    """Return all commands, those that subjects declare at their positions in their groups."""
+    groups = {where: [it for it in _COMMANDS if it.where is where] for where in Where}
+    for key in sorted(registry.keys(), key=lambda key: key.position):
+        where = Where[key.group]
+        groups[where].insert(key.position, Command(key.name, key.keys, _(key.label), where, key.icon))
+    return [command for group in groups.values() for command in group]
+
+
 def list_commands(pages: Iterable[tuple[str, str | Promise]]) -> Iterator[tuple[Where, Sequence[Command]]]:
     """Yield the groups of the help sheet; ``pages``: the letters after G with the names of their pages."""
     to_pages = [
@@ -178,5 +191,6 @@ def list_commands(pages: Iterable[tuple[str, str | Promise]]) -> Iterator[tuple[
         for letter, label in pages
     ]
     for where in Where:
-        found = to_pages if where is Where.PAGES else [it for it in COMMANDS if it.where is where]
-        yield where, found
+        found = to_pages if where is Where.PAGES else [it for it in commands() if it.where is where]
+        if found:
+            yield where, found

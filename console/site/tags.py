@@ -12,13 +12,14 @@ from django.template.loader import render_to_string
 from django.templatetags.static import static
 from django.utils.formats import number_format
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from console.site import actors, commands, glyphs, last_changes, layout, roles, times, toasts
 from console.site.glyphs import GLYPHS, Glyph
-from storage.core.subject import Place
+from storage.core import registry
+from storage.core.subject import Place, Slot
 from storage.domain.access.actor import Actor
 from storage.domain.service.recorded import RecordedChange
 from storage.models import Account
@@ -50,6 +51,15 @@ def icon(name: str, size: int = 16) -> SafeString:
         static(SPRITE),
         name,
     )
+
+
+@register.simple_tag(takes_context=True)
+def slot(context: template.Context, name: str) -> SafeString:
+    """Include what subjects put into a slot of the page: see Slot in storage.core.subject."""
+    engine = context.template.engine  # type: ignore[union-attr]
+    parts = registry.parts(Slot[name])
+    # each is escaped as a template is
+    return mark_safe("".join(engine.get_template(part.template).render(context) for part in parts))  # noqa: S308
 
 
 @register.simple_tag

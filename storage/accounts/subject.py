@@ -110,4 +110,5 @@ SUBJECT = Subject(
         Page(Place.SERVER_SEARCH, 10, "accounts:new", _("New account"), "plus", is_for_admins=True),
     ),
     jobs=("storage.operations.accounts.removal.DELETION_JOB",),
+    urls=("console.accounts.urls",),
 )

@@ -17,4 +17,5 @@ SUBJECT = Subject(
         Page(Place.ACCOUNT, 60, "activity:index", _("Activity"), "history", letter="A"),
         Page(Place.SERVER, 60, "activity:server_index", _("Activity"), "history", is_for_admins=True),
     ),
+    urls=("console.activity.urls",),
 )

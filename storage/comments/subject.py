@@ -74,4 +74,5 @@ SUBJECT = Subject(
     api="storage.comments.api",
     key_follower="storage.comments.moves",
     tidying={"comments": "storage.comments.comments.tidy"},
+    urls=("console.comments.urls",),
 )

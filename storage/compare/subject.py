@@ -29,4 +29,5 @@ SUBJECT = Subject(
     pages=(Page(Place.ACCOUNT, 100, "compare:index", _("Compare"), "arrow-left-right", letter="C"),),
     jobs=("storage.compare.applying.APPLY_JOB",),
     api="storage.compare.api",
+    urls=("console.compare.urls",),
 )

@@ -1,17 +1,20 @@
 """All subjects, and what they contribute together. Code that needs a list of all asks here; there is no other list.
 
+A server can leave out subjects that are optional. They contribute nothing then but what stored values need: the
+sentences of activities, and the words of notices.
+
 To add a subject: ``manage.py newsubject NAME SENTENCE`` makes its rooms and names it in SUBJECTS; declare in
 ``storage/NAME/subject.py`` what it contributes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
 from storage.core.notices import Condition, NoticeKind, Severity
-from storage.core.subject import Page, Periodic, Place, Subject
-from storage.core.verbs import Act, Verb
+from storage.core.subject import Command, Key, Page, Part, Periodic, Place, Slot, Subject
+from storage.core.verbs import Act, Undo, Verb
 from storage.domain.values.stored import make_stand_in
 
 # from the bottom: each may stand on those before it
@@ -54,6 +57,33 @@ def subjects() -> tuple[Subject, ...]:
     return tuple(import_module(f"storage.{name}.subject").SUBJECT for name in SUBJECTS)
 
 
+_left_out: frozenset[str] = frozenset()
+
+
+def optional_names() -> list[str]:
+    """Return the names of the subjects that a server can leave out."""
+    return [subject.name for subject in subjects() if subject.is_optional]
+
+
+def leave_out(names: Collection[str]) -> None:
+    """Leave optional subjects out of this process; it says so at its start, before anything else asks here."""
+    global _left_out
+    _left_out = frozenset(names)
+    for cached in (present, notice_kinds, pages, parts, keys, missing_documents):
+        cached.cache_clear()
+
+
+@cache
+def present() -> tuple[Subject, ...]:
+    """Return the declarations of the subjects that this process has."""
+    return tuple(subject for subject in subjects() if subject.name not in _left_out)
+
+
+def _has(path: str) -> bool:
+    """Return whether a dotted path does not lead into a room that is left out."""
+    return path.split(".")[1] not in _left_out
+
+
 @cache
 def verbs() -> Mapping[str, Verb]:
     """Return the verbs of the activity log by value."""
@@ -65,31 +95,43 @@ def find_verb(value: str) -> Verb:
     return verbs().get(value) or make_stand_in(Verb, value, Act(value))
 
 
+def undo_of(verb: Verb) -> Undo | None:
+    """Return how an activity is undone; None for one whose undo is left out, too."""
+    undo = verb.act.undo
+    return undo if undo is not None and _has(undo.do or undo.request) else None
+
+
+@cache
+def _declared_notice_kinds() -> Mapping[str, NoticeKind]:
+    return {str(kind): kind for subject in subjects() if subject.notices for kind in subject.notices}
+
+
 @cache
 def notice_kinds() -> Mapping[str, NoticeKind]:
     """Return the kinds of notices by value."""
-    return {str(kind): kind for subject in subjects() if subject.notices for kind in subject.notices}
+    kept = {subject.notices for subject in present()}
+    return {value: kind for value, kind in _declared_notice_kinds().items() if type(kind) in kept}
 
 
 def find_notice_kind(value: str) -> NoticeKind:
     """Return the kind of a stored value, or a stand-in, equal to none, for one that only a newer version knows."""
     condition = Condition(value, "", "", Severity.WARNING, "", "")
-    return notice_kinds().get(value) or make_stand_in(NoticeKind, value, condition)
+    return _declared_notice_kinds().get(value) or make_stand_in(NoticeKind, value, condition)
 
 
 def jobs() -> list[str]:
     """Return the paths of all kinds of jobs."""
-    return [path for subject in subjects() for path in subject.jobs]
+    return [path for subject in present() for path in subject.jobs]
 
 
 def periodic() -> Iterator[Periodic]:
-    for subject in subjects():
+    for subject in present():
         yield from subject.periodic
 
 
 def tidying() -> dict[str, str]:
     """Return the paths of functions that delete old records, by the name of what they delete."""
-    return {name: path for subject in subjects() for name, path in subject.tidying.items()}
+    return {name: path for subject in present() for name, path in subject.tidying.items()}
 
 
 def api_modules() -> Iterator[Any]:
@@ -103,18 +145,49 @@ def key_followers() -> Iterator[Any]:
 
 
 def _modules(field: str) -> Iterator[Any]:
-    for subject in subjects():
+    for subject in present():
         if path := getattr(subject, field):
             yield import_module(path)
 
 
 def daily() -> list[str]:
     """Return the paths of functions that delete old records once a day."""
-    return [path for subject in subjects() for path in subject.daily]
+    return [path for subject in present() for path in subject.daily]
+
+
+def urls() -> list[str]:
+    """Return the paths of the modules with the addresses of pages."""
+    return [path for subject in present() for path in subject.urls]
 
 
 @cache
 def pages(place: Place) -> tuple[Page, ...]:
     """Return the pages of a place in their order."""
-    wanted = (page for subject in subjects() for page in subject.pages if page.place is place)
+    wanted = (page for subject in present() for page in subject.pages if page.place is place)
     return tuple(sorted(wanted, key=lambda page: page.position))
+
+
+@cache
+def parts(slot: Slot) -> tuple[Part, ...]:
+    """Return the templates that subjects put into a slot of a page, in their order."""
+    filling = (part for subject in present() for part in subject.parts if part.slot is slot)
+    return tuple(sorted(filling, key=lambda part: part.position))
+
+
+@cache
+def keys() -> tuple[Key, ...]:
+    """Return the commands of the console that subjects declare."""
+    return tuple(key for subject in present() for key in subject.keys)
+
+
+def commands() -> list[Command]:
+    """Return the commands of the command line, group by group in their order."""
+    found = [command for subject in present() for command in subject.commands]
+    return sorted(found, key=lambda command: command.position)
+
+
+@cache
+def missing_documents() -> frozenset[str]:
+    """Return the documents of which all subjects are left out."""
+    declared = {name for subject in subjects() for name in subject.documents}
+    return frozenset(declared - {name for subject in present() for name in subject.documents})

@@ -59,12 +59,61 @@ class Page:
     only_storage: bool = False  # accounts of other kinds do not have it
 
 
+class Slot(Enum):
+    """Where pages of the console include what subjects put there; the values say which variables are there."""
+
+    TABLE_HEAD = "beside the name of a table: account, frame"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A template that a page of another subject includes in a slot."""
+
+    slot: Slot
+    position: int  # in the slot, from the left or the top
+    template: str
+
+
+class CommandGroup(Enum):
+    """The groups of commands of the command line, in the order of ``tablero help``."""
+
+    SERVER = "Server"
+    PEOPLE = "Accounts and people"
+    TABLES = "Tables"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of the command line: a module of storage.management.commands."""
+
+    name: str
+    group: CommandGroup
+    position: int  # in the group, from the top
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A command of the console that a key runs: see console.site.commands, which has the groups of the help sheet."""
+
+    name: str
+    keys: str
+    label: str
+    group: str  # the name of a Where
+    position: int  # in the group, from the top
+    icon: str = ""
+
+
 @dataclass(frozen=True)
 class Subject:
-    """``name``: that of its rooms on every floor; ``stands_on``: the subjects that its code may import."""
+    """``name``: that of its rooms on every floor; ``stands_on``: the subjects that its code may import.
+
+    ``is_optional``: TABLERO_WITHOUT may leave it out, so that no other subject imports its code.
+    """
 
     name: str
     stands_on: tuple[str, ...] = ()
+    is_optional: bool = False
     verbs: type[Verb] | None = None
     notices: type[NoticeKind] | None = None
     jobs: tuple[str, ...] = ()  # paths of its kinds of jobs
@@ -73,6 +122,11 @@ class Subject:
     tidying: Mapping[str, str] = field(default_factory=dict)
     daily: tuple[str, ...] = ()  # paths of functions that do so once a day
     pages: tuple[Page, ...] = ()
+    parts: tuple[Part, ...] = ()  # of pages of other subjects
+    keys: tuple[Key, ...] = ()
+    commands: tuple[Command, ...] = ()
+    documents: tuple[str, ...] = ()  # of docs/, that are about it alone, or about other optional subjects too
+    urls: tuple[str, ...] = ()  # paths of modules with the addresses of its pages
     api: str = ""  # the path of a module with views of the management API, and their ``urlpatterns``
     key_follower: str = (
         ""  # the path of a module that moves what belongs to entities: its functions move and move_one

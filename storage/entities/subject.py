@@ -69,4 +69,5 @@ SUBJECT = Subject(
         Page(Place.TABLE_SEARCH, 20, "entities:new", _("Add entity"), "plus", Capability.WRITE),
         Page(Place.TABLE_SEARCH, 30, "entities:paste", _("Paste rows"), "clipboard-paste", Capability.WRITE),
     ),
+    urls=("console.entities.urls",),
 )

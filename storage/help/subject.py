@@ -12,4 +12,5 @@ SUBJECT = Subject(
         Page(Place.SERVER_SEARCH, 80, "help:shortcuts", _("Keyboard shortcuts"), "keyboard"),
         Page(Place.SERVER_SEARCH, 90, "help:limits", _("Service limits"), "book-open"),
     ),
+    urls=("console.help.urls",),
 )

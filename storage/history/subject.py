@@ -50,4 +50,5 @@ SUBJECT = Subject(
         "key changes": "storage.operations.changes.key_changes.tidy",
     },
     pages=(Page(Place.TABLE, 30, "activity:table", _("History"), "history"),),
+    urls=("console.history.urls",),
 )

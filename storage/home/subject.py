@@ -6,4 +6,5 @@ from storage.domain.translation import mark as _
 SUBJECT = Subject(
     name="home",
     pages=(Page(Place.SERVER, 10, "home:index", _("Home"), "house", letter="H"),),
+    urls=("console.home.urls",),
 )

@@ -29,4 +29,5 @@ SUBJECT = Subject(
     notices=JobNotice,
     tidying={"job files": "storage.operations.jobs.files.tidy", "jobs": "storage.operations.jobs.jobs.tidy"},
     pages=(Page(Place.SERVER, 30, "jobs:index", _("Jobs"), "hourglass", letter="J"),),
+    urls=("console.jobs.urls",),
 )

@@ -1,8 +1,14 @@
 """What the subject of short links contributes: see storage.core.registry."""
 
-from storage.core.subject import Subject
+from storage.core.subject import Key, Part, Slot, Subject
+from storage.domain.translation import mark as _
 
 SUBJECT = Subject(
     name="links",
+    is_optional=True,
     tidying={"links": "storage.links.links.tidy"},
+    parts=(Part(Slot.TABLE_HEAD, 20, "console/links/_copy.html"),),
+    keys=(Key("link.copy", "Alt+L", _("Copy a short link to this page"), "EVERYWHERE", 2, "link"),),
+    documents=("collaboration",),
+    urls=("console.links.urls",),
 )

@@ -13,7 +13,7 @@ _SUBJECT: Final = '''"""What the subject of {words} contributes: see storage.cor
 
 from storage.core.subject import Subject
 
-SUBJECT = Subject(name="{name}")
+SUBJECT = Subject(name="{name}"{pages})
 '''
 _URLS: Final = '''"""URLs of {words}."""
 
@@ -34,7 +34,9 @@ def make_subject(root: Path, name: str, about: str, *, above: str, has_pages: bo
     words = name.replace("_", " ")
     made = {
         root / f"storage/{name}/__init__.py": f'"""{about}"""\n',
-        root / f"storage/{name}/subject.py": _SUBJECT.format(name=name, words=words),
+        root / f"storage/{name}/subject.py": _SUBJECT.format(
+            name=name, words=words, pages=f', urls=("console.{name}.urls",)' if has_pages else ""
+        ),
     }
     project = _insert_layer((root / "pyproject.toml").read_text("utf-8"), "storage", name, above)
     changed = {
@@ -49,11 +51,6 @@ def make_subject(root: Path, name: str, about: str, *, above: str, has_pages: bo
         made[root / f"console/{name}/urls.py"] = _URLS.format(name=name, words=words)
         # the first page and the search may know every subject
         project = _insert_layer(project, "console", name, "help")
-        changed[root / "console/urls.py"] = _replace(
-            (root / "console/urls.py").read_text("utf-8"),
-            "\n)  # fmt: skip",
-            f'\n    "{name}",\n)  # fmt: skip',
-        )
     changed[root / "pyproject.toml"] = project
     for path, text in (made | changed).items():
         path.parent.mkdir(exist_ok=True)

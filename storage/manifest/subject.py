@@ -1,5 +1,13 @@
 """What the subject of declared accounts contributes: see storage.core.registry."""
 
-from storage.core.subject import Subject
+from storage.core.subject import Command, CommandGroup, Subject
 
-SUBJECT = Subject(name="manifest", api="storage.manifest.api")
+SUBJECT = Subject(
+    name="manifest",
+    is_optional=True,
+    commands=(
+        Command("apply", CommandGroup.PEOPLE, 1, "Make accounts what a file declares, or show what differs."),
+    ),
+    documents=("infrastructure",),
+    api="storage.manifest.api",
+)

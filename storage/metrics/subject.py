@@ -67,4 +67,5 @@ SUBJECT = Subject(
         Page(Place.ACCOUNT, 80, "metrics:account", _("Metrics"), "chart-line", letter="M"),
         Page(Place.TABLE, 40, "metrics:table", _("Metrics"), "chart-line"),
     ),
+    urls=("console.metrics.urls",),
 )

@@ -67,4 +67,5 @@ SUBJECT = Subject(
         Page(Place.ACCOUNT_SEARCH, 90, "notices:webhook_new", _("New webhook"), "plus", Capability.OWN),
         Page(Place.SERVER_SEARCH, 60, "notices:personal", _("My notices"), "bell"),
     ),
+    urls=("console.notices.urls",),
 )

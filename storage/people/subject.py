@@ -75,4 +75,5 @@ SUBJECT = Subject(
         Page(Place.SERVER_SEARCH, 40, "people:api_tokens", _("API tokens"), "plug"),
         Page(Place.SERVER_SEARCH, 50, "people:api_token_new", _("New API token"), "plus"),
     ),
+    urls=("console.people.urls",),
 )

@@ -45,4 +45,5 @@ SUBJECT = Subject(
         Page(Place.TABLE_SEARCH, 60, "queries:code", _("Query as code"), "code"),
         Page(Place.TABLE_SEARCH, 70, "queries:facets", _("Facets"), "filter"),
     ),
+    urls=("console.queries.urls",),
 )

@@ -19,4 +19,5 @@ SUBJECT = Subject(
     ),
     pages=(Page(Place.ACCOUNT, 70, "requests:index", _("Requests"), "scroll-text", letter="R"),),
     api="storage.requests.api",
+    urls=("console.requests.urls",),
 )

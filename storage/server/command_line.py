@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from storage.core import registry
 from storage.operations.health import release
 from storage.server import (
     configuration,
@@ -25,7 +26,7 @@ from storage.server.refusal import Refusal
 if TYPE_CHECKING:
     from storage.server.examination import Examination
 
-COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
+_COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     "Server": {
         "serve": "Run the Table service, the console and the management API.",
         "azurite-table": "Serve tables in place of the command azurite-table of Azurite.",
@@ -39,7 +40,6 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "Accounts and people": {
         "account": "Add, list, change, copy, export, import and remove storage accounts, and rotate their keys.",
-        "apply": "Make accounts what a file declares, or show what differs.",
         "user": "Add, list and remove users of the console, and set roles and passwords.",
         "token": "Create, list and revoke tokens of the management API.",
         "notice": "List notices, look for conditions now, and test e-mail.",
@@ -64,11 +64,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "version": "Print the version.",
     },
 }
-OWN: Final = {name for commands in COMMANDS.values() for name in commands} - {
-    "azurite-table",
-    "help",
-    "version",
-}
+_NO_COMMANDS_OF_DJANGO: Final = {"azurite-table", "help", "version"}
 # for those who work on Tablero; those of Django make a database if there is none
 DEVELOPMENT: Final = {
     "check", "compilemessages", "dbshell", "makemessages", "makemigrations", "messages", "newsubject", "shell",
@@ -101,6 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: list[str]) -> None:
     command = arguments[0] if arguments else "help"
+    registry.leave_out(options.read_without(os.environ))
     if command != "serve":  # which does it when its modules are imported
         garbage.collect_rarely()
     match arguments:
@@ -121,9 +118,23 @@ def run(arguments: list[str]) -> None:
             _run_django(command, arguments)
 
 
+def list_commands() -> dict[str, dict[str, str]]:
+    """Return the commands in groups, those of subjects at their positions, with a line about each."""
+    groups = {title: list(commands.items()) for title, commands in _COMMANDS.items()}
+    for command in registry.commands():
+        groups[command.group.value].insert(command.position, (command.name, command.summary))
+    return {title: dict(commands) for title, commands in groups.items()}
+
+
+def own_commands() -> set[str]:
+    """Return the names of our commands that Django runs."""
+    names = {name for commands in list_commands().values() for name in commands}
+    return names - _NO_COMMANDS_OF_DJANGO
+
+
 def describe_commands() -> str:
     """Return the commands in groups, with a line about each."""
-    groups = {name: dict(commands) for name, commands in COMMANDS.items()}
+    groups = list_commands()
     if TESTS.is_dir():
         groups["Other"]["test"] = "Run the tests; arguments go to pytest."
     lines = [f"Tablero {release.version()}", "", "usage: tablero COMMAND [OPTIONS]"]
@@ -133,9 +144,10 @@ def describe_commands() -> str:
 
 
 def _refuse_unknown(command: str) -> None:
-    if command in OWN | DEVELOPMENT or options.is_on(os.environ, "DEBUG"):
+    own = own_commands()
+    if command in own | DEVELOPMENT or options.is_on(os.environ, "DEBUG"):
         return
-    near = difflib.get_close_matches(command, OWN, n=1)
+    near = difflib.get_close_matches(command, own, n=1)
     hint = f" (did you mean {near[0]}?)" if near else ""
     raise Refusal(f"There is no command {command}{hint}; see: tablero help.")
 
@@ -152,6 +164,8 @@ def _run_django(command: str, arguments: list[str]) -> None:
     with _examining(arguments) if command == "doctor" and not asks_for_help else nullcontext() as examination:
         configuration.apply(os.environ, before)
         listen.apply(os.environ)
+        registry.leave_out(options.read_without(os.environ))
+        _refuse_unknown(command)
         with nullcontext() if needs_nothing else _surroundings(command, examination):
             from django.core.management import execute_from_command_line
 
@@ -218,7 +232,7 @@ def _surroundings(command: str, examination: "Examination | None") -> Iterator[N
     if command in ALONE:
         yield
         return
-    if command in OWN - {"serve"}:
+    if command in own_commands() - {"serve"}:
         secret.check(found)
     else:
         secret.ensure(found)
@@ -236,6 +250,6 @@ def _embedded(command: str, found: options.Options) -> AbstractContextManager[ob
         return nullcontext()
     if command == "upgrade":
         postgresql_upgrade.convert(found, say)
-    if command in OWN:
+    if command in own_commands():
         return embedded.attached(found, purpose=command, say=say)
     return embedded.attached_or_new(found, purpose=command, say=say)

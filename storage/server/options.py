@@ -13,6 +13,7 @@ from typing import NoReturn
 
 import platformdirs
 
+from storage.core import registry
 from storage.domain.access.identity import Trust, is_loopback
 from storage.domain.access.sign_in import Provider
 from storage.domain.requests.recorded import RequestLogSettings
@@ -105,6 +106,13 @@ VARIABLES = (
     Variable("ARCHIVE_KEEP", "7d", "how far back the database can be restored, as 12h or 7d", "TIME"),
     Variable("ARCHIVE_SIZE", "", "largest size of the archive, as 50G; shortens the time kept", "SIZE"),
     Variable("ARCHIVE_BACKLOG", "8G", "how much may wait while the archive fails, before a gap", "SIZE"),
+    Variable(
+        "WITHOUT",
+        "",
+        "leave optional parts out, as copies or cluster (several: comma)",
+        "NAME",
+        separator=",",
+    ),
     Variable("UPGRADE_BACKUP", "on", "off: upgrade the database without a backup", None, ("on", "off")),
     Variable("OLD_POSTGRESQL", "", "programs of the PostgreSQL of the data folder, if that is older", "DIR"),
     Variable("METRICS_TOKEN"),
@@ -275,6 +283,7 @@ class Options:
     upgrade_backup: bool
     old_postgresql: Path | None  # the folder of its programs
     messages: MessageOptions
+    without: tuple[str, ...]  # optional subjects: storage.core.registry
 
     @property
     def is_loopback(self) -> bool:
@@ -348,7 +357,21 @@ def read(environ: Mapping[str, str]) -> Options:
         if value["OLD_POSTGRESQL"]
         else None,
         messages=messages.read(value),
+        without=read_without(environ),
     )
+
+
+def read_without(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the subjects that are left out; raises Refusal for one that does not exist or cannot be."""
+    names = tuple(dict.fromkeys(filter(None, re.split(r"[\s,]+", environ.get(PREFIX + "WITHOUT", "")))))
+    optional = registry.optional_names() if names else []
+    for name in names:
+        if name not in optional:
+            raise Refusal(
+                f"{PREFIX}WITHOUT has {name!r}{nearest(name, optional)}; these can be left out:"
+                f" {', '.join(sorted(optional))}."
+            )
+    return names
 
 
 def is_on(environ: Mapping[str, str], name: str) -> bool:

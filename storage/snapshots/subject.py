@@ -93,4 +93,5 @@ SUBJECT = Subject(
             is_for_admins=True,
         ),
     ),
+    urls=("console.snapshots.urls",),
 )

@@ -126,4 +126,5 @@ SUBJECT = Subject(
         Page(Place.ACCOUNT_SEARCH, 10, "tables:new", _("New table"), "plus", Capability.MANAGE_TABLES),
     ),
     jobs=("storage.operations.tables.indexes.INDEX_JOB",),
+    urls=("console.tables.urls",),
 )

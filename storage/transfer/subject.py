@@ -53,4 +53,5 @@ SUBJECT = Subject(
         "storage.operations.entities.import_jobs.IMPORT_JOB",
         "storage.operations.entities.imports.LOCAL_IMPORT_JOB",
     ),
+    urls=("console.imports.urls",),
 )

@@ -8,6 +8,7 @@ from django.db import transaction
 from django.utils.module_loading import import_string
 
 from storage.activity.undoing import CannotUndo, Reason
+from storage.core import registry
 from storage.domain.access.actor import Actor
 from storage.domain.errors import (
     InsufficientAccountPermissions,
@@ -26,7 +27,7 @@ from storage.tables.subject import TableVerb
 
 def is_undoable(done: Activity) -> bool:
     """Return whether this kind of activity can be undone; it may still fail."""
-    undo = done.effective_verb.act.undo
+    undo = registry.undo_of(done.effective_verb)
     return undo is not None and not undo.is_alone
 
 
@@ -75,13 +76,13 @@ def undo_all(several: Sequence[Activity], by: Actor) -> list[Activity]:
 
 
 def _changes_catalog(done: Activity) -> bool:
-    undo = done.effective_verb.act.undo
+    undo = registry.undo_of(done.effective_verb)
     return undo is not None and undo.changes_catalog
 
 
 def request(done: Activity) -> JobRequest[Any, Any] | None:
     """Return the job that undoes an activity of many changes, None for any other; raises CannotUndo."""
-    undo = done.effective_verb.act.undo
+    undo = registry.undo_of(done.effective_verb)
     if undo is None or not undo.request:
         return None
     with _explaining_refusals(done):
@@ -97,7 +98,7 @@ def undone_by(job: Job, done: Activity) -> Activity:
 
 
 def _undo(done: Activity, by: Actor) -> Activity:
-    undo = done.effective_verb.act.undo
+    undo = registry.undo_of(done.effective_verb)
     if undo is None or undo.is_alone:
         raise CannotUndo(Reason.NEVER, done)
     requested = request(done)

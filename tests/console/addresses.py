@@ -72,8 +72,8 @@ sas:describe                  acme/ffff           user:405     manager:404
 sas:block                     acme/ffff           user:405     manager:404
 accounts:created              acme                owner:302    -
 accounts:new                  -                   admin:200    admin:422
-home:link_new                 -                   user:200     user:422
-home:link                     222222222222        user:404     user:405
+links:new                     -                   user:200     user:422
+links:follow                  222222222222        user:404     user:405
 comments:table                acme/people         member:200   user:405
 comments:entity               acme/people         user:404     user:405
 comments:add                  acme/people         user:405     member:303

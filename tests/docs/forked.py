@@ -68,7 +68,7 @@ def main() -> None:
 
     from storage.server import command_line
 
-    for name in command_line.OWN - {"serve"}:
+    for name in command_line.own_commands() - {"serve"}:
         load_command_class(get_commands()[name], name)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     gc.freeze()

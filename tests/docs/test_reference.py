@@ -38,7 +38,7 @@ def test_actions_of_the_account_command():
 
 def test_commands():
     written = [code_of(row[0])[0] for row in rows(OPTIONS, "Commands")]
-    there = [name for commands in command_line.COMMANDS.values() for name in commands]
+    there = [name for commands in command_line.list_commands().values() for name in commands]
     assert written == [*there, "test"]
 
 

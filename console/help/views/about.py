@@ -81,7 +81,7 @@ def limits(request: HttpRequest) -> HttpResponse:
 def index(request: HttpRequest) -> HttpResponse:
     """Show the documents by task, or with ?q= those that a text finds."""
     text = read_text(request.GET, "q", longest=LONGEST)
-    context = {"text": text, "places": contents.find(text), "groups": contents.GROUPS}
+    context = {"text": text, "places": contents.find(text), "groups": contents.groups()}
     return render_part(request, page="console/help/index.html", part="_contents.html", context=context)
 
 
@@ -92,5 +92,5 @@ def document(request: HttpRequest, page: str) -> HttpResponse:
         return redirect("help:index")
     if page not in contents.entries():
         raise Http404
-    context = {"document": documents.read(page), "page": page, "groups": contents.GROUPS}
+    context = {"document": documents.read(page), "page": page, "groups": contents.groups()}
     return render(request, "console/help/document.html", context)

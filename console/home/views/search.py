@@ -10,7 +10,7 @@ from console.home import search
 from console.home.search import ResultKind
 from console.site.access import AccountContext, user_of
 from console.site.addresses import read_text
-from console.site.commands import COMMANDS
+from console.site.commands import commands as list_commands
 from storage.domain.errors import StorageError
 from storage.operations.access.members import role_in
 from storage.operations.accounts import accounts
@@ -45,7 +45,7 @@ def palette(request: HttpRequest) -> HttpResponse:
     current = _current_account(request)
     table = _current_table(request, current)
     hits = search.find(user_of(request), text, current, table=table, is_fuzzy=True)
-    commands = COMMANDS if "icons" in request.GET else ()
+    commands = list_commands() if "icons" in request.GET else ()
     context = {"text": text, "groups": search.group_results(hits), "commands": commands}
     return render(request, "console/home/search/_hits.html", context)
 

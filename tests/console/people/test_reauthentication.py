@@ -155,7 +155,7 @@ comments:add comments:delete comments:edit comments:reply comments:resolve
 entities:bulk_edit entities:cell entities:cells entities:check_cell entities:delete entities:key entities:new
 entities:paste entities:row entities:show entities:staged
 grid:columns grid:compare grid:copy grid:export grid:layout_delete grid:layouts grid:presence
-history:entity home:link_new home:star
+history:entity links:new home:star
 imports:copy imports:copy_file imports:copy_upload imports:map imports:repair imports:run imports:start
 imports:start_new imports:upload
 jobs:cancel jobs:clear_tray jobs:pause jobs:resume

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from console.site.commands import COMMANDS, Command, Where, list_commands
+from console.site.commands import Command, Where, commands, list_commands
 from storage.core import registry
 from storage.core.subject import Place
 from tests.live_server import ROOT
@@ -19,17 +19,17 @@ def bound():
 
 
 def test_scripts_bind_every_command_and_no_other():
-    assert bound() == {it.name for it in COMMANDS if not it.is_native}
+    assert bound() == {it.name for it in commands() if not it.is_native}
 
 
 @pytest.mark.parametrize("where", Where)
 def test_a_key_means_one_thing_where_it_works(where):
-    keys = Counter(key for it in COMMANDS if it.where is where for key in it.bound_keys.split())
+    keys = Counter(key for it in commands() if it.where is where for key in it.bound_keys.split())
     assert [key for key, number in keys.items() if number > 1] == []
 
 
 def test_names_are_distinct():
-    names = [it.name for it in COMMANDS]
+    names = [it.name for it in commands()]
     assert sorted(set(names)) == sorted(names)
 
 

@@ -30,14 +30,14 @@ def new(request: HttpRequest) -> HttpResponse:
     context: dict[str, object] = {"address": address, "days": links.RETENTION_DAYS}
     if request.method == "POST":
         try:
-            context["link"] = public_url(request, path_of("home:link", _keep(request, address).key))
+            context["link"] = public_url(request, path_of("links:follow", _keep(request, address).key))
         except LinkRefused as refused:
             context["problem"] = describe_refusal(refused)
     if is_script(request) and request.method == "POST":
         if "link" in context:
             return JsonResponse({"link": context["link"]})
         return JsonResponse({"error": str(context["problem"])}, status=422)
-    return render(request, "console/home/link.html", context, status=422 if "problem" in context else 200)
+    return render(request, "console/links/new.html", context, status=422 if "problem" in context else 200)
 
 
 @require_safe
@@ -46,9 +46,9 @@ def follow(request: HttpRequest, key: str) -> HttpResponse:
     """Go to the page of a link; the page itself says which role it needs."""
     link = links.find(key)
     if link is None or accounts.find(link.account.name) is None:
-        return render(request, "console/home/no_link.html", {"days": links.RETENTION_DAYS}, status=404)
+        return render(request, "console/links/missing.html", {"days": links.RETENTION_DAYS}, status=404)
     if role_in(user_of(request), link.account) is None:
-        return render(request, "console/home/no_link.html", {"is_closed": True}, status=403)
+        return render(request, "console/links/missing.html", {"is_closed": True}, status=403)
     # the address is below that of the account, and leads to no other host
     return HttpResponseRedirect(f"{_root(link.account)}{link.address}")
 

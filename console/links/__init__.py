@@ -1,0 +1,1 @@
+"""Short links to pages of accounts."""
