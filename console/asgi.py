@@ -23,7 +23,7 @@ from console.site import probes, static_files  # noqa: E402
 from storage.domain.errors import ServerBusy  # noqa: E402
 from storage.domain.requests import spans  # noqa: E402
 from storage.domain.requests.cleaning import addressed_names  # noqa: E402
-from storage.operations.jobs import files  # noqa: E402
+from storage.jobs import files  # noqa: E402
 from storage.protocol.call import ServerSettings  # noqa: E402
 from storage.protocol.http_connection import Applications  # noqa: E402
 from storage.protocol.http_request import RequestHead, announced_size  # noqa: E402

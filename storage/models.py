@@ -9,12 +9,11 @@ from django.db import models
 from django.db.models import Q
 
 from storage.activity.subject import ActivityVerb
-from storage.core import registry
+from storage.core import lifetimes, registry
 from storage.core.verbs import Verb
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.access.roles import Role, name_role
-from storage.domain.service import lifetimes
-from storage.domain.service.recorded import RecordedChange
+from storage.domain.history.recorded import RecordedChange
 
 
 class Account(models.Model):
@@ -46,12 +45,12 @@ class Account(models.Model):
     distributes = models.BooleanField(default=False, db_default=False)
     # how long changes of entities are kept; 0: history is off
     history_days = models.PositiveSmallIntegerField(default=7, db_default=7)
-    # what they may take on disk; null: a share of it, as storage.operations.changes.retention says
+    # what they may take on disk; null: a share of it, as storage.history.retention says
     history_bytes = models.BigIntegerField(null=True, default=None)
-    # storage.domain.service.consistency: of reads that do not ask for less
+    # storage.domain.requests.consistency: of reads that do not ask for less
     consistency = models.CharField(max_length=16, default="Strong", db_default="Strong")
     max_staleness = models.PositiveIntegerField(default=5, db_default=5)  # seconds, at BoundedStaleness
-    # quotas of its own, below those of the server: storage.domain.service.quotas
+    # quotas of its own, below those of the server: storage.core.quotas
     snapshot_limit = models.PositiveIntegerField(null=True, default=None)
     saved_query_limit = models.PositiveIntegerField(null=True, default=None)
     sas_limit = models.PositiveIntegerField(null=True, default=None)
@@ -169,13 +168,13 @@ class PropertyIndex(models.Model):
 
     table = models.ForeignKey(Table, on_delete=models.CASCADE, related_name="indexes")
     name = models.CharField(max_length=255)  # of the property
-    state = models.CharField(max_length=8)  # domain.service.indexes.IndexState
-    origin = models.CharField(max_length=8)  # domain.service.indexes.IndexOrigin
+    state = models.CharField(max_length=8)  # tables.index_rules.IndexState
+    origin = models.CharField(max_length=8)  # tables.index_rules.IndexOrigin
     error = models.TextField(blank=True, default="")  # why it failed
     created_at = models.DateTimeField(auto_now_add=True)
     last_used_at = models.DateTimeField(null=True, default=None)
     scans = models.BigIntegerField(default=0)  # as PostgreSQL had counted when the use was last looked at
-    # why the server made it, a storage.domain.service.indexes.IndexReason as JSON; null: a person asked for it
+    # why the server made it, a storage.tables.index_rules.IndexReason as JSON; null: a person asked for it
     reason = models.JSONField(null=True, default=None)
 
     class Meta:
@@ -543,7 +542,7 @@ class Activity(models.Model):
     address = models.CharField(max_length=64, blank=True, default="")
     agent = models.CharField(max_length=256, blank=True, default="")
     request_id = models.CharField(max_length=64, blank=True, default="")
-    # of entities: how many were changed, and the first of them as KEYS of storage.operations.activity.activity
+    # of entities: how many were changed, and the first of them as KEYS of storage.activity.activity
     entities = models.PositiveIntegerField(default=0, db_default=0)
     keys = models.JSONField(null=True, default=None)
     # where the history has the changes, as storage.sql.changes.Span; empty: in that of a distributed table, by the
@@ -672,7 +671,7 @@ class Snapshot(models.Model):
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="snapshots")
     name = models.CharField(max_length=64)
-    reason = models.CharField(max_length=8)  # domain.service.snapshots.SnapshotReason
+    reason = models.CharField(max_length=8)  # snapshots.schedule.SnapshotReason
     is_whole = models.BooleanField(default=True)  # it has all tables, not only some
     taken_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True, default=None)  # when it is deleted; null: never
@@ -714,7 +713,7 @@ class SnapshotTable(models.Model):
 
 
 class SnapshotSchedule(models.Model):
-    """When snapshots of an account are taken: domain.service.snapshots.Schedule."""
+    """When snapshots of an account are taken: snapshots.schedule.Schedule."""
 
     account = models.OneToOneField(Account, on_delete=models.CASCADE, primary_key=True, related_name="+")
     hour = models.PositiveSmallIntegerField()  # in UTC
@@ -750,7 +749,7 @@ class Branch(models.Model):
 
 
 class CopiedTable(models.Model):
-    """How far a table is copied between an account and another service: see storage.operations.remote_copies."""
+    """How far a table is copied between an account and another service: see storage.copies.copying."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, db_index=False, related_name="+")
     is_outgoing = models.BooleanField()
@@ -773,7 +772,7 @@ class CopiedTable(models.Model):
 
 
 class DatabaseVersion(models.Model):
-    """Which versions may write to the database, in one row: see storage.operations.health.database_version."""
+    """Which versions may write to the database, in one row: see storage.health.database_version."""
 
     writer = models.PositiveIntegerField()  # the least number of versions that may write
     release = models.CharField(max_length=32)  # the version that stored it
@@ -783,7 +782,7 @@ class DatabaseVersion(models.Model):
 
 
 class OldRows(models.Model):
-    """A table that may have rows of versions before 1.1: see storage.operations.relations.old_rows."""
+    """A table that may have rows of versions before 1.1: see storage.relations.old_rows."""
 
     table = models.OneToOneField(Table, on_delete=models.CASCADE, primary_key=True)
     last = models.JSONField(null=True, default=None)  # the key up to which they are rewritten, as two texts
@@ -806,7 +805,7 @@ class PeriodicRun(models.Model):
 
 
 class Job(models.Model):
-    """Long work that a user has started, in steps: see storage.operations.jobs."""
+    """Long work that a user has started, in steps: see storage.jobs.running."""
 
     kind = models.CharField(max_length=32)  # the name of an operations.jobs.kinds.JobKind
     account = models.ForeignKey(
@@ -824,8 +823,8 @@ class Job(models.Model):
     request_id = models.UUIDField()  # of all its changes in the history
     arguments = models.JSONField(default=dict)
     state = models.JSONField(null=True, default=None)  # where its next step begins; null before the first one
-    status = models.CharField(max_length=9)  # domain.service.jobs.JobStatus
-    wish = models.CharField(max_length=6, blank=True, default="")  # domain.service.jobs.Wish
+    status = models.CharField(max_length=9)  # jobs.states.JobStatus
+    wish = models.CharField(max_length=6, blank=True, default="")  # jobs.states.Wish
     # a step is only committed by the process that has read this number
     steps = models.BigIntegerField(default=0)
     attempts = models.PositiveSmallIntegerField(default=0)  # since the last step that ended
@@ -1139,7 +1138,7 @@ class Comment(models.Model):
 
 
 class EntityMove(models.Model):
-    """A change of the key of an entity: see storage.operations.changes.key_changes."""
+    """A change of the key of an entity: see storage.history.key_changes."""
 
     table = models.ForeignKey(Table, on_delete=models.CASCADE, db_constraint=False, related_name="+")
     partition_key = models.TextField(blank=True)
@@ -1171,7 +1170,7 @@ class CommentMention(models.Model):
 
 
 class ShortLink(models.Model):
-    """The address of a page of an account, for which a short one stands: see storage.operations.links."""
+    """The address of a page of an account, for which a short one stands: see storage.links.links."""
 
     key = models.CharField(max_length=16, primary_key=True)
     account = models.ForeignKey(Account, on_delete=models.CASCADE, db_index=False, related_name="+")
@@ -1190,7 +1189,7 @@ class ShortLink(models.Model):
 
 
 class Presence(models.Model):
-    """A tab of a browser that shows a table now: see storage.operations.presence. The relation is unlogged."""
+    """A tab of a browser that shows a table now: see storage.people.presence. The relation is unlogged."""
 
     tab = models.UUIDField()  # as the browser names it
     user = models.ForeignKey(

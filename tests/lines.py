@@ -1,7 +1,7 @@
 """Lines of product code by room: ``python3 -m tests.lines`` prints a table.
 
 Python counts without migrations, and vendored libraries not at all. What a subject still has in folders by layer counts
-there, for example in storage/operations.
+there, for example in storage/runtime.
 """
 
 import sys

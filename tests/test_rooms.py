@@ -13,7 +13,7 @@ from django.utils.module_loading import import_string
 from storage.core import registry
 from storage.core.notices import Condition, NoticeKind
 from storage.core.verbs import Act, Verb
-from storage.operations.jobs.kinds import JobKind
+from storage.jobs.kinds import JobKind
 from tests import rooms
 from tests.live_server import ROOT
 

@@ -6,12 +6,8 @@ from difflib import SequenceMatcher
 from typing import Final
 
 from console.site.xml_text import indent_xml
-from storage.domain.service.service_properties import PropertiesUpdate, ServiceProperties
-from storage.domain.service.service_properties_xml import (
-    FIRST_PARTIAL_VERSION,
-    read_properties,
-    write_properties,
-)
+from storage.domain.service_properties.properties import PropertiesUpdate, ServiceProperties
+from storage.domain.service_properties.xml import FIRST_PARTIAL_VERSION, read_properties, write_properties
 
 CONTEXT: Final = 3  # lines shown around a difference
 

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any, Final
 
+from storage.activity.actors import actor_of
 from storage.domain.entities.entity import StoredEntity, read_members
-from storage.domain.service.recorded import RecordedChange
+from storage.domain.history.recorded import RecordedChange
+from storage.history import changes
 from storage.models import Activity
-from storage.operations.activity.actors import actor_of
-from storage.operations.changes import changes
 
 FIELDS: Final[Mapping[str, Callable[[Activity], Any]]] = {
     "id": attrgetter("pk"),

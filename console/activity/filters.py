@@ -10,12 +10,12 @@ from django.utils.dateparse import parse_date, parse_datetime
 
 from console.activity.presentation import verbs_of
 from console.site.log_page import LogQuery, QueryPart, is_one_of, url_field
+from storage.activity.activity import ActivityFilter
 from storage.core.verbs import Group
 from storage.domain.access.actor import ActorKind
 from storage.domain.values.numbers import read_number
 from storage.entities.subject import EntityVerb
-from storage.operations.activity.activity import ActivityFilter
-from storage.operations.changes.changes import ChangeFilter, Op
+from storage.history.changes import ChangeFilter, Op
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)

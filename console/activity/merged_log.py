@@ -6,18 +6,18 @@ from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
 from console.activity.filters import ActivityQuery, read_position, write_position
+from storage.activity import activity
+from storage.activity.activity import ActivityFilter
 from storage.bulk_edit.subject import BulkEditVerb
 from storage.compare.subject import CompareVerb
 from storage.copies.subject import CopyVerb
-from storage.domain.service.recorded import ChangePage
+from storage.domain.history.recorded import ChangePage
 from storage.domain.values.ticks import to_datetime
 from storage.entities.subject import EntityVerb
+from storage.history import changes
+from storage.history.changes import ChangeEntry, ChangeFilter
 from storage.history.subject import HistoryVerb
 from storage.models import Account, Activity
-from storage.operations.activity import activity
-from storage.operations.activity.activity import ActivityFilter
-from storage.operations.changes import changes
-from storage.operations.changes.changes import ChangeEntry, ChangeFilter
 from storage.transfer.subject import TransferVerb
 
 _MOMENT: Final = timedelta(microseconds=1)

@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 from console.grid.differences import MOST, EntityDifference, compare_entities
+from storage.activity import activity
 from storage.domain.entities.entity import EntityKey
-from storage.domain.service.recorded import Op, RecordedChange
+from storage.domain.history.recorded import Op, RecordedChange
 from storage.entities.subject import EntityVerb
+from storage.history import changes
+from storage.history.changes import ChangeFilter
 from storage.models import Account, Activity, Table
-from storage.operations.activity import activity
-from storage.operations.changes import changes
-from storage.operations.changes.changes import ChangeFilter
 
 _KINDS = {
     EntityVerb.INSERT: "added",

@@ -5,10 +5,10 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Final, NamedTuple
 
+from storage.activity.actors import actor_of
 from storage.domain.access.actor import ActorKind
+from storage.history.changes import ChangeEntry
 from storage.models import Activity
-from storage.operations.activity.actors import actor_of
-from storage.operations.changes.changes import ChangeEntry
 
 FEW: Final = 4  # that are lines of their own
 Entry = Activity | ChangeEntry

@@ -15,13 +15,13 @@ from django.utils.translation import gettext_lazy, ngettext
 from console.activity.presentation import presentation_of, translate
 from console.site import roles
 from console.site.actors import draw_actor
+from storage.activity import activity
+from storage.activity.actors import actor_of
 from storage.activity.undoing import CannotUndo, Reason
 from storage.core.verbs import Group
 from storage.domain.access.actor import ActorKind
 from storage.history.subject import HistoryVerb
 from storage.models import Activity
-from storage.operations.activity import activity
-from storage.operations.activity.actors import actor_of
 from storage.people.subject import PeopleVerb
 from storage.queries.subject import QueryVerb
 from storage.transfer.subject import TransferVerb

@@ -9,14 +9,14 @@ from django.utils.module_loading import import_string
 
 from console.models import User
 from console.people import users
+from storage.activity import activity
 from storage.activity.undoing import CannotUndo, Reason
 from storage.core import registry
 from storage.core.verbs import Group
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import Capability, Role, may
 from storage.models import Activity
-from storage.operations.access import members
-from storage.operations.activity import activity
+from storage.people import members
 from storage.people.subject import PeopleVerb
 from storage.queries.subject import QueryVerb
 from storage.tables.subject import TableVerb

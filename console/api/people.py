@@ -13,7 +13,7 @@ from console.people.invitations import Offer
 from console.people.users import LastAdmin
 from storage.domain.access.roles import Capability, Role
 from storage.models import Account, ApiToken
-from storage.operations.access import api_tokens
+from storage.people import api_tokens
 from storage.rest import access, problems
 from storage.rest.answers import page_of
 from storage.rest.documentation import operation

@@ -12,9 +12,9 @@ from console.models import SavedQuery, User
 from console.queries import saved, saved_changes
 from console.queries.forms import SavedQueryForm
 from console.queries.saved import Definition
+from storage.activity.activity import ChangedSince
 from storage.domain.access.roles import Capability
 from storage.models import Table
-from storage.operations.activity.activity import ChangedSince
 from storage.rest import etags, problems
 from storage.rest.answers import page_of
 from storage.rest.documentation import IF_MATCH, operation

@@ -8,18 +8,18 @@ from django.http import QueryDict
 
 from console.grid import tokens
 from console.models import User
+from storage.accounts import accounts
 from storage.branches import branches
 from storage.compare import sides
 from storage.compare.comparing import ALL_KINDS
+from storage.compare.side_names import SideName
 from storage.compare.sides import Side, SideNotFound
 from storage.domain.access.roles import Capability, Role, may
 from storage.domain.entities.differences import DifferenceKind
 from storage.domain.entities.entity import EntityKey
 from storage.domain.refusals import Reason
-from storage.domain.service.sides import SideName
 from storage.models import Account
-from storage.operations.access.members import role_in
-from storage.operations.accounts import accounts
+from storage.people.members import role_in
 from storage.snapshots import snapshots
 
 LEFT, RIGHT = "left", "right"

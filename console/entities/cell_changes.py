@@ -28,8 +28,8 @@ from storage.domain.values.etag import ANY, read_if_match, write_etag
 from storage.domain.values.names import check_property_name
 from storage.editing import merge
 from storage.editing.typed_text import InvalidText
+from storage.entities import entities
 from storage.models import Account, Table
-from storage.operations.entities import entities
 
 LIMIT: Final = 1_000  # changed cells
 _LONGEST: Final = 1_000  # rows or columns of a rectangle

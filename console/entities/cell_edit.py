@@ -20,8 +20,8 @@ from storage.domain.entities.entity import Entity, StoredEntity, read_stored
 from storage.domain.errors import ResourceNotFound, UpdateConditionNotSatisfied
 from storage.domain.values.edm import EdmValue
 from storage.domain.values.etag import ANY, read_if_match, write_etag
+from storage.entities.edits import Applied
 from storage.models import Table
-from storage.operations.entities.edits import Applied
 
 CONFLICT = 412
 

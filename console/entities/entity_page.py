@@ -17,6 +17,7 @@ from console.entities.typed_input import TYPES
 from console.grid import tokens
 from console.site.access import AS_OF
 from console.site.responses import render_part, see_other, wants_part
+from storage.activity import activity
 from storage.comments import threads
 from storage.comments.content import Subject
 from storage.domain.entities.entity import (
@@ -32,10 +33,9 @@ from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import TICKS_PER_SECOND, Edm, second_text, write_datetime
 from storage.domain.values.etag import write_etag
 from storage.domain.values.kinds import AccountKind
+from storage.entities import entities
+from storage.history import last_change, versions
 from storage.models import Table
-from storage.operations.activity import activity
-from storage.operations.changes import last_change, versions
-from storage.operations.entities import entities
 
 EMPTY: Final = Entity(EntityKey("", ""), {})
 BLANK: Final = 9999  # the number of the row that scripts copy for new properties

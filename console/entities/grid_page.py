@@ -36,13 +36,13 @@ from storage.domain.errors import OperationTimedOut, ServerBusy, StorageError, T
 from storage.domain.filters.query import EntityQuery, Page, Position, SortedPage, SortedPosition
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.ticks import to_datetime
+from storage.entities import entities
+from storage.entities.entities import Total
+from storage.history import feed, past
+from storage.history.feed import Feed, NoHistory
+from storage.history.past import Past
 from storage.models import Table
-from storage.operations.changes import feed, past
-from storage.operations.changes.feed import Feed, NoHistory
-from storage.operations.changes.past import Past
-from storage.operations.entities import entities
-from storage.operations.entities.entities import Total
-from storage.operations.tables.table_list import Overview, describe
+from storage.tables.table_list import Overview, describe
 
 SNIPPET: Final = """\
 import os

@@ -31,8 +31,8 @@ from storage.editing.pasted_rows import (
     UnreadableReason,
 )
 from storage.editing.typed_text import InvalidText
+from storage.entities import entities
 from storage.models import Table
-from storage.operations.entities import entities
 
 LIMIT: Final = 1_000  # rows
 

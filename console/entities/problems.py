@@ -26,8 +26,8 @@ from storage.domain.values.edm import Edm
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import COSMOS_KEY_LIMITS, check_key
 from storage.editing.document import DocumentFault, InvalidDocument
+from storage.history import last_change
 from storage.models import Table
-from storage.operations.changes import last_change
 
 _FAULTS: Final[Mapping[DocumentFault, Promise]] = {
     DocumentFault.NOT_JSON: gettext_lazy("JSON syntax error."),

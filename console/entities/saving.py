@@ -20,12 +20,12 @@ from storage.domain.errors import (
     StorageError,
     UpdateConditionNotSatisfied,
 )
-from storage.domain.service.recorded import RecordedChange
+from storage.domain.history.recorded import RecordedChange
 from storage.domain.values.etag import write_etag
+from storage.entities import edits, entities
+from storage.entities.edits import Applied
+from storage.history import last_change
 from storage.models import Table
-from storage.operations.changes import last_change
-from storage.operations.entities import edits, entities
-from storage.operations.entities.edits import Applied
 
 T = TypeVar("T")
 _MEANWHILE: Final = (EntityAlreadyExists, ResourceNotFound, UpdateConditionNotSatisfied)

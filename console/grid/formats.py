@@ -1,4 +1,4 @@
-"""Entities as text for the clipboard and for people, without any loss; storage.transfer.writing makes files."""
+"""Entities as text for the clipboard and for people, without any loss; storage.tabular.writing makes files."""
 
 import json
 import re
@@ -9,13 +9,13 @@ from typing import Final
 from console.grid.documents import all_values
 from storage.domain.entities.entity import StoredEntity, read_stored
 from storage.domain.entities.entity import write_document as write_document
-from storage.transfer.writing import TYPES as TYPES
-from storage.transfer.writing import ExportFormat as ExportFormat
-from storage.transfer.writing import UnexpectedProperty as UnexpectedProperty
-from storage.transfer.writing import has_columns as has_columns
-from storage.transfer.writing import value_text as value_text
-from storage.transfer.writing import write as write
-from storage.transfer.writing import write_rows
+from storage.tabular.writing import TYPES as TYPES
+from storage.tabular.writing import ExportFormat as ExportFormat
+from storage.tabular.writing import UnexpectedProperty as UnexpectedProperty
+from storage.tabular.writing import has_columns as has_columns
+from storage.tabular.writing import value_text as value_text
+from storage.tabular.writing import write as write
+from storage.tabular.writing import write_rows
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

@@ -11,9 +11,9 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from console.models import SavedUrl
-from storage.domain.service.quotas import SAVED_URLS
+from storage.accounts import quotas
+from storage.core.quotas import SAVED_URLS
 from storage.models import Table
-from storage.operations.accounts import quotas
 
 NAME: Final = "k"  # in an address
 LONGEST: Final = 1800  # bytes of an address; longer ones are saved

@@ -17,10 +17,10 @@ from storage.domain.entities.moments import read_moment
 from storage.domain.entities.previews import EntityPreview
 from storage.domain.errors import InvalidInput
 from storage.editing import merge
+from storage.entities import entities
+from storage.history import past
+from storage.history.past import Past
 from storage.models import Table
-from storage.operations.changes import past
-from storage.operations.changes.past import Past
-from storage.operations.entities import entities
 
 
 @dataclass(frozen=True, slots=True)

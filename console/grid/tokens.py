@@ -17,10 +17,10 @@ from storage.domain.filters.ast import Filter
 from storage.domain.filters.query import EntityQuery, Position, SortedPosition
 from storage.domain.values.names import LONGEST_KEY, check_key
 from storage.editing.filters.diagnosis import parse_filter
+from storage.entities import entities
+from storage.history.past import Past
 from storage.models import Table
-from storage.operations.changes.past import Past
-from storage.operations.entities import entities
-from storage.operations.entities.exports import Scope as Scope
+from storage.transfer.exports import Scope as Scope
 
 # keys
 

@@ -11,7 +11,7 @@ from django.utils.translation import override, pgettext_lazy
 
 from console.help import documents
 from storage.core import registry
-from storage.operations.access.search import fold
+from storage.home.search import fold
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from console.site.actors import label_door, name_actor
 from console.site.log_page import LogDay, by_day
 from console.site.times import to_local
 from storage.domain.entities.entity import StoredEntity
-from storage.domain.service.recorded import Op, RecordedChange
+from storage.domain.history.recorded import Op, RecordedChange
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import merge
 

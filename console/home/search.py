@@ -22,11 +22,11 @@ from console.site.layout import NavigationItem
 from storage.core.subject import Place
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
+from storage.entities import entities
+from storage.home import search
 from storage.models import Account, Table
-from storage.operations.access import search
-from storage.operations.access.members import role_in, visible_accounts
-from storage.operations.entities import entities
-from storage.operations.requests import requests
+from storage.people.members import role_in, visible_accounts
+from storage.requests import requests
 
 TOP: Final = 8  # tables, so that other results stay visible
 _OTHERS: Final = 5  # accounts to change to

@@ -24,12 +24,12 @@ from storage.domain.filters.parser import CONSOLE_LIMIT, Dialect
 from storage.domain.refusals import Reason, Refused
 from storage.domain.values.numbers import read_number
 from storage.editing.filters.diagnosis import parse_filter
+from storage.jobs import jobs
 from storage.models import Account, Job, JobFile
-from storage.operations.entities import uploads
-from storage.operations.jobs import jobs
 from storage.remote.azurite import FILE_NAME
 from storage.remote.endpoints import EndpointMalformed
-from storage.transfer.layout import FileRefused
+from storage.tabular.layout import FileRefused
+from storage.transfer import uploads
 
 _IN, _OUT = "in", "out"
 _FASTEST: Final = 1_000_000

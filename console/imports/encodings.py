@@ -7,8 +7,8 @@ from typing import Final
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from storage.transfer.encodings import ENCODINGS
-from storage.transfer.layout import Layout
+from storage.tabular.encodings import ENCODINGS
+from storage.tabular.layout import Layout
 
 _FIRST: Final[Mapping[str, Promise | str]] = {
     "utf-8": "Unicode",

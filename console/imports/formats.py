@@ -17,8 +17,8 @@ from storage.editing.formats.format import Format
 from storage.editing.formats.numbers import Decimals, NumberFormat, Percent
 from storage.editing.formats.reading import UnknownFormat, read_format
 from storage.editing.formats.words import BooleanWords
-from storage.transfer.format_proposals import Certainty, FormatProposal
-from storage.transfer.mapping import Column
+from storage.tabular.format_proposals import Certainty, FormatProposal
+from storage.tabular.mapping import Column
 
 _NUMBER: Final[Mapping[Decimals, Promise]] = {
     Decimals.COMMA: _("a number with a decimal comma"),

@@ -11,9 +11,9 @@ from django.utils.translation import gettext_lazy as _
 from console.site.tags import grouped
 from console.site.typed_text import field_text
 from storage.domain.values.numbers import read_number
-from storage.transfer import key_proposals
-from storage.transfer.key_proposals import KeyNote, KeyProposal, NoteKind
-from storage.transfer.mapping import (
+from storage.tabular import key_proposals
+from storage.tabular.key_proposals import KeyNote, KeyProposal, NoteKind
+from storage.tabular.mapping import (
     GUID,
     ROW_NUMBER,
     ColumnMapping,
@@ -21,7 +21,7 @@ from storage.transfer.mapping import (
     Template,
     can_be_in_template,
 )
-from storage.transfer.proposals import Proposal
+from storage.tabular.proposals import Proposal
 
 _KEYS: Final = {"partition_key": "PartitionKey", "row_key": "RowKey"}
 _SEPARATOR: Final = "-"

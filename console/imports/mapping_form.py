@@ -11,11 +11,17 @@ from console.imports.formats import read_reading, reading_value
 from console.imports.keys import read_keys
 from console.site.typed_text import field_text
 from storage.domain.refusals import Reason
-from storage.operations.entities.import_drafts import DraftFile
-from storage.transfer import proposals
-from storage.transfer.format_proposals import Certainty
-from storage.transfer.mapping import Column, ColumnMapping, Empty, MappingRefused, OnMisfit
-from storage.transfer.proposals import ProposedColumn
+from storage.tabular import proposals
+from storage.tabular.format_proposals import Certainty
+from storage.tabular.mapping import (
+    Column,
+    ColumnMapping,
+    Empty,
+    MappingRefused,
+    OnMisfit,
+)
+from storage.tabular.proposals import ProposedColumn
+from storage.transfer.import_drafts import DraftFile
 
 _Value = TypeVar("_Value")
 

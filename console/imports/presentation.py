@@ -16,13 +16,19 @@ from storage.domain.values.edm import EdmValue
 from storage.editing import typed_text
 from storage.editing.formats.reading import read_format
 from storage.editing.guessing import GuessReason
-from storage.operations.entities.import_drafts import SampleChange
-from storage.operations.entities.imports import ImportMode
-from storage.transfer.layout import FileFormat
-from storage.transfer.mapping import OnMisfit
-from storage.transfer.proposals import ProposedColumn, TypeReason
-from storage.transfer.rejects import Fault, RejectGroup, Repair
-from storage.transfer.report import ColumnReport, ColumnUse, FileReport, ValueChange, ValueReport
+from storage.tabular.layout import FileFormat
+from storage.tabular.mapping import OnMisfit
+from storage.tabular.proposals import ProposedColumn, TypeReason
+from storage.tabular.rejects import Fault, RejectGroup, Repair
+from storage.tabular.report import (
+    ColumnReport,
+    ColumnUse,
+    FileReport,
+    ValueChange,
+    ValueReport,
+)
+from storage.transfer.import_drafts import SampleChange
+from storage.transfer.imports import ImportMode
 
 _PROPERTIES: Final = 12  # of an entity that are shown
 _LONGEST: Final = 80  # characters of a value

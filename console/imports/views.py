@@ -46,18 +46,18 @@ from console.site.typed_text import field_text
 from storage.domain.access.roles import Capability, may
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Reason, Refused
-from storage.domain.service.jobs import JobStatus
 from storage.domain.values.numbers import read_number
+from storage.jobs.states import JobStatus
 from storage.models import Account, ImportDraft, Table
-from storage.operations.entities import import_drafts, import_jobs
-from storage.operations.entities.import_drafts import DraftFile
-from storage.operations.entities.imports import ImportMode
-from storage.operations.tables import tables
-from storage.transfer.encodings import ENCODINGS
-from storage.transfer.layout import FileFormat, FileRefused, Wishes
-from storage.transfer.mapping import Column, OnMisfit
-from storage.transfer.proposals import ProposedColumn
-from storage.transfer.rejects import Repair
+from storage.tables import tables
+from storage.tabular.encodings import ENCODINGS
+from storage.tabular.layout import FileFormat, FileRefused, Wishes
+from storage.tabular.mapping import Column, OnMisfit
+from storage.tabular.proposals import ProposedColumn
+from storage.tabular.rejects import Repair
+from storage.transfer import import_drafts, import_jobs
+from storage.transfer.import_drafts import DraftFile
+from storage.transfer.imports import ImportMode
 
 PASTED: Final = "pasted.txt"
 _NOT_READ: Final = {"format": "", "encoding": "", "delimiter": ""}  # how a file is read that cannot be read

@@ -12,9 +12,9 @@ from console.site.tags import grouped
 from storage.copies import copy_jobs
 from storage.copies.copy_jobs import COPY_IN_JOB, COPY_OUT_JOB
 from storage.copies.progress import Phase
-from storage.domain.service.jobs import JobStatus
+from storage.jobs.states import JobStatus
 from storage.models import Job
-from storage.operations.tables import tables
+from storage.tables import tables
 
 COPY_KINDS: Final = frozenset({COPY_IN_JOB.name, COPY_OUT_JOB.name})
 SHOWN: Final = 200  # tables

@@ -24,19 +24,19 @@ from console.site.refusals import describe_refusal
 from console.site.tags import grouped
 from console.snapshots.originals import describe_original
 from storage.account_files.account_building import built_by
+from storage.activity import activity
 from storage.branches.branches import BRANCH_JOB
 from storage.bulk_edit import bulk_edit_jobs
 from storage.bulk_edit.bulk_edit_jobs import BULK_EDIT_JOB
 from storage.bulk_edit.bulk_edits import BulkEditRequest
 from storage.domain.access.actor import Actor
 from storage.domain.refusals import Refused
-from storage.domain.service.jobs import JobStatus, Unit, Wish
 from storage.domain.values.stored import read_member
+from storage.jobs import files, jobs
+from storage.jobs.kinds import Failure
+from storage.jobs.states import JobStatus, Unit, Wish
 from storage.models import Job, JobFile, Table
-from storage.operations.activity import activity
-from storage.operations.jobs import files, jobs
-from storage.operations.jobs.kinds import Failure
-from storage.operations.relations import history
+from storage.relations import history
 from storage.runtime import job_runner
 from storage.undo.undo import is_undoable
 

@@ -7,9 +7,9 @@ from typing import Any
 from django.http import HttpRequest
 
 from console.jobs.presentation import JobView
-from storage.domain.service.jobs import JobStatus
-from storage.operations.jobs import jobs
-from storage.operations.jobs.jobs import Starter
+from storage.jobs import jobs
+from storage.jobs.jobs import Starter
+from storage.jobs.states import JobStatus
 
 
 @dataclass(frozen=True)

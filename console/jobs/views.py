@@ -22,12 +22,12 @@ from console.site.refusals import notify_refusals
 from console.site.responses import render_part
 from console.site.toasts import notify_success
 from storage.domain.access.roles import Capability, may
-from storage.domain.service.jobs import JobStatus
 from storage.domain.values.numbers import read_number
+from storage.jobs import files, jobs
+from storage.jobs.jobs import JobFilter
+from storage.jobs.states import JobStatus
 from storage.models import Job
-from storage.operations.access import members
-from storage.operations.jobs import files, jobs
-from storage.operations.jobs.jobs import JobFilter
+from storage.people import members
 from storage.rest import downloads
 from storage.runtime import job_runner
 from storage.runtime.threads import TooManyDownloads

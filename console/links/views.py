@@ -10,12 +10,12 @@ from console.site.access import user_of
 from console.site.addresses import is_console_path, path_of, public_url, split_url
 from console.site.refusals import describe_refusal
 from console.site.responses import is_script
+from storage.accounts import accounts
 from storage.domain.refusals import Reason
 from storage.links import links
 from storage.links.links import LinkRefused
 from storage.models import Account, ShortLink
-from storage.operations.access.members import role_in
-from storage.operations.accounts import accounts
+from storage.people.members import role_in
 
 _OF_ACCOUNTS = "/ui/a/"
 

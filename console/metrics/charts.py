@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from console.site.tags import grouped
 from storage.domain.requests.series import PeriodCounts, Traffic
-from storage.operations.counting.reports import Report
+from storage.metrics.reports import Report
 
 _MOST: Final = 5  # series with colours of their own; the rest is one
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from console.metrics.charts import Unit, write_decimal, write_number
 from console.site.tags import grouped
 from storage.domain.requests.series import PeriodCounts, Traffic
-from storage.operations.counting.reports import Report
+from storage.metrics.reports import Report
 
 
 @dataclass(frozen=True, slots=True)

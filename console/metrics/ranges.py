@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.site.times import read_local_time
-from storage.operations.counting import reports
-from storage.operations.counting.reports import Range, UnknownRange
+from storage.metrics import reports
+from storage.metrics.reports import Range, UnknownRange
 
 DEFAULT: Final = "24h"
 RANGES: Final[Mapping[str, tuple[timedelta, Promise]]] = {

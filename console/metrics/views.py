@@ -19,13 +19,13 @@ from console.requests.filters import RequestQuery
 from console.site.access import account_required, table_page
 from console.site.responses import render_part
 from console.site.times import write_local_time
+from storage.access import sas
 from storage.domain.access.roles import Capability
 from storage.domain.requests.observed import Authentication
 from storage.domain.requests.series import Traffic, read_credential
+from storage.metrics import reports
+from storage.metrics.reports import Report
 from storage.models import Account, Activity, Table
-from storage.operations.access import sas
-from storage.operations.counting import reports
-from storage.operations.counting.reports import Report
 
 _FIRST: Final = 10  # partitions and credentials
 

@@ -10,9 +10,9 @@ from django.utils.translation import gettext_lazy as _
 from console.models import User
 from storage.domain.access.roles import Scope
 from storage.models import Account
-from storage.operations.access import api_tokens
-from storage.operations.access.api_tokens import TokenRequest
-from storage.operations.access.members import visible_accounts
+from storage.people import api_tokens
+from storage.people.api_tokens import TokenRequest
+from storage.people.members import visible_accounts
 
 SCOPES = [
     (Scope.READ.value, _("Read: view lists, settings and activity")),

@@ -9,7 +9,7 @@ from console.models import User
 from console.people import users
 from storage.domain.access.actor import SERVER
 from storage.domain.access.sign_in import Provider
-from storage.operations.access import members
+from storage.people import members
 
 logger = logging.getLogger(__name__)
 

@@ -13,12 +13,12 @@ from console.models import Invitation, User
 from console.people import link_tokens
 from console.site.access import actor_of, user_of
 from console.site.addresses import address_of, public_url
+from storage.activity import activity
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability, Role, may, read_role
 from storage.models import Account
-from storage.operations.access import members
-from storage.operations.access.members import role_in
-from storage.operations.activity import activity
+from storage.people import members
+from storage.people.members import role_in
 from storage.people.subject import PeopleVerb
 
 _KEPT: Final = timedelta(days=30)  # after an invitation has expired

@@ -22,9 +22,9 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils.crypto import constant_time_compare, salted_hmac
 
+from storage.access import key_set
 from storage.domain.access.identity import is_safe_url
 from storage.domain.access.sign_in import Provider
-from storage.operations.access import key_set
 
 SIZE_LIMIT: Final = 1 << 20  # bytes of an answer
 AGAIN: Final = "prompt=login"  # the only parameter that pages add: the provider shall ask for credentials

@@ -27,8 +27,8 @@ from console.people import group_roles, invitations, open_id, setup, sign_ins
 from console.people.reauthentication import RECENT
 from console.site.access import actor_named
 from console.site.toasts import notify_error, notify_success
+from storage.activity import activity
 from storage.domain.access.identity import read_roles
-from storage.operations.activity import activity
 from storage.people.subject import PeopleVerb
 
 logger = logging.getLogger(__name__)

@@ -14,8 +14,8 @@ from django.http import HttpRequest, HttpResponse
 from console.models import User
 from console.site import appearance
 from console.site.access import actor_named
+from storage.activity import activity
 from storage.core.verbs import Verb
-from storage.operations.activity import activity
 from storage.people.subject import PeopleVerb
 
 _NAMES: Final = {

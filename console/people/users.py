@@ -8,12 +8,12 @@ from django.db.models import QuerySet
 
 from console.models import User
 from console.people import sessions
+from storage.activity import activity
 from storage.domain.access.actor import Actor
 from storage.models import Activity
-from storage.operations.access import api_tokens
-from storage.operations.activity import activity
-from storage.operations.entities import import_drafts
+from storage.people import api_tokens
 from storage.people.subject import PeopleVerb
+from storage.transfer import import_drafts
 
 
 class LastAdmin(Exception):

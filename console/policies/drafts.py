@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 from django.core.exceptions import BadRequest
 from django.utils import timezone
 
+from storage.access import policies
 from storage.domain.access.policies import (
     PERMISSIONS,
     AccessPolicy,
@@ -25,7 +26,6 @@ from storage.domain.access.policies import (
 from storage.domain.values import edm
 from storage.editing import typed_times
 from storage.editing.invalid_text import InvalidText
-from storage.operations.access import policies
 
 NEW: Final = SignedIdentifier("")
 

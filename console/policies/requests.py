@@ -16,12 +16,12 @@ from console.policies.effects import LETTERS, Narrator, Preview, order_tokens, t
 from console.policies.forms import BasePolicyFormSet
 from console.site.access import role_of
 from console.site.typed_text import local_now
+from storage.access import policies, sas
 from storage.domain.access.policies import POLICY_LIMIT, AccessPolicy, SignedIdentifier
 from storage.domain.access.roles import Capability, may
 from storage.domain.sas.known import KnownToken
 from storage.editing.policy_effects import predict_effects
 from storage.models import Table
-from storage.operations.access import policies, sas
 
 _NONE_RENAMED: Final[Mapping[str, str]] = MappingProxyType({})
 

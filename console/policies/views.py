@@ -19,15 +19,15 @@ from console.site.refusals import describe_refusal
 from console.site.responses import render_part, wants_part
 from console.site.toasts import notify_error, notify_success
 from console.site.xml_text import error_position
+from storage.access import policies
 from storage.access.subject import AccessVerb
+from storage.activity import activity
 from storage.domain.access.policies import SignedIdentifier, check_policies
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.values.numbers import read_number
 from storage.models import Table
-from storage.operations.access import policies
-from storage.operations.activity import activity
-from storage.operations.tables import tables
+from storage.tables import tables
 
 _NOTHING: Final[Mapping[str, Any]] = {}
 

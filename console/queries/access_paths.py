@@ -11,8 +11,8 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from storage.domain.filters.access_plan import AccessPath, AccessPlan, AccessReason, Improvement
 from storage.domain.filters.ast import mentioned_properties
-from storage.operations.entities.estimates import Estimate, ScanKind
-from storage.operations.tables.indexes import IndexUse
+from storage.entities.estimates import Estimate, ScanKind
+from storage.tables.indexes import IndexUse
 
 
 @dataclass(frozen=True, slots=True)

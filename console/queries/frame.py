@@ -16,13 +16,13 @@ from console.site import layout
 from console.site.access import account_context, table_of, user_of
 from console.site.addresses import path_of
 from console.site.tags import grouped
+from storage.access import policies
 from storage.core import registry
 from storage.core.subject import Place
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account, Table
-from storage.operations.access import policies
-from storage.operations.tables import table_list
-from storage.operations.tables.table_list import Listing, Overview
+from storage.tables import table_list
+from storage.tables.table_list import Listing, Overview
 
 _ENTITIES: Final = "entities:index"
 _TAB_NAMES: Final = frozenset(page.url for page in registry.pages(Place.TABLE))

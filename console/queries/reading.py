@@ -32,10 +32,10 @@ from storage.editing.filters import parameters
 from storage.editing.filters.diagnosis import diagnose
 from storage.editing.filters.diagnostics import Diagnostic, Schema, Severity, Suggestion, apply_all
 from storage.editing.filters.narrowing import add_condition_text
+from storage.entities import estimates, properties
+from storage.entities.properties import EMPTY, PropertySample
 from storage.models import Account, Table
-from storage.operations.entities import estimates, properties
-from storage.operations.entities.properties import EMPTY, PropertySample
-from storage.operations.tables import indexes
+from storage.tables import indexes
 
 _FIX_LENGTH: Final = 60  # characters of a quick fix on its button
 _FIX_LIMIT: Final = 3

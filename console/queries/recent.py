@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from console.models import RecentQuery, User
 from storage.models import Table
-from storage.operations.tables import tables
+from storage.tables import tables
 
 LIMIT: Final = 50  # of a user
 _TEXT_LENGTH: Final = 16_000  # characters

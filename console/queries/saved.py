@@ -17,9 +17,9 @@ from console.site.access import RoleNeeded, role_of, user_of
 from storage.domain.access.roles import Capability, Role, may
 from storage.editing.filters import parameters
 from storage.editing.filters.parameters import UnfilledParameter
+from storage.home.search import has_text
 from storage.models import Account, Table
-from storage.operations.access.search import has_text
-from storage.operations.tables import tables
+from storage.tables import tables
 
 GRID_FIELDS: Final = ("f", "s", "cols", "sort", "top", "view")  # of a grid's address, kept as content
 

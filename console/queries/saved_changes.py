@@ -12,20 +12,20 @@ from django.utils.text import slugify
 
 from console.models import SavedQuery, User
 from console.queries.saved import Definition, revision
+from storage.accounts import locking, quotas
+from storage.accounts.quotas import Allowance, QuotaReached
+from storage.activity import activity
+from storage.activity.activity import ChangedSince
 from storage.comments import mentions
 from storage.comments.subject import CommentNotice
+from storage.core.quotas import OWN_SAVED_QUERIES, SAVED_QUERIES
 from storage.core.verbs import Verb
 from storage.domain.access.actor import Actor
 from storage.domain.refusals import Reason
-from storage.domain.service.quotas import OWN_SAVED_QUERIES, SAVED_QUERIES
 from storage.models import Account, Activity, Table
 from storage.notices import evaluation
-from storage.operations.accounts import locking, quotas
-from storage.operations.accounts.quotas import Allowance, QuotaReached
-from storage.operations.activity import activity
-from storage.operations.activity.activity import ChangedSince
-from storage.operations.tables import tables
 from storage.queries.subject import QueryVerb
+from storage.tables import tables
 
 _SLUG_LENGTH: Final = 56  # characters, which leaves room for a number
 _ATTEMPTS: Final = 5  # at a slug that another request takes at the same moment

@@ -22,9 +22,9 @@ from storage.editing import typed_text
 from storage.editing.filters.diagnostics import KnownTypes
 from storage.editing.filters.lint import SYSTEM_TYPES
 from storage.editing.filters.narrowing import ConditionKind, add_condition, build_condition, fits_in_url
+from storage.entities import entities, facets, properties
+from storage.entities.facets import Facet
 from storage.models import Table
-from storage.operations.entities import entities, facets, properties
-from storage.operations.entities.facets import Facet
 
 LITERAL_LENGTH: Final = 100  # characters of a literal that is offered
 ABSENT: Final = "absent"  # in place of the type of a property that is not set

@@ -5,7 +5,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from storage.models import RecordedRequest
-from storage.operations.requests import explanations
+from storage.requests import explanations
 
 FIELDS: Final[Mapping[str, Callable[[RecordedRequest], Any]]] = {
     "id": attrgetter("pk"),

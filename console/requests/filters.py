@@ -15,8 +15,8 @@ from storage.domain.access.grants import Operation
 from storage.domain.filters.access_plan import AccessPath
 from storage.domain.requests.observed import Authentication
 from storage.domain.values.numbers import read_number
-from storage.operations.counting.reports import LONGEST
-from storage.operations.requests.requests import RequestClass, RequestFilter, read_identifier
+from storage.metrics.reports import LONGEST
+from storage.requests.requests import RequestClass, RequestFilter, read_identifier
 
 SPANS: Final[Mapping[str, tuple[timedelta, Promise]]] = {
     "hour": (timedelta(hours=1), _("Last hour")),

@@ -18,19 +18,19 @@ from console.site.sentences import translate
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey
 from storage.domain.filters.access_plan import AccessPath
+from storage.domain.history.recorded import Op, RecordedChange
 from storage.domain.requests.observed import Authentication
 from storage.domain.requests.outcomes import Outcome
-from storage.domain.service.recorded import Op, RecordedChange
 from storage.domain.values.stored import read_member
 from storage.domain.values.ticks import to_ticks
+from storage.history.last_change import TableDeletion
 from storage.inspector import Finding
 from storage.inspector.mistakes import NOTES
 from storage.inspector.sentences import Sentence
 from storage.models import RecordedRequest
-from storage.operations.changes.last_change import TableDeletion
-from storage.operations.requests import explanations, requests
-from storage.operations.requests.earlier_changes import TABLE, EarlierChange
-from storage.operations.requests.explanations import Slow
+from storage.requests import explanations, requests
+from storage.requests.earlier_changes import TABLE, EarlierChange
+from storage.requests.explanations import Slow
 
 _ACTORS: Final = {
     Authentication.KEY: ActorKind.KEY,

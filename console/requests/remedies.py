@@ -16,7 +16,7 @@ from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
 from storage.inspector import Finding, Mistake
 from storage.models import RecordedRequest
-from storage.operations.requests.explanations import Cause
+from storage.requests.explanations import Cause
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,15 +35,15 @@ from storage.domain.errors import OperationTimedOut, TableNotFound
 from storage.domain.requests.outcomes import Outcome
 from storage.domain.values.numbers import read_number
 from storage.domain.values.time_buckets import TimeBucket
+from storage.history import changes, last_change
+from storage.history.changes import ChangeFilter
 from storage.inspector import Facts
 from storage.inspector.records import load_report
+from storage.metrics import reports
 from storage.models import Account, RecordedRequest
-from storage.operations.changes import changes, last_change
-from storage.operations.changes.changes import ChangeFilter
-from storage.operations.counting import reports
-from storage.operations.requests import requests
-from storage.operations.requests.statistics import CodeCount, CredentialCount
-from storage.operations.requests.timeline import Timeline, timeline
+from storage.requests import requests
+from storage.requests.statistics import CodeCount, CredentialCount
+from storage.requests.timeline import Timeline, timeline
 
 _HEIGHT: Final = 48  # of the histogram
 _OUTCOMES: Final = (Outcome.DONE, Outcome.REFUSED, Outcome.FAILED)  # from the bottom

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy
 
 from console.sas.labels import PERMISSIONS, RESOURCE_TYPES
 from console.site.forms import MONO, MomentInput
-from storage.operations.access.sas import SasDescription
+from storage.access.sas import SasDescription
 
 STARTS: Final = (
     ("", gettext_lazy("Immediately")),

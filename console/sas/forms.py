@@ -14,6 +14,8 @@ from django.utils.translation import gettext as _
 from console.policies.presets import end_of_quarter
 from console.sas.fields import SasFields
 from console.site.refusals import describe_refusal
+from storage.access import sas as sas_operations
+from storage.core.lifetimes import read_lifetime
 from storage.domain import sas
 from storage.domain.access.addresses import read_range
 from storage.domain.access.policies import AccessPolicy
@@ -21,12 +23,10 @@ from storage.domain.errors import StorageError
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.known import Policies
 from storage.domain.sas.tokens import WRITTEN_VERSION
-from storage.domain.service.lifetimes import read_lifetime
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import check_key, fold_table_name
 from storage.models import Account, Table
-from storage.operations.access import sas as sas_operations
-from storage.operations.tables import tables
+from storage.tables import tables
 
 _LONG: Final = timedelta(days=30)
 _YEARS: Final = (1602, 9998)  # which the service knows in any time zone

@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from console.sas.labels import BADGES, REASONS, STATES
 from console.sas.sentences import describe_summary, show_moment
 from console.site.times import describe_distance
+from storage.access import sas as sas_operations
 from storage.domain import sas
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.sas import AccountSas, TableSas
@@ -26,7 +27,6 @@ from storage.domain.sas.known import (
 )
 from storage.domain.values.ticks import to_second
 from storage.models import Account
-from storage.operations.access import sas as sas_operations
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,16 +17,16 @@ from django.utils.translation import gettext_lazy
 
 from console.models import User
 from console.site import roles
+from storage.accounts import accounts
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import LEAST_ROLE, Capability, Role, may
 from storage.domain.entities.moments import read_moment
 from storage.domain.errors import StorageError
 from storage.domain.values.kinds import AccountKind
+from storage.history import past
 from storage.models import Account, Table
-from storage.operations.access.members import role_in
-from storage.operations.accounts import accounts
-from storage.operations.changes import past
-from storage.operations.tables import tables
+from storage.people.members import role_in
+from storage.tables import tables
 
 P = ParamSpec("P")
 AccountView = Callable[Concatenate[HttpRequest, Account, P], HttpResponseBase]

@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 
 from console.site import errors
 from storage.runtime.threads import Download, TooManyDownloads
-from storage.transfer.formulas import escape_formula
+from storage.tabular.formulas import escape_formula
 
 Item = TypeVar("Item")
 

@@ -17,14 +17,14 @@ from console.site import appearance, rate_limits
 from console.site.access import AccountNotShown, RoleNeeded, account_context, user_of, users_with_role
 from console.site.log_fields import describe_address, log_fields
 from console.site.responses import is_script
+from storage.accounts import quotas
+from storage.core.quotas import DOWNLOADS
 from storage.domain.errors import OperationTimedOut, ServerBusy
 from storage.domain.requests.cleaning import clean_method
-from storage.domain.service.quotas import DOWNLOADS
-from storage.operations.access import members
-from storage.operations.accounts import quotas
-from storage.operations.changes import last_change
-from storage.operations.changes.last_change import TableDeletion
-from storage.operations.health import release
+from storage.health import release
+from storage.history import last_change
+from storage.history.last_change import TableDeletion
+from storage.people import members
 
 logger = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 from console.site.actors import draw_actor, label_door
 from console.site.times import draw_time, to_local
 from storage.domain.access.actor import Actor, ActorKind
-from storage.domain.service.recorded import Op, RecordedChange
-from storage.operations.changes.last_change import TableDeletion
+from storage.domain.history.recorded import Op, RecordedChange
+from storage.history.last_change import TableDeletion
 
 _KEYS_AND_TOKENS = frozenset({ActorKind.KEY, ActorKind.SAS, ActorKind.BEARER})
 

@@ -18,7 +18,7 @@ from storage.core import registry
 from storage.core.subject import Place
 from storage.domain.access.roles import Capability, may
 from storage.domain.values.kinds import AccountKind
-from storage.operations.access.members import visible_accounts
+from storage.people.members import visible_accounts
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from console.site.responses import is_script, wants_part
 from storage.domain.errors import InsufficientAccountPermissions, ResourceNotFound, TableNotFound
 from storage.domain.requests.cleaning import clean_method
 from storage.domain.requests.observed import REFUSALS
-from storage.operations.health import database_version
+from storage.health import database_version
 from storage.rest import middleware as api
 
 logger = logging.getLogger(__name__)

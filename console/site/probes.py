@@ -17,7 +17,7 @@ from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from storage.domain.errors import ServerBusy
-from storage.operations.health import database_version, disk
+from storage.health import database_version, disk
 from storage.runtime import prometheus
 from storage.runtime.threads import in_probe_thread
 

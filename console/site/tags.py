@@ -18,13 +18,13 @@ from django.utils.translation import gettext as _
 
 from console.site import actors, commands, glyphs, last_changes, layout, roles, times, toasts
 from console.site.glyphs import GLYPHS, Glyph
+from storage.activity.actors import actor_of
 from storage.core import registry
 from storage.core.subject import Place, Slot
 from storage.domain.access.actor import Actor
-from storage.domain.service.recorded import RecordedChange
+from storage.domain.history.recorded import RecordedChange
+from storage.history.last_change import TableDeletion
 from storage.models import Account
-from storage.operations.activity.actors import actor_of
-from storage.operations.changes.last_change import TableDeletion
 
 register = template.Library()
 register.filter("type_mark", glyphs.mark)

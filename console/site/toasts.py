@@ -8,11 +8,11 @@ from django.http import HttpRequest
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
+from storage.activity import activity
+from storage.activity.actors import actor_of
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
-from storage.domain.service.recorded import Op, RecordedChange
+from storage.domain.history.recorded import Op, RecordedChange
 from storage.models import Activity
-from storage.operations.activity import activity
-from storage.operations.activity.actors import actor_of
 
 UNDO = "undo-"
 LINK = "link-"

@@ -5,9 +5,9 @@ from typing import Any, Final
 from django.http import HttpRequest
 
 from console.site.access import actor_of
+from storage.jobs import jobs, running
+from storage.jobs.kinds import JobRequest
 from storage.models import Job
-from storage.operations.jobs import jobs, running
-from storage.operations.jobs.kinds import JobRequest
 
 PATIENCE: Final = 5.0  # seconds
 LARGE: Final = 20_000  # entities, with which it takes longer; a copy would begin again

@@ -10,11 +10,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.site.forms import MONO
-from storage.domain.service.snapshots import NAME_LIMIT, Schedule, is_snapshot_name
+from storage.accounts import accounts
 from storage.domain.values.names import is_account_name
 from storage.models import Account, Snapshot
-from storage.operations.accounts import accounts
 from storage.snapshots import snapshots
+from storage.snapshots.schedule import NAME_LIMIT, Schedule, is_snapshot_name
 
 NOW: Final = ":now"  # no name of a snapshot
 _KEPT: Final = (

@@ -7,14 +7,14 @@ from typing import Any, Final
 
 from django.http import QueryDict
 
+from storage.access import policies
 from storage.branches import snapshot_restores
 from storage.branches.snapshot_restores import RestoreRequest
 from storage.domain.access.policies import SignedIdentifier
 from storage.domain.errors import OperationTimedOut, StorageError
 from storage.models import Account, Snapshot, SnapshotTable
-from storage.operations.access import policies
-from storage.operations.changes.outcomes import Outcome, TableOutcome
 from storage.snapshots import snapshots
+from storage.undo.outcomes import Outcome, TableOutcome
 
 LIMIT: Final = timedelta(seconds=10)
 

@@ -12,10 +12,10 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from console.snippets import Target
-from storage.domain.service.connections import ConnectionFormat, connection_string, read_host
-from storage.domain.service.connections import write_connection as write_form
+from storage.accounts import sealed_keys
+from storage.accounts.connection_strings import ConnectionFormat, connection_string, read_host
+from storage.accounts.connection_strings import write_connection as write_form
 from storage.models import Account, Table
-from storage.operations.accounts import sealed_keys
 
 MASK: Final = "•" * 12
 

@@ -12,7 +12,7 @@ from storage.domain.errors import StorageError
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import RESERVED_TABLE_NAME, fold_new_table_name
 from storage.models import Account, Table
-from storage.operations.tables import tables
+from storage.tables import tables
 
 TAG_LENGTH: Final = 32
 TAG_LIMIT: Final = 12

@@ -6,7 +6,7 @@ from django.http import QueryDict
 
 from console.site.addresses import address_of, read_text
 from storage.models import Account
-from storage.operations.tables.table_list import TableOrder
+from storage.tables.table_list import TableOrder
 
 
 @dataclass(frozen=True, slots=True)

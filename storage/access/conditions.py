@@ -6,14 +6,14 @@ from typing import Any, Final
 
 from django.db.models import Q
 
+from storage.access import sas
+from storage.accounts.quotas import find_used_up
 from storage.core.notices import Found, Look, Severity
+from storage.core.quotas import SAS
 from storage.domain.sas.known import find_policy
 from storage.domain.sas.terms import combine_terms, validity_period
-from storage.domain.service.quotas import SAS
 from storage.domain.values.ticks import to_second
 from storage.models import Account, RegisteredSas
-from storage.operations.access import sas
-from storage.operations.accounts.quotas import find_used_up
 
 _DAY: Final = timedelta(days=1)
 _SHORTEST_TOKEN: Final = timedelta(days=2)  # one of a shorter lifetime is made again by a program

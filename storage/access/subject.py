@@ -66,7 +66,7 @@ SUBJECT = Subject(
     name="access",
     verbs=AccessVerb,
     notices=AccessNotice,
-    tidying={"keys": "storage.operations.access.retired_keys.tidy"},
+    tidying={"keys": "storage.access.retired_keys.tidy"},
     pages=(
         Page(
             Place.ACCOUNT,

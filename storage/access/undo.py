@@ -1,10 +1,10 @@
 """Undo what was done to access policies and SAS tokens."""
 
+from storage.access import policies, sas
+from storage.access.sas import SasDescription
 from storage.activity.undoing import check_first, find_account, find_table
 from storage.domain.access.actor import Actor
 from storage.models import Activity
-from storage.operations.access import policies, sas
-from storage.operations.access.sas import SasDescription
 
 
 def undo_policies(done: Activity, by: Actor) -> Activity | None:

@@ -7,25 +7,25 @@ from typing import Any, Final, Generic, TypeVar
 
 from django.db import connection, transaction
 
+from storage.accounts import account_settings, accounts, removal
+from storage.accounts.accounts import NewAccount
+from storage.accounts.locking import lock
+from storage.accounts.refusals import AccountError, AccountExists, busy
+from storage.activity.catalog_change import invalidating_catalogs
 from storage.compare.sides import SideTable
 from storage.domain.access.actor import SERVER
 from storage.domain.access.roles import Capability
 from storage.domain.filters.query import EntityQuery
 from storage.domain.refusals import Reason
-from storage.domain.service.jobs import JobStatus
+from storage.jobs import jobs, running
+from storage.jobs.kinds import JobKind, Run, Step
+from storage.jobs.states import JobStatus
+from storage.metrics import totals
 from storage.models import Account, Branch, Job, Table
-from storage.operations.accounts import account_settings, accounts, removal
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.accounts.locking import lock
-from storage.operations.accounts.refusals import AccountError, AccountExists, busy
-from storage.operations.activity.catalog_change import invalidating_catalogs
-from storage.operations.counting import totals
-from storage.operations.jobs import jobs, running
-from storage.operations.jobs.kinds import JobKind, Run, Step
-from storage.operations.tables import tables
 from storage.sql import copying
 from storage.sql import django as sql
 from storage.sql.masking import Masking
+from storage.tables import tables
 
 A = TypeVar("A")
 

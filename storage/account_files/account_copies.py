@@ -12,6 +12,8 @@ from storage.account_files.account_building import (
     BuiltAccount,
     built_by,
 )
+from storage.accounts.accounts import NewAccount
+from storage.accounts.refusals import AccountError
 from storage.compare import sides
 from storage.compare.sides import Side, SideTable
 from storage.domain.access.actor import SERVER, Actor
@@ -22,19 +24,17 @@ from storage.domain.filters.query import EntityQuery
 from storage.domain.refusals import Reason
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_new_table_name
+from storage.entities import entities
+from storage.jobs import running
+from storage.jobs.kinds import JobRequest, Run
+from storage.jobs.starters import NeededAccess
+from storage.metrics import totals
+from storage.metrics.totals import Contents
 from storage.models import Account, Job, Table
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.accounts.refusals import AccountError
-from storage.operations.counting import totals
-from storage.operations.counting.totals import Contents
-from storage.operations.entities import entities
-from storage.operations.jobs import running
-from storage.operations.jobs.kinds import JobRequest, Run
-from storage.operations.jobs.starters import NeededAccess
-from storage.operations.tables import tables
 from storage.sql import django as sql
 from storage.sql import entities as statements
 from storage.sql.relations import relation_of
+from storage.tables import tables
 
 
 @dataclass(frozen=True, slots=True)

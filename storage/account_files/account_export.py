@@ -17,6 +17,8 @@ from storage.account_files.account_files import (
     Header,
     TableInFile,
 )
+from storage.accounts import sealed_keys
+from storage.accounts.refusals import busy
 from storage.comments import files
 from storage.compare import sides
 from storage.compare.sides import Side, SideTable
@@ -27,16 +29,14 @@ from storage.domain.filters.query import EntityQuery
 from storage.domain.refusals import Reason
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.ticks import to_datetime
+from storage.entities import entities
+from storage.history import past
+from storage.history.past import Past
+from storage.jobs import jobs
 from storage.models import Account, Table
-from storage.operations.accounts import sealed_keys
-from storage.operations.accounts.refusals import busy
-from storage.operations.changes import past
-from storage.operations.changes.past import Past
-from storage.operations.entities import entities
-from storage.operations.jobs import jobs
-from storage.operations.tables import tables
 from storage.sql import django as sql
 from storage.sql.distribution import capabilities_of
+from storage.tables import tables
 
 Progress = Callable[[int], None]  # is called with the number of entities so far
 

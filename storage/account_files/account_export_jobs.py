@@ -5,10 +5,20 @@ from typing import BinaryIO, Final
 
 from storage.account_files import account_export
 from storage.domain.access.roles import Capability
+from storage.jobs.exporting import (
+    Exported,
+    ExportJob,
+    FileType,
+    Progress,
+)
+from storage.jobs.kinds import (
+    JobRequest,
+    NoState,
+    Run,
+    Step,
+)
+from storage.metrics import totals
 from storage.models import Account
-from storage.operations.counting import totals
-from storage.operations.jobs.exporting import Exported, ExportJob, FileType, Progress
-from storage.operations.jobs.kinds import JobRequest, NoState, Run, Step
 
 
 @dataclass(frozen=True, slots=True)

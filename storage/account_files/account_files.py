@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from json import JSONDecoder
 from typing import Any, BinaryIO, Final, NoReturn, TypeVar
 
+from storage.access import policies
+from storage.accounts import account_settings, sealed_keys, service_properties
 from storage.comments.files import Thread, read_thread
 from storage.core.account_settings import SETTINGS
 from storage.domain.access.policies import check_policies
@@ -28,13 +30,11 @@ from storage.domain.entities.entity import (
 )
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Reason, Refused
-from storage.domain.service.service_properties import check_properties
+from storage.domain.service_properties.properties import check_properties
 from storage.domain.values.edm import EdmValue
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import LONGEST_KEY, check_entity_key, is_account_name
-from storage.operations.access import policies
-from storage.operations.accounts import account_settings, sealed_keys, service_properties
-from storage.operations.health import release
+from storage.health import release
 from storage.sql.django import storable_text
 
 T = TypeVar("T")

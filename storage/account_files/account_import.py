@@ -10,6 +10,7 @@ from typing import BinaryIO, Final
 
 from django.db import transaction
 
+from storage.access import policies
 from storage.account_files import account_building
 from storage.account_files.account_building import (
     Building,
@@ -25,23 +26,22 @@ from storage.account_files.account_files import (
     Header,
     TableInFile,
 )
+from storage.accounts import accounts, quotas
+from storage.accounts.accounts import NewAccount
+from storage.accounts.refusals import AccountExists
 from storage.comments import files
+from storage.core.quotas import COMMENTS
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.entities.entity import Entity
 from storage.domain.refusals import Reason
-from storage.domain.service.quotas import COMMENTS
 from storage.domain.values.kinds import AccountKind
+from storage.jobs import jobs, local, running
+from storage.jobs.kinds import JobRequest, Run
 from storage.models import Account, Table
-from storage.operations.access import policies
-from storage.operations.accounts import accounts, quotas
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.accounts.refusals import AccountExists
-from storage.operations.jobs import jobs, local, running
-from storage.operations.jobs.kinds import JobRequest, Run
-from storage.operations.relations import history
-from storage.operations.tables import tables
+from storage.relations import history
 from storage.sql import copying
 from storage.sql import django as sql
+from storage.tables import tables
 
 _AT_ONCE: Final = 1000  # entities
 _BYTES_AT_ONCE: Final = 4 << 20

@@ -1,4 +1,1 @@
-"""Storage accounts: settings, keys, quotas, lifetimes, service properties.
-
-Operations: storage/operations/accounts/.
-"""
+"""Storage accounts: settings, keys, quotas, lifetimes, service properties."""

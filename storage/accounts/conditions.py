@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
+from storage.accounts import key_dates
+from storage.core.lifetimes import PURGE_DELAY
 from storage.core.notices import Found, Look
-from storage.domain.service.lifetimes import PURGE_DELAY
 from storage.domain.values.names import DEVELOPMENT_ACCOUNT
 from storage.models import Account
-from storage.operations.accounts import key_dates
 
 
 def find_expiring(look: Look) -> Iterator[Found]:

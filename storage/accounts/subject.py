@@ -75,7 +75,7 @@ SUBJECT = Subject(
     periodic=(
         Periodic(
             "accounts",
-            "storage.operations.accounts.expiry.expire",
+            "storage.accounts.expiry.expire",
             10.0,
             "Expired accounts could not be frozen or deleted",
             deletes=True,
@@ -109,6 +109,6 @@ SUBJECT = Subject(
         ),
         Page(Place.SERVER_SEARCH, 10, "accounts:new", _("New account"), "plus", is_for_admins=True),
     ),
-    jobs=("storage.operations.accounts.removal.DELETION_JOB",),
+    jobs=("storage.accounts.removal.DELETION_JOB",),
     urls=("console.accounts.urls",),
 )

@@ -1,9 +1,9 @@
 """Undo changes of the settings and the service properties of an account."""
 
+from storage.accounts import account_settings, service_properties
 from storage.activity.undoing import check_first, find_account
 from storage.domain.access.actor import Actor
 from storage.models import Activity
-from storage.operations.accounts import account_settings, service_properties
 
 
 def undo_properties(done: Activity, by: Actor) -> Activity | None:

@@ -1,4 +1,1 @@
-"""The activity log.
-
-Operations: storage/operations/activity/.
-"""
+"""The activity log."""

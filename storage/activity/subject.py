@@ -12,7 +12,7 @@ class ActivityVerb(Verb):
 SUBJECT = Subject(
     name="activity",
     verbs=ActivityVerb,
-    tidying={"activity": "storage.operations.activity.activity.tidy"},
+    tidying={"activity": "storage.activity.activity.tidy"},
     pages=(
         Page(Place.ACCOUNT, 60, "activity:index", _("Activity"), "history", letter="A"),
         Page(Place.SERVER, 60, "activity:server_index", _("Activity"), "history", is_for_admins=True),

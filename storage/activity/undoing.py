@@ -2,9 +2,9 @@
 
 from enum import StrEnum
 
+from storage.activity import activity
 from storage.domain.entities.entity import EntityKey
 from storage.models import Account, Activity, Table
-from storage.operations.activity import activity
 
 
 class Reason(StrEnum):

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from storage.backups import archive, backups
 from storage.core.notices import Found, Look
-from storage.operations.health import archive, backups
-from storage.operations.health.machine import machine
+from storage.health.machine import machine
 
 
 def find_overdue(look: Look) -> Iterator[Found]:

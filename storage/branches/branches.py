@@ -9,6 +9,7 @@ from typing import Final, Self
 
 from django.utils import timezone
 
+from storage.access import policies
 from storage.account_files import account_building
 from storage.account_files.account_building import (
     Building,
@@ -18,6 +19,10 @@ from storage.account_files.account_building import (
     Original,
     built_by,
 )
+from storage.accounts.accounts import NewAccount
+from storage.accounts.refusals import AccountError
+from storage.activity import activity
+from storage.activity.catalog_change import invalidating_catalogs
 from storage.compare import sides
 from storage.compare.sides import Side, SideNotFound, SideTable
 from storage.domain.access.actor import SERVER, Actor
@@ -28,21 +33,16 @@ from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery
 from storage.domain.filters.writer import write as write_filter
 from storage.domain.refusals import Reason
-from storage.domain.service.snapshots import SnapshotReason
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
 from storage.domain.values.ticks import to_ticks
+from storage.history import past
+from storage.jobs import running
+from storage.jobs.kinds import JobRequest
+from storage.jobs.starters import NeededAccess
 from storage.models import Account, Branch, Job, Membership, Snapshot, Table
-from storage.operations.access import policies
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.accounts.refusals import AccountError
-from storage.operations.activity import activity
-from storage.operations.activity.catalog_change import invalidating_catalogs
-from storage.operations.changes import past
-from storage.operations.jobs import running
-from storage.operations.jobs.kinds import JobRequest
-from storage.operations.jobs.starters import NeededAccess
 from storage.snapshots import snapshots
+from storage.snapshots.schedule import SnapshotReason
 from storage.snapshots.snapshots import SnapshotNotFound
 from storage.snapshots.subject import SnapshotVerb
 from storage.sql import django as sql

@@ -13,6 +13,7 @@ from typing import Any, Final, Self
 from django.db import transaction
 from django.utils import timezone
 
+from storage.accounts import accounts
 from storage.compare import comparing, sides
 from storage.compare.applying import Application, Selection, Target
 from storage.domain.access.actor import SERVER, Actor
@@ -20,22 +21,26 @@ from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.restoring import TableAction
 from storage.domain.refusals import Reason
-from storage.domain.service.jobs import JobStatus
-from storage.domain.service.snapshots import SnapshotReason
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
+from storage.jobs import running
+from storage.jobs.kinds import JobRequest, Run
+from storage.jobs.states import JobStatus
 from storage.models import Account, Activity, Branch, Snapshot, SnapshotTable, Table
-from storage.operations.accounts import accounts
-from storage.operations.changes.outcome_jobs import OutcomeJob, OutcomeState, Progress, outcome_of
-from storage.operations.changes.outcomes import Outcome, TableOutcome
-from storage.operations.changes.reverting import COLLECTION_LIMIT
-from storage.operations.jobs import running
-from storage.operations.jobs.kinds import JobRequest, Run
-from storage.operations.relations import table_relations
-from storage.operations.tables import tables
+from storage.relations import table_relations
 from storage.snapshots import snapshots
+from storage.snapshots.schedule import SnapshotReason
 from storage.snapshots.snapshots import SnapshotError, SnapshotNotFound
 from storage.snapshots.subject import SnapshotVerb
+from storage.tables import tables
+from storage.undo.outcome_jobs import (
+    OutcomeJob,
+    OutcomeState,
+    Progress,
+    outcome_of,
+)
+from storage.undo.outcomes import Outcome, TableOutcome
+from storage.undo.reverting import COLLECTION_LIMIT
 
 _EXAMPLES: Final = 20  # skipped entities that the activity log names
 

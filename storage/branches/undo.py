@@ -4,8 +4,8 @@ from typing import Any
 
 from storage.activity.undoing import CannotUndo, Reason, check_first, find_account
 from storage.branches import snapshot_restores
+from storage.jobs.kinds import JobRequest
 from storage.models import Activity
-from storage.operations.jobs.kinds import JobRequest
 from storage.snapshots.snapshots import SnapshotNotFound
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from django.utils import timezone
 
+from storage.activity import activity
 from storage.bulk_edit import bulk_edit_previews, bulk_edits
 from storage.bulk_edit.bulk_edit_previews import BulkEditPreview, Examination
 from storage.bulk_edit.bulk_edits import (
@@ -25,13 +26,18 @@ from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.domain.refusals import Reason
-from storage.domain.service.jobs import JobStatus
 from storage.editing.bulk_edit import Obstacle, ObstacleKind
+from storage.jobs import jobs
+from storage.jobs.kinds import (
+    Failure,
+    JobKind,
+    NoState,
+    Run,
+    Step,
+)
+from storage.jobs.states import JobStatus
 from storage.models import Activity, Job, Table
-from storage.operations.activity import activity
-from storage.operations.jobs import jobs
-from storage.operations.jobs.kinds import Failure, JobKind, NoState, Run, Step
-from storage.operations.relations import history
+from storage.relations import history
 
 
 @dataclass(frozen=True, slots=True)

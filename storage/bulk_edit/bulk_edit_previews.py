@@ -23,10 +23,10 @@ from storage.domain.filters.query import Position
 from storage.domain.values.edm import Edm
 from storage.editing.bulk_edit import Edited, Obstacle, ObstacleKind, TypeChange
 from storage.editing.conversions import Loss
+from storage.entities import entities
+from storage.history import past
 from storage.models import Table
-from storage.operations.changes import past
-from storage.operations.entities import entities
-from storage.operations.relations import history
+from storage.relations import history
 from storage.sql import django as sql
 from storage.sql import restoring
 from storage.sql.failures import Canceled

@@ -7,8 +7,8 @@ from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.restoring import Skip, Skipped
 from storage.domain.errors import OperationTimedOut
 from storage.editing.bulk_edit import Edited
+from storage.history import key_changes
 from storage.models import Table
-from storage.operations.changes import key_changes
 from storage.sql import django as sql
 from storage.sql import long_keys, restoring
 from storage.sql.failures import Canceled

@@ -15,6 +15,8 @@ from typing import Any, Final, NamedTuple, Self
 
 from django.utils import timezone
 
+from storage.accounts import accounts
+from storage.accounts.refusals import AccountError
 from storage.bulk_edit import bulk_edit_writing
 from storage.domain.access.actor import Actor
 from storage.domain.entities.entity import EntityKey, StoredEntity
@@ -34,19 +36,17 @@ from storage.editing.bulk_edit import (
     read_operations,
 )
 from storage.editing.filters.diagnosis import parse_filter
+from storage.entities import entities
+from storage.history import past, versions
+from storage.metrics import table_use
 from storage.models import Table
-from storage.operations.accounts import accounts
-from storage.operations.accounts.refusals import AccountError
-from storage.operations.changes import past, versions
-from storage.operations.counting import table_use
-from storage.operations.entities import entities
-from storage.operations.relations import history, table_relations
-from storage.operations.tables.indexes import using
+from storage.relations import history, table_relations
 from storage.sql import django as sql
 from storage.sql import pages
 from storage.sql.failures import Canceled
 from storage.sql.history import Recorder
 from storage.sql.relations import relation_name
+from storage.tables.indexes import using
 
 CHUNK: Final = 1000  # entities that are edited in one transaction
 EXAMPLES: Final = 10  # entities that are kept of each obstacle

@@ -27,10 +27,10 @@ SUBJECT = Subject(
     periodic=(
         Periodic(
             "distribution",
-            "storage.operations.tables.distribution.tidy",
+            "storage.cluster.distribution.tidy",
             60.0,
             "Distributed tables could not be measured",
         ),
     ),
-    jobs=("storage.operations.tables.distribution_jobs.DISTRIBUTION_JOB",),
+    jobs=("storage.cluster.distribution_jobs.DISTRIBUTION_JOB",),
 )

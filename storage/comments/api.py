@@ -8,6 +8,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from storage.activity.activity import ChangedSince
 from storage.comments import comments, serializers, threads
 from storage.comments.comments import CommentRefused
 from storage.comments.content import Subject, SubjectKind
@@ -16,10 +17,9 @@ from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.domain.refusals import Reason
 from storage.domain.values.names import fold_table_name
+from storage.entities import entities
 from storage.models import ApiToken, Comment, CommentThread
 from storage.notices import evaluation
-from storage.operations.activity.activity import ChangedSince
-from storage.operations.entities import entities
 from storage.rest import access, problems
 from storage.rest.answers import page_of
 from storage.rest.documentation import operation

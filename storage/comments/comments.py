@@ -10,6 +10,9 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from storage.accounts import locking, quotas
+from storage.activity import activity
+from storage.activity.activity import ChangedSince
 from storage.activity.undoing import check_first, find_table
 from storage.comments.content import (
     LONGEST,
@@ -19,16 +22,13 @@ from storage.comments.content import (
     mentioned_names,
 )
 from storage.comments.subject import CommentVerb
+from storage.core.quotas import COMMENTS
 from storage.core.verbs import Verb
 from storage.domain.access.actor import Actor
 from storage.domain.errors import TableNotFound
 from storage.domain.refusals import Reason, Refused
-from storage.domain.service.quotas import COMMENTS
 from storage.models import Account, Activity, Comment, CommentMention, CommentThread, Membership, Table
-from storage.operations.access.members import Person
-from storage.operations.accounts import locking, quotas
-from storage.operations.activity import activity
-from storage.operations.activity.activity import ChangedSince
+from storage.people.members import Person
 from storage.sql.django import storable_text
 
 _MINUTE: Final = timedelta(minutes=1)

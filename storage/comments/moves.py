@@ -1,4 +1,4 @@
-"""Let comments follow entities whose keys are changed: see storage.operations.changes.key_changes."""
+"""Let comments follow entities whose keys are changed: see storage.history.key_changes."""
 
 from collections.abc import Iterable
 

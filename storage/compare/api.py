@@ -12,17 +12,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 
+from storage.accounts import quotas
 from storage.compare import applying, comparing, serializers, sides
 from storage.compare.applying import CannotApply, Selection, Target
 from storage.compare.comparing import ComparedTable, Comparison
+from storage.compare.side_names import SideName
 from storage.compare.sides import Side, SideNotFound
+from storage.core.quotas import DOWNLOADS
 from storage.domain.access.roles import Capability
 from storage.domain.entities.differences import DifferenceKind
 from storage.domain.entities.entity import EntityKey
-from storage.domain.service.quotas import DOWNLOADS
-from storage.domain.service.sides import SideName
-from storage.operations.accounts import quotas
-from storage.operations.changes.outcome_jobs import outcome_of
 from storage.rest import access, problems
 from storage.rest.access import check_scope
 from storage.rest.answers import page_of
@@ -32,6 +31,7 @@ from storage.rest.problems import FieldError, Problem
 from storage.rest.routing import ACCOUNT, api_path
 from storage.rest.views import AccountScopedViewSet
 from storage.runtime.threads import Download, TooManyDownloads
+from storage.undo.outcome_jobs import outcome_of
 
 NDJSON: Final = "application/x-ndjson"
 _PIECE: Final = 64 * 1024

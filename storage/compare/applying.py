@@ -8,8 +8,12 @@ from typing import Any, Final, Self
 
 from django.db import transaction
 
+from storage.access import policies
+from storage.accounts import accounts, service_properties
+from storage.activity.activity import ChangedSince
 from storage.compare import comparing, sides
 from storage.compare.comparing import ALL_KINDS, ComparedTable, Comparison
+from storage.compare.side_names import SideName
 from storage.compare.sides import Side, SideNotFound, SideTable
 from storage.compare.subject import CompareVerb
 from storage.domain.access.actor import Actor
@@ -21,21 +25,23 @@ from storage.domain.entities.moments import Moment, read_moment_token
 from storage.domain.entities.restoring import Skip, TableAction
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Reason, Refused
-from storage.domain.service.sides import SideName
 from storage.domain.values.names import fold_table_name
+from storage.jobs import local, running
+from storage.jobs.kinds import JobRequest, Run
+from storage.jobs.starters import NeededAccess
 from storage.models import Account, Job, Table
-from storage.operations.access import policies
-from storage.operations.accounts import accounts, service_properties
-from storage.operations.activity.activity import ChangedSince
-from storage.operations.changes import reverting
-from storage.operations.changes.outcome_jobs import OutcomeJob, OutcomeState, Progress, began, outcome_of
-from storage.operations.changes.outcomes import Outcome, TableOutcome
-from storage.operations.changes.reverting import COLLECTION_LIMIT
-from storage.operations.jobs import local, running
-from storage.operations.jobs.kinds import JobRequest, Run
-from storage.operations.jobs.starters import NeededAccess
-from storage.operations.relations import table_relations
-from storage.operations.tables import tables
+from storage.relations import table_relations
+from storage.tables import tables
+from storage.undo import reverting
+from storage.undo.outcome_jobs import (
+    OutcomeJob,
+    OutcomeState,
+    Progress,
+    began,
+    outcome_of,
+)
+from storage.undo.outcomes import Outcome, TableOutcome
+from storage.undo.reverting import COLLECTION_LIMIT
 
 
 class Target(StrEnum):

@@ -6,20 +6,20 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Final
 
+from storage.compare.side_names import SideName
 from storage.compare.sides import Side, SideNotFound, SideTable
 from storage.domain.entities.differences import DifferenceKind
 from storage.domain.entities.entity import EntityKey, read_stored
 from storage.domain.entities.moments import Moment
 from storage.domain.refusals import Reason
-from storage.domain.service.sides import SideName
 from storage.domain.values import encoding
 from storage.domain.values.edm import EdmValue, write_datetime
 from storage.domain.values.kinds import AccountKind
 from storage.editing.comparison import PropertyDifference
 from storage.editing.comparison import compare as compare_properties
 from storage.editing.merge import Properties
+from storage.history import past
 from storage.models import Table
-from storage.operations.changes import past
 from storage.sql import comparing as statements
 from storage.sql import django as sql
 from storage.sql import snapshots

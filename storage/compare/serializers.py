@@ -8,12 +8,12 @@ from typing import Annotated, Any, Final, Literal
 from rest_framework import serializers
 
 from storage.compare.applying import Target
+from storage.compare.side_names import SideName
 from storage.domain.entities.differences import DifferenceKind
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.fits import Misfit
 from storage.domain.entities.moments import read_moment_token
 from storage.domain.entities.restoring import Skip
-from storage.domain.service.sides import SideName
 from storage.domain.values.edm import Edm
 from storage.domain.values.names import LONGEST_KEY
 from storage.rest.answers import TypedSerializer

@@ -7,22 +7,22 @@ from typing import Any, Final, TypeVar
 
 from django.db.models import Q, QuerySet
 
+from storage.access import policies
 from storage.access.subject import AccessVerb
+from storage.accounts import service_properties
 from storage.accounts.subject import AccountVerb
+from storage.activity import activity
+from storage.activity.activity import ActivityFilter
+from storage.compare.side_names import SideName
 from storage.domain.entities.moments import Moment, read_moment
 from storage.domain.errors import OutOfRangeInput, ServerBusy, StorageError
 from storage.domain.refusals import Reason, Refused
-from storage.domain.service.sides import SideName
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
 from storage.domain.values.ticks import to_datetime
+from storage.history import past
 from storage.models import Account, Branch, Snapshot, SnapshotTable, Table
-from storage.operations.access import policies
-from storage.operations.accounts import service_properties
-from storage.operations.activity import activity
-from storage.operations.activity.activity import ActivityFilter
-from storage.operations.changes import past
-from storage.operations.relations import snapshot_copies
+from storage.relations import snapshot_copies
 from storage.snapshots import snapshots
 from storage.sql import django as sql
 from storage.sql import past as past_of_entities

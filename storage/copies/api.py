@@ -6,14 +6,13 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from storage.accounts import accounts
 from storage.copies import copy_jobs
 from storage.copies.copy_jobs import Credentials
 from storage.copies.copying import CopyOptions
 from storage.copies.serializers import FileCopyParameters, RemoteCopySerializer
 from storage.domain.access.roles import Capability
-from storage.operations.accounts import accounts
-from storage.operations.entities import file_work
-from storage.operations.jobs import jobs
+from storage.jobs import jobs
 from storage.remote.azurite import FILE_NAME, NotAzurite
 from storage.remote.endpoints import EndpointMalformed
 from storage.rest import problems
@@ -23,6 +22,7 @@ from storage.rest.problems import Problem
 from storage.rest.routing import ACCOUNT, api_path
 from storage.rest.uploading import UploadViewSet, discarding
 from storage.rest.views import AccountScopedViewSet
+from storage.transfer import file_work
 
 
 class FileCopyViewSet(UploadViewSet):

@@ -14,6 +14,8 @@ from typing import Any, ClassVar, Final
 from django.conf import settings
 from django.db import transaction
 
+from storage.accounts import accounts, sealed_keys
+from storage.activity import activity
 from storage.copies import progress
 from storage.copies.copying import (
     Chunk,
@@ -32,21 +34,26 @@ from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
 from storage.domain.filters.parser import Dialect
 from storage.domain.refusals import Reason
-from storage.domain.service.jobs import JobStatus
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import DEVELOPMENT_ACCOUNT
 from storage.editing.filters.diagnosis import parse_filter
+from storage.jobs import files, jobs
+from storage.jobs.kinds import (
+    JobKind,
+    JobMustWait,
+    JobRequest,
+    NoState,
+    Run,
+    Step,
+)
+from storage.jobs.states import JobStatus
 from storage.models import Account, Activity, ImportDraft, Job, JobFile
-from storage.operations.accounts import accounts, sealed_keys
-from storage.operations.activity import activity
-from storage.operations.entities import file_work, uploads
-from storage.operations.jobs import files, jobs
-from storage.operations.jobs.kinds import JobKind, JobMustWait, JobRequest, NoState, Run, Step
 from storage.remote.addresses import IsAllowed, allow_all, allow_public
 from storage.remote.azurite import AzuriteFile, NotAzurite, find_accounts
 from storage.remote.client import TableClient
 from storage.remote.endpoints import Endpoint, read_endpoint, read_token
 from storage.sql.background import try_job_lock
+from storage.transfer import file_work, uploads
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,8 @@ from storage.domain.entities.checksums import (
 )
 from storage.domain.entities.entity import EntityKey
 from storage.domain.refusals import Reason, Refused
+from storage.jobs.kinds import Failure
 from storage.models import CopiedTable
-from storage.operations.jobs.kinds import Failure
 from storage.remote.client import FeedEnded, RemoteRefused
 
 # what is read again, because a change may become visible later than its Timestamp says, and clocks differ

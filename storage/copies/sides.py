@@ -13,6 +13,8 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from django.utils import timezone
 
+from storage.access import policies
+from storage.accounts import accounts, service_properties
 from storage.domain.access.actor import Actor
 from storage.domain.access.policies import SignedIdentifier
 from storage.domain.entities.entity import (
@@ -28,19 +30,15 @@ from storage.domain.errors import InvalidInput, PropertiesNeedValue, ResourceNot
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery, Position
 from storage.domain.refusals import Reason
-from storage.domain.service.service_properties import ServiceProperties
+from storage.domain.service_properties.properties import ServiceProperties
 from storage.domain.values.edm import write_datetime
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import check_entity_key
 from storage.domain.values.ticks import to_ticks
+from storage.entities import entities
+from storage.jobs.kinds import Failure
 from storage.models import Account, Table
-from storage.operations.access import policies
-from storage.operations.accounts import accounts, service_properties
-from storage.operations.entities import entities
-from storage.operations.entities.imports import Import, ImportMode
-from storage.operations.jobs.kinds import Failure
-from storage.operations.relations import history, table_relations
-from storage.operations.tables import tables
+from storage.relations import history, table_relations
 from storage.remote.azurite import AzuriteFile
 from storage.remote.client import (
     TRANSACTION_BYTES,
@@ -53,9 +51,11 @@ from storage.sql import django as sql
 from storage.sql import restoring
 from storage.sql.relations import relation_of
 from storage.sql.restoring import Image
-from storage.transfer.entities import Chunk
-from storage.transfer.rejects import Fault
-from storage.transfer.rows import START, Row
+from storage.tables import tables
+from storage.tabular.entities import Chunk
+from storage.tabular.rejects import Fault
+from storage.tabular.rows import START, Row
+from storage.transfer.imports import Import, ImportMode
 
 T = TypeVar("T")
 

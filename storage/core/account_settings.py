@@ -9,11 +9,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from storage.core.labels import check_labels
+from storage.core.quotas import (
+    SAS,
+    SAVED_QUERIES,
+    SNAPSHOTS,
+    Quota,
+)
 from storage.domain.access.addresses import read_network
 from storage.domain.refusals import Reason, Refusal, Refused
-from storage.domain.service.consistency import STALENESS_LIMIT, Consistency
-from storage.domain.service.labels import check_labels
-from storage.domain.service.quotas import SAS, SAVED_QUERIES, SNAPSHOTS, Quota
+from storage.domain.requests.consistency import STALENESS_LIMIT, Consistency
 from storage.domain.translation import mark as _
 
 HISTORY_DAYS_LIMIT: Final = 366

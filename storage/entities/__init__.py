@@ -1,4 +1,4 @@
 """Entities as people read, edit, paste and delete them.
 
-Operations: storage/operations/entities/. Pages also: console/grid/.
+Pages also: console/grid/.
 """

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from django.db import transaction
 
+from storage.activity import activity
 from storage.activity.undoing import CannotUndo, Reason, check_first, find_table
 from storage.domain.access.actor import Actor
 from storage.domain.entities.changes import Change, Delete, Insert, Update
@@ -14,14 +15,13 @@ from storage.domain.errors import (
     ResourceNotFound,
     UpdateConditionNotSatisfied,
 )
-from storage.domain.service.recorded import Op, RecordedChange
+from storage.domain.history.recorded import Op, RecordedChange
 from storage.domain.values.etag import Precondition
+from storage.entities import edits
 from storage.entities.subject import EntityVerb
+from storage.history import changes, key_changes
 from storage.models import Activity, Table
-from storage.operations.activity import activity
-from storage.operations.changes import changes, key_changes
-from storage.operations.entities import edits
-from storage.operations.relations import history
+from storage.relations import history
 
 
 def undo_entities(done: Activity, by: Actor) -> Activity:

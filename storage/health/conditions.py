@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from django.conf import settings
 
 from storage.core.notices import Found, Look, Severity
-from storage.operations.health import disk
-from storage.operations.health.machine import machine
+from storage.health import disk
+from storage.health.machine import machine
 
 
 def find_full_disk(look: Look) -> Iterator[Found]:

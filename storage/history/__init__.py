@@ -1,4 +1,4 @@
 """History: versions of entities, the past of tables, and the change feed.
 
-Operations: storage/operations/changes/. SQL: storage/sql/history.py and storage/sql/feed.py.
+SQL: storage/sql/history.py and storage/sql/feed.py.
 """

@@ -30,7 +30,7 @@ SUBJECT = Subject(
     periodic=(
         Periodic(
             "feed",
-            "storage.operations.changes.feed.keep_mark",
+            "storage.history.feed.keep_mark",
             5.0,
             "The change feed could not be marked",
             is_exclusive=False,
@@ -38,7 +38,7 @@ SUBJECT = Subject(
         ),
         Periodic(
             "history",
-            "storage.operations.changes.retention.tidy",
+            "storage.history.retention.tidy",
             30.0,
             "The history could not be tidied",
             deletes=True,
@@ -46,8 +46,8 @@ SUBJECT = Subject(
         ),
     ),
     tidying={
-        "feed": "storage.operations.changes.feed.tidy",
-        "key changes": "storage.operations.changes.key_changes.tidy",
+        "feed": "storage.history.feed.tidy",
+        "key changes": "storage.history.key_changes.tidy",
     },
     pages=(Page(Place.TABLE, 30, "activity:table", _("History"), "history"),),
     urls=("console.history.urls",),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from django.db.models import Count, Max
 
 from storage.core.notices import Found, Look
-from storage.domain.service.jobs import JobStatus
+from storage.jobs.states import JobStatus
 from storage.models import Job
 
 

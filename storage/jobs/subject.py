@@ -27,7 +27,7 @@ SUBJECT = Subject(
     name="jobs",
     verbs=JobVerb,
     notices=JobNotice,
-    tidying={"job files": "storage.operations.jobs.files.tidy", "jobs": "storage.operations.jobs.jobs.tidy"},
+    tidying={"job files": "storage.jobs.files.tidy", "jobs": "storage.jobs.jobs.tidy"},
     pages=(Page(Place.SERVER, 30, "jobs:index", _("Jobs"), "hourglass", letter="J"),),
     urls=("console.jobs.urls",),
 )

@@ -14,10 +14,10 @@ from urllib.parse import parse_qsl, unquote
 from django.conf import settings
 from django.utils import timezone
 
+from storage.accounts import quotas
+from storage.core.quotas import LINKS
 from storage.domain.refusals import Reason, Refused
-from storage.domain.service.quotas import LINKS
 from storage.models import Account, ShortLink
-from storage.operations.accounts import quotas
 
 LONGEST: Final = 6000  # characters of an address, which a browser is redirected to
 RETENTION_DAYS: Final = 180  # since the last use

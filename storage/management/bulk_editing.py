@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from storage.activity.activity import command_actor
 from storage.bulk_edit import bulk_edit_jobs, bulk_edit_previews
 from storage.bulk_edit.bulk_edit_previews import BulkEditPreview
 from storage.bulk_edit.bulk_edits import BulkEditRequest, Counts
@@ -11,7 +12,6 @@ from storage.domain.values.edm import Edm
 from storage.domain.values.numbers import were
 from storage.editing.bulk_edit import Presence
 from storage.management.command import DatabaseCommand, find_table
-from storage.operations.activity.activity import command_actor
 from storage.runtime import job_runner
 
 Read = Callable[[str], dict[str, object]]

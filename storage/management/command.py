@@ -5,14 +5,14 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from storage.accounts import accounts
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Refused
 from storage.domain.values.kinds import AccountKind
+from storage.health import release
 from storage.models import Account, Table
-from storage.operations.accounts import accounts
-from storage.operations.health import release
-from storage.operations.tables import tables
 from storage.server import migration
+from storage.tables import tables
 
 
 def find_account(name: str) -> Account:

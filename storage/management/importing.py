@@ -22,15 +22,21 @@ from storage.editing.formats.format import Format
 from storage.editing.formats.numbers import NumberFormat
 from storage.editing.formats.reading import DATE_FORMATS, NUMBER_FORMATS, UnknownFormat, read_format
 from storage.editing.formats.words import BooleanWords
-from storage.operations.entities import imports
-from storage.transfer import proposals
-from storage.transfer.encoding_guess import language_of_zone
-from storage.transfer.file import RowFile
-from storage.transfer.format_proposals import Certainty, FormatProposal
-from storage.transfer.layout import FileFormat, FileRefused, Wishes
-from storage.transfer.mapping import ColumnMapping, Empty, MappingRefused, OnMisfit, read_type
-from storage.transfer.proposals import Proposal
-from storage.transfer.rejects import Reject, RejectWriter
+from storage.tabular import proposals
+from storage.tabular.encoding_guess import language_of_zone
+from storage.tabular.file import RowFile
+from storage.tabular.format_proposals import Certainty, FormatProposal
+from storage.tabular.layout import FileFormat, FileRefused, Wishes
+from storage.tabular.mapping import (
+    ColumnMapping,
+    Empty,
+    MappingRefused,
+    OnMisfit,
+    read_type,
+)
+from storage.tabular.proposals import Proposal
+from storage.tabular.rejects import Reject, RejectWriter
+from storage.transfer import imports
 
 _DELIMITERS: Final = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
 

@@ -8,13 +8,13 @@ import requests
 from django.core.management.base import CommandError
 from rest_framework.exceptions import ValidationError
 
+from storage.accounts import accounts
+from storage.activity.activity import ChangedSince, command_actor
 from storage.management.command import find_usable_account
 from storage.manifest import applying, planning, present
 from storage.manifest.applying import PlanRefused
 from storage.manifest.declared import Change
 from storage.manifest.serializers import read_manifest, write_plan
-from storage.operations.accounts import accounts
-from storage.operations.activity.activity import ChangedSince, command_actor
 from storage.rest.exceptions import problem_of
 
 _TIMEOUT: Final = 600  # seconds: an account may have thousands of tables

@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db import InterfaceError, OperationalError
 
+from storage.activity.activity import command_actor
 from storage.management.command import DatabaseCommand, find_table
-from storage.operations.activity.activity import command_actor
 
 
 class MovingCommand(DatabaseCommand):

@@ -3,6 +3,8 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from storage.accounts import accounts
+from storage.activity.activity import ChangedSince
 from storage.domain.access.roles import Capability
 from storage.domain.refusals import Refused
 from storage.manifest import applying, planning, present, serializers
@@ -10,9 +12,7 @@ from storage.manifest.applying import PlanRefused
 from storage.manifest.declared import Action, Change, Manifest, Resource
 from storage.manifest.resources import KINDS
 from storage.models import Account
-from storage.operations.access import members
-from storage.operations.accounts import accounts
-from storage.operations.activity.activity import ChangedSince
+from storage.people import members
 from storage.rest import access, etags, problems
 from storage.rest.documentation import IF_MATCH, operation
 from storage.rest.problems import FieldError, Problem

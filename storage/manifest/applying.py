@@ -3,15 +3,15 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from storage.accounts import locking, removal
+from storage.activity.activity import ChangedSince
+from storage.activity.catalog_change import invalidating_catalogs
 from storage.domain.access.actor import Actor
 from storage.manifest import resources
 from storage.manifest.declared import Action, Change, DeclaredAccount, Manifest
 from storage.manifest.planning import plan, plan_account
 from storage.manifest.resources import KINDS
 from storage.models import Account
-from storage.operations.accounts import locking, removal
-from storage.operations.activity.activity import ChangedSince
-from storage.operations.activity.catalog_change import invalidating_catalogs
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from storage.accounts import accounts
 from storage.domain.access.roles import Role
 from storage.domain.errors import InsufficientAccountPermissions, StorageError, TableAlreadyExists
 from storage.domain.refusals import Reason, Refused
@@ -20,9 +21,8 @@ from storage.manifest.declared import (
 )
 from storage.manifest.resources import KINDS, ResourceKind, TableResourceKind
 from storage.models import Account
-from storage.operations.access import members
-from storage.operations.accounts import accounts
-from storage.operations.tables import tables
+from storage.people import members
+from storage.tables import tables
 
 _OWNER = Role.OWNER.name.lower()
 

@@ -2,11 +2,11 @@
 
 from typing import Any, Final
 
+from storage.accounts import account_settings
 from storage.domain.values.kinds import AccountKind
 from storage.manifest import resources
 from storage.models import Account
 from storage.notices import rules
-from storage.operations.accounts import account_settings
 
 _NO_FRACTION: Final = ".0000000Z"
 

@@ -11,27 +11,27 @@ from typing import Any, ClassVar, Final
 
 from django.utils import timezone
 
-from storage.core import registry
+from storage.access import policies
+from storage.accounts import account_settings, accounts, removal, service_properties
+from storage.accounts.accounts import NewAccount
+from storage.accounts.refusals import AccountError, AccountKindIsFixed
+from storage.core import lifetimes, registry
 from storage.core.account_settings import SETTINGS
 from storage.domain.access.actor import Actor
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier, check_policies
 from storage.domain.access.roles import Capability, Role, name_role
 from storage.domain.refusals import Reason
-from storage.domain.service import lifetimes
-from storage.domain.service.snapshots import Schedule
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import check_property_name, fold_table_name
 from storage.manifest.declared import Action, Change, Fields, Resource
 from storage.models import Account, Table
 from storage.notices import rules, webhooks
 from storage.notices.webhooks import WebhookFields
-from storage.operations.access import members, policies
-from storage.operations.access.members import LastOwner, Person
-from storage.operations.accounts import account_settings, accounts, removal, service_properties
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.accounts.refusals import AccountError, AccountKindIsFixed
-from storage.operations.tables import indexes, tables
+from storage.people import members
+from storage.people.members import LastOwner, Person
 from storage.snapshots import snapshots
+from storage.snapshots.schedule import Schedule
+from storage.tables import indexes, tables
 
 AT_CREATION: Final = ("label", "description", "colour", "labels", "expires_at")
 

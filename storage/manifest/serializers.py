@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from storage.accounts import account_settings
 from storage.api.serializers.accounts import AccountKindField, setting_fields
 from storage.api.serializers.service import (
     CorsRuleSerializer,
@@ -30,7 +31,6 @@ from storage.manifest.declared import (
 )
 from storage.notices.kinds import kinds_of_accounts
 from storage.notices.serializers import KINDS
-from storage.operations.accounts import account_settings
 from storage.rest.answers import TypedSerializer
 from storage.rest.fields import (
     ROLES,

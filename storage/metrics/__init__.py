@@ -1,4 +1,1 @@
-"""Metrics: counts and times of requests, and sizes, as charts and numbers.
-
-Operations: storage/operations/counting/.
-"""
+"""Metrics: counts and times of requests, and sizes, as charts and numbers."""

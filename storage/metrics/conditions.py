@@ -5,8 +5,8 @@ from datetime import timedelta
 from typing import Final
 
 from storage.core.notices import Found, Look
+from storage.metrics.recent import RecentRequests, recent_requests
 from storage.models import Account
-from storage.operations.counting.recent import RecentRequests, recent_requests
 
 _SPAN: Final = timedelta(minutes=5)  # of requests that are looked at
 _FEWEST: Final = 20  # requests, of which a share means something

@@ -50,7 +50,7 @@ SUBJECT = Subject(
     periodic=(
         Periodic(
             "sizes",
-            "storage.operations.counting.sizes.sample",
+            "storage.metrics.sizes.sample",
             900.0,
             "Sizes could not be sampled",
             looks_every=60.0,
@@ -58,10 +58,10 @@ SUBJECT = Subject(
         ),
     ),
     tidying={
-        "metrics": "storage.operations.counting.metrics.tidy",
-        "series": "storage.operations.counting.series.tidy",
-        "sizes": "storage.operations.counting.sizes.tidy",
-        "usage": "storage.operations.counting.usage.tidy",
+        "metrics": "storage.metrics.metrics.tidy",
+        "series": "storage.metrics.series.tidy",
+        "sizes": "storage.metrics.sizes.tidy",
+        "usage": "storage.metrics.usage.tidy",
     },
     pages=(
         Page(Place.ACCOUNT, 80, "metrics:account", _("Metrics"), "chart-line", letter="M"),

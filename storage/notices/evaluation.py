@@ -7,15 +7,15 @@ from typing import Final
 
 from django.db import transaction
 
+from storage.activity.activity import in_json
 from storage.core import registry
 from storage.core.notices import Found, Look, NoticeKind
+from storage.health.machine import machine
 from storage.models import Account, Notice
 from storage.notices import delivery, rules
 from storage.notices.kinds import NEWS_LENGTH, RETENTION_DAYS, NoticeEvent, find_cases
 from storage.notices.rules import RuleSet
-from storage.operations.activity.activity import in_json
-from storage.operations.activity.attempts import attempting_each
-from storage.operations.health.machine import machine
+from storage.sql.attempts import attempting_each
 
 MOST_OPEN: Final = 20  # notices of a kind in an account; the others open when these are resolved
 _FORGOTTEN: Final = timedelta(days=1)  # since another machine has found what only it can find

@@ -15,8 +15,8 @@ from storage.core import registry
 from storage.domain.access.roles import Capability, roles_with
 from storage.domain.refusals import Reason, Refused
 from storage.models import Account, Membership, Notice, NoticeMute, NoticeReader
-from storage.operations.access import members
-from storage.operations.access.members import Person
+from storage.people import members
+from storage.people.members import Person
 
 _EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)  # PostgreSQL stores years that Python cannot read
 _MOST_MUTES: Final = 200  # of a user

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
+from storage.accounts import locking
+from storage.activity import activity
 from storage.core.notices import NoticeKind
 from storage.domain.access.actor import Actor
 from storage.domain.refusals import Reason, Refused
 from storage.models import Account, Activity, NoticeRule
 from storage.notices.kinds import kinds_of, kinds_of_accounts
 from storage.notices.subject import NoticeVerb
-from storage.operations.accounts import locking
-from storage.operations.activity import activity
 
 
 class RuleError(Refused):

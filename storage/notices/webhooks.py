@@ -8,16 +8,16 @@ from typing import Final
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
+from storage.accounts import locking, quotas, sealed_keys
+from storage.activity import activity
+from storage.core.quotas import WEBHOOKS
 from storage.core.verbs import Verb
 from storage.domain.access.actor import Actor
 from storage.domain.refusals import Reason, Refused
-from storage.domain.service.quotas import WEBHOOKS
 from storage.models import Account, Webhook
 from storage.notices.kinds import kinds_of, kinds_of_accounts
 from storage.notices.sending import read_url, write_secret
 from storage.notices.subject import NoticeVerb
-from storage.operations.accounts import locking, quotas, sealed_keys
-from storage.operations.activity import activity
 
 _SECRET_LENGTH: Final = 32  # bytes
 

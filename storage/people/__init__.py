@@ -1,4 +1,4 @@
 """Users, members, their roles, sessions and API tokens.
 
-Pages: console/people/. Operations: storage/operations/access/.
+Pages: console/people/.
 """

@@ -29,14 +29,14 @@ class PeopleVerb(Verb):
         Group.PEOPLE,
         "users",
         _("%(who)s gave %(user)s the role %(role)s"),
-        undo=Undo("storage.operations.access.members.undo", Capability.OWN, is_alone=True),
+        undo=Undo("storage.people.members.undo", Capability.OWN, is_alone=True),
     )
     MEMBER_REMOVE = Act(
         "member.remove",
         Group.PEOPLE,
         "user-minus",
         _("%(who)s removed %(user)s from the account"),
-        undo=Undo("storage.operations.access.members.undo", Capability.OWN, is_alone=True),
+        undo=Undo("storage.people.members.undo", Capability.OWN, is_alone=True),
     )
     API_TOKEN_ISSUE = Act(
         "api-token.issue", Group.ACCESS, "plug", _("%(who)s created the API token %(token)s for %(user)s")
@@ -62,7 +62,7 @@ SUBJECT = Subject(
     name="people",
     verbs=PeopleVerb,
     notices=PeopleNotice,
-    tidying={"api tokens": "storage.operations.access.api_tokens.tidy"},
+    tidying={"api tokens": "storage.people.api_tokens.tidy"},
     daily=(
         "console.people.sessions.delete_expired",
         "console.people.invitations.tidy",

@@ -26,7 +26,7 @@ from storage.runtime.catalog import KnownAccount
 from storage.runtime.service import Service
 
 if TYPE_CHECKING:
-    from storage.operations.access.identity import Identity
+    from storage.access.identity import Identity
 
 
 class Authorized(NamedTuple):

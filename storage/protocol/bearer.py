@@ -10,7 +10,7 @@ from storage.domain.access.identity import Trust
 from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo
 
 if TYPE_CHECKING:
-    from storage.operations.access.identity import Identity
+    from storage.access.identity import Identity
 
 CHALLENGED: Final = (
     "Server failed to authenticate the request. "

@@ -8,9 +8,9 @@ from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.grants import Grant
 from storage.domain.access.identity import Trust
 from storage.domain.errors import BadRequest, TableNotFound
+from storage.domain.requests.consistency import ReadTerms
 from storage.domain.requests.observed import Authentication, ObservedRequest
 from storage.domain.requests.routes import Address, Target
-from storage.domain.service.consistency import ReadTerms
 from storage.domain.values.etag import write_etag
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import KEY_LENGTH_LIMIT, fold_table_name

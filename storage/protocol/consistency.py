@@ -3,7 +3,7 @@
 from typing import Final
 
 from storage.domain.errors import InvalidHeaderValue
-from storage.domain.service.consistency import (
+from storage.domain.requests.consistency import (
     Consistency,
     ReadTerms,
     Session,

@@ -7,8 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from storage.domain.errors import CorsPreflightFailure, InvalidHeaderValue
-from storage.domain.service.cors import MISSING_CORS_HEADER, check_preflight, find_rule, matches_header
-from storage.domain.service.service_properties import CorsRule
+from storage.domain.service_properties.cors import (
+    MISSING_CORS_HEADER,
+    check_preflight,
+    find_rule,
+    matches_header,
+)
+from storage.domain.service_properties.properties import CorsRule
 
 Headers = list[tuple[bytes, bytes]]
 

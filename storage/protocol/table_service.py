@@ -15,11 +15,11 @@ from uuid import uuid4
 from storage.domain.access.grants import Operation
 from storage.domain.errors import InternalError, NotImplemented, ServerBusy, StorageError, UnsupportedHttpVerb
 from storage.domain.requests.cleaning import clean_agent, clean_table
+from storage.domain.requests.consistency import ReadTerms
 from storage.domain.requests.observed import REFUSALS, ObservedRequest
 from storage.domain.requests.recorded import SentRequest
 from storage.domain.requests.routes import TargetKind, check_target
-from storage.domain.service.consistency import ReadTerms
-from storage.domain.service.service_properties import CorsRule
+from storage.domain.service_properties.properties import CorsRule
 from storage.domain.values.kinds import AccountKind
 from storage.protocol import as_of, batch, consistency, cosmos, entities, tables, xml_operations
 from storage.protocol.accept import Format

@@ -17,7 +17,7 @@ from storage.domain.errors import (
     UnsupportedHttpVerb,
 )
 from storage.domain.requests.routes import TargetKind
-from storage.domain.service.service_properties_xml import read_properties, write_properties
+from storage.domain.service_properties.xml import read_properties, write_properties
 from storage.domain.values.names import fold_table_name
 from storage.domain.values.xml import START
 from storage.protocol.call import Answer, Call

@@ -15,7 +15,7 @@ from storage.domain.access.policies import SignedIdentifier, read_policy
 from storage.domain.entities.entity import ODATA_TYPE
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Reason, Refused
-from storage.domain.service.service_properties import (
+from storage.domain.service_properties.properties import (
     DEFAULT_PROPERTIES,
     CorsRule,
     Logging,

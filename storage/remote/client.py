@@ -32,8 +32,8 @@ from storage.domain.access.signature import SignedRequest
 from storage.domain.entities.entity import EntityKey, StoredEntity, write_members
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Reason, Refused
-from storage.domain.service.service_properties import DEFAULT_PROPERTIES, ServiceProperties
-from storage.domain.service.service_properties_xml import read_properties, write_properties
+from storage.domain.service_properties.properties import DEFAULT_PROPERTIES, ServiceProperties
+from storage.domain.service_properties.xml import read_properties, write_properties
 from storage.remote.addresses import AddressRefused, CheckedConnection, IsAllowed, allow_all
 from storage.remote.endpoints import Endpoint
 

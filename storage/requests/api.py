@@ -15,13 +15,12 @@ from storage.domain.access.roles import Capability
 from storage.domain.filters.access_plan import AccessPath
 from storage.domain.requests.observed import Authentication
 from storage.domain.values.numbers import read_number
+from storage.metrics.metrics import DAY
 from storage.models import RecordedRequest
-from storage.operations.access import api_tokens
-from storage.operations.counting.metrics import DAY
-from storage.operations.requests import requests
-from storage.operations.requests.requests import RequestClass, RequestFilter
-from storage.operations.requests.statistics import RequestStatistics, statistics
-from storage.requests import serializers
+from storage.people import api_tokens
+from storage.requests import requests, serializers
+from storage.requests.requests import RequestClass, RequestFilter
+from storage.requests.statistics import RequestStatistics, statistics
 from storage.rest import streams
 from storage.rest.answers import page_of
 from storage.rest.documentation import LAST_EVENT_ID, operation

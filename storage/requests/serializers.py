@@ -13,8 +13,8 @@ from storage.domain.requests.kept_addresses import AddressFault
 from storage.domain.requests.observed import Authentication
 from storage.domain.requests.outcomes import Outcome
 from storage.models import RecordedRequest
-from storage.operations.requests import explanations
-from storage.operations.requests.requests import RequestClass
+from storage.requests import explanations
+from storage.requests.requests import RequestClass
 from storage.rest.answers import OPTIONAL, TypedSerializer
 from storage.rest.fields import QueryParameters
 from storage.rest.paging import PageParameters

@@ -10,7 +10,7 @@ SUBJECT = Subject(
     periodic=(
         Periodic(
             "requests",
-            "storage.operations.requests.recording.tidy",
+            "storage.requests.recording.tidy",
             30.0,
             "The request log could not be tidied",
             deletes=True,

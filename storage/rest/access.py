@@ -15,14 +15,14 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
+from storage.accounts import accounts
+from storage.core.quotas import API_REQUESTS
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import LEAST_ROLE, Capability, Role, Scope, may, reaches
-from storage.domain.service.quotas import API_REQUESTS
 from storage.domain.values.stored import read_member
 from storage.models import Account, ApiToken
-from storage.operations.access import api_tokens, members
-from storage.operations.access.members import Person
-from storage.operations.accounts import accounts
+from storage.people import api_tokens, members
+from storage.people.members import Person
 from storage.rest import problems
 from storage.rest.problems import Problem
 

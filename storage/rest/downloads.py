@@ -10,8 +10,8 @@ from urllib.parse import quote
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 
+from storage.jobs import files
 from storage.models import JobFile
-from storage.operations.jobs import files
 from storage.runtime.threads import Download
 
 _RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)

@@ -10,13 +10,13 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+from storage.accounts.refusals import AccountIsBusy
 from storage.domain.errors import NotImplemented, ServerBusy, StorageError
 from storage.domain.refusals import Missing, Reason, Refused
 from storage.domain.requests import spans
-from storage.operations.accounts.refusals import AccountIsBusy
-from storage.operations.entities.file_work import TooMuchFileWork
 from storage.rest import problems
 from storage.rest.problems import FieldError, Problem, replace_surrogates
+from storage.transfer.file_work import TooMuchFileWork
 
 RETRY_AFTER: Final = 5  # seconds
 

@@ -11,9 +11,9 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
+from storage.core import lifetimes
+from storage.core.lifetimes import LifetimeError
 from storage.domain.access.roles import Role, name_role
-from storage.domain.service import lifetimes
-from storage.domain.service.lifetimes import LifetimeError
 from storage.rest.exceptions import InvalidParameters
 
 ROLES: Final = [role.name.lower() for role in Role]

@@ -13,8 +13,8 @@ import orjson
 from rest_framework.request import Request
 
 from storage.models import ApiToken, IdempotencyRecord
-from storage.operations.access import idempotency_keys
-from storage.operations.access.idempotency_keys import ConcurrentRequest
+from storage.people import idempotency_keys
+from storage.people.idempotency_keys import ConcurrentRequest
 from storage.rest import problems
 from storage.rest.problems import Problem
 

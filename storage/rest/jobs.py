@@ -6,10 +6,10 @@ from uuid import UUID
 
 from rest_framework import serializers
 
-from storage.domain.service.jobs import JobStatus, Unit, Wish
+from storage.jobs import files, jobs
+from storage.jobs.kinds import Failure
+from storage.jobs.states import JobStatus, Unit, Wish
 from storage.models import Job, JobFile
-from storage.operations.jobs import files, jobs
-from storage.operations.jobs.kinds import Failure
 from storage.rest.answers import TypedSerializer
 from storage.rest.paging import PageParameters
 from storage.runtime import job_runner

@@ -17,19 +17,19 @@ from typing import Any, Final, Protocol, TypeVar
 
 from django.http import HttpRequest, HttpResponse
 
+from storage.accounts import quotas
+from storage.core.quotas import ACCOUNT_STREAMS, STREAMS
+from storage.domain.access.presence import PresentTab
 from storage.domain.errors import ServerBusy
-from storage.domain.service.feed import ExpiredToken, FeedPage
-from storage.domain.service.presence import PresentTab
-from storage.domain.service.quotas import ACCOUNT_STREAMS, STREAMS
-from storage.domain.service.recorded import RecordedChange
+from storage.domain.history.feed import ExpiredToken, FeedPage
+from storage.domain.history.recorded import RecordedChange
+from storage.history import feed as operations
+from storage.history.feed import Feed, NoHistory
+from storage.jobs import jobs
 from storage.models import Job, RecordedRequest
-from storage.operations.accounts import quotas
-from storage.operations.changes import feed as operations
-from storage.operations.changes.feed import Feed, NoHistory
-from storage.operations.jobs import jobs
-from storage.operations.presence.presence import Tab
-from storage.operations.requests import requests
-from storage.operations.requests.requests import RequestFilter
+from storage.people.presence import Tab
+from storage.requests import requests
+from storage.requests.requests import RequestFilter
 from storage.runtime import presence
 from storage.runtime.live_feed import LiveFeed
 from storage.runtime.stream_access import AccessChanges, StreamAccess

@@ -7,14 +7,14 @@ from functools import cached_property, partial
 from rest_framework.response import Response
 from rest_framework.throttling import BaseThrottle
 
+from storage.jobs import files
 from storage.models import JobFile
-from storage.operations.entities import uploads as upload_quota
-from storage.operations.entities.uploads import UploadTooLarge
-from storage.operations.jobs import files
 from storage.rest import problems, uploads
 from storage.rest.problems import Problem
 from storage.rest.uploads import Upload
 from storage.rest.views import AccountScopedViewSet
+from storage.transfer import uploads as upload_quota
+from storage.transfer.uploads import UploadTooLarge
 
 
 class UploadViewSet(AccountScopedViewSet):

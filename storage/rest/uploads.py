@@ -17,8 +17,8 @@ from typing import Any, Final
 from django.http import HttpRequest
 
 from storage.domain.refusals import Refused
+from storage.jobs import files
 from storage.models import JobFile
-from storage.operations.jobs import files
 from storage.runtime.threads import in_upload_thread
 
 _PATHS: Final = re.compile(r"/ui/api/v1/accounts/[^/]+/(tables/[^/]+/import|copy-from-file)")

@@ -12,16 +12,15 @@ from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 from rest_framework.viewsets import ViewSet
 
+from storage.accounts import quotas
+from storage.core.quotas import STREAMS
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability, Role
 from storage.domain.errors import StorageError
-from storage.domain.service.quotas import STREAMS
 from storage.domain.values.numbers import read_number
+from storage.jobs import jobs, running
+from storage.jobs.kinds import JobRequest
 from storage.models import Account, ApiToken, Job, Table
-from storage.operations.accounts import quotas
-from storage.operations.jobs import jobs, running
-from storage.operations.jobs.kinds import JobRequest
-from storage.operations.tables import tables
 from storage.rest import access, etags, problems, streams
 from storage.rest.access import (
     BearerAuthentication,
@@ -35,6 +34,7 @@ from storage.rest.jobs import JobSerializer
 from storage.rest.negotiation import JSONNegotiation, ProblemJSONRenderer, StrictJSONParser
 from storage.rest.paging import Page, encode_cursor
 from storage.rest.problems import Problem
+from storage.tables import tables
 
 
 class ApiViewSet(ViewSet):

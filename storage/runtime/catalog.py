@@ -12,21 +12,20 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from time import monotonic
 from typing import Final, NamedTuple, ParamSpec, TypeVar
 
+from storage.access import retired_keys
+from storage.access.retired_keys import AcceptedKey
+from storage.accounts import account_settings, accounts, sealed_keys, service_properties
 from storage.domain.access.addresses import Network
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.errors import ServerBusy, TableNotFound
-from storage.domain.service.consistency import Consistency, ReadTerms
-from storage.domain.service.service_properties import ServiceProperties
+from storage.domain.requests.consistency import Consistency, ReadTerms
+from storage.domain.service_properties.properties import ServiceProperties
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import is_account_name
 from storage.domain.values.stored import is_known, read_member
+from storage.health import database_version
 from storage.models import Account, BlockedSas
-from storage.operations.access import retired_keys
-from storage.operations.access.retired_keys import AcceptedKey
-from storage.operations.accounts import account_settings, accounts, sealed_keys, service_properties
-from storage.operations.health import database_version
-from storage.operations.relations import history
-from storage.operations.tables import indexes, tables
+from storage.relations import history
 from storage.runtime import presence
 from storage.runtime.job_news import JobNews
 from storage.runtime.replicas import Replicas
@@ -35,6 +34,7 @@ from storage.runtime.threads import in_thread, on_replica
 from storage.sql.distribution import is_on_nodes
 from storage.sql.notify import LEASE, Event, News, listen
 from storage.sql.relations import relation_of
+from storage.tables import indexes, tables
 
 logger = logging.getLogger(__name__)
 

@@ -12,13 +12,20 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection, transaction
 from django.utils import timezone
 
+from storage.backups import archive, backups
+from storage.cluster import distribution_jobs
 from storage.domain.values.numbers import counted
+from storage.health import connections, disk
+from storage.health.findings import (
+    Finding,
+    Severity,
+    error,
+    fine,
+    warning,
+)
+from storage.jobs import jobs
 from storage.models import Account, Table
-from storage.operations.health import archive, backups, connections, disk
-from storage.operations.health.findings import Finding, Severity, error, fine, warning
-from storage.operations.jobs import jobs
-from storage.operations.relations import history, table_relations
-from storage.operations.tables import distribution_jobs
+from storage.relations import history, table_relations
 from storage.runtime import periodic, replicas, work_failures
 from storage.runtime.replicas import ReplicaProblem, ReplicaState
 from storage.sql import diagnosis as statements

@@ -17,16 +17,16 @@ from storage.domain.access.roles import LEAST_ROLE, Capability
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Reason
 from storage.domain.requests.spans import carried
-from storage.domain.service.jobs import Unit
+from storage.health import database_version
+from storage.jobs import jobs, running
+from storage.jobs.jobs import JobError, Starter
+from storage.jobs.kinds import JobKind
+from storage.jobs.running import Kinds
+from storage.jobs.states import Unit
 from storage.models import Job
-from storage.operations.entities import file_work
-from storage.operations.health import database_version
-from storage.operations.jobs import jobs, running
-from storage.operations.jobs.jobs import JobError, Starter
-from storage.operations.jobs.kinds import JobKind
-from storage.operations.jobs.running import Kinds
 from storage.runtime.job_news import JobNews
 from storage.sql.django import is_unavailable
+from storage.transfer import file_work
 
 logger = logging.getLogger(__name__)
 

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import Final
 
 from storage.domain.errors import ServerBusy
-from storage.domain.service.feed import FeedPage
-from storage.operations.changes.feed import Feed, read_steps
+from storage.domain.history.feed import FeedPage
+from storage.history.feed import Feed, read_steps
 from storage.sql import feed as statements
 from storage.sql.lanes import Lanes
 

@@ -6,13 +6,14 @@ from typing import Any, Final, cast
 from django.conf import settings
 from django.db import connection
 
+from storage.backups import archive, last_backup
+from storage.health import connections, disk
+from storage.metrics import sizes
+from storage.metrics.series import WHOLE
 from storage.models import Account
-from storage.operations.activity.attempts import attempting_each
-from storage.operations.counting import sizes
-from storage.operations.counting.series import WHOLE
-from storage.operations.health import archive, connections, disk, last_backup
 from storage.runtime import prometheus
 from storage.sql import diagnosis
+from storage.sql.attempts import attempting_each
 
 INTERVAL: Final = 30.0  # seconds
 

@@ -31,17 +31,17 @@ from storage.domain.requests.series import (
     shorten_key,
     write_credential,
 )
-from storage.operations.counting.metrics import Counts
-from storage.operations.counting.series import Series
-from storage.operations.counting.table_use import TableUses
-from storage.operations.counting.usage import Uses
-from storage.operations.health import database_version
-from storage.operations.requests.recording import RequestLog
-from storage.operations.tables.adaptive_indexes import ScanCosts, SlowQueries, SlowQuery
+from storage.health import database_version
+from storage.metrics.metrics import Counts
+from storage.metrics.series import Series
+from storage.metrics.table_use import TableUses
+from storage.metrics.usage import Uses
+from storage.requests.recording import RequestLog
 from storage.runtime import measurements, prometheus
 from storage.runtime.idleness import idleness
 from storage.runtime.threads import in_thread
 from storage.sql.django import is_lost, storable_text
+from storage.tables.adaptive_indexes import ScanCosts, SlowQueries, SlowQuery
 
 logger = logging.getLogger(__name__)
 

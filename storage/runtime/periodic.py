@@ -21,8 +21,8 @@ from django.utils.module_loading import import_string
 from storage.core import registry
 from storage.core.subject import Periodic
 from storage.domain.errors import StorageError
+from storage.health import database_version, disk
 from storage.models import PeriodicRun
-from storage.operations.health import database_version, disk
 from storage.runtime import measurements
 from storage.runtime.clock import ClockWatch
 from storage.runtime.idleness import Idleness, idleness

@@ -7,10 +7,10 @@ from collections.abc import AsyncGenerator, Sequence
 from functools import partial
 from typing import Final
 
+from storage.domain.access.presence import PresentTab
 from storage.domain.errors import ServerBusy
-from storage.domain.service.presence import PresentTab
-from storage.operations.presence import presence
-from storage.operations.presence.presence import HEARTBEAT, Tab
+from storage.people import presence
+from storage.people.presence import HEARTBEAT, Tab
 from storage.runtime.threads import in_access_thread
 
 logger = logging.getLogger(__name__)

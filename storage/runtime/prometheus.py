@@ -12,7 +12,7 @@ from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histo
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from storage.domain.requests.metrics import LATENCY_BOUNDS, RequestKind, Tally
-from storage.operations.health import release
+from storage.health import release
 from storage.runtime.idleness import idleness
 
 FOLDER: Final = (

@@ -15,7 +15,7 @@ from typing import Annotated, Final
 from django.conf import settings
 
 from storage.domain.errors import ServerBusy
-from storage.domain.service.consistency import Consistency, ReadTerms
+from storage.domain.requests.consistency import Consistency, ReadTerms
 from storage.runtime import prometheus
 from storage.sql import positions
 from storage.sql.failures import Canceled, UnexpectedFailure

@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
+from storage.access import policies
+from storage.accounts import service_properties
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.access.identity import Trust
 from storage.domain.access.policies import SignedIdentifier
@@ -27,20 +29,15 @@ from storage.domain.filters.access_plan import plan_access
 from storage.domain.filters.keys import key_range
 from storage.domain.filters.query import EntityQuery, Page, TableQuery
 from storage.domain.refusals import Reason
-from storage.domain.service.consistency import ReadTerms, Session
-from storage.domain.service.indexes import COSTLY_SCAN
-from storage.domain.service.service_properties import ServiceProperties
+from storage.domain.requests.consistency import ReadTerms, Session
+from storage.domain.service_properties.properties import ServiceProperties
 from storage.domain.values.names import fold_table_name
 from storage.domain.values.ticks import to_ticks
-from storage.operations.access import policies
-from storage.operations.accounts import service_properties
-from storage.operations.changes import past
-from storage.operations.entities import entities
-from storage.operations.entities.entities import Steps
-from storage.operations.relations import table_relations
-from storage.operations.relations.history import Actors
-from storage.operations.tables import tables
-from storage.operations.tables.adaptive_indexes import SlowQuery
+from storage.entities import entities
+from storage.entities.entities import Steps
+from storage.history import past
+from storage.relations import table_relations
+from storage.relations.history import Actors
 from storage.runtime import presence, replicas, throughput
 from storage.runtime.catalog import Catalog, KnownAccount, KnownTable, StandbyCatalog
 from storage.runtime.clock import keep_noting
@@ -61,9 +58,12 @@ from storage.sql.lanes import Lanes
 from storage.sql.links import ReplicaAddress as ReplicaAddress
 from storage.sql.past import Past, as_of
 from storage.sql.relations import relation_name
+from storage.tables import tables
+from storage.tables.adaptive_indexes import SlowQuery
+from storage.tables.index_rules import COSTLY_SCAN
 
 if TYPE_CHECKING:
-    from storage.operations.access.identity import Identity
+    from storage.access.identity import Identity
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ def _identity(trust: Trust | None) -> "Identity | None":
     """Without an issuer no server pays for the memory and the start of what reads tokens."""
     if trust is None:
         return None
-    from storage.operations.access.identity import Identity
+    from storage.access.identity import Identity
 
     return Identity(trust)
 

@@ -12,10 +12,10 @@ from weakref import WeakSet
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections, connection
 
+from storage.accounts import quotas
+from storage.core.quotas import DOWNLOADS
 from storage.domain.errors import ServerBusy
 from storage.domain.requests.spans import carried
-from storage.domain.service.quotas import DOWNLOADS
-from storage.operations.accounts import quotas
 from storage.sql.django import RESERVED_CONNECTIONS, is_unavailable, reading_from, reserved_connection
 from storage.sql.interruption import interrupt
 

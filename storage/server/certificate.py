@@ -11,7 +11,12 @@ from typing import Final
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 
-from storage.operations.health.findings import Finding, error, fine, warning
+from storage.health.findings import (
+    Finding,
+    error,
+    fine,
+    warning,
+)
 from storage.server import tls
 from storage.server.options import Options
 from storage.server.refusal import Refusal

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from storage.core import registry
-from storage.operations.health import release
+from storage.health import release
 from storage.server import (
     configuration,
     database,

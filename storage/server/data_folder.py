@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from storage.operations.health import disk
+from storage.health import disk
 from storage.server.refusal import Refusal
 
 LONGEST_SOCKET_FOLDER = (

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from storage.operations.health import disk
+from storage.health import disk
 from storage.server import cluster, installation, supervisor
 from storage.server.archive import archiver, archiving
 from storage.server.data_folder import DataFolder

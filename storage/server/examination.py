@@ -13,8 +13,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from storage.operations.health import disk, release
-from storage.operations.health.findings import Finding, Severity, error, fine, warning
+from storage.health import disk, release
+from storage.health.findings import (
+    Finding,
+    Severity,
+    error,
+    fine,
+    warning,
+)
 from storage.server import certificate, configuration, installation
 from storage.server.options import Options
 from storage.server.refusal import Refusal

@@ -12,7 +12,7 @@ from typing import Any
 
 import uvicorn
 
-from storage.operations.jobs import process_end
+from storage.jobs import process_end
 from storage.protocol.http_connection import Applications, HttpConnection
 from storage.protocol.uvicorn_parts import import_from_string
 from storage.server import descriptors, garbage, heap, tls

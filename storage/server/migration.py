@@ -13,13 +13,13 @@ from django.db import ProgrammingError, transaction
 from django.db.migrations import Migration
 from django.db.migrations.exceptions import MigrationSchemaMissing
 
+from storage.accounts import declarations, sealed_keys
+from storage.accounts.declarations import AccountKeys
+from storage.accounts.refusals import AccountError
 from storage.domain.values.names import DEVELOPMENT_ACCOUNT
-from storage.operations.accounts import declarations, sealed_keys
-from storage.operations.accounts.declarations import AccountKeys
-from storage.operations.accounts.refusals import AccountError
-from storage.operations.changes import former_versions
-from storage.operations.health import database_version
-from storage.operations.relations import table_relations
+from storage.health import database_version
+from storage.history import former_versions
+from storage.relations import table_relations
 from storage.server import initial_schema
 from storage.server.backups import backup, schedule
 from storage.server.options import Options

@@ -14,10 +14,10 @@ from typing import NoReturn
 import platformdirs
 
 from storage.core import registry
+from storage.core.quotas import QUOTAS
 from storage.domain.access.identity import Trust, is_loopback
 from storage.domain.access.sign_in import Provider
 from storage.domain.requests.recorded import RequestLogSettings
-from storage.domain.service.quotas import QUOTAS
 from storage.server import bearer, memory, messages, sign_in
 from storage.server.messages import MessageOptions
 from storage.server.refusal import Refusal
@@ -270,7 +270,7 @@ class Options:
     key_length_limit: int
     activity_days: int
     request_log: RequestLogSettings
-    quotas: Mapping[str, int]  # storage.domain.service.quotas, by name
+    quotas: Mapping[str, int]  # storage.core.quotas, by name
     snapshot_bytes: int | None  # None: a share of the disk
     debug: bool
     database_url: str

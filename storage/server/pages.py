@@ -5,8 +5,8 @@ import subprocess
 from collections.abc import Iterator
 from typing import Final
 
-from storage.operations.health.findings import Finding, Severity
-from storage.operations.relations import table_relations
+from storage.health.findings import Finding, Severity
+from storage.relations import table_relations
 from storage.server import installation
 from storage.server.backups import programs
 from storage.server.options import Options

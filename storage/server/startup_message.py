@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from django.conf import settings
 from django.utils.module_loading import import_string
 
+from storage.accounts.accounts import usable
+from storage.accounts.sealed_keys import connection_string, is_public
 from storage.domain.values.names import DEVELOPMENT_ACCOUNT
+from storage.health import release
 from storage.models import Account
-from storage.operations.accounts.accounts import usable
-from storage.operations.accounts.sealed_keys import connection_string, is_public
-from storage.operations.health import release
 from storage.server.options import Options
 from storage.server.risks import risks
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
+from storage.accounts.quotas import find_used_up
 from storage.core.notices import Found, Look
-from storage.domain.service.quotas import SNAPSHOTS
-from storage.domain.service.snapshots import SnapshotReason
+from storage.core.quotas import SNAPSHOTS
 from storage.models import Snapshot
-from storage.operations.accounts.quotas import find_used_up
+from storage.snapshots.schedule import SnapshotReason
 
 
 def find_quota(look: Look) -> Iterator[Found]:

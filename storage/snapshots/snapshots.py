@@ -15,31 +15,31 @@ from django.db import IntegrityError, transaction
 from django.db.models import Count, Q, QuerySet, Sum
 from django.utils import timezone
 
+from storage.access import policies
+from storage.accounts import locking, quotas
+from storage.accounts.quotas import Allowance
+from storage.activity import activity
+from storage.core.quotas import SNAPSHOTS
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.errors import ServerBusy, TableNotFound
 from storage.domain.refusals import Missing, Reason, Refused
-from storage.domain.service.quotas import SNAPSHOTS
-from storage.domain.service.snapshots import (
+from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import fold_table_name
+from storage.domain.values.stored import read_member
+from storage.history import retention
+from storage.models import Account, Activity, Snapshot, SnapshotSchedule, SnapshotTable, Table
+from storage.relations import history, snapshot_copies
+from storage.snapshots.schedule import (
     AUTOMATIC_LIFETIME,
     Schedule,
     SnapshotReason,
     is_snapshot_name,
     numbered_name,
 )
-from storage.domain.values.kinds import AccountKind
-from storage.domain.values.names import fold_table_name
-from storage.domain.values.stored import read_member
-from storage.models import Account, Activity, Snapshot, SnapshotSchedule, SnapshotTable, Table
-from storage.operations.access import policies
-from storage.operations.accounts import locking, quotas
-from storage.operations.accounts.quotas import Allowance
-from storage.operations.activity import activity
-from storage.operations.activity.attempts import attempting_each
-from storage.operations.changes import retention
-from storage.operations.relations import history, snapshot_copies
 from storage.snapshots.subject import SnapshotVerb
 from storage.sql import django as sql
 from storage.sql import snapshots as statements
+from storage.sql.attempts import attempting_each
 from storage.sql.background import Size, count_up_to, sizes_of
 from storage.sql.distribution import capabilities_of
 

@@ -6,7 +6,12 @@ from typing import Final
 
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
-from storage.domain.service.recorded import ChangeGroup, ChangePage, Op, RecordedChange
+from storage.domain.history.recorded import (
+    ChangeGroup,
+    ChangePage,
+    Op,
+    RecordedChange,
+)
 from storage.domain.values.edm import TICKS_PER_SECOND
 from storage.domain.values.ticks import to_datetime, to_ticks
 from storage.sql import arrays

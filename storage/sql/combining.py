@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from storage.domain.errors import ServerBusy
-from storage.domain.service.consistency import Session
+from storage.domain.requests.consistency import Session
 from storage.sql.failures import Canceled
 from storage.sql.statement import Combination, Parameters, Statement
 

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
-from storage.domain.service.feed import FeedPosition
-from storage.domain.service.recorded import Op, RecordedChange
+from storage.domain.history.feed import FeedPosition
+from storage.domain.history.recorded import Op, RecordedChange
 from storage.domain.values.stored import read_member
 from storage.sql import arrays
 from storage.sql.content import CONTENT, content

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from storage.domain.access.actor import Actor
-from storage.domain.service.recorded import Op as Op
+from storage.domain.history.recorded import Op as Op
 from storage.sql import moments
 from storage.sql.distribution import locally, table_id_of
 from storage.sql.django import fetch, storable_text

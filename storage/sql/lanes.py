@@ -22,7 +22,7 @@ from psycopg import AsyncConnection, OperationalError, pq
 from psycopg.pq.abc import PGconn, PGresult
 
 from storage.domain.errors import ServerBusy
-from storage.domain.service.consistency import Session
+from storage.domain.requests.consistency import Session
 from storage.sql import timelines
 from storage.sql.combining import Combiner
 from storage.sql.distribution import is_on_nodes

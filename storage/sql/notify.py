@@ -60,7 +60,7 @@ class Event(NamedTuple):
 
     ``table``: the account and the folded name of one that has changed; of PRESENCE, the id of the table and no name.
     ``writer``, of HELD and STILL_HELD: the least number of versions that may write, as
-    storage.operations.health.database_version says it.
+    storage.health.database_version says it.
     """
 
     news: News

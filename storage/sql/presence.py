@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
-from storage.domain.service.presence import PresentTab
+from storage.domain.access.presence import PresentTab
 from storage.sql.django import fetch
 
 # Expired rows that another process deletes at this moment are skipped: two must not wait for each other.

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
-from storage.domain.service.recorded import ChangePage, Op, RecordedChange
+from storage.domain.history.recorded import ChangePage, Op, RecordedChange
 from storage.domain.values.stored import read_member
 from storage.sql.content import CONTENT
 from storage.sql.record import Record, has_keys, is_of

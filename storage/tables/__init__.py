@@ -1,4 +1,4 @@
 """Tables, their settings and property indexes.
 
-Operations: storage/operations/tables/. Their relations: storage/operations/relations/.
+Their relations: storage/relations/.
 """

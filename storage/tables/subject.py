@@ -77,7 +77,7 @@ SUBJECT = Subject(
     periodic=(
         Periodic(
             "deleted tables",
-            "storage.operations.tables.tables.drop_expired_tables",
+            "storage.tables.tables.drop_expired_tables",
             10.0,
             "Deleted tables could not be dropped",
             is_exclusive=False,
@@ -86,22 +86,22 @@ SUBJECT = Subject(
         ),
         Periodic(
             "new indexes",
-            "storage.operations.tables.adaptive_indexes.add_for_new_scans",
+            "storage.tables.adaptive_indexes.add_for_new_scans",
             2.0,
             "Adaptive indexes could not be added",
             is_exclusive=False,
-            is_wanted="storage.operations.tables.adaptive_indexes.has_new_scans",
+            is_wanted="storage.tables.adaptive_indexes.has_new_scans",
         ),
         Periodic(
             "indexes",
-            "storage.operations.tables.adaptive_indexes.adapt",
+            "storage.tables.adaptive_indexes.adapt",
             60.0,
             "Adaptive indexes could not be decided on",
             late_after=timedelta(minutes=20),
         ),
         Periodic(
             "tables",
-            "storage.operations.relations.table_relations.complete_all",
+            "storage.relations.table_relations.complete_all",
             60.0,
             "Tables of older servers could not be completed",
             late_after=timedelta(minutes=20),
@@ -109,15 +109,15 @@ SUBJECT = Subject(
         ),
         Periodic(
             "old rows",
-            "storage.operations.relations.old_rows.rewrite",
+            "storage.relations.old_rows.rewrite",
             10.0,
             "Rows of older versions could not be rewritten",
-            is_wanted="storage.operations.relations.old_rows.is_left",
+            is_wanted="storage.relations.old_rows.is_left",
         ),
     ),
     tidying={
-        "indexes": "storage.operations.tables.adaptive_indexes.tidy",
-        "table use": "storage.operations.counting.table_use.tidy",
+        "indexes": "storage.tables.adaptive_indexes.tidy",
+        "table use": "storage.metrics.table_use.tidy",
     },
     pages=(
         Page(Place.ACCOUNT, 20, "tables:index", _("Tables"), "table-2", letter="T"),
@@ -125,6 +125,6 @@ SUBJECT = Subject(
         Page(Place.TABLE, 60, "tables:settings", _("Settings"), "settings"),
         Page(Place.ACCOUNT_SEARCH, 10, "tables:new", _("New table"), "plus", Capability.MANAGE_TABLES),
     ),
-    jobs=("storage.operations.tables.indexes.INDEX_JOB",),
+    jobs=("storage.tables.indexes.INDEX_JOB",),
     urls=("console.tables.urls",),
 )

@@ -3,11 +3,11 @@
 from storage.activity.undoing import CannotUndo, Reason, check_first, find_table
 from storage.domain.access.actor import Actor
 from storage.domain.errors import ResourceNotFound, TableAlreadyExists
-from storage.domain.service.indexes import IndexOrigin
 from storage.domain.values.stored import read_member
 from storage.models import Activity, Table
-from storage.operations.tables import indexes, tables
 from storage.sql.background import has_rows
+from storage.tables import indexes, tables
+from storage.tables.index_rules import IndexOrigin
 from storage.tables.subject import TableVerb
 
 

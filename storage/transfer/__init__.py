@@ -1,4 +1,4 @@
-"""Files of rows that become entities, and entities that become files.
+"""Imports and exports: files of rows that become entities, and entities that become files.
 
-Plain Python, and always a stream. Operations: storage/operations/entities/. Pages: console/imports/.
+Readers and writers of files: storage/tabular/. Pages: console/imports/.
 """

@@ -48,10 +48,10 @@ SUBJECT = Subject(
         Page(Place.TABLE_SEARCH, 50, "grid:export", _("Export"), "download"),
     ),
     jobs=(
-        "storage.operations.entities.export_jobs.TABLE_EXPORT_JOB",
-        "storage.operations.entities.import_jobs.IMPORT_CHECK_JOB",
-        "storage.operations.entities.import_jobs.IMPORT_JOB",
-        "storage.operations.entities.imports.LOCAL_IMPORT_JOB",
+        "storage.transfer.export_jobs.TABLE_EXPORT_JOB",
+        "storage.transfer.import_jobs.IMPORT_CHECK_JOB",
+        "storage.transfer.import_jobs.IMPORT_JOB",
+        "storage.transfer.imports.LOCAL_IMPORT_JOB",
     ),
     urls=("console.imports.urls",),
 )

@@ -8,14 +8,14 @@ from rest_framework.response import Response
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.restoring import Effect
-from storage.operations.changes.changes import ChangeFilter
-from storage.operations.changes.outcome_jobs import outcome_of
-from storage.operations.changes.outcomes import Outcome, TableOutcome
+from storage.history.changes import ChangeFilter
 from storage.rest import problems
 from storage.rest.documentation import operation
 from storage.rest.routing import ACCOUNT, api_path
 from storage.rest.views import AccountScopedViewSet
 from storage.undo import data_undo, serializers
+from storage.undo.outcome_jobs import outcome_of
+from storage.undo.outcomes import Outcome, TableOutcome
 
 _SAMPLE: Final = 10
 

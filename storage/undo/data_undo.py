@@ -11,27 +11,32 @@ from typing import Any, Final
 
 from django.db import transaction
 
+from storage.accounts import accounts
 from storage.activity.undoing import check_first, find_account
 from storage.domain.access.actor import ActorKind
 from storage.domain.access.roles import Capability
 from storage.domain.values.ticks import to_datetime
+from storage.history import changes, key_changes, past
+from storage.history.changes import ChangeFilter
 from storage.history.subject import HistoryVerb
+from storage.jobs import jobs
+from storage.jobs.kinds import JobRequest, Run, Step
+from storage.jobs.starters import NeededAccess
 from storage.models import Account, Activity, Job, Table
-from storage.operations.accounts import accounts
-from storage.operations.changes import changes, key_changes, past
-from storage.operations.changes.changes import ChangeFilter
-from storage.operations.changes.outcome_jobs import OutcomeJob, OutcomeState, Progress, began
-from storage.operations.changes.outcomes import Outcome, TableOutcome
-from storage.operations.jobs import jobs
-from storage.operations.jobs.kinds import JobRequest, Run, Step
-from storage.operations.jobs.starters import NeededAccess
-from storage.operations.relations import table_relations
-from storage.operations.relations.record import recorded_changes
+from storage.relations import table_relations
+from storage.relations.record import recorded_changes
 from storage.sql import changes as statements
 from storage.sql import restoring
 from storage.sql.relations import relation_name
 from storage.sql.restoring import Images
 from storage.undo import single_undo
+from storage.undo.outcome_jobs import (
+    OutcomeJob,
+    OutcomeState,
+    Progress,
+    began,
+)
+from storage.undo.outcomes import Outcome, TableOutcome
 
 PREVIEW_LIMIT: Final = timedelta(seconds=20)
 

@@ -16,20 +16,20 @@ from storage.domain.errors import (
     ResourceNotFound,
     UpdateConditionNotSatisfied,
 )
-from storage.domain.service.recorded import Op, RecordedChange
+from storage.domain.history.recorded import Op, RecordedChange
 from storage.domain.values.etag import Precondition
 from storage.domain.values.kinds import AccountKind
+from storage.entities import entities
+from storage.history import changes, versions
+from storage.history.changes import ChangeFilter
+from storage.metrics import table_use
 from storage.models import Account, Table
-from storage.operations.changes import changes, versions
-from storage.operations.changes.changes import ChangeFilter
-from storage.operations.changes.outcomes import TableOutcome
-from storage.operations.counting import table_use
-from storage.operations.entities import entities
-from storage.operations.relations import history
+from storage.relations import history
 from storage.sql import batch
 from storage.sql.django import run
 from storage.sql.relations import relation_of
 from storage.sql.restoring import Chunk
+from storage.undo.outcomes import TableOutcome
 
 _REFUSED: Final = {
     EntityAlreadyExists: Skip.EXISTS,

@@ -7,6 +7,9 @@ from typing import Any
 from django.db import transaction
 from django.utils.module_loading import import_string
 
+from storage.accounts.refusals import AccountError
+from storage.activity import activity
+from storage.activity.catalog_change import invalidating_catalogs
 from storage.activity.undoing import CannotUndo, Reason
 from storage.core import registry
 from storage.domain.access.actor import Actor
@@ -14,14 +17,11 @@ from storage.domain.errors import (
     InsufficientAccountPermissions,
     ResourceNotFound,
 )
+from storage.history import versions
+from storage.jobs import running
+from storage.jobs.kinds import JobRequest
 from storage.models import Activity, Job
-from storage.operations.accounts.refusals import AccountError
-from storage.operations.activity import activity
-from storage.operations.activity.catalog_change import invalidating_catalogs
-from storage.operations.changes import versions
-from storage.operations.jobs import running
-from storage.operations.jobs.kinds import JobRequest
-from storage.operations.relations.record import kept_history
+from storage.relations.record import kept_history
 from storage.tables.subject import TableVerb
 
 

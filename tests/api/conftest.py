@@ -7,13 +7,13 @@ import pytest
 from django.test import Client
 
 from console.models import User
+from storage.accounts import accounts
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import Role, Scope
 from storage.models import Membership
-from storage.operations.access import api_tokens
-from storage.operations.access.api_tokens import TokenRequest
-from storage.operations.accounts import accounts
-from storage.operations.tables import tables
+from storage.people import api_tokens
+from storage.people.api_tokens import TokenRequest
+from storage.tables import tables
 
 API = "/ui/api/v1"
 ROLES = {"alice": Role.OWNER, "max": Role.MAINTAINER, "eve": Role.EDITOR, "victor": Role.VIEWER}

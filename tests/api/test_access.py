@@ -7,8 +7,8 @@ from uuid import uuid4
 import pytest
 from django.urls import get_resolver
 
+from storage.accounts import accounts
 from storage.domain.access.roles import LEAST_ROLE, Capability, Role, Scope, may, reaches
-from storage.operations.accounts import accounts
 from storage.rest import documentation
 from tests.api.conftest import API, ROLES, Caller
 

@@ -5,16 +5,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from storage.access import retired_keys
+from storage.accounts import account_settings, accounts, expiry, sealed_keys
 from storage.accounts.subject import AccountVerb
+from storage.backups import last_backup
+from storage.backups.last_backup import BackupFailure, LastBackup
 from storage.domain.access.actor import ActorKind
 from storage.domain.requests.observed import retired_key_name
 from storage.models import Account, Activity, Table
-from storage.operations.access import retired_keys
-from storage.operations.accounts import account_settings, accounts, expiry, sealed_keys
-from storage.operations.health import last_backup
-from storage.operations.health.last_backup import BackupFailure, LastBackup
-from storage.operations.tables import tables
 from storage.server.options import BackupSchedule
+from storage.tables import tables
 
 
 @pytest.fixture

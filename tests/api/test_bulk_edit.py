@@ -6,8 +6,8 @@ from storage.domain.access.actor import SERVER
 from storage.domain.entities.changes import Upsert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
+from storage.entities import edits
 from storage.models import Account, Activity
-from storage.operations.entities import edits
 from storage.runtime import job_runner
 from tests.operations.test_bulk_edits import content
 

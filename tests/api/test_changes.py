@@ -2,18 +2,18 @@
 
 import pytest
 
+from storage.accounts import account_settings
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import RegisteredSas
-from storage.operations.accounts import account_settings
-from storage.operations.relations import history
-from storage.operations.tables import tables
+from storage.relations import history
 from storage.sql import entities
 from storage.sql.django import execute, run
 from storage.sql.relations import relation_name
+from storage.tables import tables
 from tests.api.test_errors import check
 
 pytestmark = pytest.mark.django_db(transaction=True)

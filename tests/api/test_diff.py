@@ -4,16 +4,16 @@ import json
 
 import pytest
 
+from storage.accounts import accounts
 from storage.domain.access.actor import SERVER
 from storage.domain.entities.changes import Delete, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
+from storage.entities import edits
 from storage.models import Activity, Membership
-from storage.operations.accounts import accounts
-from storage.operations.entities import edits
-from storage.operations.tables import tables
 from storage.snapshots import snapshots
+from storage.tables import tables
 
 ODD = "\ud800\x00"
 

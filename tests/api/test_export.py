@@ -10,8 +10,8 @@ from storage.domain.access.actor import SERVER
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
+from storage.entities import edits
 from storage.models import Activity
-from storage.operations.entities import edits
 from storage.runtime import job_runner
 
 PATH = "accounts/acme/tables/people/export"

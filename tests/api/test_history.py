@@ -1,18 +1,18 @@
 """The versions of an entity by scripts; which there are is tested with the operation."""
 
+from storage.accounts import account_settings
 from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.entities.changes import Delete, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
+from storage.history import past
 from storage.models import RegisteredSas
-from storage.operations.accounts import account_settings
-from storage.operations.changes import past
-from storage.operations.relations import history
-from storage.operations.tables import tables
+from storage.relations import history
 from storage.sql import entities
 from storage.sql.django import run
 from storage.sql.relations import relation_name
+from storage.tables import tables
 
 HISTORY = "accounts/acme/tables/people/history"
 KEY = EntityKey("se", "å 1")

@@ -10,18 +10,18 @@ import pytest
 from django.utils import timezone
 
 from console import asgi
+from storage.accounts import account_settings
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.filters.query import EntityQuery
 from storage.domain.refusals import Reason
+from storage.entities import entities
+from storage.jobs import files
 from storage.models import Activity, Job, JobFile
-from storage.operations.accounts import account_settings
-from storage.operations.entities import entities
-from storage.operations.entities.uploads import UploadTooLarge, require_room
-from storage.operations.jobs import files
 from storage.rest import uploads
 from storage.runtime import job_runner
 from storage.runtime.threads import in_thread
-from storage.transfer.mapping import ColumnMapping
+from storage.tabular.mapping import ColumnMapping
+from storage.transfer.uploads import UploadTooLarge, require_room
 
 pytestmark = pytest.mark.django_db(transaction=True)  # a job saves its steps when they are committed
 

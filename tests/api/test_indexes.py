@@ -1,7 +1,7 @@
 """Property indexes by scripts; what they do is tested with the operation."""
 
-from storage.domain.service.indexes import IndexOrigin, IndexReason
-from storage.operations.tables import indexes
+from storage.tables import indexes
+from storage.tables.index_rules import IndexOrigin, IndexReason
 
 INDEXES = "accounts/acme/tables/people/indexes"
 

@@ -9,16 +9,16 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from console.models import User
+from storage.accounts import accounts
 from storage.domain.access.actor import Actor, ActorKind
+from storage.jobs import files, jobs
 from storage.models import Activity, ApiToken, Job
-from storage.operations.accounts import accounts
-from storage.operations.jobs import files, jobs
-from storage.operations.tables import indexes
-from storage.operations.tables.indexes import INDEX_JOB, Arguments
 from storage.rest import streams
 from storage.runtime import job_runner
 from storage.runtime.stream_access import LIMIT, AccessChanges
 from storage.runtime.threads import in_thread
+from storage.tables import indexes
+from storage.tables.indexes import INDEX_JOB, Arguments
 from tests.api.test_errors import check
 from tests.api.test_streams import accept, following
 

@@ -5,13 +5,13 @@ import io
 import pytest
 
 from storage.account_files import account_import
+from storage.accounts import accounts
 from storage.domain.entities.changes import Insert
+from storage.jobs import jobs
 from storage.models import Account
-from storage.operations.accounts import accounts
-from storage.operations.jobs import jobs
-from storage.operations.tables import tables
 from storage.runtime import job_runner
 from storage.snapshots import snapshots
+from storage.tables import tables
 from tests.operations.test_changes import actor, entity, write
 from tests.operations.test_data_undo import content, upsert
 

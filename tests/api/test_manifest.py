@@ -2,16 +2,17 @@
 
 import pytest
 
+from storage.access import policies
+from storage.accounts import account_settings, accounts, removal, service_properties
 from storage.accounts.subject import AccountVerb
 from storage.domain.access.actor import SERVER
 from storage.domain.access.roles import Role
 from storage.manifest import applying, planning
 from storage.models import Activity, Membership, PropertyIndex, Table
 from storage.notices import webhooks
-from storage.operations.access import members, policies
-from storage.operations.accounts import account_settings, accounts, removal, service_properties
-from storage.operations.tables import indexes, tables
+from storage.people import members
 from storage.snapshots import snapshots
+from storage.tables import indexes, tables
 
 SHOP = {
     "label": "Shop",

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from storage.domain.requests.series import PeriodCounts, SeriesKind, Traffic
-from storage.operations.counting import series, sizes
-from storage.operations.counting.series import Series
+from storage.metrics import series, sizes
+from storage.metrics.series import Series
 from tests.api.test_errors import check
 
 pytestmark = pytest.mark.django_db

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from storage.accounts import accounts
 from storage.models import Activity, Notice, Webhook
-from storage.operations.accounts import accounts
 from tests.api.test_errors import check
 from tests.notices.conftest import receiver  # noqa: F401
 

@@ -9,12 +9,11 @@ import pytest
 from django.conf import settings
 from django.db import InternalError
 
+from storage.accounts import account_settings
 from storage.domain.access.actor import SERVER
 from storage.models import Presence
-from storage.operations.access import members
-from storage.operations.accounts import account_settings
-from storage.operations.presence import presence
-from storage.operations.presence.presence import Tab
+from storage.people import members, presence
+from storage.people.presence import Tab
 from storage.runtime import presence as runtime
 from storage.runtime.catalog import Catalog
 from storage.runtime.presence import PresenceBoard

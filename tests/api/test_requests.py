@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from storage.accounts import accounts
 from storage.domain.errors import EntityAlreadyExists
 from storage.models import RecordedRequest
-from storage.operations.accounts import accounts
 from storage.runtime.stream_access import AccessChanges
 from storage.runtime.threads import in_thread
 from tests.api.test_errors import check

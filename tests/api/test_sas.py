@@ -4,12 +4,12 @@ from urllib.parse import parse_qsl
 
 import pytest
 
+from storage.access import policies
 from storage.access.subject import AccessVerb
+from storage.accounts import accounts, sealed_keys
 from storage.domain import sas
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.models import Activity, IdempotencyRecord, RegisteredSas
-from storage.operations.access import policies
-from storage.operations.accounts import accounts, sealed_keys
 
 SAS = "accounts/acme/sas"
 READS = {"label": "report", "table": "people", "permissions": "r", "ttl": "12h"}

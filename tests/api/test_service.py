@@ -2,10 +2,10 @@
 
 import pytest
 
+from storage.accounts import service_properties
 from storage.accounts.subject import AccountVerb
 from storage.models import Activity
-from storage.operations.accounts import service_properties
-from storage.operations.tables import tables
+from storage.tables import tables
 
 PROPERTIES = "accounts/acme/service-properties"
 RULE = {"origins": ["*"], "methods": ["GET"], "allowed_headers": ["x-*"], "exposed_headers": [], "max_age": 5}

@@ -4,6 +4,8 @@ import psycopg
 import pytest
 from django.conf import settings
 
+from storage.accounts import account_settings, accounts
+from storage.accounts.accounts import NewAccount
 from storage.branches import branches
 from storage.branches.branches import BranchRequest
 from storage.domain.access.actor import SERVER
@@ -11,16 +13,14 @@ from storage.domain.entities.changes import Delete, Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
+from storage.jobs import jobs, running
 from storage.models import Activity, Branch, Job, Snapshot
-from storage.operations.accounts import account_settings, accounts
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.jobs import jobs, running
-from storage.operations.relations import history
-from storage.operations.tables import tables
+from storage.relations import history
 from storage.snapshots import snapshots
 from storage.sql import django as sql
 from storage.sql import entities as statements
 from storage.sql.relations import relation_name
+from storage.tables import tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SNAPSHOTS = "accounts/acme/snapshots"

@@ -13,16 +13,16 @@ from django.utils import timezone
 
 from console.models import User
 from console.people import sessions, users
+from storage.accounts import removal
+from storage.core.quotas import STREAMS
 from storage.domain.access.actor import SERVER
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
-from storage.domain.service.quotas import STREAMS
+from storage.history import feed
+from storage.history.feed import Feed
 from storage.models import ApiToken, Membership
-from storage.operations.access import api_tokens, members
-from storage.operations.accounts import removal
-from storage.operations.changes import feed
-from storage.operations.changes.feed import Feed
-from storage.operations.relations import history
+from storage.people import api_tokens, members
+from storage.relations import history
 from storage.rest import streams
 from storage.rest.streams import FeedStream, TooManyStreams
 from storage.runtime.catalog import Catalog

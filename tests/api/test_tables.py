@@ -2,11 +2,11 @@
 
 import pytest
 
+from storage.access import policies
 from storage.access.subject import AccessVerb
+from storage.accounts import account_settings
 from storage.models import Activity
-from storage.operations.access import policies
-from storage.operations.accounts import account_settings
-from storage.operations.tables import tables
+from storage.tables import tables
 
 POLICIES = "accounts/acme/tables/people/policies"
 A = {"id": "a", "access_policy": {"start": None, "expiry": "2027-01-01T00:00:00.0000000Z", "permission": "r"}}

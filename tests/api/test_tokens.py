@@ -12,7 +12,7 @@ from console.people import users
 from storage.domain.access import api_tokens as written
 from storage.domain.access.actor import SERVER
 from storage.models import Activity, ApiToken
-from storage.operations.access import api_tokens
+from storage.people import api_tokens
 from storage.people.subject import PeopleVerb
 from tests.api.conftest import Caller
 

@@ -2,11 +2,11 @@
 
 import pytest
 
+from storage.cluster import distribution
 from storage.domain.entities.entity import EntityKey
+from storage.entities import edits
+from storage.history import versions
 from storage.models import Activity
-from storage.operations.changes import versions
-from storage.operations.entities import edits
-from storage.operations.tables import distribution
 from storage.sql.django import fetch
 from storage.sql.record import segment_name
 from storage.sql.relations import relation_of

@@ -130,10 +130,10 @@ def fill_table(made: Entities) -> None:
     from django.db import transaction
 
     from storage.models import Account, Table
-    from storage.operations.tables import indexes, tables
     from storage.runtime import job_runner
     from storage.sql import django as sql
     from storage.sql.relations import relation_name
+    from storage.tables import indexes, tables
 
     account = Account.objects.get(name=ACCOUNT)
 
@@ -151,7 +151,7 @@ def fill_table(made: Entities) -> None:
 
 
 def add_accounts(number: int) -> list[str]:
-    from storage.operations.accounts import accounts
+    from storage.accounts import accounts
 
     names = [f"account{n:05}" for n in range(number)]
     for name in names:
@@ -162,7 +162,7 @@ def add_accounts(number: int) -> list[str]:
 def add_tables(number: int, names: list[str]) -> None:
     """One in each account, the others in the account of the large table."""
     from storage.models import Account
-    from storage.operations.tables import tables
+    from storage.tables import tables
 
     by_name = {account.name: account for account in Account.objects.all()}
     owners = [by_name[name] for name in names[:number]]

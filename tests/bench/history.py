@@ -59,7 +59,7 @@ TIDY = """
 import sys, django
 from datetime import UTC, datetime, timedelta
 django.setup()
-from storage.operations.changes import retention
+from storage.history import retention
 retention._WORTH_PACKING = 0
 for line in sys.stdin:
     retention.tidy(datetime.now(UTC) + timedelta(days=float(line)))

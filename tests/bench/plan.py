@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from storage.domain.service.indexes import INDEXED_FROM
+from storage.tables.index_rules import INDEXED_FROM
 from tests.bench.entities import Dataset, Layout
 from tests.bench.rounds import REUSED_FROM, WARM_UP
 from tests.bench.servers import OURS, PEER, RELAXED

@@ -72,7 +72,7 @@ class Timer:
 
 async def measure(options: argparse.Namespace) -> list[list[str]]:
     from console import asgi
-    from storage.operations.requests.recording import RequestLog
+    from storage.requests.recording import RequestLog
     from storage.runtime.observer import Observer
 
     await asgi.service.startup()
@@ -156,8 +156,8 @@ async def flood(number: int) -> list[str]:
 
     from console import asgi
     from storage.models import Account, RecordedRequest
-    from storage.operations.requests.recording import tidy
-    from storage.operations.requests.statistics import statistics
+    from storage.requests.recording import tidy
+    from storage.requests.statistics import statistics
     from storage.runtime.threads import in_thread
     from storage.sql.django import fetch
 

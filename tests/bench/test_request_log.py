@@ -6,8 +6,8 @@ import base64
 import pytest
 from django.conf import settings
 
-from storage.operations.accounts import accounts
-from storage.operations.accounts.accounts import NewAccount
+from storage.accounts import accounts
+from storage.accounts.accounts import NewAccount
 from storage.protocol.call import ServerSettings
 from storage.protocol.table_service import TableService
 from storage.runtime.threads import in_thread

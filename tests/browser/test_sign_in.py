@@ -16,7 +16,7 @@ from tests.live_server import ROOT, clean_environment, start_server
 from tests.seeds import seeded
 
 # the other places are in the process of the tests, which may be slow to answer
-PATIENT = {"storage.operations.access.key_set": {"TIMEOUT": PATIENCE / 1000}}
+PATIENT = {"storage.access.key_set": {"TIMEOUT": PATIENCE / 1000}}
 AUTHENTICATOR = {
     "protocol": "ctap2",
     "transport": "internal",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.domain.service import connection_samples as samples
+from storage.accounts.connection_strings import read_sample
 from tests.live_server import LiveServer
 
 EXPECTED = "ada Ada Lovelace\n"
@@ -24,7 +24,7 @@ def run(program: str, folder: Path, *command: str) -> str:
 
 @pytest.mark.parametrize("run_number", [1, 2])  # also when the table is there already
 def test_python(server: LiveServer, tmp_path: Path, run_number: int) -> None:
-    assert run(samples.PYTHON % server.connection_string, tmp_path, sys.executable) == EXPECTED
+    assert run(read_sample("python") % server.connection_string, tmp_path, sys.executable) == EXPECTED
 
 
 @pytest.mark.parametrize("run_number", [1, 2])
@@ -33,9 +33,9 @@ def test_javascript(
 ) -> None:
     (tmp_path / "node_modules").symlink_to(sdk_folder / "node_modules")
     node = require("node", "the JavaScript SDK")
-    assert run(samples.JAVASCRIPT % server.connection_string, tmp_path, node) == EXPECTED
+    assert run(read_sample("javascript") % server.connection_string, tmp_path, node) == EXPECTED
 
 
 def test_samples_hold_one_place_for_the_connection_string() -> None:
-    for text in (samples.PYTHON, samples.JAVASCRIPT, samples.CSHARP, samples.GO, samples.COMPOSE):
-        assert text.count("%") == 1
+    for name in ("python", "javascript", "csharp", "go", "compose"):
+        assert read_sample(name).count("%") == 1

@@ -24,10 +24,10 @@ from azure.data.tables import (
 
 from console import snippets
 from console.snippets import Query, Snippet, Target
+from storage.accounts.connection_strings import ConnectionFormat, connection_string, write_connection
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.filters.access_plan import plan_access
 from storage.domain.filters.parser import parse
-from storage.domain.service.connections import ConnectionFormat, connection_string, write_connection
 from storage.domain.values.edm import Edm, EdmValue
 from tests.clients import programs
 from tests.live_server import LiveServer

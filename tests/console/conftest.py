@@ -8,16 +8,16 @@ from django.test import Client
 from django.utils import timezone
 
 from console.models import User
+from storage.accounts import accounts
 from storage.domain.access.roles import Role
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.models import Membership
-from storage.operations.accounts import accounts
-from storage.operations.tables import tables
 from storage.sql import entities as sql
 from storage.sql.django import run
 from storage.sql.relations import relation_name
+from storage.tables import tables
 
 PASSWORD = "correct horse"
 ROLES = {
@@ -31,8 +31,8 @@ PATIENCE = {
     "console.compare.views.compare._BUDGET": 60.0,
     "console.entities.views.bulk_edit._WHILE_TYPING": timedelta(minutes=1),
     "console.site.waiting.PATIENCE": 60.0,
-    "storage.operations.access.key_set.TIMEOUT": 60,
-    "storage.operations.entities.estimates.LIMIT": timedelta(minutes=1),
+    "storage.access.key_set.TIMEOUT": 60,
+    "storage.entities.estimates.LIMIT": timedelta(minutes=1),
     "storage.notices.sending.TIMEOUT": 60.0,
     "storage.sql.django._time_limit": lambda limit: "statement_timeout = '1min'",
 }

@@ -5,6 +5,7 @@ from uuid import uuid4
 import pytest
 from django.utils.html import strip_tags
 
+from storage.accounts import accounts
 from storage.branches import branches
 from storage.branches.branches import BranchRequest
 from storage.domain.access.actor import SERVER, Actor, ActorKind
@@ -13,13 +14,12 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import Branch, Snapshot, SnapshotSchedule
-from storage.operations.accounts import accounts
-from storage.operations.relations import history
-from storage.operations.tables import tables
+from storage.relations import history
 from storage.snapshots import snapshots
 from storage.sql import django as sql
 from storage.sql import entities as statements
 from storage.sql.relations import relation_name
+from storage.tables import tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PAGE = "/ui/a/acme/snapshots/"

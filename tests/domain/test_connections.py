@@ -2,7 +2,7 @@
 
 import json
 
-from storage.domain.service.connections import (
+from storage.accounts.connection_strings import (
     ConnectionFormat,
     connection_string,
     read_host,

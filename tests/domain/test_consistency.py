@@ -1,6 +1,6 @@
 import pytest
 
-from storage.domain.service.consistency import (
+from storage.domain.requests.consistency import (
     Consistency,
     Session,
     read_level,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.domain.service.labels import (
+from storage.core.labels import (
     LabelError,
     check_labels,
     is_label_name,

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.domain.service.lifetimes import (
+from storage.core.lifetimes import (
     AccountStage,
     LifetimeError,
     account_stage,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from storage.domain.errors import InvalidXmlDocument, InvalidXmlNodeValue
-from storage.domain.service.service_properties import (
+from storage.domain.service_properties.properties import (
     DEFAULT_PROPERTIES,
     CorsRule,
     Logging,

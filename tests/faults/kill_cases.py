@@ -6,8 +6,11 @@ from dataclasses import asdict, dataclass
 
 from django.utils import timezone
 
+from storage.access import policies
 from storage.access.subject import AccessVerb
 from storage.account_files import account_copies, account_export, account_export_jobs, account_import
+from storage.accounts import accounts, removal
+from storage.accounts.refusals import AccountError, AccountExists
 from storage.activity.subject import ActivityVerb
 from storage.activity.undoing import CannotUndo, Reason
 from storage.branches import branches, snapshot_restores
@@ -15,8 +18,11 @@ from storage.branches.branches import BranchRequest
 from storage.branches.snapshot_restores import RestoreRequest
 from storage.bulk_edit import bulk_edit_jobs
 from storage.bulk_edit.bulk_edits import BulkEditRequest
+from storage.cluster import distribution, distribution_jobs
+from storage.cluster.distribution import DistributionError
 from storage.compare import applying, comparing, sides
 from storage.compare.applying import Selection, Target
+from storage.compare.side_names import SideName
 from storage.compare.subject import CompareVerb
 from storage.core.verbs import Verb
 from storage.domain.access.actor import SERVER, Actor, ActorKind
@@ -26,39 +32,29 @@ from storage.domain.entities.changes import Delete, Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.entities.masking import read_rules
 from storage.domain.errors import ResourceNotFound
-from storage.domain.service.service_properties import Logging
-from storage.domain.service.sides import SideName
+from storage.domain.service_properties.properties import Logging
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.domain.values.kinds import AccountKind
+from storage.entities import edits, entities
+from storage.history.changes import ChangeFilter
 from storage.history.subject import HistoryVerb
+from storage.jobs import files, jobs, running
+from storage.jobs.kinds import JobKind, NoState, Step
 from storage.manifest import applying as manifests
 from storage.manifest.declared import DeclaredAccount, DeclaredTable
 from storage.models import Account, Activity, Job, PropertyIndex
-from storage.operations.access import policies
-from storage.operations.accounts import accounts, removal
-from storage.operations.accounts.refusals import AccountError, AccountExists
-from storage.operations.changes.changes import ChangeFilter
-from storage.operations.entities import (
-    edits,
-    entities,
-    export_jobs,
-    import_jobs,
-    imports,
-)
-from storage.operations.entities.exports import Export
-from storage.operations.entities.imports import Import, ImportMode
-from storage.operations.jobs import files, jobs, running
-from storage.operations.jobs.kinds import JobKind, NoState, Step
-from storage.operations.relations import table_relations
-from storage.operations.tables import distribution, distribution_jobs, indexes, tables
-from storage.operations.tables.distribution import DistributionError
+from storage.relations import table_relations
 from storage.runtime import job_runner
 from storage.snapshots import snapshots
 from storage.snapshots.subject import SnapshotVerb
+from storage.tables import indexes, tables
 from storage.tables.subject import TableVerb
-from storage.transfer.file import RowFile
-from storage.transfer.mapping import ColumnMapping
+from storage.tabular.file import RowFile
+from storage.tabular.mapping import ColumnMapping
+from storage.transfer import export_jobs, import_jobs, imports
+from storage.transfer.exports import Export
+from storage.transfer.imports import Import, ImportMode
 from storage.transfer.subject import TransferVerb
 from storage.undo import data_undo, undo
 

@@ -66,9 +66,9 @@ def main():
     from django.conf import settings
     from django.db import connections
 
+    from storage.accounts import removal
     from storage.bulk_edit import bulk_edits
-    from storage.operations.accounts import removal
-    from storage.transfer import entities as transfer
+    from storage.tabular import entities as transfer
     from tests.faults.kill_cases import CASES
 
     removal._DROPPED_TOGETHER = bulk_edits.CHUNK = transfer.CHUNK = FEW

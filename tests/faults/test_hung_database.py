@@ -12,7 +12,7 @@ import pytest
 from django.conf import settings
 
 from storage.domain.errors import ServerBusy
-from storage.operations.health.findings import fine
+from storage.health.findings import fine
 from storage.runtime import doctor, threads
 from storage.server import database, embedded, options
 from storage.sql import interruption, lanes

@@ -12,20 +12,20 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
+from storage.access import policies
 from storage.account_files import account_import
+from storage.accounts import removal
 from storage.bulk_edit import bulk_edits
 from storage.domain.entities.entity import read_stored
 from storage.domain.filters.query import EntityQuery
 from storage.domain.refusals import Refused
+from storage.entities import entities
+from storage.jobs import files, jobs
 from storage.models import Account, Activity, Branch, Job, PropertyIndex, Table
-from storage.operations.access import policies
-from storage.operations.accounts import removal
-from storage.operations.entities import entities
-from storage.operations.jobs import files, jobs
-from storage.operations.tables import tables
 from storage.runtime import job_runner
 from storage.sql.django import fetch
-from storage.transfer import entities as transfer
+from storage.tables import tables
+from storage.tabular import entities as transfer
 from storage.undo import undo
 from tests import emptying
 from tests.faults.kill_cases import ADA, CASES

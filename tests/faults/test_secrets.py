@@ -21,7 +21,7 @@ PATIENT = {
     "storage.runtime.observer": dict.fromkeys(
         ("_ALIKE", "_KEPT_LIMIT", "_GROUPS_LIMIT", "_SAMPLES_LIMIT", "_KEPT_SIZE"), 10**9
     ),
-    "storage.operations.requests.recording": {
+    "storage.requests.recording": {
         "_EXPLAINED": 10**9,
         "_WAIT": 60.0,
         "_UNWRITTEN": 10**9,

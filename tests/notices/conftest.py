@@ -10,9 +10,9 @@ from ipaddress import ip_network
 import pytest
 
 from console.models import User
+from storage.accounts import accounts
 from storage.domain.access.roles import Role
 from storage.models import Membership
-from storage.operations.accounts import accounts
 from storage.server.messages import Smtp
 from tests.operations.conftest import _patient  # noqa: F401
 

@@ -11,14 +11,23 @@ from django.urls import resolve
 from django.utils.module_loading import import_string
 
 from console.models import User
+from storage.access import keys
+from storage.access import sas as sas_operations
+from storage.access.sas import SasDescription
+from storage.accounts import accounts, declarations, sealed_keys
 from storage.accounts import conditions as accounts_conditions
 from storage.accounts.subject import AccountNotice
+from storage.activity import activity
+from storage.backups import last_backup
+from storage.backups.last_backup import BackupFailure, LastBackup
 from storage.backups.subject import BackupNotice
 from storage.core import registry
 from storage.domain import sas
 from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.access.roles import Scope
 from storage.domain.requests.metrics import LATENCY_BOUNDS
+from storage.health import disk
+from storage.jobs import jobs
 from storage.jobs.subject import JobNotice
 from storage.metrics.subject import MetricsNotice
 from storage.models import (
@@ -36,19 +45,12 @@ from storage.models import (
 from storage.notices import evaluation, presentation, rules, webhooks
 from storage.notices.kinds import describe
 from storage.notices.webhooks import WebhookFields
-from storage.operations.access import api_tokens, keys
-from storage.operations.access import sas as sas_operations
-from storage.operations.access.api_tokens import TokenRequest
-from storage.operations.access.sas import SasDescription
-from storage.operations.accounts import accounts, declarations, sealed_keys
-from storage.operations.activity import activity
-from storage.operations.health import disk, last_backup
-from storage.operations.health.last_backup import BackupFailure, LastBackup
-from storage.operations.jobs import jobs
-from storage.operations.tables import tables
-from storage.operations.tables.indexes import INDEX_JOB, Arguments
+from storage.people import api_tokens
+from storage.people.api_tokens import TokenRequest
 from storage.runtime import periodic
 from storage.snapshots.subject import SnapshotNotice
+from storage.tables import tables
+from storage.tables.indexes import INDEX_JOB, Arguments
 
 pytestmark = pytest.mark.django_db
 NOW = datetime.now(UTC)

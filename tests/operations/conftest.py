@@ -5,20 +5,14 @@ from datetime import timedelta
 import pytest
 from django.conf import settings
 
+from storage.accounts import accounts
+from storage.activity import activity
 from storage.bulk_edit import bulk_edit_previews
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
+from storage.entities import entities, estimates, facets, schema
+from storage.history import changes, past
 from storage.notices import sending
-from storage.operations.accounts import accounts
-from storage.operations.activity import activity
-from storage.operations.changes import changes, past
-from storage.operations.entities import (
-    entities,
-    estimates,
-    facets,
-    schema,
-)
-from storage.operations.tables import adaptive_indexes, tables
 from storage.runtime import job_runner, threads
 from storage.runtime.service import Service
 from storage.runtime.threads import in_thread
@@ -26,6 +20,7 @@ from storage.sql import entities as sql
 from storage.sql import notify
 from storage.sql.django import run
 from storage.sql.relations import relation_name
+from storage.tables import adaptive_indexes, tables
 
 # after which the product gives up; a test of one of them sets it, or is a slow one
 LIMITS = (

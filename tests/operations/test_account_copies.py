@@ -4,19 +4,19 @@ import pytest
 
 from storage.account_files import account_copies
 from storage.account_files.account_copies import CopyRefused, Finding
+from storage.accounts import accounts
+from storage.accounts.accounts import NewAccount
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.entities.fits import Misfit
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import FIRST_COSMOS_TICK, Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
+from storage.entities import entities
 from storage.models import Account
-from storage.operations.accounts import accounts
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.entities import entities
-from storage.operations.tables import tables
 from storage.sql import django as sql
 from storage.sql import entities as statements
 from storage.sql.relations import relation_name
+from storage.tables import tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 STORAGE, COSMOS = AccountKind

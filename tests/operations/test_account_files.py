@@ -13,12 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.models import User
+from storage.access import policies
 from storage.account_files import account_export, account_export_jobs, account_import
 from storage.account_files.account_copies import CopyRefused
 from storage.account_files.account_files import FileRefused
+from storage.accounts import account_settings, accounts, removal, sealed_keys, service_properties
+from storage.accounts.refusals import AccountExists
 from storage.comments import comments, threads
 from storage.comments import files as comment_files
 from storage.comments.content import Subject
+from storage.core.quotas import COMMENTS
 from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.entities.changes import Upsert
@@ -26,22 +30,18 @@ from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.entities.fits import Misfit
 from storage.domain.filters.query import EntityQuery
 from storage.domain.refusals import Refused
-from storage.domain.service.quotas import COMMENTS
-from storage.domain.service.service_properties import CorsRule, ServiceProperties
+from storage.domain.service_properties.properties import CorsRule, ServiceProperties
 from storage.domain.values.edm import FIRST_COSMOS_TICK, Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
+from storage.entities import edits, entities
+from storage.jobs import files, jobs, running
 from storage.models import Account, Table
-from storage.operations.access import policies
-from storage.operations.accounts import account_settings, accounts, removal, sealed_keys, service_properties
-from storage.operations.accounts.refusals import AccountExists
-from storage.operations.entities import edits, entities
-from storage.operations.jobs import files, jobs, running
-from storage.operations.relations import history
-from storage.operations.tables import tables
+from storage.relations import history
 from storage.runtime import job_runner
 from storage.sql import django as sql
 from storage.sql import entities as statements
 from storage.sql.relations import relation_name
+from storage.tables import tables
 from tests import strategies
 from tests.operations.test_comments import write_many
 

@@ -6,25 +6,25 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import DatabaseError, connection, transaction
 
+from storage.access import policies
+from storage.accounts import account_settings, accounts, removal, sealed_keys, service_properties
+from storage.accounts.accounts import NewAccount
 from storage.accounts.subject import AccountVerb
+from storage.activity import activity
+from storage.activity.activity import ActivityFilter, ActivityPage
 from storage.core import registry
 from storage.domain.access.actor import COMMAND, SERVER, Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import OperationTimedOut
-from storage.domain.service.recorded import Op
-from storage.domain.service.service_properties import DEFAULT_PROPERTIES, Metrics, ServiceProperties
+from storage.domain.history.recorded import Op
+from storage.domain.service_properties.properties import DEFAULT_PROPERTIES, Metrics, ServiceProperties
 from storage.entities.subject import EntityVerb
+from storage.history import changes
 from storage.models import Activity, EntityChange
-from storage.operations.access import policies
-from storage.operations.accounts import account_settings, accounts, removal, sealed_keys, service_properties
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.activity import activity
-from storage.operations.activity.activity import ActivityFilter, ActivityPage
-from storage.operations.changes import changes
-from storage.operations.tables import tables
 from storage.sql.background import allowing_deletion
 from storage.sql.django import limited
+from storage.tables import tables
 from storage.tables.subject import TableVerb
 
 pytestmark = pytest.mark.django_db

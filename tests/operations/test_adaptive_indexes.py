@@ -9,25 +9,25 @@ from django.conf import settings
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from storage.accounts import account_settings, accounts
+from storage.accounts.accounts import NewAccount
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.errors import StorageError
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery, Sort
-from storage.domain.service import indexes as policy
 from storage.domain.values.kinds import AccountKind
+from storage.entities import entities
 from storage.models import Account, Activity, PropertyIndex, PropertyScans, Table
-from storage.operations.accounts import account_settings, accounts
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.entities import entities
-from storage.operations.tables import adaptive_indexes, indexes, tables
-from storage.operations.tables.adaptive_indexes import ScanCosts, SlowQuery
-from storage.operations.tables.indexes import IndexExists
 from storage.runtime import job_runner, service
 from storage.runtime.service import Service
 from storage.runtime.threads import in_thread
 from storage.sql import indexes as statements
 from storage.sql.django import execute
 from storage.sql.relations import INDEXING, relation_name
+from storage.tables import adaptive_indexes, indexes, tables
+from storage.tables import index_rules as policy
+from storage.tables.adaptive_indexes import ScanCosts, SlowQuery
+from storage.tables.indexes import IndexExists
 from storage.tables.subject import TableVerb
 from storage.undo.undo import undo
 

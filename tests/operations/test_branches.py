@@ -5,7 +5,11 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from storage.access import policies
 from storage.account_files.account_building import Original
+from storage.accounts import accounts
+from storage.accounts.accounts import NewAccount
+from storage.accounts.refusals import AccountError
 from storage.branches import branches, snapshot_restores
 from storage.branches.branches import BranchRequest
 from storage.domain.access.actor import SERVER
@@ -18,18 +22,14 @@ from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
-from storage.operations.access import policies
-from storage.operations.accounts import accounts
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.accounts.refusals import AccountError
-from storage.operations.entities import entities
-from storage.operations.jobs import running
-from storage.operations.relations import history
-from storage.operations.tables import tables
+from storage.entities import entities
+from storage.jobs import running
+from storage.relations import history
 from storage.snapshots import snapshots
 from storage.sql import django as sql
 from storage.sql import entities as statements
 from storage.sql.relations import relation_name
+from storage.tables import tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from storage.accounts import account_settings, accounts
+from storage.activity import activity
 from storage.bulk_edit import bulk_edit_jobs, bulk_edit_previews, bulk_edits
 from storage.bulk_edit.bulk_edits import (
     BulkEditRefused,
@@ -12,14 +14,12 @@ from storage.bulk_edit.bulk_edits import (
     Work,
 )
 from storage.domain.entities.entity import EntityKey
-from storage.domain.service.jobs import JobStatus
 from storage.editing.bulk_edit import Obstacle, ObstacleKind
+from storage.jobs import jobs, running
+from storage.jobs.states import JobStatus
 from storage.models import Activity
-from storage.operations.accounts import account_settings, accounts
-from storage.operations.activity import activity
-from storage.operations.jobs import jobs, running
-from storage.operations.tables import tables
 from storage.runtime import job_runner
+from storage.tables import tables
 from storage.undo import undo
 from tests.operations.test_bulk_edits import ADA, INCREMENT, MOVE, content, put
 

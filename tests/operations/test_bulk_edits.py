@@ -9,6 +9,8 @@ from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from storage.accounts import account_settings, accounts
+from storage.accounts.accounts import NewAccount
 from storage.bulk_edit import bulk_edit_jobs, bulk_edit_previews, bulk_edits
 from storage.bulk_edit.bulk_edits import (
     BulkEditRefused,
@@ -25,16 +27,14 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.domain.values.kinds import AccountKind
 from storage.editing.bulk_edit import Obstacle, ObstacleKind
+from storage.entities import entities
 from storage.models import Activity
-from storage.operations.accounts import account_settings, accounts
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.entities import entities
-from storage.operations.tables import tables
 from storage.runtime import job_runner
 from storage.runtime.threads import in_thread
 from storage.sql import entities as statements
 from storage.sql.django import execute, fetch, run
 from storage.sql.relations import relation_name
+from storage.tables import tables
 from storage.undo import undo
 from tests import strategies
 from tests.operations.test_edits import HOSTILE

@@ -9,22 +9,22 @@ import psycopg
 import pytest
 from django.conf import settings
 
+from storage.access import policies
+from storage.accounts import account_settings, accounts, removal, sealed_keys, service_properties
+from storage.accounts.accounts import NewAccount
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.errors import TableNotFound
-from storage.domain.service.consistency import Consistency
-from storage.domain.service.service_properties import DEFAULT_PROPERTIES, CorsRule
+from storage.domain.requests.consistency import Consistency
+from storage.domain.service_properties.properties import DEFAULT_PROPERTIES, CorsRule
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account
-from storage.operations.access import policies
-from storage.operations.accounts import account_settings, accounts, removal, sealed_keys, service_properties
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.tables import indexes, tables
 from storage.runtime import catalog, job_runner
 from storage.runtime.catalog import Catalog
 from storage.runtime.stream_access import AccessChanges
 from storage.runtime.threads import in_thread
 from storage.sql import notify
 from storage.sql.notify import LISTENER, Event, News
+from storage.tables import indexes, tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

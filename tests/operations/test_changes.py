@@ -2,23 +2,23 @@
 
 import pytest
 
+from storage.accounts import accounts
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.domain.values.ticks import to_datetime
+from storage.history import changes
+from storage.history.changes import ChangeFilter
 from storage.models import HistorySegment, RegisteredSas
-from storage.operations.accounts import accounts
-from storage.operations.changes import changes
-from storage.operations.changes.changes import ChangeFilter
-from storage.operations.relations import history
-from storage.operations.tables import tables
+from storage.relations import history
 from storage.sql import batch, entities
 from storage.sql.django import execute, fetch, run
 from storage.sql.history import Op
 from storage.sql.record import segment_name
 from storage.sql.relations import relation_name
+from storage.tables import tables
 
 REQUESTS = [f"7f3a19c0-0000-4000-8000-{number:012}" for number in range(100)]
 SECOND = 10_000_000

@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from storage.accounts import accounts
 from storage.domain.access.actor import SERVER
 from storage.domain.entities.changes import Delete, Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
@@ -15,12 +16,11 @@ from storage.domain.errors import TableNotFound
 from storage.domain.values.edm import TICKS_PER_SECOND, Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.domain.values.ticks import to_ticks
-from storage.operations.accounts import accounts
-from storage.operations.changes import past
-from storage.operations.entities import edits, entities
-from storage.operations.tables import tables
+from storage.entities import edits, entities
+from storage.history import past
 from storage.sql import moments
 from storage.sql.django import execute, fetch, run
+from storage.tables import tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

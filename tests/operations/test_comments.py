@@ -8,27 +8,27 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from console.models import User
+from storage.accounts import accounts, removal
+from storage.activity.activity import ChangedSince
 from storage.activity.undoing import CannotUndo
 from storage.comments import comments, threads
 from storage.comments.comments import CommentRefused
 from storage.comments.content import LONGEST, MOST_AT_ONCE, Subject, mentioned_names
 from storage.comments.subject import CommentNotice
 from storage.comments.threads import SHOWN
+from storage.core.quotas import COMMENTS
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import Role
 from storage.domain.entities.changes import Delete, Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import ServerBusy, TableNotFound
-from storage.domain.service.quotas import COMMENTS
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
+from storage.entities import edits
 from storage.models import Activity, Comment, CommentMention, CommentThread, Membership, Notice, Table
 from storage.notices import evaluation, readers
-from storage.operations.access import members
-from storage.operations.accounts import accounts, removal
-from storage.operations.activity.activity import ChangedSince
-from storage.operations.entities import edits
-from storage.operations.tables import tables
+from storage.people import members
+from storage.tables import tables
 from storage.undo import undo
 
 pytestmark = pytest.mark.django_db

@@ -5,10 +5,14 @@ from datetime import timedelta
 import pytest
 from django.db import transaction
 
+from storage.access import policies
+from storage.accounts import account_settings, accounts, service_properties
+from storage.accounts.accounts import NewAccount
 from storage.branches import branches
 from storage.branches.branches import BranchRequest
 from storage.compare import applying, comparing, sides
 from storage.compare.applying import CannotApply, Selection, Target
+from storage.compare.side_names import SideName
 from storage.compare.sides import SideNotFound
 from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
@@ -21,20 +25,16 @@ from storage.domain.entities.moments import Moment
 from storage.domain.entities.restoring import Skip, Skipped
 from storage.domain.errors import InsufficientAccountPermissions
 from storage.domain.filters.query import EntityQuery
-from storage.domain.service.sides import SideName
 from storage.domain.values.edm import FIRST_COSMOS_TICK, Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.domain.values.kinds import AccountKind
+from storage.entities import edits, entities
 from storage.models import Account, Activity, HistorySegment, Snapshot
-from storage.operations.access import policies
-from storage.operations.accounts import account_settings, accounts, service_properties
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.entities import edits, entities
-from storage.operations.relations import snapshot_copies
-from storage.operations.tables import tables
+from storage.relations import snapshot_copies
 from storage.snapshots import snapshots
 from storage.sql.comparing import Counts
 from storage.sql.django import fetch
+from storage.tables import tables
 from storage.undo import undo
 
 # a snapshot may take changes of its own transaction for earlier ones

@@ -4,8 +4,8 @@ import psycopg
 import pytest
 from django.conf import settings
 
-from storage.operations.health import connections
-from storage.operations.health.connections import ConnectionState
+from storage.health import connections
+from storage.health.connections import ConnectionState
 from storage.runtime import doctor
 from storage.runtime.threads import in_thread
 from storage.sql import connections as sql

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from django.db import transaction
 
+from storage.accounts import account_settings, accounts
 from storage.activity.subject import ActivityVerb
 from storage.activity.undoing import CannotUndo, Reason
 from storage.domain.access.actor import Actor, ActorKind
@@ -13,22 +14,21 @@ from storage.domain.entities.entity import EntityKey, read_stored
 from storage.domain.entities.restoring import Effect
 from storage.domain.errors import InsufficientAccountPermissions
 from storage.domain.values.etag import ANY
+from storage.history import changes
+from storage.history.changes import ChangeFilter
 from storage.history.subject import HistoryVerb
+from storage.jobs import jobs, running
 from storage.models import Activity
-from storage.operations.accounts import account_settings, accounts
-from storage.operations.changes import changes
-from storage.operations.changes.changes import ChangeFilter
-from storage.operations.changes.outcome_jobs import outcome_of
-from storage.operations.jobs import jobs, running
-from storage.operations.relations import history
-from storage.operations.tables import tables
+from storage.relations import history
 from storage.runtime import job_runner
 from storage.runtime.threads import in_thread
 from storage.sql import entities
 from storage.sql.django import execute, fetch, run
 from storage.sql.record import segment_name
 from storage.sql.relations import relation_name
+from storage.tables import tables
 from storage.undo import data_undo
+from storage.undo.outcome_jobs import outcome_of
 from storage.undo.undo import undo
 from tests.operations.test_changes import REQUESTS, actor, entity, write
 

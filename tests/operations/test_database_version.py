@@ -10,23 +10,23 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations import AddField
 from django.db.migrations.recorder import MigrationRecorder
 
+from storage.accounts import accounts
 from storage.domain.access.actor import SERVER
 from storage.domain.entities.changes import Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import ServerBusy, TableNotFound
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
+from storage.entities import edits
+from storage.health import database_version
+from storage.health.database_version import WRITER, stopping_older_servers
 from storage.models import Account, DatabaseVersion, Table
-from storage.operations.accounts import accounts
-from storage.operations.entities import edits
-from storage.operations.health import database_version
-from storage.operations.health.database_version import WRITER, stopping_older_servers
-from storage.operations.relations import table_relations
-from storage.operations.tables import tables
+from storage.relations import table_relations
 from storage.runtime import catalog, doctor, periodic
 from storage.runtime.threads import in_thread
 from storage.sql import connections, notify
 from storage.sql.notify import LISTENER, Event, News
+from storage.tables import tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -271,7 +271,7 @@ def test_a_table_of_an_older_server_can_be_deleted_and_restored(older):
 
 
 def test_an_older_server_can_create_accounts(database):
-    """It inserts no column that it does not know; storage.operations.changes.retention starts the history."""
+    """It inserts no column that it does not know; storage.history.retention starts the history."""
     accounts.add("newer")
     database.execute(
         "INSERT INTO storage_account (name, primary_key_sealed, secondary_key_sealed, enabled, shared_key_access,"

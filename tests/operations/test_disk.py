@@ -1,7 +1,7 @@
 import logging
 
-from storage.operations.health import disk
-from storage.operations.health.disk import Space, Watch
+from storage.health import disk
+from storage.health.disk import Space, Watch
 
 GIB = 1 << 30
 

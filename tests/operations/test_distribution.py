@@ -10,9 +10,14 @@ from django.core.management import CommandError, call_command
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
+from storage.accounts import account_settings, accounts, removal
+from storage.accounts.refusals import AccountError
 from storage.branches import branches
+from storage.cluster import distribution
+from storage.cluster.distribution import DistributionError
 from storage.cluster.subject import ClusterVerb
 from storage.compare import sides
+from storage.compare.side_names import SideName
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
@@ -29,24 +34,18 @@ from storage.domain.errors import (
     UpdateConditionNotSatisfied,
 )
 from storage.domain.filters.query import EntityQuery
-from storage.domain.service.recorded import Op
-from storage.domain.service.sides import SideName
+from storage.domain.history.recorded import Op
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, Precondition
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.ticks import to_ticks
+from storage.entities import edits, entities
+from storage.history import changes, feed, past, versions
+from storage.history.feed import Feed
 from storage.history.subject import HistoryVerb
+from storage.jobs import running
 from storage.models import Activity, Table
-from storage.operations.accounts import account_settings, accounts, removal
-from storage.operations.accounts.refusals import AccountError
-from storage.operations.changes import changes, feed, past, versions
-from storage.operations.changes.feed import Feed
-from storage.operations.changes.outcome_jobs import outcome_of
-from storage.operations.entities import edits, entities
-from storage.operations.jobs import running
-from storage.operations.relations import history, table_relations
-from storage.operations.tables import distribution, table_list, tables
-from storage.operations.tables.distribution import DistributionError
+from storage.relations import history, table_relations
 from storage.runtime import doctor
 from storage.snapshots import snapshots
 from storage.snapshots.snapshots import SnapshotError
@@ -55,7 +54,9 @@ from storage.sql import entities as statements
 from storage.sql.django import execute, fetch, run
 from storage.sql.failures import failure
 from storage.sql.relations import relation_of
+from storage.tables import table_list, tables
 from storage.undo import data_undo, undo
+from storage.undo.outcome_jobs import outcome_of
 from tests.sql import citus
 
 KEY = EntityKey("p", "r")
@@ -335,7 +336,7 @@ def test_what_several_nodes_cannot_answer_is_refused(table, write, account):
 
 
 def past_of(snapshot):
-    from storage.operations.relations import snapshot_copies
+    from storage.relations import snapshot_copies
 
     return snapshot_copies.past_of(snapshot.tables.get())
 

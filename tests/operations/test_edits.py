@@ -4,6 +4,8 @@ import math
 
 import pytest
 
+from storage.accounts import accounts
+from storage.accounts.accounts import NewAccount
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
@@ -23,13 +25,11 @@ from storage.domain.errors import (
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, Precondition
 from storage.domain.values.kinds import AccountKind
+from storage.entities import edits, entities
 from storage.entities.subject import EntityVerb
+from storage.history import changes
 from storage.models import Account, Activity
-from storage.operations.accounts import accounts
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.changes import changes
-from storage.operations.entities import edits, entities
-from storage.operations.tables import tables
+from storage.tables import tables
 
 ADA = Actor(ActorKind.USER, "ada")
 KEY = EntityKey("se", "ada")

@@ -5,19 +5,19 @@ from itertools import groupby
 import pytest
 from django.db import connection
 
+from storage.accounts import accounts
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey, read_members
 from storage.domain.errors import OperationTimedOut
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery, Page, Position
 from storage.domain.values.edm import Edm, EdmValue
-from storage.operations.accounts import accounts
-from storage.operations.entities import entities as operation
-from storage.operations.tables import tables
+from storage.entities import entities as operation
 from storage.sql import batch, pages, relations
 from storage.sql.django import execute, run
 from storage.sql.failures import Canceled
 from storage.sql.statement import Lane
+from storage.tables import tables
 
 ROWS = 60
 

@@ -5,17 +5,17 @@ from itertools import count
 import pytest
 from django.db import transaction
 
+from storage.accounts import accounts
 from storage.domain.filters.parser import Dialect, parse
 from storage.domain.filters.query import EntityQuery
-from storage.operations.accounts import accounts
-from storage.operations.entities import entities
-from storage.operations.entities import estimates as operation
-from storage.operations.entities.estimates import Estimate, ScanKind, estimate
-from storage.operations.tables import tables
+from storage.entities import entities
+from storage.entities import estimates as operation
+from storage.entities.estimates import Estimate, ScanKind, estimate
 from storage.sql import estimates
 from storage.sql.django import execute
 from storage.sql.relations import relation_name
 from storage.sql.statement import Lane, Statement
+from storage.tables import tables
 
 PARTITIONS, ROWS = 20, 600
 FILL = f"""

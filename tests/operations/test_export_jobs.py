@@ -5,19 +5,20 @@ import zipfile
 
 import pytest
 
+from storage.accounts import accounts
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.filters.parser import parse
-from storage.domain.service.jobs import JobStatus
 from storage.domain.values.edm import Edm, EdmValue
+from storage.entities import edits, entities
+from storage.jobs import files, jobs, running
+from storage.jobs.states import JobStatus
 from storage.models import JobFile
-from storage.operations.accounts import accounts
-from storage.operations.entities import edits, entities, export_jobs
-from storage.operations.entities.export_jobs import TABLE_EXPORT_JOB
-from storage.operations.entities.exports import Export, Scope
-from storage.operations.jobs import files, jobs, running
-from storage.operations.tables import tables
+from storage.tables import tables
+from storage.transfer import export_jobs
+from storage.transfer.export_jobs import TABLE_EXPORT_JOB
+from storage.transfer.exports import Export, Scope
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

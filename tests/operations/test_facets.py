@@ -2,18 +2,18 @@
 
 import pytest
 
+from storage.accounts import accounts
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.filters.parser import Dialect, parse
 from storage.domain.filters.query import EntityQuery, Position
 from storage.domain.values.edm import Edm, EdmValue
-from storage.operations.accounts import accounts
-from storage.operations.entities import facets
-from storage.operations.entities.facets import Facet
-from storage.operations.tables import tables
+from storage.entities import facets
+from storage.entities.facets import Facet
 from storage.sql import entities as sql
 from storage.sql.django import execute, run
 from storage.sql.relations import relation_name
+from storage.tables import tables
 
 
 def text(value):

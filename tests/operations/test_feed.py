@@ -9,24 +9,35 @@ import pytest
 from django.conf import settings
 from django.utils import timezone
 
+from storage.accounts import accounts
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import Entity, EntityKey, read_members
 from storage.domain.errors import ServerBusy
-from storage.domain.service.feed import ExpiredToken, InvalidToken, write_change, write_cosmos_change
+from storage.domain.history.feed import (
+    ExpiredToken,
+    InvalidToken,
+    write_change,
+    write_cosmos_change,
+)
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.domain.values.ticks import to_ticks
+from storage.history import feed
+from storage.history.feed import (
+    NOW,
+    OLDEST,
+    Feed,
+    NoHistory,
+    Start,
+)
 from storage.models import FeedMark, HistorySegment
-from storage.operations.accounts import accounts
-from storage.operations.changes import feed
-from storage.operations.changes.feed import NOW, OLDEST, Feed, NoHistory, Start
-from storage.operations.relations import history
-from storage.operations.tables import tables
+from storage.relations import history
 from storage.sql import django as sql
 from storage.sql import entities
 from storage.sql import feed as statements
 from storage.sql.relations import relation_name
+from storage.tables import tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -4,19 +4,19 @@ import pytest
 from django.db import connection, transaction
 
 from console.models import User
+from storage.accounts import accounts
 from storage.domain.access.actor import COMMAND, Actor, ActorKind
 from storage.domain.errors import ServerBusy
 from storage.domain.refusals import Reason
+from storage.jobs import files, jobs
 from storage.models import Job
-from storage.operations.accounts import accounts
-from storage.operations.entities import file_work, import_drafts, import_jobs, samples
-from storage.operations.entities.file_work import TooMuchFileWork
-from storage.operations.entities.imports import ImportMode
-from storage.operations.jobs import files, jobs
-from storage.operations.tables import tables
 from storage.runtime import job_runner
-from storage.transfer.layout import FileRefused, Wishes
-from storage.transfer.mapping import ColumnMapping
+from storage.tables import tables
+from storage.tabular.layout import FileRefused, Wishes
+from storage.tabular.mapping import ColumnMapping
+from storage.transfer import file_work, import_drafts, import_jobs, samples
+from storage.transfer.file_work import TooMuchFileWork
+from storage.transfer.imports import ImportMode
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

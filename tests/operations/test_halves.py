@@ -12,11 +12,11 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import ChangeSetError, EntityAlreadyExists, InvalidInput, ServerBusy
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
-from storage.operations.tables import tables
 from storage.runtime.threads import in_thread
 from storage.sql import batch
 from storage.sql.django import execute, fetch
 from storage.sql.relations import create_function
+from storage.tables import tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -14,13 +14,13 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
+from storage.access import identity as module
+from storage.access import key_set
+from storage.access.identity import CLOCK_SKEW, SIZE_LIMIT, Identity
+from storage.access.key_set import PAUSE, STALE
 from storage.domain.access.grants import OWNER, ROLES
 from storage.domain.access.identity import Trust
 from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo, ServerBusy
-from storage.operations.access import identity as module
-from storage.operations.access import key_set
-from storage.operations.access.identity import CLOCK_SKEW, SIZE_LIMIT, Identity
-from storage.operations.access.key_set import PAUSE, STALE
 from tests.cost import costs_less_than
 from tests.issuer import (
     AUDIENCE,

@@ -7,18 +7,24 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from storage.accounts import accounts
 from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.errors import ServerBusy
 from storage.domain.filters.query import EntityQuery
-from storage.domain.service.jobs import JobStatus
+from storage.entities import entities
+from storage.jobs import files, jobs, kinds, pacing, process_end, running
+from storage.jobs.states import JobStatus
 from storage.models import Activity, Job
-from storage.operations.accounts import accounts
-from storage.operations.entities import entities, import_jobs
-from storage.operations.entities.import_jobs import IMPORT_CHECK_JOB, IMPORT_JOB, arguments_for, open_rows
-from storage.operations.entities.imports import ImportMode
-from storage.operations.jobs import files, jobs, kinds, pacing, process_end, running
-from storage.operations.tables import tables
-from storage.transfer import proposals
+from storage.tables import tables
+from storage.tabular import proposals
+from storage.transfer import import_jobs
+from storage.transfer.import_jobs import (
+    IMPORT_CHECK_JOB,
+    IMPORT_JOB,
+    arguments_for,
+    open_rows,
+)
+from storage.transfer.imports import ImportMode
 from storage.undo import undo
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -5,25 +5,26 @@ from datetime import UTC, datetime
 
 import pytest
 
+from storage.accounts import accounts
+from storage.accounts.accounts import NewAccount
 from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.entities.entity import EntityKey, read_stored
 from storage.domain.errors import InsufficientAccountPermissions
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
+from storage.entities import entities
+from storage.history import changes
+from storage.jobs import jobs
+from storage.jobs.jobs import JobError
 from storage.models import Account, Activity, Job
-from storage.operations.accounts import accounts
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.changes import changes
-from storage.operations.entities import entities, imports
-from storage.operations.entities.imports import Import, ImportMode, ImportOutcome
-from storage.operations.jobs import jobs
-from storage.operations.jobs.jobs import JobError
-from storage.operations.tables import tables
-from storage.transfer import entities as rows
-from storage.transfer.file import RowFile
-from storage.transfer.mapping import ColumnMapping
-from storage.transfer.rejects import Fault, Repair
+from storage.tables import tables
+from storage.tabular import entities as rows
+from storage.tabular.file import RowFile
+from storage.tabular.mapping import ColumnMapping
+from storage.tabular.rejects import Fault, Repair
+from storage.transfer import imports
+from storage.transfer.imports import Import, ImportMode, ImportOutcome
 from storage.undo import undo
 
 pytestmark = pytest.mark.django_db(transaction=True)

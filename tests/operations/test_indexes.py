@@ -7,27 +7,27 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
+from storage.accounts import account_settings, accounts
 from storage.activity.undoing import CannotUndo, Reason
+from storage.core.quotas import INDEXES
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import InsufficientAccountPermissions, PropertyNameInvalid
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery
-from storage.domain.service.indexes import IndexOrigin, IndexState
-from storage.domain.service.quotas import INDEXES
 from storage.domain.values.edm import Edm, EdmValue
+from storage.entities import entities
 from storage.models import PropertyIndex
-from storage.operations.accounts import account_settings, accounts
-from storage.operations.entities import entities
-from storage.operations.tables import indexes, tables
-from storage.operations.tables.indexes import IndexExists, IndexMissing, TooManyIndexes
 from storage.runtime import job_runner
 from storage.sql import batch
 from storage.sql import entities as sql
 from storage.sql import indexes as statements
 from storage.sql.django import execute, fetch, run
 from storage.sql.relations import INDEXING, relation_name
+from storage.tables import indexes, tables
+from storage.tables.index_rules import IndexOrigin, IndexState
+from storage.tables.indexes import IndexExists, IndexMissing, TooManyIndexes
 from storage.tables.subject import TableVerb
 from storage.undo.undo import undo
 

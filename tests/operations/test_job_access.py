@@ -8,27 +8,28 @@ from django.utils import timezone
 
 from console.models import User
 from storage.account_files import account_copies
+from storage.accounts import accounts, removal
 from storage.branches import branches
 from storage.branches.branches import BranchRequest
 from storage.domain.access.actor import COMMAND, SERVER, Actor, ActorKind
 from storage.domain.access.roles import Role, Scope
 from storage.domain.filters.query import EntityQuery
 from storage.domain.refusals import Reason
-from storage.domain.service.jobs import JobStatus
 from storage.domain.values.kinds import AccountKind
+from storage.entities import entities
+from storage.history.changes import ChangeFilter
+from storage.jobs import files, jobs, pacing, running
+from storage.jobs.jobs import JobError
+from storage.jobs.kinds import JobKind
+from storage.jobs.states import JobStatus
 from storage.models import Account, Activity, ApiToken, Job, Membership
-from storage.operations.access import api_tokens
-from storage.operations.access.api_tokens import TokenRequest
-from storage.operations.accounts import accounts, removal
-from storage.operations.changes.changes import ChangeFilter
-from storage.operations.entities import entities, import_jobs
-from storage.operations.entities.imports import ImportMode
-from storage.operations.jobs import files, jobs, pacing, running
-from storage.operations.jobs.jobs import JobError
-from storage.operations.jobs.kinds import JobKind
-from storage.operations.tables import tables
+from storage.people import api_tokens
+from storage.people.api_tokens import TokenRequest
 from storage.runtime import job_runner
-from storage.transfer.mapping import ColumnMapping
+from storage.tables import tables
+from storage.tabular.mapping import ColumnMapping
+from storage.transfer import import_jobs
+from storage.transfer.imports import ImportMode
 from storage.undo import data_undo, undo
 
 pytestmark = pytest.mark.django_db(transaction=True)

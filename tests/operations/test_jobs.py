@@ -14,6 +14,8 @@ from django.db import OperationalError, transaction
 from django.utils import timezone
 
 from console.models import User
+from storage.accounts import accounts
+from storage.activity import activity
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import Capability
 from storage.domain.entities.changes import Insert
@@ -21,21 +23,19 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import ServerBusy
 from storage.domain.filters.query import EntityQuery
 from storage.domain.refusals import Reason
-from storage.domain.service.jobs import FAILURES_KEPT, JobStatus
+from storage.entities import edits, entities
 from storage.entities.subject import EntityVerb
+from storage.jobs import files, jobs, pacing, running
+from storage.jobs.files import PIECE
+from storage.jobs.jobs import JobError, JobFilter
+from storage.jobs.kinds import Failure, JobKind, Step
+from storage.jobs.states import FAILURES_KEPT, JobStatus
 from storage.models import Activity, Job, JobFile, JobFilePiece
-from storage.operations.accounts import accounts
-from storage.operations.activity import activity
-from storage.operations.entities import edits, entities
-from storage.operations.jobs import files, jobs, pacing, running
-from storage.operations.jobs.files import PIECE
-from storage.operations.jobs.jobs import JobError, JobFilter
-from storage.operations.jobs.kinds import Failure, JobKind, Step
-from storage.operations.tables import tables
 from storage.runtime import job_runner
 from storage.runtime.catalog import Catalog
 from storage.runtime.job_news import JobNews
 from storage.runtime.threads import in_thread
+from storage.tables import tables
 from tests.operations.test_catalog import break_listener, eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)

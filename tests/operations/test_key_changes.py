@@ -11,6 +11,7 @@ import pytest
 from django.utils import timezone
 
 from console.models import User
+from storage.accounts import accounts, removal
 from storage.branches import snapshot_restores
 from storage.branches.snapshot_restores import RestoreRequest
 from storage.bulk_edit import bulk_edit_jobs
@@ -24,20 +25,19 @@ from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.entities.restoring import Effect, Skip
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
+from storage.entities import edits
+from storage.history import changes, key_changes
+from storage.history.changes import ChangeFilter
+from storage.jobs import running
 from storage.models import EntityMove
-from storage.operations.accounts import accounts, removal
-from storage.operations.changes import changes, key_changes, reverting
-from storage.operations.changes.changes import ChangeFilter
-from storage.operations.changes.outcome_jobs import outcome_of
-from storage.operations.entities import edits
-from storage.operations.jobs import running
-from storage.operations.tables import tables
 from storage.runtime import job_runner
 from storage.snapshots import snapshots
 from storage.sql import entities, restoring
 from storage.sql.django import fetch, run, run_in_lane
 from storage.sql.relations import relation_name
-from storage.undo import data_undo, undo
+from storage.tables import tables
+from storage.undo import data_undo, reverting, undo
+from storage.undo.outcome_jobs import outcome_of
 
 pytestmark = pytest.mark.django_db(transaction=True)  # chunk by chunk, as a server does it
 

@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from storage.domain.service.quotas import LINKS
+from storage.accounts import accounts
+from storage.core.quotas import LINKS
 from storage.links import links
 from storage.links.links import LONGEST, RETENTION_DAYS, LinkRefused
 from storage.models import ShortLink
-from storage.operations.accounts import accounts
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "t/people/?f=PartitionKey+eq+%27se%27&cols=Name"

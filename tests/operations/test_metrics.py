@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db.models import Sum
 
+from storage.accounts import accounts
 from storage.domain.access.grants import Operation
 from storage.domain.requests.metrics import RequestKind, Tally
 from storage.domain.requests.observed import Authentication
+from storage.metrics import metrics
+from storage.metrics.metrics import HOUR, MINUTE, Counts
 from storage.models import RequestCount
-from storage.operations.accounts import accounts
-from storage.operations.counting import metrics
-from storage.operations.counting.metrics import HOUR, MINUTE, Counts
 
 pytestmark = pytest.mark.django_db
 

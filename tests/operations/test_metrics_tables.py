@@ -6,16 +6,16 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
+from storage.accounts import accounts
 from storage.copies.sides import RemoteSide
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import InvalidResourceName
 from storage.domain.values.kinds import AccountKind
 from storage.models import OldRows, Table
-from storage.operations.accounts import accounts
-from storage.operations.tables import tables
 from storage.sql import batch, relations
 from storage.sql.django import execute, fetch, run
+from storage.tables import tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

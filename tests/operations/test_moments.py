@@ -10,6 +10,7 @@ import pytest
 from django.conf import settings
 from django.db import connection, transaction
 
+from storage.accounts import account_settings, accounts
 from storage.compare import applying, comparing
 from storage.compare.applying import Selection, Target
 from storage.compare.sides import SideNotFound
@@ -22,11 +23,9 @@ from storage.domain.errors import ChangeSetError, OutOfRangeInput, ServerBusy, S
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import TICKS_PER_SECOND, Edm, EdmValue
 from storage.domain.values.etag import ANY
-from storage.operations.accounts import account_settings, accounts
-from storage.operations.changes import past, reverting
-from storage.operations.entities import edits, entities
-from storage.operations.relations import history
-from storage.operations.tables import tables
+from storage.entities import edits, entities
+from storage.history import past
+from storage.relations import history
 from storage.runtime.service import Service
 from storage.runtime.threads import in_thread
 from storage.sql import entities as statements
@@ -35,6 +34,8 @@ from storage.sql.django import execute, fetch, run
 from storage.sql.history import writers_name
 from storage.sql.relations import relation_name
 from storage.sql.restoring import Images
+from storage.tables import tables
+from storage.undo import reverting
 from tests.operations.test_comparing import side
 
 pytestmark = pytest.mark.django_db(transaction=True)

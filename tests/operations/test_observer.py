@@ -10,19 +10,19 @@ import psycopg
 import pytest
 from django.conf import settings
 
+from storage.accounts import accounts
 from storage.domain.access.grants import Operation
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery
 from storage.domain.requests.metrics import Tally
 from storage.domain.requests.observed import Authentication, Credential, ObservedRequest
+from storage.metrics import metrics, series, usage
 from storage.models import CredentialUse, RequestCount, SeenCredential, Table
-from storage.operations.accounts import accounts
-from storage.operations.counting import metrics, series, usage
-from storage.operations.tables import tables
 from storage.runtime import observer, prometheus
 from storage.runtime.idleness import idleness
 from storage.runtime.observer import Observer
 from storage.runtime.threads import in_thread
+from storage.tables import tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

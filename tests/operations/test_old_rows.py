@@ -12,7 +12,7 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.encoding import needs_annotation
 from storage.domain.values.etag import ANY
 from storage.models import OldRows
-from storage.operations.relations import old_rows
+from storage.relations import old_rows
 from storage.sql import entities, pages, relations
 from storage.sql.django import execute, fetch, run
 from tests import strategies

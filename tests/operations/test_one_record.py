@@ -8,20 +8,20 @@ from django.db.migrations.loader import MigrationLoader
 from django.utils import timezone
 
 from storage import migrations
+from storage.accounts import account_settings, accounts
+from storage.activity import activity
+from storage.activity.activity import ActivityFilter
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Update
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
+from storage.entities import edits, entities
 from storage.entities.subject import EntityVerb
+from storage.history import changes, retention
 from storage.models import Activity
-from storage.operations.accounts import account_settings, accounts
-from storage.operations.activity import activity
-from storage.operations.activity.activity import ActivityFilter
-from storage.operations.changes import changes, retention
-from storage.operations.entities import edits, entities
-from storage.operations.tables import tables
 from storage.sql.django import execute, fetch
+from storage.tables import tables
 from storage.undo.undo import undo
 
 pytestmark = pytest.mark.django_db(transaction=True)

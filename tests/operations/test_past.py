@@ -15,14 +15,14 @@ from storage.domain.filters.query import EntityQuery, Sort
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.domain.values.ticks import to_ticks
+from storage.entities import entities
+from storage.history import past
 from storage.models import Account, HistorySegment, Table
-from storage.operations.changes import past
-from storage.operations.entities import entities
-from storage.operations.relations import history
-from storage.operations.tables import tables
+from storage.relations import history
 from storage.sql import entities as sql
 from storage.sql.django import fetch, run
 from storage.sql.relations import relation_name
+from storage.tables import tables
 
 KEY = EntityKey("p", "ada")
 

@@ -13,16 +13,16 @@ import pytest
 from django.conf import settings
 from django.db import InternalError, OperationalError, connection
 
+from storage.accounts import accounts
 from storage.core import registry
 from storage.models import Activity, PeriodicRun, Table
-from storage.operations.accounts import accounts
-from storage.operations.relations import table_relations
-from storage.operations.tables import tables
+from storage.relations import table_relations
 from storage.runtime import doctor, periodic, prometheus, work_failures
 from storage.runtime.idleness import Idleness
 from storage.runtime.threads import in_thread
 from storage.sql.background import try_job_lock
 from storage.sql.django import execute, fetch
+from storage.tables import tables
 from tests.live_server import ROOT, clean_environment
 from tests.operations.test_catalog import eventually, opened
 

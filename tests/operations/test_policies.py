@@ -4,16 +4,16 @@ import asyncio
 
 import pytest
 
+from storage.access import policies
+from storage.accounts import accounts
+from storage.activity import activity
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.errors import (
     ResourceNotFound,
 )
 from storage.models import Activity
-from storage.operations.access import policies
-from storage.operations.accounts import accounts
-from storage.operations.activity import activity
-from storage.operations.tables import tables
 from storage.runtime.threads import in_thread
+from storage.tables import tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

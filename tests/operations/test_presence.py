@@ -8,14 +8,13 @@ from django.db import connection
 from django.db.models import F
 
 from console.models import User
+from storage.accounts import accounts
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import Role
 from storage.models import Membership, Presence
-from storage.operations.access import members
-from storage.operations.accounts import accounts
-from storage.operations.presence import presence
-from storage.operations.presence.presence import LIFETIME, Tab
-from storage.operations.tables import tables
+from storage.people import members, presence
+from storage.people.presence import LIFETIME, Tab
+from storage.tables import tables
 
 pytestmark = pytest.mark.django_db
 BY = Actor(ActorKind.COMMAND, "test")

@@ -6,7 +6,7 @@ from storage.domain.entities.entity import EntityKey
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
-from storage.operations.entities import entities, properties
+from storage.entities import entities, properties
 from storage.sql.failures import Canceled
 
 NUMBER = EdmValue(Edm.INT32, 1)

@@ -11,18 +11,18 @@ import pytest
 from django.conf import settings as django_settings
 from django.db import OperationalError, connection, transaction
 
+from storage.accounts import accounts, removal
 from storage.domain.access.grants import Operation
 from storage.domain.errors import AuthenticationFailed, EntityAlreadyExists
 from storage.domain.requests.observed import Authentication, Credential, ObservedRequest
 from storage.domain.requests.recorded import KeptRequest, RequestLogSettings, SentRequest, read_fault
+from storage.metrics.reports import choose_range
 from storage.models import RecordedRequest
-from storage.operations.accounts import accounts, removal
-from storage.operations.counting.reports import choose_range
-from storage.operations.requests import recording, requests
-from storage.operations.requests.recording import RequestLog
-from storage.operations.requests.requests import RequestClass, RequestFilter
-from storage.operations.requests.statistics import statistics
-from storage.operations.requests.timeline import timeline
+from storage.requests import recording, requests
+from storage.requests.recording import RequestLog
+from storage.requests.requests import RequestClass, RequestFilter
+from storage.requests.statistics import statistics
+from storage.requests.timeline import timeline
 from storage.runtime import observer
 from storage.runtime.observer import Observer
 from storage.runtime.threads import in_thread

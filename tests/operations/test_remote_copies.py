@@ -19,6 +19,8 @@ from azure.data.tables import (
 from django.core.management import call_command
 from django.db import connection
 
+from storage.access import policies
+from storage.accounts import accounts, service_properties
 from storage.copies import copy_jobs, copying, sides
 from storage.copies.copy_jobs import Credentials
 from storage.copies.copying import CopyOptions, CopyRefused
@@ -29,25 +31,23 @@ from storage.domain.entities.changes import Delete
 from storage.domain.entities.entity import Entity, EntityKey, read_stored, write_stored
 from storage.domain.filters.query import EntityQuery
 from storage.domain.refusals import Reason
-from storage.domain.service.jobs import JobStatus, Wish
-from storage.domain.service.service_properties import DEFAULT_PROPERTIES, CorsRule
+from storage.domain.service_properties.properties import DEFAULT_PROPERTIES, CorsRule
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.domain.values.kinds import AccountKind
+from storage.entities import edits, entities
+from storage.history import changes
+from storage.history.changes import ChangeFilter
+from storage.jobs import files, jobs, pacing, running
+from storage.jobs.states import JobStatus, Wish
 from storage.models import Activity, CopiedTable, Job
-from storage.operations.access import policies
-from storage.operations.accounts import accounts, service_properties
-from storage.operations.changes import changes
-from storage.operations.changes.changes import ChangeFilter
-from storage.operations.entities import edits, entities
-from storage.operations.jobs import files, jobs, pacing, running
-from storage.operations.tables import tables
 from storage.remote import client as remote
 from storage.remote.addresses import allow_all
 from storage.remote.azurite import FILE_NAME, NotAzurite
 from storage.remote.client import RemoteRefused, RemoteUnavailable, TableClient
 from storage.remote.endpoints import EndpointMalformed, read_endpoint
 from storage.runtime.job_runner import KINDS
+from storage.tables import tables
 from storage.undo import undo
 from tests.live_server import ACCOUNT
 from tests.proxy import proxy

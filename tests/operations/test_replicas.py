@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from django.conf import settings as django_settings
 
-from storage.domain.service.consistency import Consistency, ReadTerms, Session
-from storage.domain.service.service_properties import ServiceProperties
+from storage.domain.requests.consistency import Consistency, ReadTerms, Session
+from storage.domain.service_properties.properties import ServiceProperties
 from storage.runtime import replicas
 from storage.runtime.catalog import KnownAccount
 from storage.runtime.replicas import ReplicaProblem, Replicas, ReplicaState, _Log, states

@@ -8,22 +8,22 @@ import pytest
 from django.conf import settings
 from django.db import transaction
 
+from storage.accounts import account_settings, accounts, refusals, removal
 from storage.core.account_settings import LEAST_HISTORY
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
+from storage.entities import edits
+from storage.history import retention
 from storage.models import HistorySegment
-from storage.operations.accounts import account_settings, accounts, refusals, removal
-from storage.operations.changes import retention
-from storage.operations.entities import edits
-from storage.operations.relations import history
-from storage.operations.tables import tables
+from storage.relations import history
 from storage.runtime import catalog
 from storage.runtime.service import Service
 from storage.runtime.threads import in_thread
 from storage.sql.django import execute, fetch
+from storage.tables import tables
 
 ADA = Actor(ActorKind.USER, "ada", "10.0.0.1", "Firefox", "7f3a19c0-0000-4000-8000-000000000001")
 KEY = EntityKey("p", "r")

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from django.db import connection, transaction
 
+from storage.accounts import account_settings, accounts
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
@@ -13,16 +14,15 @@ from storage.domain.errors import InsufficientAccountPermissions, StorageError
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import Account
-from storage.operations.accounts import account_settings, accounts
-from storage.operations.changes import reverting
-from storage.operations.changes.reverting import apply_images
-from storage.operations.tables import tables
 from storage.runtime.threads import in_thread
 from storage.sql import entities, restoring
 from storage.sql.django import execute, fetch, run
 from storage.sql.record import segment_name
 from storage.sql.relations import relation_name
 from storage.sql.restoring import Images
+from storage.tables import tables
+from storage.undo import reverting
+from storage.undo.reverting import apply_images
 from tests.operations.test_edits import HOSTILE
 
 pytestmark = pytest.mark.django_db(transaction=True)

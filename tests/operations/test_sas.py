@@ -7,7 +7,11 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from storage.access import policies, retired_keys
+from storage.access import sas as sas_operations
+from storage.access.sas import Refusal, SasDescription, SasRefused
 from storage.access.subject import AccessVerb
+from storage.accounts import accounts, removal, sealed_keys
 from storage.activity.undoing import CannotUndo
 from storage.domain import sas
 from storage.domain.access.actor import Actor, ActorKind
@@ -17,15 +21,11 @@ from storage.domain.requests.metrics import CredentialClient, UseCount
 from storage.domain.requests.observed import Authentication
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.known import TokenState, token_state
+from storage.metrics import usage
+from storage.metrics.metrics import hour_of
+from storage.metrics.usage import Uses
 from storage.models import Activity, BlockedSas, RegisteredSas, SeenCredential
-from storage.operations.access import policies, retired_keys
-from storage.operations.access import sas as sas_operations
-from storage.operations.access.sas import Refusal, SasDescription, SasRefused
-from storage.operations.accounts import accounts, removal, sealed_keys
-from storage.operations.counting import usage
-from storage.operations.counting.metrics import hour_of
-from storage.operations.counting.usage import Uses
-from storage.operations.tables import tables
+from storage.tables import tables
 from storage.undo import undo
 
 pytestmark = pytest.mark.django_db(transaction=True)

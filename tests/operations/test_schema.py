@@ -8,11 +8,11 @@ from storage.domain.filters.parser import Dialect, parse
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing.filters.types import other_types_filter
-from storage.operations.entities import entities, schema
-from storage.operations.tables import table_list
+from storage.entities import entities, schema
 from storage.sql import schema as statements
 from storage.sql.failures import Canceled
 from storage.sql.relations import relation_of
+from storage.tables import table_list
 
 VALUES = {
     Edm.STRING: ["", "ada", "9"],

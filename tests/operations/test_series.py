@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from storage.access import policies
 from storage.access.subject import AccessVerb
+from storage.accounts import accounts, removal
+from storage.accounts.accounts import NewAccount
 from storage.domain.access.actor import SERVER
 from storage.domain.access.policies import SignedIdentifier
 from storage.domain.entities.changes import Insert
@@ -27,17 +30,14 @@ from storage.domain.requests.series import (
     write_counts,
 )
 from storage.domain.values.kinds import AccountKind
+from storage.entities import edits
+from storage.metrics import reports, series, sizes
+from storage.metrics.reports import Range, UnknownRange, choose_range
+from storage.metrics.series import KEPT, WHOLE, Series
+from storage.metrics.sizes import Size
 from storage.metrics.subject import MetricsVerb
 from storage.models import RequestSeries, SizeSample
-from storage.operations.access import policies
-from storage.operations.accounts import accounts, removal
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.counting import reports, series, sizes
-from storage.operations.counting.reports import Range, UnknownRange, choose_range
-from storage.operations.counting.series import KEPT, WHOLE, Series
-from storage.operations.counting.sizes import Size
-from storage.operations.entities import edits
-from storage.operations.tables import tables
+from storage.tables import tables
 from storage.tables.subject import TableVerb
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

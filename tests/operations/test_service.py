@@ -10,6 +10,8 @@ import pytest
 from django.conf import settings
 from django.utils import timezone
 
+from storage.accounts import accounts
+from storage.accounts.accounts import NewAccount
 from storage.domain.access.policies import SignedIdentifier
 from storage.domain.entities.changes import Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
@@ -24,17 +26,15 @@ from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
+from storage.metrics import table_use
 from storage.models import Table
-from storage.operations.accounts import accounts
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.counting import table_use
-from storage.operations.tables import tables
 from storage.runtime import throughput
 from storage.runtime.service import Service
 from storage.runtime.threads import in_thread
 from storage.sql import lanes, notify, relations
 from storage.sql.django import execute, fetch
 from storage.sql.statement import Lane
+from storage.tables import tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -194,7 +194,7 @@ async def test_a_statement_that_takes_too_long_is_a_timeout(service, account, pe
         connection.execute(f"LOCK TABLE entity_{relation} IN ACCESS EXCLUSIVE MODE")
 
         # nothing can be read while the lock is held: each attempt runs into the time limit of its lane
-        monkeypatch.setattr("storage.operations.entities.entities._FIRST_WINDOW", 100)
+        monkeypatch.setattr("storage.entities.entities._FIRST_WINDOW", 100)
         with pytest.raises(OperationTimedOut):
             await service.query(account, people, EntityQuery(filter=parse("Number gt 5")))
 

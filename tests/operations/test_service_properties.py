@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from storage.accounts import accounts, removal, service_properties
 from storage.domain.errors import ServerBusy
-from storage.domain.service.service_properties import (
+from storage.domain.service_properties.properties import (
     DEFAULT_PROPERTIES,
     CorsRule,
     Logging,
@@ -14,7 +15,6 @@ from storage.domain.service.service_properties import (
     ServiceProperties,
 )
 from storage.models import Account
-from storage.operations.accounts import accounts, removal, service_properties
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

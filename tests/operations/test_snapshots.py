@@ -10,6 +10,8 @@ from django.conf import settings as django_settings
 from django.db import connection, transaction
 from django.utils import timezone
 
+from storage.access import policies
+from storage.accounts import account_settings, accounts, removal, service_properties
 from storage.branches import snapshot_restores
 from storage.branches.snapshot_restores import RestoreRequest
 from storage.domain.access.actor import SERVER
@@ -18,25 +20,23 @@ from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.entities.restoring import TableAction
 from storage.domain.filters.query import EntityQuery
-from storage.domain.service.service_properties import DEFAULT_PROPERTIES, Metrics, ServiceProperties
-from storage.domain.service.snapshots import Schedule, SnapshotReason
+from storage.domain.service_properties.properties import DEFAULT_PROPERTIES, Metrics, ServiceProperties
 from storage.domain.values.etag import ANY
+from storage.history import retention
+from storage.jobs import jobs, running
 from storage.models import HistorySegment, SnapshotSchedule, Table
-from storage.operations.access import policies
-from storage.operations.accounts import account_settings, accounts, removal, service_properties
-from storage.operations.changes import retention
-from storage.operations.changes.outcome_jobs import outcome_of
-from storage.operations.jobs import jobs, running
-from storage.operations.relations import snapshot_copies, table_relations
-from storage.operations.tables import tables
+from storage.relations import snapshot_copies, table_relations
 from storage.runtime import job_runner
 from storage.snapshots import snapshots
+from storage.snapshots.schedule import Schedule, SnapshotReason
 from storage.snapshots.snapshots import SnapshotError, SnapshotExists, SnapshotLimitReached
 from storage.sql import django as sql
 from storage.sql import pages, restoring
 from storage.sql.past import as_of
 from storage.sql.relations import relation_name
+from storage.tables import tables
 from storage.undo import undo
+from storage.undo.outcome_jobs import outcome_of
 from tests.operations.test_branches import LONG, ROWS, content, fill, text, write
 
 pytestmark = pytest.mark.django_db(transaction=True)

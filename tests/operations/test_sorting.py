@@ -6,21 +6,21 @@ from decimal import Decimal
 
 import pytest
 
+from storage.accounts import accounts
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import OperationTimedOut, TableNotFound
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import SORTED_TEXT_LENGTH, EntityQuery, Sort, SortedPosition
-from storage.domain.service.indexes import IndexOrigin, IndexState
 from storage.domain.values.edm import Edm, EdmValue
+from storage.entities import entities
 from storage.models import PropertyIndex
-from storage.operations.accounts import accounts
-from storage.operations.entities import entities
-from storage.operations.tables import tables
 from storage.sql import batch, previews
 from storage.sql.django import execute, run
 from storage.sql.relations import relation_name
 from storage.sql.statement import Lane, Statement
+from storage.tables import tables
+from storage.tables.index_rules import IndexOrigin, IndexState
 
 RANKS = {
     Edm.BOOLEAN: 0,

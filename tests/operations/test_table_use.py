@@ -5,16 +5,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import connection
 
+from storage.accounts import accounts
 from storage.domain.access.actor import SERVER
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
+from storage.entities import edits
+from storage.metrics import table_use
+from storage.metrics.table_use import TableUses
 from storage.models import Table, TableRequests
-from storage.operations.accounts import accounts
-from storage.operations.counting import table_use
-from storage.operations.counting.table_use import TableUses
-from storage.operations.entities import edits
-from storage.operations.tables import tables
 from storage.sql import background
+from storage.tables import tables
 
 NOON = datetime(2026, 11, 21, 12, 20, tzinfo=UTC)
 HOUR = timedelta(hours=1)

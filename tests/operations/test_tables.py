@@ -10,6 +10,8 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
+from storage.accounts import account_settings, accounts, removal
+from storage.accounts.refusals import AccountHasTables
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import (
@@ -18,17 +20,15 @@ from storage.domain.errors import (
 )
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import TableQuery
+from storage.metrics import remembered, totals
+from storage.metrics.table_use import TableUses
 from storage.models import Table
-from storage.operations.accounts import account_settings, accounts, removal
-from storage.operations.accounts.refusals import AccountHasTables
-from storage.operations.counting import remembered, totals
-from storage.operations.counting.table_use import TableUses
-from storage.operations.tables import table_list, tables
-from storage.operations.tables.table_list import TableOrder
 from storage.runtime.threads import in_thread
 from storage.sql import background, batch
 from storage.sql.django import run
 from storage.sql.relations import relation_name
+from storage.tables import table_list, tables
+from storage.tables.table_list import TableOrder
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from asgiref.sync import ThreadSensitiveContext
 from django.db import connection
 
-from storage.domain.service.quotas import DOWNLOADS
+from storage.core.quotas import DOWNLOADS
 from storage.models import Account
 from storage.runtime.threads import (
     _MOST_DOWNLOADS,

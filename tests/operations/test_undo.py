@@ -5,6 +5,10 @@ import asyncio
 import pytest
 from django.utils import timezone
 
+from storage.access import policies
+from storage.accounts import account_settings, accounts, removal, service_properties
+from storage.activity import activity
+from storage.activity.activity import ActivityFilter
 from storage.activity.subject import ActivityVerb
 from storage.activity.undoing import CannotUndo, Reason
 from storage.domain.access.actor import Actor, ActorKind
@@ -12,25 +16,21 @@ from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.entities.changes import Delete, Insert, Update
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.filters.query import EntityQuery
-from storage.domain.service.service_properties import DEFAULT_PROPERTIES, Metrics, ServiceProperties
+from storage.domain.service_properties.properties import DEFAULT_PROPERTIES, Metrics, ServiceProperties
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
+from storage.entities import edits, entities
 from storage.entities.subject import EntityVerb
+from storage.history import retention
 from storage.models import Activity, Table
-from storage.operations.access import policies
-from storage.operations.accounts import account_settings, accounts, removal, service_properties
-from storage.operations.activity import activity
-from storage.operations.activity.activity import ActivityFilter
-from storage.operations.changes import retention
-from storage.operations.entities import edits, entities
-from storage.operations.relations.history import recorder
-from storage.operations.tables import tables
-from storage.operations.tables.tables import DELETED_TABLE_RETENTION
+from storage.relations.history import recorder
 from storage.runtime.threads import in_thread
 from storage.sql import entities as sql
 from storage.sql.django import run
 from storage.sql.relations import relation_name
+from storage.tables import tables
 from storage.tables.subject import TableVerb
+from storage.tables.tables import DELETED_TABLE_RETENTION
 from storage.undo.undo import superseded, undo, undo_all
 
 # as a server does it: some of it in transactions that cannot be part of another

@@ -4,13 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from storage.accounts import accounts
 from storage.domain.requests.metrics import CredentialClient, UseCount
 from storage.domain.requests.observed import Authentication
+from storage.metrics import usage
+from storage.metrics.metrics import HOUR
+from storage.metrics.usage import ClientUsage, Uses
 from storage.models import CredentialUse
-from storage.operations.accounts import accounts
-from storage.operations.counting import usage
-from storage.operations.counting.metrics import HOUR
-from storage.operations.counting.usage import ClientUsage, Uses
 
 pytestmark = pytest.mark.django_db
 

@@ -7,12 +7,12 @@ from storage.domain.entities.changes import Delete, Insert, Update
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
-from storage.operations.changes import versions
-from storage.operations.relations import history
-from storage.operations.tables import tables
+from storage.history import versions
+from storage.relations import history
 from storage.sql import entities as sql
 from storage.sql.django import run
 from storage.sql.relations import relation_name
+from storage.tables import tables
 
 KEY = EntityKey("p", "r")
 REQUEST = "7f3a19c0-0000-4000-8000-000000000001"

@@ -3,17 +3,17 @@
 import pytest
 
 from storage.account_files import account_building, account_copies
+from storage.accounts import account_settings, accounts, removal
+from storage.accounts.refusals import AccountIsBusy
 from storage.accounts.subject import AccountVerb
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.refusals import Refused
-from storage.domain.service.jobs import JobStatus
 from storage.domain.values.kinds import AccountKind
+from storage.jobs import jobs, running
+from storage.jobs.states import JobStatus
 from storage.models import Account, Activity, Job
-from storage.operations.accounts import account_settings, accounts, removal
-from storage.operations.accounts.refusals import AccountIsBusy
-from storage.operations.jobs import jobs, running
-from storage.operations.tables import tables
 from storage.runtime import job_runner
+from storage.tables import tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ADA = Actor(ActorKind.USER, "ada")

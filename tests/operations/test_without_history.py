@@ -4,6 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from storage.accounts import account_settings, accounts
+from storage.accounts.refusals import AccountError
 from storage.activity.undoing import CannotUndo, Reason
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
@@ -11,16 +13,14 @@ from storage.domain.entities.entity import Entity, EntityKey, StoredEntity
 from storage.domain.errors import ResourceNotFound
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
+from storage.entities import edits, entities
+from storage.history import feed, last_change, retention
+from storage.history.feed import OLDEST, Feed, NoHistory
 from storage.models import Activity
-from storage.operations.accounts import account_settings, accounts
-from storage.operations.accounts.refusals import AccountError
-from storage.operations.changes import feed, last_change, retention
-from storage.operations.changes.feed import OLDEST, Feed, NoHistory
-from storage.operations.entities import edits, entities
-from storage.operations.relations import history
-from storage.operations.tables import tables
+from storage.relations import history
 from storage.runtime import doctor
 from storage.sql import history as statements
+from storage.tables import tables
 from storage.undo import undo
 
 ADA = Actor(ActorKind.USER, "ada")

@@ -5,10 +5,10 @@ import jwt
 import pytest
 from azure.data.tables._authentication import _HttpChallenge
 
+from storage.access.identity import Identity
 from storage.domain.access.grants import OWNER
 from storage.domain.access.identity import Trust
 from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInfo
-from storage.operations.access.identity import Identity
 from storage.protocol import bearer
 
 TRUST = Trust(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.domain.service.service_properties import CorsRule
+from storage.domain.service_properties.properties import CorsRule
 from storage.protocol.cors import preflight, response_headers
 
 A, B = "https://a.example", "http://b.example:8080"

@@ -8,21 +8,21 @@ from xml.etree import ElementTree
 
 import pytest
 
+from storage.access import policies
+from storage.access.inspection import facts
+from storage.accounts import accounts, declarations
+from storage.accounts.accounts import NewAccount
+from storage.accounts.declarations import AccountKeys
 from storage.domain.access.policies import SignedIdentifier, read_policy
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.inspector import inspect
 from storage.models import Account, BlockedSas
-from storage.operations.access import policies
-from storage.operations.access.inspection import facts
-from storage.operations.accounts import accounts, declarations
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.accounts.declarations import AccountKeys
-from storage.operations.tables import tables
 from storage.runtime.threads import in_thread
 from storage.sql import entities as sql
 from storage.sql.django import run
 from storage.sql.relations import relation_name
+from storage.tables import tables
 from tests import mistakes
 from tests.mistakes import ACCOUNT, ACCOUNT_TOKEN, FIRST, OLD, OTHER, SECOND, TABLE_TOKEN, Request
 from tests.protocol.test_table_service import call, running

@@ -5,15 +5,15 @@ from email.utils import formatdate
 
 import pytest
 
+from storage.access import retired_keys
+from storage.accounts import accounts, sealed_keys
+from storage.accounts.accounts import NewAccount
 from storage.domain import sas
 from storage.domain.access.signature import SignedRequest, sign
 from storage.domain.sas import TableSas
 from storage.models import Activity, CredentialUse, RetiredKey
-from storage.operations.access import retired_keys
-from storage.operations.accounts import accounts, sealed_keys
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.tables import tables
 from storage.runtime.threads import in_thread
+from storage.tables import tables
 from tests.protocol.test_table_service import ACCOUNT, KEY, call, service  # noqa: F401
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -9,14 +9,14 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
+from storage.accounts import accounts
+from storage.accounts.accounts import NewAccount
 from storage.domain.values.kinds import AccountKind
 from storage.models import Account, RecordedRequest
-from storage.operations.accounts import accounts
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.requests import explanations, recording
-from storage.operations.requests.requests import RequestFilter, find
-from storage.operations.tables import tables
+from storage.requests import explanations, recording
+from storage.requests.requests import RequestFilter, find
 from storage.runtime.threads import in_thread
+from storage.tables import tables
 from tests.faults.marked import CHARACTERS, MALFORMED_KEYS
 from tests.protocol.test_table_service import ACCOUNT, JSON, KEY, running, sender
 from tests.wire import tokens

@@ -2,14 +2,14 @@
 
 import pytest
 
-from storage.domain.service.service_properties import (
+from storage.domain.service_properties.properties import (
     DEFAULT_PROPERTIES,
     CorsRule,
     Logging,
     Metrics,
     ServiceProperties,
 )
-from storage.domain.service.service_properties_xml import read_properties, write_properties
+from storage.domain.service_properties.xml import read_properties, write_properties
 
 NEW, OLD = "2019-02-02", "2012-02-12"
 

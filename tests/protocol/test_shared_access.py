@@ -6,9 +6,9 @@ from urllib.parse import urlencode
 import pytest
 from django.utils import timezone
 
+from storage.access import sas
 from storage.domain.access.actor import SERVER
 from storage.models import Account
-from storage.operations.access import sas
 from storage.runtime.threads import in_thread
 from tests.protocol import test_table_service
 from tests.protocol.test_table_service import ACCOUNT, JSON, KEY, call, running

@@ -16,11 +16,10 @@ import pytest
 from django.conf import settings
 from uvicorn.protocols.http.flow_control import FlowControl
 
+from storage.accounts import accounts, sealed_keys
+from storage.accounts.accounts import NewAccount
 from storage.domain.access.signature import SignedRequest, sign
 from storage.models import Account, Activity
-from storage.operations.accounts import accounts, sealed_keys
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.tables import tables
 from storage.protocol import http_request, request_memory
 from storage.protocol.call import ServerSettings
 from storage.protocol.http_request import RequestBody, RequestHead, join_repeated
@@ -29,6 +28,7 @@ from storage.protocol.table_service import TableService
 from storage.runtime.threads import in_thread
 from storage.sql import lanes
 from storage.sql.statement import Lane
+from storage.tables import tables
 from tests.cost import costs_less_than
 from tests.wire import tokens
 

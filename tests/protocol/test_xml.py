@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from storage.domain.access.policies_xml import read_identifiers
 from storage.domain.errors import InvalidXmlDocument, StorageError
-from storage.domain.service.service_properties_xml import read_properties
+from storage.domain.service_properties.xml import read_properties
 from storage.domain.values.xml import DEPTH_LIMIT, MARKUP_LIMIT, TAG_LIMIT, read_xml
 from tests.cost import costs_less_than
 

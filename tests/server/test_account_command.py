@@ -11,12 +11,12 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
+from storage.accounts import accounts, declarations, sealed_keys
+from storage.accounts.accounts import NewAccount
+from storage.accounts.refusals import AccountError
 from storage.models import Account, Activity
-from storage.operations.accounts import accounts, declarations, sealed_keys
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.accounts.refusals import AccountError
-from storage.operations.tables import tables
 from storage.sql import notify
+from storage.tables import tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

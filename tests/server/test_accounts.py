@@ -7,18 +7,18 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
 
+from storage.access import retired_keys
+from storage.accounts import account_settings, accounts, declarations, removal, sealed_keys
+from storage.accounts.accounts import NewAccount
+from storage.accounts.declarations import AccountKeys
+from storage.accounts.refusals import AccountError, AccountIsProtected
+from storage.accounts.sealed_keys import DEVELOPMENT_KEY
 from storage.accounts.subject import AccountVerb
 from storage.models import Account, Activity, Table
-from storage.operations.access import retired_keys
-from storage.operations.accounts import account_settings, accounts, declarations, removal, sealed_keys
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.accounts.declarations import AccountKeys
-from storage.operations.accounts.refusals import AccountError, AccountIsProtected
-from storage.operations.accounts.sealed_keys import DEVELOPMENT_KEY
-from storage.operations.tables import tables
 from storage.server import migration, options
 from storage.sql.django import fetch
 from storage.sql.relations import deleted_name, relation_name
+from storage.tables import tables
 
 pytestmark = pytest.mark.django_db
 KEY = b"k" * 64

@@ -9,13 +9,13 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from django.core.management import CommandError, call_command
 
+from storage.accounts import account_settings, accounts
 from storage.domain.access.actor import SERVER
 from storage.management.commands.apply import Command
 from storage.management.toml_writing import write_toml
 from storage.models import Activity
 from storage.notices import webhooks
-from storage.operations.accounts import account_settings, accounts
-from storage.operations.tables import tables
+from storage.tables import tables
 
 FILE = """
 [accounts.shop]

@@ -18,8 +18,8 @@ import pytest
 from azure.core.exceptions import AzureError
 from azure.data.tables import TableServiceClient
 
-from storage.operations.health import archive
-from storage.operations.health.archive import Period, Problem
+from storage.backups import archive
+from storage.backups.archive import Period, Problem
 from storage.server import embedded, folder_switch, options
 from storage.server.archive import archiver, archiving, base_backups, inspection, moments, point_in_time
 from storage.server.archive.catalog import (

@@ -13,8 +13,8 @@ import psycopg
 import pytest
 from azure.data.tables import TableAccessPolicy, TableServiceClient
 
-from storage.operations.health import last_backup
-from storage.operations.health.last_backup import Kind, LastBackup
+from storage.backups import last_backup
+from storage.backups.last_backup import Kind, LastBackup
 from storage.runtime import doctor
 from storage.server import embedded, options
 from storage.server.backups import description

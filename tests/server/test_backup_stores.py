@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.operations.health import last_backup
-from storage.operations.health.last_backup import Kind
+from storage.backups import last_backup
+from storage.backups.last_backup import Kind
 from storage.server.backups import description
 from storage.server.backups.stores import open_store
 from storage.server.refusal import Refusal

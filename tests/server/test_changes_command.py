@@ -5,17 +5,17 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
+from storage.accounts import accounts
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Upsert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
-from storage.operations.accounts import accounts
-from storage.operations.relations import history
-from storage.operations.tables import tables
+from storage.relations import history
 from storage.runtime import live_feed
 from storage.sql import entities
 from storage.sql.django import run as run_statement
 from storage.sql.relations import relation_name
+from storage.tables import tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

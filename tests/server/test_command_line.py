@@ -6,7 +6,7 @@ from importlib import import_module
 import pytest
 from django.core.management import get_commands
 
-from storage.operations.health import release
+from storage.health import release
 from storage.server import command_line
 from storage.server.refusal import Refusal
 from tests.live_server import ROOT

@@ -5,15 +5,15 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
+from storage.accounts import accounts
 from storage.domain.access.actor import SERVER
 from storage.domain.entities.changes import Upsert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
+from storage.entities import edits
 from storage.models import Activity
-from storage.operations.accounts import accounts
-from storage.operations.entities import edits
-from storage.operations.tables import tables
 from storage.snapshots import snapshots
+from storage.tables import tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from storage.operations.health.findings import Severity
+from storage.health.findings import Severity
 from storage.runtime import doctor
 from storage.server import certificate, configuration, examination, options
 from tests.certificates import make_certificate

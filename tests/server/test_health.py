@@ -7,7 +7,7 @@ import pytest
 from django.test import RequestFactory
 
 from console.site import probes
-from storage.operations.health import database_version
+from storage.health import database_version
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

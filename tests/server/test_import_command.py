@@ -9,11 +9,11 @@ from types import SimpleNamespace
 import pytest
 from django.core.management import CommandError, call_command
 
+from storage.accounts import accounts
+from storage.jobs import running
 from storage.models import Activity, Job
-from storage.operations.accounts import accounts
-from storage.operations.jobs import running
-from storage.operations.tables import tables
 from storage.runtime import job_runner
+from storage.tables import tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -3,9 +3,9 @@
 import pytest
 from django.core.management import CommandError, call_command
 
+from storage.accounts import accounts
 from storage.models import Activity
-from storage.operations.accounts import accounts
-from storage.operations.tables import tables
+from storage.tables import tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -12,7 +12,7 @@ import psycopg
 import requests
 from azure.data.tables import TableServiceClient
 
-from storage.operations.health import release
+from storage.health import release
 from storage.server import metrics
 from storage.server.data_folder import DataFolder
 from tests.live_server import ROOT, start_server

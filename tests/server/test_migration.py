@@ -11,14 +11,14 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from storage.operations.accounts import accounts
-from storage.operations.health import database_version
-from storage.operations.relations import table_relations
-from storage.operations.tables import tables
+from storage.accounts import accounts
+from storage.health import database_version
+from storage.relations import table_relations
 from storage.server import migration
 from storage.server.refusal import Refusal
 from storage.sql.django import execute
 from storage.sql.notify import LISTENER
+from storage.tables import tables
 from tests.live_server import ROOT
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -11,7 +11,7 @@ from contextlib import suppress
 import psycopg
 import pytest
 
-from storage.operations.health import last_backup
+from storage.backups import last_backup
 from storage.server import database, embedded, installation, options
 from storage.server.backups.description import Backup
 from storage.server.backups.files import verify

@@ -3,9 +3,9 @@
 import pytest
 from django.core.management import CommandError, call_command
 
+from storage.accounts import accounts
 from storage.domain.errors import EntityAlreadyExists
 from storage.management.commands import requests
-from storage.operations.accounts import accounts
 from tests.operations.test_recorded_requests import write
 
 pytestmark = pytest.mark.django_db(transaction=True)

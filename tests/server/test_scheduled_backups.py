@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from storage.operations.health import last_backup
-from storage.operations.health.last_backup import Kind, LastBackup
+from storage.backups import last_backup
+from storage.backups.last_backup import Kind, LastBackup
 from storage.server import options
 from storage.server.backups.description import backups as backups_in
 from storage.server.backups.stores import FolderStore

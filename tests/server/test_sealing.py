@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from storage.operations.health.last_backup import Kind
+from storage.backups.last_backup import Kind
 from storage.server.backups import description, files, sealing
 from storage.server.backups.description import PACKED, Backup, SecretIn
 from storage.server.backups.sealing import Key, SealingWriter, UnsealingReader

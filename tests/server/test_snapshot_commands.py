@@ -3,15 +3,15 @@
 import pytest
 from django.core.management import CommandError, call_command
 
+from storage.accounts import accounts
+from storage.activity.activity import command_actor
 from storage.domain.entities.changes import Delete, Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
+from storage.entities import edits
 from storage.models import Activity
-from storage.operations.accounts import accounts
-from storage.operations.activity.activity import command_actor
-from storage.operations.entities import edits
-from storage.operations.tables import tables
+from storage.tables import tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -6,7 +6,7 @@ So the form of a distributed relation is tried on PostgreSQL itself. What Citus 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from storage.operations.relations import table_relations
+from storage.relations import table_relations
 from storage.sql.django import execute, fetch
 
 INSTALL = """

@@ -13,6 +13,8 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
+from storage.accounts import accounts
+from storage.cluster import distribution
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
@@ -22,17 +24,16 @@ from storage.domain.filters.query import EntityQuery, Position, Sort
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, Precondition
 from storage.domain.values.kinds import AccountKind
-from storage.operations.accounts import accounts
-from storage.operations.changes import versions
-from storage.operations.entities import edits, entities, estimates, facets, properties, schema
-from storage.operations.relations import history, table_relations
-from storage.operations.tables import distribution, table_list, tables
+from storage.entities import edits, entities, estimates, facets, properties, schema
+from storage.history import versions
+from storage.relations import history, table_relations
 from storage.sql import batch, distributed_relations, pages, relations
 from storage.sql import entities as statements
 from storage.sql import history as segments
 from storage.sql.django import execute, fetch, run, run_in_lane
 from storage.sql.relations import relation_of
 from storage.sql.statement import Lane, Statement
+from storage.tables import table_list, tables
 from tests.sql import citus
 
 ADA = Actor(ActorKind.USER, "ada")

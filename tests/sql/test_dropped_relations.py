@@ -3,16 +3,17 @@
 import pytest
 from django.utils import timezone
 
+from storage.accounts import accounts
+from storage.cluster import distribution
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
-from storage.operations.accounts import accounts
-from storage.operations.entities import edits
-from storage.operations.relations import table_relations
-from storage.operations.tables import distribution, tables
+from storage.entities import edits
+from storage.relations import table_relations
 from storage.sql import background, history, indexes
 from storage.sql.django import execute
 from storage.sql.relations import relation_of
+from storage.tables import tables
 from tests.sql import citus
 
 ADA = Actor(ActorKind.USER, "ada")

@@ -35,7 +35,7 @@ from storage.domain.values.edm import Edm, EdmValue, read
 from storage.domain.values.encoding import needs_annotation
 from storage.domain.values.etag import ANY, NEVER, Precondition
 from storage.domain.values.kinds import AccountKind
-from storage.operations.entities.entities import query as query_entities
+from storage.entities.entities import query as query_entities
 from storage.sql import batch, entities, pages, relations
 from storage.sql.django import execute, run, walk
 from storage.sql.statement import Lane, Statement

@@ -9,7 +9,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from storage.domain.errors import OperationTimedOut, ServerBusy, TableNotFound
-from storage.domain.service.consistency import Session
+from storage.domain.requests.consistency import Session
 from storage.sql import lanes as module
 from storage.sql.distribution import is_on_nodes
 from storage.sql.failures import Canceled, UnexpectedFailure

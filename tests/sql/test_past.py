@@ -14,7 +14,7 @@ from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery, Position, Sort
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
-from storage.operations.entities.entities import query as query_entities
+from storage.entities.entities import query as query_entities
 from storage.sql import batch, counts, entities, history, pages, previews
 from storage.sql.django import execute, fetch, run, run_in_lane, walk
 from storage.sql.history import Recorder

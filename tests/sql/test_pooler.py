@@ -5,15 +5,13 @@ import pytest
 from django.conf import settings
 from django.db import connections, transaction
 
+from storage.accounts import accounts, removal
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import TableQuery
 from storage.domain.values.kinds import AccountKind
+from storage.jobs import running as job_running
 from storage.models import Account
-from storage.operations.accounts import accounts, removal
-from storage.operations.changes import reverting
-from storage.operations.jobs import running as job_running
-from storage.operations.tables import tables
 from storage.runtime import periodic
 from storage.server import database, migration, options
 from storage.server.refusal import Refusal
@@ -22,6 +20,8 @@ from storage.sql.background import try_job_lock
 from storage.sql.django import execute, fetch, in_session
 from storage.sql.relations import relation_name
 from storage.sql.restoring import Images
+from storage.tables import tables
+from storage.undo import reverting
 from tests import pooler
 
 pytestmark = pytest.mark.django_db(transaction=True)

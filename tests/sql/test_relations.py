@@ -6,14 +6,14 @@ import pytest
 from django.apps import apps
 from django.db import connection, transaction
 
+from storage.accounts import accounts
 from storage.domain.entities.changes import Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import TableNotFound
 from storage.domain.filters.query import EntityQuery
-from storage.operations.accounts import accounts
-from storage.operations.tables import tables
 from storage.sql import batch, entities, pages, relations
 from storage.sql.django import execute, run
+from storage.tables import tables
 from tests.sql.conftest import ACCOUNT_ID, TABLE_ID
 
 INSERT = Insert(Entity(EntityKey("p", "r"), {}))

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from storage.transfer import encoding_guess, encodings
-from storage.transfer.encoding_guess import Evidence, Guess
+from storage.tabular import encoding_guess, encodings
+from storage.tabular.encoding_guess import Evidence, Guess
 
 TEXTS = Path(__file__).with_name("encodings.toml")
 HEADER = "PartitionKey;RowKey;Name;City;Item;Note\r\n"

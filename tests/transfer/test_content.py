@@ -11,10 +11,17 @@ import pytest
 
 from storage.domain.refusals import Reason
 from storage.domain.values.kinds import AccountKind
-from storage.transfer.content import BLOCK, EXPANDED, MOST_EXPANSION, ROWLESS_BYTES, FileRefused, members
-from storage.transfer.file import RowFile
-from storage.transfer.layout import FileFormat, Wishes
-from storage.transfer.mapping import ColumnMapping
+from storage.tabular.content import (
+    BLOCK,
+    EXPANDED,
+    MOST_EXPANSION,
+    ROWLESS_BYTES,
+    FileRefused,
+    members,
+)
+from storage.tabular.file import RowFile
+from storage.tabular.layout import FileFormat, Wishes
+from storage.tabular.mapping import ColumnMapping
 
 NOW = datetime(2026, 11, 28, tzinfo=UTC)
 MAPPING = ColumnMapping("{PartitionKey}", "{RowKey}")

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.domain.values.kinds import AccountKind
-from storage.transfer.encodings import ENCODINGS
-from storage.transfer.file import RowFile
-from storage.transfer.layout import MOST_COLUMNS, FileRefused, Wishes
-from storage.transfer.mapping import ColumnMapping
+from storage.tabular.encodings import ENCODINGS
+from storage.tabular.file import RowFile
+from storage.tabular.layout import MOST_COLUMNS, FileRefused, Wishes
+from storage.tabular.mapping import ColumnMapping
 
 NOW = datetime(2026, 11, 28, tzinfo=UTC)
 MAPPING = ColumnMapping("{PartitionKey}", "{RowKey}")

@@ -5,9 +5,14 @@ from collections import Counter
 
 import pytest
 
-from storage.transfer import encoding_guess, encodings
-from storage.transfer.encoding_guess import Evidence, compare, language_of_zone
-from storage.transfer.encodings import ENCODINGS, find, of_mark, of_zeros
+from storage.tabular import encoding_guess, encodings
+from storage.tabular.encoding_guess import Evidence, compare, language_of_zone
+from storage.tabular.encodings import (
+    ENCODINGS,
+    find,
+    of_mark,
+    of_zeros,
+)
 from tests.transfer.encoding_corpus import files, guess, is_read_rightly
 
 SHORT = 4  # of every so many short files one is looked at

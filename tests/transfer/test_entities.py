@@ -11,11 +11,24 @@ from storage.domain.values import encoding
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
 from storage.editing.guessing import GuessReason
-from storage.transfer import proposals
-from storage.transfer.file import RowFile
-from storage.transfer.layout import Wishes
-from storage.transfer.mapping import Column, ColumnMapping, Empty, MappingRefused, OnMisfit
-from storage.transfer.rejects import Fault, RejectGroup, RejectGroups, RejectWriter, Repair, repair
+from storage.tabular import proposals
+from storage.tabular.file import RowFile
+from storage.tabular.layout import Wishes
+from storage.tabular.mapping import (
+    Column,
+    ColumnMapping,
+    Empty,
+    MappingRefused,
+    OnMisfit,
+)
+from storage.tabular.rejects import (
+    Fault,
+    RejectGroup,
+    RejectGroups,
+    RejectWriter,
+    Repair,
+    repair,
+)
 
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
 

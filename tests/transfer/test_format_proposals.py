@@ -8,8 +8,8 @@ import pytest
 
 from storage.domain.values.edm import Edm
 from storage.editing.guessing import GuessReason
-from storage.transfer.file import RowFile
-from storage.transfer.layout import Wishes
+from storage.tabular.file import RowFile
+from storage.tabular.layout import Wishes
 
 NOW = datetime(2026, 11, 28, tzinfo=UTC)
 CERTAIN, POSSIBLE, PARTIAL, ALTERNATIVE = "certain", "possible", "partial", "alternative"

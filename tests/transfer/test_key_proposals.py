@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from storage.transfer import proposals
-from storage.transfer.file import RowFile
-from storage.transfer.key_proposals import KeySample, NoteKind, assess
-from storage.transfer.layout import Wishes
-from storage.transfer.mapping import MappingRefused
+from storage.tabular import proposals
+from storage.tabular.file import RowFile
+from storage.tabular.key_proposals import KeySample, NoteKind, assess
+from storage.tabular.layout import Wishes
+from storage.tabular.mapping import MappingRefused
 
 NOW = datetime(2026, 11, 28, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 import pytest
 
-from storage.transfer.layout import (
+from storage.tabular.layout import (
     MOST_COLUMNS,
     SAMPLE,
     SCANNED,
@@ -19,7 +19,7 @@ from storage.transfer.layout import (
     Wishes,
     detect,
 )
-from storage.transfer.rows import Reader, RowFault
+from storage.tabular.rows import Reader, RowFault
 
 
 def read(data, wishes=None):

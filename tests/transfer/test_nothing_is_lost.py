@@ -21,13 +21,13 @@ from hypothesis import strategies as st
 from storage.domain.values import edm
 from storage.domain.values.edm import Edm
 from storage.domain.values.kinds import AccountKind
-from storage.transfer import proposals
-from storage.transfer.file import RowFile
-from storage.transfer.layout import FileFormat, Wishes
-from storage.transfer.mapping import OnMisfit
-from storage.transfer.rejects import RejectWriter
-from storage.transfer.report import ColumnUse, FileReport
-from storage.transfer.writing import value_text
+from storage.tabular import proposals
+from storage.tabular.file import RowFile
+from storage.tabular.layout import FileFormat, Wishes
+from storage.tabular.mapping import OnMisfit
+from storage.tabular.rejects import RejectWriter
+from storage.tabular.report import ColumnUse, FileReport
+from storage.tabular.writing import value_text
 
 NOW = datetime(2026, 11, 28, tzinfo=UTC)
 

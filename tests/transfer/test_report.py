@@ -11,12 +11,25 @@ import pytest
 from storage.domain.values import edm
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
-from storage.transfer import proposals
-from storage.transfer.file import RowFile
-from storage.transfer.layout import FileRefused, Wishes
-from storage.transfer.mapping import Column, ColumnMapping, MappingRefused, OnMisfit, property_name
-from storage.transfer.rejects import Fault, RejectGroups, RejectWriter, Repair, describe, repair
-from storage.transfer.report import ColumnUse, FileReport
+from storage.tabular import proposals
+from storage.tabular.file import RowFile
+from storage.tabular.layout import FileRefused, Wishes
+from storage.tabular.mapping import (
+    Column,
+    ColumnMapping,
+    MappingRefused,
+    OnMisfit,
+    property_name,
+)
+from storage.tabular.rejects import (
+    Fault,
+    RejectGroups,
+    RejectWriter,
+    Repair,
+    describe,
+    repair,
+)
+from storage.tabular.report import ColumnUse, FileReport
 
 NOW = datetime(2026, 11, 28, tzinfo=UTC)
 

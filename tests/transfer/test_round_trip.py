@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, encode_entity_key, write_fragments
 from storage.domain.values.edm import Edm
 from storage.domain.values.kinds import AccountKind
-from storage.transfer import parquet, writing
-from storage.transfer.file import RowFile
-from storage.transfer.formulas import escape_formula, unescape_formula
-from storage.transfer.layout import FileFormat, Layout, Wishes
-from storage.transfer.mapping import ColumnMapping
-from storage.transfer.writing import ExportFormat
+from storage.tabular import parquet, writing
+from storage.tabular.file import RowFile
+from storage.tabular.formulas import escape_formula, unescape_formula
+from storage.tabular.layout import FileFormat, Layout, Wishes
+from storage.tabular.mapping import ColumnMapping
+from storage.tabular.writing import ExportFormat
 from tests.domain.test_edm import same
 from tests.strategies import keys, properties, texts
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from storage.transfer.layout import FileRefused, Wishes, detect
-from storage.transfer.rows import LONGEST_LINE, Reader, RowFault
+from storage.tabular.layout import FileRefused, Wishes, detect
+from storage.tabular.rows import LONGEST_LINE, Reader, RowFault
 
 
 def reader(data, start=None):

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy
 
 from console.accounts.forms.fields import NOT_A_NUMBER, ListField, NumberField, violation
 from storage.domain.errors import InvalidXmlDocument
-from storage.domain.service.service_properties import (
+from storage.domain.service_properties.properties import (
     CORS_METHODS,
     CORS_RULE_LIMIT,
     CORS_SIZE_LIMIT,

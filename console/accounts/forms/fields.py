@@ -8,7 +8,7 @@ from django import forms
 from django.utils.translation import gettext_lazy
 
 from storage.domain.errors import StorageError
-from storage.domain.service.service_properties import (
+from storage.domain.service_properties.properties import (
     CORS_RULE_LIMIT,
     CORS_SIZE_LIMIT,
     HEADER_LIMIT,

@@ -13,7 +13,12 @@ from django.utils.translation import gettext_lazy
 from console.accounts.forms.cors import FORM_LIMIT, CorsRuleFormSet, RulesChange, RuleValues, rule_values
 from console.accounts.forms.fields import NOT_A_NUMBER, NumberField, violation
 from storage.domain.errors import InvalidXmlDocument, InvalidXmlNodeValue
-from storage.domain.service.service_properties import RETENTION_DAYS, Logging, Metrics, ServiceProperties
+from storage.domain.service_properties.properties import (
+    RETENTION_DAYS,
+    Logging,
+    Metrics,
+    ServiceProperties,
+)
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise as LazyText

@@ -12,17 +12,17 @@ from django.utils.translation import gettext_lazy
 
 from console.site.account_settings import SECTIONS
 from console.site.forms import MONO, MomentInput, NameRule
+from storage.accounts import accounts, quotas
+from storage.accounts.accounts import NewAccount
+from storage.core import lifetimes
 from storage.core.account_settings import SETTINGS, Setting
+from storage.core.labels import LabelError, read_lines, write_lines
+from storage.core.quotas import LABELS
 from storage.domain.access.addresses import read_network
-from storage.domain.service import lifetimes
-from storage.domain.service.consistency import Consistency
-from storage.domain.service.labels import LabelError, read_lines, write_lines
-from storage.domain.service.quotas import LABELS
+from storage.domain.requests.consistency import Consistency
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import is_account_name
 from storage.models import Account
-from storage.operations.accounts import accounts, quotas
-from storage.operations.accounts.accounts import NewAccount
 
 _CHARACTERS = re.compile(r"[a-z0-9]+")
 

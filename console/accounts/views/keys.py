@@ -21,15 +21,15 @@ from console.site.access import account_required, actor_of
 from console.site.responses import render_part, wants_part
 from console.site.toasts import notify_success
 from console.snippets.connections import FORMATS, MASK, Choice, hosts, read_choice
+from storage.access import keys, retired_keys, sas
+from storage.accounts import accounts, sealed_keys
 from storage.accounts.subject import AccountVerb
+from storage.activity import activity
 from storage.core.verbs import Verb
 from storage.domain.access.roles import Capability
 from storage.domain.requests.observed import retired_key_name
 from storage.domain.sas.known import ACCEPTED_STATES, TokenState, token_state
 from storage.models import Account
-from storage.operations.access import keys, retired_keys, sas
-from storage.operations.accounts import accounts, sealed_keys
-from storage.operations.activity import activity
 
 REVEALED_FOR: Final = 60  # seconds
 USABLE_STATES: Final = ACCEPTED_STATES | {TokenState.NOT_YET_VALID}  # now or later

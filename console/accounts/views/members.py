@@ -17,8 +17,8 @@ from console.site.access import account_required, actor_of, user_of
 from console.site.toasts import notify_error, notify_success
 from storage.domain.access.roles import Capability, Role, may
 from storage.models import Account
-from storage.operations.access import members as members_of
-from storage.operations.access.members import LastOwner, role_in
+from storage.people import members as members_of
+from storage.people.members import LastOwner, role_in
 
 
 @require_safe

@@ -19,20 +19,20 @@ from console.site.access import account_required, role_of, user_of
 from console.site.tags import grouped
 from console.site.times import describe_distance
 from console.snippets import connections
+from storage.access import policies, sas
+from storage.activity import activity
+from storage.activity.activity import ActivityFilter
 from storage.branches import branches
 from storage.domain.access.roles import Capability, may
+from storage.domain.requests.consistency import Consistency
 from storage.domain.requests.series import Traffic
-from storage.domain.service.consistency import Consistency
+from storage.metrics import reports, totals
+from storage.metrics.last_day import Day, Hour, last_day
+from storage.metrics.totals import Contents
 from storage.models import Account
-from storage.operations.access import policies, sas
-from storage.operations.activity import activity
-from storage.operations.activity.activity import ActivityFilter
-from storage.operations.counting import reports, totals
-from storage.operations.counting.last_day import Day, Hour, last_day
-from storage.operations.counting.totals import Contents
-from storage.operations.tables import table_list
 from storage.runtime import replicas
 from storage.runtime.replicas import ReplicaState
+from storage.tables import table_list
 
 ACTIVITIES: Final = 8
 LARGEST: Final = 5  # tables

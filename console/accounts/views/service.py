@@ -16,11 +16,13 @@ from console.site.refusals import describe_refusal
 from console.site.responses import render_part
 from console.site.toasts import notify_error, notify_success
 from console.site.xml_text import error_position
+from storage.accounts import service_properties
 from storage.accounts.subject import AccountVerb
+from storage.activity import activity
 from storage.domain.access.roles import Capability
 from storage.domain.errors import CorsPreflightFailure, InvalidHeaderValue, StorageError
-from storage.domain.service import cors
-from storage.domain.service.service_properties import (
+from storage.domain.service_properties import cors
+from storage.domain.service_properties.properties import (
     CORS_RULE_LIMIT,
     CORS_SIZE_LIMIT,
     CorsRule,
@@ -29,8 +31,6 @@ from storage.domain.service.service_properties import (
 )
 from storage.domain.values.numbers import read_number
 from storage.models import Account
-from storage.operations.accounts import service_properties
-from storage.operations.activity import activity
 
 
 class VersionConflict(Exception):

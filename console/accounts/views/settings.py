@@ -28,19 +28,19 @@ from console.site.refusals import describe_refusal, notify_refusals
 from console.site.responses import render_part
 from console.site.toasts import notify_success
 from console.snippets import connections
+from storage.access import sas
 from storage.account_files import account_export_jobs
+from storage.accounts import account_settings, accounts, removal, sealed_keys
+from storage.accounts.connection_strings import connection_string
+from storage.accounts.refusals import AccountError
 from storage.domain.access.roles import Capability
-from storage.domain.service.connections import connection_string
-from storage.domain.service.jobs import JobStatus
+from storage.history import retention
+from storage.jobs import jobs
+from storage.jobs.states import JobStatus
+from storage.metrics import totals
+from storage.metrics.totals import Contents
 from storage.models import Account, Activity
-from storage.operations.access import sas
-from storage.operations.accounts import account_settings, accounts, removal, sealed_keys
-from storage.operations.accounts.refusals import AccountError
-from storage.operations.changes import retention
-from storage.operations.counting import totals
-from storage.operations.counting.totals import Contents
-from storage.operations.jobs import jobs
-from storage.operations.relations import table_relations
+from storage.relations import table_relations
 from storage.snapshots import snapshots
 
 CREATED = "account_made"  # in a session: the account whose keys may be shown once

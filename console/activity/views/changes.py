@@ -22,10 +22,10 @@ from storage.domain.access.roles import Capability, may
 from storage.domain.errors import OperationTimedOut
 from storage.domain.values.numbers import read_number
 from storage.domain.values.time_buckets import TimeBucket
+from storage.history import changes
+from storage.history.changes import ChangeFilter
 from storage.models import Account
-from storage.operations.changes import changes
-from storage.operations.changes.changes import ChangeFilter
-from storage.operations.relations.record import recorded_changes
+from storage.relations.record import recorded_changes
 
 _HEIGHT: Final = 40  # of the histogram
 

@@ -28,17 +28,17 @@ from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.restoring import Effect, Sample, Skip
 from storage.domain.errors import OperationTimedOut, StorageError
-from storage.domain.service.jobs import JobStatus
-from storage.domain.service.recorded import RecordedChange
+from storage.domain.history.recorded import RecordedChange
 from storage.domain.values.numbers import read_number, read_numbers
 from storage.domain.values.ticks import to_datetime
+from storage.history import changes, past, versions
+from storage.history.changes import Caller, ChangeFilter
+from storage.jobs.states import JobStatus
 from storage.models import Account, Table
-from storage.operations.changes import changes, past, versions
-from storage.operations.changes.changes import Caller, ChangeFilter
-from storage.operations.changes.outcome_jobs import outcome_of
-from storage.operations.changes.outcomes import Outcome
 from storage.undo import data_undo
 from storage.undo.data_undo import UndoPreview
+from storage.undo.outcome_jobs import outcome_of
+from storage.undo.outcomes import Outcome
 
 _SAMPLE: Final = 20  # entities of each kind
 _PROPERTIES: Final = 5  # of an entity

@@ -24,14 +24,15 @@ from console.site.actors import DOOR_LABELS
 from console.site.downloads import stream_list
 from console.site.log_page import PAGE_SIZE, LogDay, by_day
 from console.site.responses import render_part
+from storage.access import sas
+from storage.accounts import accounts
+from storage.activity import activity
+from storage.activity.activity import ActivityFilter
 from storage.domain.access.roles import Capability, Role, may
+from storage.history.changes import ChangeEntry
 from storage.models import Account, Activity, Table
-from storage.operations.access import members, sas
-from storage.operations.accounts import accounts
-from storage.operations.activity import activity
-from storage.operations.activity.activity import ActivityFilter
-from storage.operations.changes.changes import ChangeEntry
-from storage.operations.relations import history
+from storage.people import members
+from storage.relations import history
 from storage.undo.undo import superseded
 
 _SUGGESTED: Final = 50  # SAS tokens

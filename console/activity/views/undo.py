@@ -22,15 +22,15 @@ from console.site.addresses import is_console_path
 from console.site.refusals import describe_refusal
 from console.site.responses import wants_part
 from console.site.toasts import find_unrecorded, notify_error, notify_success
+from storage.accounts.quotas import QuotaReached
+from storage.activity import activity
 from storage.activity.undoing import CannotUndo, Reason
 from storage.domain.errors import StorageError
-from storage.domain.service.jobs import JobStatus
 from storage.domain.values.numbers import read_numbers
+from storage.jobs.jobs import JobError
+from storage.jobs.states import JobStatus
 from storage.models import Activity, Job
-from storage.operations.access import members
-from storage.operations.accounts.quotas import QuotaReached
-from storage.operations.activity import activity
-from storage.operations.jobs.jobs import JobError
+from storage.people import members
 from storage.tables.subject import TableVerb
 from storage.undo import undo as operations
 from storage.undo.undo import undone_by

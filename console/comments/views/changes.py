@@ -15,15 +15,15 @@ from console.site.access import account_required, actor_of, table_required, user
 from console.site.refusals import describe_refusal
 from console.site.responses import see_other
 from console.site.toasts import notify_error, notify_success
+from storage.activity.activity import ChangedSince
 from storage.comments import comments, threads
 from storage.comments.content import Subject
 from storage.comments.subject import CommentNotice
 from storage.domain.access.roles import Capability
 from storage.domain.refusals import Refused
+from storage.entities import entities
 from storage.models import Account, Activity, Comment, CommentThread, Table
 from storage.notices import evaluation
-from storage.operations.activity.activity import ChangedSince
-from storage.operations.entities import entities
 
 
 @require_POST

@@ -22,9 +22,9 @@ from storage.comments.subject import CommentNotice
 from storage.domain.access.roles import Capability
 from storage.domain.values.etag import write_etag
 from storage.domain.values.numbers import read_number
+from storage.entities import entities
 from storage.models import Account, CommentThread, Table
 from storage.notices import evaluation
-from storage.operations.entities import entities
 
 _MOST_PEOPLE: Final = 8  # that are offered to be mentioned
 

@@ -42,20 +42,20 @@ from console.site.toasts import count_text, notify_error, notify_success
 from storage.compare import applying, comparing
 from storage.compare.applying import Selection, Target
 from storage.compare.comparing import ComparedTable, Comparison, Counts
+from storage.compare.side_names import SideName
 from storage.compare.sides import SideNotFound
 from storage.domain.access.roles import Capability
 from storage.domain.entities.differences import DifferenceKind
 from storage.domain.entities.moments import read_moment_token
 from storage.domain.entities.restoring import Skip, Skipped
 from storage.domain.errors import OperationTimedOut, StorageError
-from storage.domain.service.jobs import JobStatus
-from storage.domain.service.sides import SideName
+from storage.jobs.states import JobStatus
 from storage.models import Account
-from storage.operations.access.members import visible_accounts
-from storage.operations.changes.outcome_jobs import outcome_of
-from storage.operations.changes.outcomes import Outcome
-from storage.operations.tables import tables
+from storage.people.members import visible_accounts
 from storage.snapshots import snapshots
+from storage.tables import tables
+from storage.undo.outcome_jobs import outcome_of
+from storage.undo.outcomes import Outcome
 
 _PAGE: Final = 50  # entities
 _BUDGET: Final = 4.0  # seconds for counting

@@ -15,8 +15,8 @@ from console.site.access import AS_OF, table_page, table_required, user_of
 from console.site.responses import render_part, wants_part
 from console.site.toasts import notify_error
 from storage.domain.access.roles import Capability
+from storage.entities.entities import Total
 from storage.models import Table
-from storage.operations.entities.entities import Total
 
 
 @table_page(Capability.READ)

@@ -35,9 +35,9 @@ from storage.domain.refusals import Refused
 from storage.domain.values.numbers import read_number
 from storage.editing.bulk_edit import InvalidOperation, Presence
 from storage.editing.expressions.functions import FUNCTIONS
+from storage.entities import entities
+from storage.jobs import jobs
 from storage.models import Table
-from storage.operations.entities import entities
-from storage.operations.jobs import jobs
 
 _WHILE_TYPING: Final = timedelta(seconds=1.5)
 _newest: Final[dict[tuple[int, int], object]] = {}  # previews that are computed, by user and table

@@ -15,8 +15,8 @@ from console.site.access import actor_of, table_required
 from console.site.responses import render_part, wants_part
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
+from storage.entities import edits
 from storage.models import Table
-from storage.operations.entities import edits
 
 
 @require_POST

@@ -34,9 +34,9 @@ from storage.domain.errors import StorageError
 from storage.domain.filters.query import EntityQuery, Position
 from storage.domain.values.etag import NEVER, Precondition, read_if_match
 from storage.editing import merge
+from storage.entities import entities
+from storage.history.past import Past
 from storage.models import Account, Table
-from storage.operations.changes.past import Past
-from storage.operations.entities import entities
 
 TABS: Final = ("form", "json", "snippets")
 WHOLE: Final = 32 * 1024  # characters; snippets omit larger entities

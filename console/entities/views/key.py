@@ -20,8 +20,8 @@ from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import EntityAlreadyExists, UpdateConditionNotSatisfied
 from storage.domain.values.etag import ANY, Precondition, read_if_match, write_etag
+from storage.entities import edits, entities
 from storage.models import Table
-from storage.operations.entities import edits, entities
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

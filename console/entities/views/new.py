@@ -23,8 +23,8 @@ from storage.domain.access.roles import Capability
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import KEY_PROPERTIES, Entity, EntityKey, write_stored
 from storage.editing import document
+from storage.entities import entities
 from storage.models import Table
-from storage.operations.entities import entities
 
 TABS: Final = ("form", "json")
 

@@ -23,8 +23,8 @@ from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import typed_text
+from storage.entities import entities
 from storage.models import Table
-from storage.operations.entities import entities
 
 LABELS: dict[Viewer, str | Promise] = {
     Viewer.PLAIN: _("Plain"),

@@ -24,9 +24,9 @@ from storage.domain.entities.entity import KEY_PROPERTIES, SYSTEM_PROPERTIES
 from storage.domain.errors import StorageError
 from storage.domain.values.edm import Edm
 from storage.domain.values.numbers import read_number
+from storage.entities import entities, properties
+from storage.entities.properties import Property
 from storage.models import Table
-from storage.operations.entities import entities, properties
-from storage.operations.entities.properties import Property
 
 
 @require_http_methods(["GET", "POST"])

@@ -13,8 +13,8 @@ from console.site.responses import see_other
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import Entity, read_stored
 from storage.editing import merge
+from storage.entities import entities
 from storage.models import Table
-from storage.operations.entities import entities
 
 
 @table_required(Capability.READ)

@@ -21,11 +21,12 @@ from console.site.refusals import describe_refusal
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.filters.query import EntityQuery
+from storage.entities import entities
+from storage.entities.entities import Total
 from storage.models import Table
-from storage.operations.entities import entities, export_jobs
-from storage.operations.entities.entities import Total
-from storage.operations.entities.exports import MEDIA_TYPES, Export, write
-from storage.operations.tables import table_list
+from storage.tables import table_list
+from storage.transfer import export_jobs
+from storage.transfer.exports import MEDIA_TYPES, Export, write
 
 
 @require_http_methods(["GET", "POST"])

@@ -11,17 +11,17 @@ from console.grid.tokens import encode_key
 from console.people.sessions import user_of_session
 from console.site.access import table_required, user_of
 from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.access.presence import PresentTab
 from storage.domain.access.roles import Capability, may
-from storage.domain.service.feed import ExpiredToken, InvalidToken
-from storage.domain.service.presence import PresentTab
-from storage.domain.service.recorded import RecordedChange
+from storage.domain.history.feed import ExpiredToken, InvalidToken
+from storage.domain.history.recorded import RecordedChange
 from storage.domain.values.etag import write_etag
+from storage.history import feed
+from storage.history.feed import NOW, Feed, NoHistory
 from storage.models import Table
-from storage.operations.access.members import role_in
-from storage.operations.changes import feed
-from storage.operations.changes.feed import NOW, Feed, NoHistory
-from storage.operations.presence import presence
-from storage.operations.presence.presence import LONGEST_ENTITY, Tab
+from storage.people import presence
+from storage.people.members import role_in
+from storage.people.presence import LONGEST_ENTITY, Tab
 from storage.rest import streams
 from storage.rest.streams import (
     FeedStream,

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from console.help import contents, documents, vendored
 from console.site.addresses import read_text
 from console.site.responses import render_part
-from storage.operations.health import release
+from storage.health import release
 
 
 @login_required

@@ -16,11 +16,11 @@ from console.site.responses import wants_part
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import StoredEntity
 from storage.domain.errors import StorageError
-from storage.domain.service.recorded import RecordedChange
+from storage.domain.history.recorded import RecordedChange
 from storage.domain.values.etag import read_if_match
+from storage.entities import entities
+from storage.history import versions
 from storage.models import Table
-from storage.operations.changes import versions
-from storage.operations.entities import entities
 
 _MOST_SHOWN: Final = 8  # properties
 _MOST_WHO: Final = 3  # people and programs

@@ -22,12 +22,12 @@ from console.site.toasts import notify_error, notify_success
 from storage.domain.access.roles import Capability
 from storage.domain.entities.changes import Insert, Update
 from storage.domain.entities.entity import Entity, StoredEntity
-from storage.domain.service.recorded import ChangePage, RecordedChange
+from storage.domain.history.recorded import ChangePage, RecordedChange
 from storage.domain.values.etag import Precondition, write_etag
 from storage.domain.values.numbers import read_number
+from storage.entities import entities
+from storage.history import past, versions
 from storage.models import Table
-from storage.operations.changes import past, versions
-from storage.operations.entities import entities
 
 ADDRESS: Final = "history:entity"
 

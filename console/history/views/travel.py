@@ -21,9 +21,9 @@ from storage.domain.entities.moments import Moment
 from storage.domain.errors import OperationTimedOut
 from storage.domain.values.ticks import to_datetime, to_ticks
 from storage.domain.values.time_buckets import TimeBucket
+from storage.history import changes, past
+from storage.history.changes import ChangeFilter
 from storage.models import Table
-from storage.operations.changes import changes, past
-from storage.operations.changes.changes import ChangeFilter
 
 BARS: Final = 72
 _FIRST: Final = timedelta(hours=1)  # how far back a reader begins

@@ -12,9 +12,9 @@ from django.views.decorators.http import require_safe
 
 from console.models import User
 from console.site.access import admin_required, user_of
-from storage.operations.health import archive, backups
-from storage.operations.health.archive import Problem
-from storage.operations.health.last_backup import Kind
+from storage.backups import archive, backups
+from storage.backups.archive import Problem
+from storage.backups.last_backup import Kind
 
 _KINDS: Final = {
     Kind.FILES: _("full"),

@@ -20,15 +20,15 @@ from console.site.access import table_required, user_of
 from console.site.addresses import address_of, read_text
 from console.site.responses import wants_part
 from console.snippets import connections
+from storage.access import sas
+from storage.accounts import sealed_keys
+from storage.activity import activity
+from storage.activity.activity import ActivityFilter
 from storage.domain.access.roles import Capability, Role, may
+from storage.metrics import totals
+from storage.metrics.totals import Contents, Traffic
 from storage.models import Account, Table
-from storage.operations.access import sas
-from storage.operations.access.members import visible_accounts, with_roles
-from storage.operations.accounts import sealed_keys
-from storage.operations.activity import activity
-from storage.operations.activity.activity import ActivityFilter
-from storage.operations.counting import totals
-from storage.operations.counting.totals import Contents, Traffic
+from storage.people.members import visible_accounts, with_roles
 
 ACCOUNTS: Final = 50
 ACTIVITIES: Final = 10  # lines

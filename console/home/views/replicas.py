@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from console.accounts.forms.settings import LEVELS
 from console.site.access import admin_required
 from console.site.responses import render_part
-from storage.operations.accounts import accounts
+from storage.accounts import accounts
 from storage.runtime import replicas
 from storage.runtime.replicas import ReplicaProblem, ReplicaStatus
 

@@ -11,10 +11,10 @@ from console.home.search import ResultKind
 from console.site.access import AccountContext, user_of
 from console.site.addresses import read_text
 from console.site.commands import commands as list_commands
+from storage.accounts import accounts
 from storage.domain.errors import StorageError
-from storage.operations.access.members import role_in
-from storage.operations.accounts import accounts
-from storage.operations.tables import tables
+from storage.people.members import role_in
+from storage.tables import tables
 
 MOST: Final = 200  # tables on a page
 LENGTH: Final = 300  # of the text, which may hold both keys of an entity

@@ -8,13 +8,13 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from console.models import User
+from storage.accounts import accounts
+from storage.activity.activity import command_actor
 from storage.domain.access.roles import Scope
 from storage.management.command import DatabaseCommand
 from storage.models import Account
-from storage.operations.access import api_tokens
-from storage.operations.access.api_tokens import TokenRequest
-from storage.operations.accounts import accounts
-from storage.operations.activity.activity import command_actor
+from storage.people import api_tokens
+from storage.people.api_tokens import TokenRequest
 
 
 class Command(DatabaseCommand):

@@ -9,11 +9,11 @@ from django.core.management.base import CommandError
 
 from console.models import User
 from console.people import users
+from storage.accounts import accounts
+from storage.activity.activity import command_actor
 from storage.domain.access.roles import Role, name_role
 from storage.management.command import DatabaseCommand
-from storage.operations.access import members
-from storage.operations.accounts import accounts
-from storage.operations.activity.activity import command_actor
+from storage.people import members
 
 NONE = "none"
 

@@ -9,8 +9,8 @@ from console.models import User
 from console.people.forms.setup import SetupForm
 from console.site import roles
 from console.site.forms import VERBATIM
+from storage.accounts import accounts
 from storage.domain.access.roles import Role
-from storage.operations.accounts import accounts
 
 DAYS = [(1, _("1 day")), (7, _("7 days")), (30, _("30 days"))]
 

@@ -15,8 +15,8 @@ from console.site.access import actor_of, admin_required, user_of
 from console.site.refusals import describe_refusal
 from console.site.toasts import notify_success
 from storage.models import ApiToken
-from storage.operations.access import api_tokens
-from storage.operations.access.api_tokens import TokenError
+from storage.people import api_tokens
+from storage.people.api_tokens import TokenError
 
 
 @login_required

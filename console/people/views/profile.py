@@ -23,8 +23,8 @@ from console.site import appearance, time_zones
 from console.site.access import user_of
 from console.site.addresses import is_console_path
 from console.site.toasts import notify_success
-from storage.operations.access.members import visible_accounts, with_roles
-from storage.operations.presence import presence
+from storage.people import presence
+from storage.people.members import visible_accounts, with_roles
 
 _ACCESS_LIMIT: Final = 100  # accounts
 

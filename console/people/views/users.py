@@ -22,7 +22,7 @@ from console.site.access import actor_of, admin_required
 from console.site.toasts import notify_error, notify_success
 from storage.domain.access.roles import Role
 from storage.models import Activity
-from storage.operations.access import members
+from storage.people import members
 
 
 @require_safe

@@ -21,6 +21,8 @@ from console.site.access import RoleNeeded, actor_of, role_of, table_required
 from console.site.refusals import describe_refusal
 from console.snippets import Language, Query, Target
 from console.snippets.connections import snippet_target
+from storage.access import sas as sas_operations
+from storage.access.sas import SasDescription
 from storage.domain import sas
 from storage.domain.access.roles import Capability, may
 from storage.domain.errors import StorageError
@@ -30,8 +32,6 @@ from storage.domain.filters.writer import write
 from storage.domain.sas import TableSas
 from storage.domain.sas.tokens import WRITTEN_VERSION
 from storage.models import Table
-from storage.operations.access import sas as sas_operations
-from storage.operations.access.sas import SasDescription
 
 TOKEN_LIFETIME: Final = timedelta(hours=1)
 

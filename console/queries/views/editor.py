@@ -23,8 +23,8 @@ from storage.domain.filters.parser import Dialect, parse
 from storage.domain.filters.query import PAGE_LIMIT
 from storage.editing.filters.builder import to_filter, to_text
 from storage.editing.filters.narrowing import ConditionKind
+from storage.entities import properties
 from storage.models import Table
-from storage.operations.entities import properties
 
 
 @require_POST

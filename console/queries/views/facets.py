@@ -15,9 +15,9 @@ from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.values.edm import EdmValue
 from storage.editing.filters.narrowing import ConditionKind, add_condition, build_condition, fits_in_url
+from storage.entities import facets
+from storage.entities.facets import Facet
 from storage.models import Table
-from storage.operations.entities import facets
-from storage.operations.entities.facets import Facet
 
 
 @require_safe

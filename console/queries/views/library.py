@@ -17,7 +17,7 @@ from console.site.addresses import address_of, read_text, split_url
 from console.site.responses import render_part, see_other
 from storage.domain.access.roles import Capability
 from storage.models import Account, Table
-from storage.operations.tables import tables
+from storage.tables import tables
 
 MENU_LENGTH: Final = 8  # recent queries; the page shows more
 

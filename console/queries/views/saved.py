@@ -30,12 +30,12 @@ from console.site.access import (
 from console.site.addresses import is_console_path
 from console.site.refusals import describe_refusal
 from console.site.responses import see_other
+from storage.accounts.quotas import QuotaReached
+from storage.activity import activity
+from storage.activity.activity import ChangedSince
 from storage.domain.access.roles import Capability, may
 from storage.editing.filters.parameters import UnfilledParameter
 from storage.models import Account, Table
-from storage.operations.accounts.quotas import QuotaReached
-from storage.operations.activity import activity
-from storage.operations.activity.activity import ChangedSince
 
 
 def _address(page: str, table: Table, *arguments: object) -> str:

@@ -21,6 +21,8 @@ from console.sas.sentences import describe_summary, view_parameters
 from console.site.access import RoleNeeded, user_of, users_with_role
 from console.site.responses import render_part
 from console.site.sentences import translate
+from storage.access.inspection import facts
+from storage.accounts import accounts
 from storage.domain.access.roles import Capability
 from storage.domain.sas.explain import summarize
 from storage.domain.sas.known import find_policy
@@ -28,9 +30,7 @@ from storage.inspector import Facts, Report, UnreadableText, inspect
 from storage.inspector.mistakes import NOTES
 from storage.inspector.sentences import describe
 from storage.models import Account
-from storage.operations.access.inspection import facts
-from storage.operations.access.members import role_in, visible_accounts
-from storage.operations.accounts import accounts
+from storage.people.members import role_in, visible_accounts
 
 # a secret, or text as long as one in base64 or hexadecimal
 _SECRET: Final = re.compile(

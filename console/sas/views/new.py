@@ -25,6 +25,9 @@ from console.site.access import account_required, actor_of, table_required
 from console.site.refusals import describe_refusal
 from console.site.toasts import notify_error
 from console.snippets.connections import endpoint
+from storage.access import sas as sas_operations
+from storage.access.sas import IssuedSas, Refusal, SasRefused
+from storage.accounts.quotas import QuotaReached
 from storage.domain import sas
 from storage.domain.access.grants import Operation
 from storage.domain.access.roles import Capability
@@ -34,10 +37,7 @@ from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.explain import KeyLimits, explain, summarize
 from storage.domain.sas.known import KnownToken
 from storage.models import Account, Table
-from storage.operations.access import sas as sas_operations
-from storage.operations.access.sas import IssuedSas, Refusal, SasRefused
-from storage.operations.accounts.quotas import QuotaReached
-from storage.operations.tables import tables
+from storage.tables import tables
 
 PAGE: Final = "console/sas/new.html"
 _MOST_NAMES: Final = 500  # of tables to suggest

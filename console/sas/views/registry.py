@@ -22,6 +22,8 @@ from console.site.access import account_required, actor_of
 from console.site.downloads import stream_list
 from console.site.responses import render_part
 from console.site.toasts import notify_error, notify_success
+from storage.access import keys, policies
+from storage.access import sas as sas_operations
 from storage.domain import sas
 from storage.domain.access.roles import Capability
 from storage.domain.requests.observed import Authentication
@@ -29,10 +31,8 @@ from storage.domain.sas import to_parameters
 from storage.domain.sas.explain import explain
 from storage.domain.sas.known import ACCEPTED_STATES, TokenState
 from storage.domain.values.numbers import read_number
+from storage.metrics import usage
 from storage.models import Account
-from storage.operations.access import keys, policies
-from storage.operations.access import sas as sas_operations
-from storage.operations.counting import usage
 
 PAGE_SIZE: Final = 100
 

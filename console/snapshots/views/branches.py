@@ -20,6 +20,7 @@ from console.site.toasts import count_text, notify_error, notify_success
 from console.snapshots.forms import NOW, BranchForm
 from console.snapshots.originals import describe_original
 from storage.account_files.account_building import BuiltAccount, built_by
+from storage.accounts.refusals import AccountError
 from storage.branches import branches, snapshot_restores
 from storage.branches.branches import BranchRequest
 from storage.domain.access.roles import Capability
@@ -27,18 +28,17 @@ from storage.domain.entities.masking import Mask, MaskingError, MaskingRule, rea
 from storage.domain.errors import StorageError
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.parser import Dialect
-from storage.domain.service.jobs import JobStatus
 from storage.domain.values.edm import EdmValue
 from storage.editing.filters.diagnosis import parse_filter
+from storage.entities import masking
+from storage.jobs.states import JobStatus
+from storage.metrics import totals
+from storage.metrics.totals import Contents
 from storage.models import Account, Table
-from storage.operations.accounts.refusals import AccountError
-from storage.operations.changes.outcome_jobs import outcome_of
-from storage.operations.counting import totals
-from storage.operations.counting.totals import Contents
-from storage.operations.entities import masking
-from storage.operations.tables import tables
 from storage.snapshots import snapshots
 from storage.snapshots.snapshots import SnapshotError
+from storage.tables import tables
+from storage.undo.outcome_jobs import outcome_of
 
 MASKED_TABLES: Final = 50  # whose properties are shown
 CONSTANT: Final = "(masked)"

@@ -22,15 +22,15 @@ from console.snapshots.previews import Choices, preview
 from storage.branches import branches, snapshot_restores
 from storage.domain.access.roles import Capability, may
 from storage.domain.errors import OperationTimedOut, StorageError
-from storage.domain.service.jobs import JobStatus
-from storage.domain.service.snapshots import SnapshotReason
+from storage.history import changes, past
+from storage.history.changes import ChangeFilter
+from storage.jobs.states import JobStatus
 from storage.models import Account, Branch, Snapshot
-from storage.operations.changes import changes, past
-from storage.operations.changes.changes import ChangeFilter
-from storage.operations.changes.outcome_jobs import outcome_of
-from storage.operations.tables import tables
 from storage.snapshots import snapshots
+from storage.snapshots.schedule import SnapshotReason
 from storage.snapshots.snapshots import SnapshotError
+from storage.tables import tables
+from storage.undo.outcome_jobs import outcome_of
 
 MOST_CHANGES: Final = 1_000  # of a branch that are counted
 RECENT: Final = timedelta(minutes=5)  # writers before a restore

@@ -17,13 +17,13 @@ from console.site.responses import render_part
 from console.site.toasts import notify_error, notify_success
 from console.tables.forms import NewTableForm, TagsField
 from console.tables.list_query import read_list_query, selected_names
+from storage.activity import activity
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError, TableAlreadyExists
 from storage.models import Account, Activity, Table
-from storage.operations.activity import activity
-from storage.operations.tables import samples, table_list, tables
-from storage.operations.tables.tables import DELETED_TABLE_RETENTION
+from storage.tables import samples, table_list, tables
 from storage.tables.subject import TableVerb
+from storage.tables.tables import DELETED_TABLE_RETENTION
 
 
 @account_required(Capability.MANAGE_TABLES)

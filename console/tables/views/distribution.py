@@ -10,12 +10,12 @@ from django.views.decorators.http import require_GET, require_POST
 from console.site.access import actor_of, table_required
 from console.site.refusals import describe_refusal, notify_refusals
 from console.site.toasts import notify_success
+from storage.cluster import distribution_jobs
 from storage.domain.access.roles import Capability
 from storage.domain.refusals import Refused
+from storage.jobs import jobs
 from storage.models import Table
-from storage.operations.jobs import jobs
-from storage.operations.relations import table_relations
-from storage.operations.tables import distribution_jobs
+from storage.relations import table_relations
 
 
 def describe(table: Table) -> dict[str, Any]:

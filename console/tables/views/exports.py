@@ -13,9 +13,9 @@ from console.site.refusals import notify_refusals
 from console.tables.list_query import read_list_query, selected_names
 from storage.domain.access.roles import Capability
 from storage.models import Account
-from storage.operations.entities import export_jobs
-from storage.operations.entities.exports import Export, write_zip
-from storage.operations.tables import tables
+from storage.tables import tables
+from storage.transfer import export_jobs
+from storage.transfer.exports import Export, write_zip
 
 
 @account_required(Capability.READ)

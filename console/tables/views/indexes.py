@@ -11,9 +11,9 @@ from console.site.addresses import is_console_path
 from console.site.refusals import notify_refusals
 from console.site.toasts import notify_success
 from storage.domain.access.roles import Capability
-from storage.domain.service.indexes import IndexOrigin
 from storage.models import Table
-from storage.operations.tables import indexes
+from storage.tables import indexes
+from storage.tables.index_rules import IndexOrigin
 from storage.tables.subject import TableVerb
 
 

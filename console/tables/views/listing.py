@@ -17,11 +17,11 @@ from console.tables.list_query import TableListQuery, read_list_query
 from storage.domain.access.roles import Capability, may
 from storage.domain.errors import StorageError
 from storage.domain.filters.query import EntityQuery
+from storage.entities import entities
+from storage.metrics import table_use
 from storage.models import Account, Table
-from storage.operations.counting import table_use
-from storage.operations.entities import entities
-from storage.operations.tables import table_list, tables
-from storage.operations.tables.table_list import Listing, Size, TableOrder
+from storage.tables import table_list, tables
+from storage.tables.table_list import Listing, Size, TableOrder
 
 SNIPPET: Final = """\
 from azure.data.tables import TableServiceClient

@@ -21,11 +21,11 @@ from storage.domain.values.edm import EdmValue, write_datetime
 from storage.domain.values.ticks import to_datetime
 from storage.editing.filters.narrowing import ConditionKind, build_condition, fits_in_url
 from storage.editing.filters.types import other_types_filter
+from storage.entities import entities, schema
+from storage.entities.schema import PropertyType, SchemaProperty
 from storage.models import Table
-from storage.operations.entities import entities, schema
-from storage.operations.entities.schema import PropertyType, SchemaProperty
-from storage.operations.tables import indexes
-from storage.operations.tables.indexes import IndexDetails
+from storage.tables import indexes
+from storage.tables.indexes import IndexDetails
 
 _ENTRY_BYTES: Final = 22  # of an index, as measured; and those a value needs beside its own
 _VALUE_BYTES: Final = 8

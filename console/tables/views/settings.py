@@ -14,7 +14,7 @@ from console.tables.views import distribution
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.models import Table
-from storage.operations.tables import table_list, tables
+from storage.tables import table_list, tables
 
 
 @table_page(Capability.READ)

@@ -8,20 +8,20 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from storage.access.keys import KeyState
 from storage.account_files.account_building import BuiltAccount
+from storage.accounts import quotas, sealed_keys
+from storage.accounts.connection_strings import ConnectionFormat, connection_string, read_host
 from storage.core.account_settings import SETTINGS, Setting
+from storage.core.labels import LabelError
+from storage.core.lifetimes import AccountStage
 from storage.domain.access.addresses import read_network
 from storage.domain.access.roles import Role
 from storage.domain.entities.fits import Misfit
 from storage.domain.requests.observed import KEY_NAMES
-from storage.domain.service.connections import ConnectionFormat, connection_string, read_host
-from storage.domain.service.labels import LabelError
-from storage.domain.service.lifetimes import AccountStage
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import is_account_name
 from storage.models import Account
-from storage.operations.access.keys import KeyState
-from storage.operations.accounts import quotas, sealed_keys
 from storage.rest.answers import FIELDS, TypedSerializer
 from storage.rest.fields import (
     InstantField,

@@ -8,8 +8,13 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from storage.domain.access.actor import Actor
-from storage.domain.service.recorded import Op
-from storage.operations.changes.feed import NOW, OLDEST, TOP, Start
+from storage.domain.history.recorded import Op
+from storage.history.feed import (
+    NOW,
+    OLDEST,
+    TOP,
+    Start,
+)
 from storage.rest.answers import TypedSerializer
 from storage.rest.fields import InstantField, QueryParameters
 

@@ -9,10 +9,10 @@ from rest_framework import serializers
 from storage.api.serializers.changes import ChangeActorSerializer
 from storage.domain.entities.entity import StoredEntity, write_document
 from storage.domain.entities.moments import read_moment
-from storage.domain.service.recorded import Op
+from storage.domain.history.recorded import Op
 from storage.domain.values.edm import write_datetime
 from storage.domain.values.names import LONGEST_KEY
-from storage.operations.changes.versions import TOP
+from storage.history.versions import TOP
 from storage.rest.answers import TypedSerializer
 from storage.rest.fields import StrictCharField
 from storage.rest.paging import PageParameters

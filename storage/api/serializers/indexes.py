@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Annotated
 
-from storage.domain.service.indexes import IndexOrigin, IndexReason, IndexState
 from storage.rest.answers import TypedSerializer
 from storage.rest.fields import StrictCharField, StrictSerializer
+from storage.tables.index_rules import IndexOrigin, IndexReason, IndexState
 
 
 class NewIndexSerializer(StrictSerializer):

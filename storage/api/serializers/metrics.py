@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from storage.api.serializers.service import ActorSerializer, DetailField
 from storage.domain.requests.observed import Authentication
-from storage.operations.counting.reports import POINTS_LIMIT
+from storage.metrics.reports import POINTS_LIMIT
 from storage.rest.answers import TypedSerializer
 from storage.rest.fields import (
     InstantField,

@@ -6,13 +6,13 @@ from typing import Annotated, Any, Literal
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from storage.access import sas as sas_operations
 from storage.api.serializers.accounts import KEYS
 from storage.domain import sas
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.known import KnownToken, TokenState
 from storage.domain.sas.tokens import WRITTEN_VERSION
 from storage.domain.values.names import KEY_LENGTH_LIMIT
-from storage.operations.access import sas as sas_operations
 from storage.rest.answers import TypedSerializer
 from storage.rest.fields import (
     InstantField,

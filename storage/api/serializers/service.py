@@ -8,13 +8,13 @@ from typing import Annotated, Any
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from storage.accounts import service_properties as operations
+from storage.activity.actors import actor_of
 from storage.core import registry
 from storage.domain.access.actor import ActorKind
 from storage.domain.access.roles import Role, Scope
-from storage.domain.service.service_properties import DEFAULT_PROPERTIES, ServiceProperties, find_faults
+from storage.domain.service_properties.properties import DEFAULT_PROPERTIES, ServiceProperties, find_faults
 from storage.models import Activity
-from storage.operations.accounts import service_properties as operations
-from storage.operations.activity.actors import actor_of
 from storage.rest.answers import TypedSerializer
 from storage.rest.fields import (
     ROLES,

@@ -14,7 +14,6 @@ from storage.domain.entities.restoring import TableAction
 from storage.domain.errors import StorageError
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.parser import Dialect
-from storage.domain.service.snapshots import NAME_LIMIT, Schedule, SnapshotReason, is_snapshot_name
 from storage.editing.filters.diagnosis import parse_filter
 from storage.rest.answers import TypedSerializer
 from storage.rest.fields import (
@@ -25,6 +24,12 @@ from storage.rest.fields import (
     StrictIntegerField,
     StrictSerializer,
     StringMapField,
+)
+from storage.snapshots.schedule import (
+    NAME_LIMIT,
+    Schedule,
+    SnapshotReason,
+    is_snapshot_name,
 )
 
 _KEYS_LIMIT: Final = 1000

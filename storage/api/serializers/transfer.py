@@ -8,8 +8,6 @@ from rest_framework.exceptions import ValidationError
 
 from storage.domain.filters.parser import CONSOLE_LIMIT
 from storage.domain.values.edm import Edm
-from storage.operations.entities.exports import FORMATS
-from storage.operations.entities.imports import ImportMode
 from storage.rest.answers import ActivityId, TypedSerializer
 from storage.rest.fields import (
     OptionalCharField,
@@ -20,12 +18,14 @@ from storage.rest.fields import (
     StrictSerializer,
 )
 from storage.rest.jobs import JobSerializer
-from storage.transfer.encodings import ENCODINGS
-from storage.transfer.format_proposals import Certainty
-from storage.transfer.layout import FileFormat, FileRefused, find_encoding
-from storage.transfer.mapping import ColumnMapping, MappingRefused
-from storage.transfer.rejects import Fault, Repair
-from storage.transfer.report import ColumnUse, ValueChange
+from storage.tabular.encodings import ENCODINGS
+from storage.tabular.format_proposals import Certainty
+from storage.tabular.layout import FileFormat, FileRefused, find_encoding
+from storage.tabular.mapping import ColumnMapping, MappingRefused
+from storage.tabular.rejects import Fault, Repair
+from storage.tabular.report import ColumnUse, ValueChange
+from storage.transfer.exports import FORMATS
+from storage.transfer.imports import ImportMode
 
 _TEMPLATE_LIMIT = 4096
 

@@ -9,27 +9,26 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from storage.access import keys, retired_keys
+from storage.access.keys import KeyState
 from storage.account_files import account_building, account_copies, account_export_jobs
 from storage.account_files.account_building import BuiltAccount
+from storage.accounts import account_settings, accounts, removal, sealed_keys
+from storage.accounts.accounts import NewAccount
+from storage.accounts.connection_strings import ConnectionFormat, connection_string
+from storage.accounts.connection_strings import write_connection as write_form
+from storage.accounts.refusals import AccountExists, AccountHasTables
 from storage.accounts.subject import AccountVerb
+from storage.activity import activity
+from storage.activity.catalog_change import invalidating_catalogs
 from storage.api.serializers import accounts as serializers
 from storage.api.serializers.transfer import WHOLE_ACCOUNT, AccountExportSerializer
 from storage.api.views.transfer import check_library
 from storage.domain.access.roles import Capability, Role
-from storage.domain.service.connections import ConnectionFormat, connection_string
-from storage.domain.service.connections import write_connection as write_form
 from storage.domain.values.kinds import AccountKind
+from storage.jobs import jobs
 from storage.models import Account, ApiToken
-from storage.operations.access import idempotency_keys, keys, members, retired_keys
-from storage.operations.access.keys import KeyState
-from storage.operations.accounts import account_settings, accounts, removal, sealed_keys
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.accounts.refusals import AccountExists, AccountHasTables
-from storage.operations.activity import activity
-from storage.operations.activity.catalog_change import invalidating_catalogs
-from storage.operations.entities import export_jobs
-from storage.operations.jobs import jobs
-from storage.operations.tables import tables
+from storage.people import idempotency_keys, members
 from storage.rest import access, idempotency, problems
 from storage.rest.answers import page_of
 from storage.rest.documentation import IDEMPOTENCY_KEY, PLAIN_TEXT, operation
@@ -38,6 +37,8 @@ from storage.rest.jobs import JobSerializer
 from storage.rest.paging import Page, take_page
 from storage.rest.problems import Problem
 from storage.rest.views import AccountScopedViewSet, ApiViewSet
+from storage.tables import tables
+from storage.transfer import export_jobs
 
 _OWN_FIELDS: Final = frozenset({"kind", "label", "description", "colour", "labels"})
 _NAME_ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz0123456789"

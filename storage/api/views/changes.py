@@ -12,22 +12,27 @@ from rest_framework.utils.urls import remove_query_param, replace_query_param
 from storage.api.serializers import changes as serializers
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
-from storage.domain.service.feed import (
+from storage.domain.history.feed import (
     ExpiredToken,
     FeedPage,
     InvalidToken,
     write_change,
     write_cosmos_change,
 )
-from storage.operations.access import api_tokens
-from storage.operations.changes import feed
-from storage.operations.changes.feed import NOW, Feed, NoHistory, Start
-from storage.operations.tables import tables
+from storage.history import feed
+from storage.history.feed import (
+    NOW,
+    Feed,
+    NoHistory,
+    Start,
+)
+from storage.people import api_tokens
 from storage.rest import problems, streams
 from storage.rest.documentation import LAST_EVENT_ID, operation
 from storage.rest.problems import FieldError, Problem
 from storage.rest.streams import FeedStream
 from storage.rest.views import AccountScopedViewSet
+from storage.tables import tables
 
 COSMOS_TYPE: Final = "application/vnd.tablero.cosmos-changes+json"
 _IF_NONE_MATCH: Final = OpenApiParameter(

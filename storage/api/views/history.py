@@ -13,14 +13,14 @@ from storage.domain.entities.moments import Moment
 from storage.domain.errors import ResourceNotFound, TableNotFound
 from storage.domain.values.names import LONGEST_KEY, check_entity_key
 from storage.domain.values.numbers import read_number
+from storage.history import past, versions
 from storage.models import Table
-from storage.operations.changes import past, versions
-from storage.operations.tables import tables
 from storage.rest.answers import page_of
 from storage.rest.documentation import operation
 from storage.rest.negotiation import ProblemJSONRenderer
 from storage.rest.paging import Page
 from storage.rest.views import AccountScopedViewSet
+from storage.tables import tables
 
 
 class EscapingRenderer(ProblemJSONRenderer):

@@ -7,13 +7,13 @@ from rest_framework.response import Response
 from storage.api.serializers import indexes as serializers
 from storage.domain.access.roles import Capability
 from storage.models import Table
-from storage.operations.tables import indexes
-from storage.operations.tables.indexes import IndexDetails, IndexExists, IndexMissing
 from storage.rest import problems
 from storage.rest.answers import page_of
 from storage.rest.documentation import operation
 from storage.rest.paging import Page
 from storage.rest.views import AccountScopedViewSet
+from storage.tables import indexes
+from storage.tables.indexes import IndexDetails, IndexExists, IndexMissing
 from storage.tables.subject import TableVerb
 
 

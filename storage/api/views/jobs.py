@@ -9,15 +9,15 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from storage.accounts import quotas
+from storage.core.quotas import DOWNLOADS
 from storage.domain.access.roles import Capability
-from storage.domain.service.jobs import JobStatus
-from storage.domain.service.quotas import DOWNLOADS
+from storage.jobs import files, jobs
+from storage.jobs.jobs import JobError, JobFilter
+from storage.jobs.states import JobStatus
 from storage.models import ApiToken, Job
-from storage.operations.access import api_tokens, members
-from storage.operations.access.members import Person
-from storage.operations.accounts import quotas
-from storage.operations.jobs import files, jobs
-from storage.operations.jobs.jobs import JobError, JobFilter
+from storage.people import api_tokens, members
+from storage.people.members import Person
 from storage.rest import access, downloads, problems, streams
 from storage.rest import jobs as serializers
 from storage.rest.answers import page_of

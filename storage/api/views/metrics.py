@@ -11,10 +11,10 @@ from rest_framework.response import Response
 from storage.api.serializers import metrics as serializers
 from storage.domain.access.roles import Capability
 from storage.domain.requests.series import PeriodCounts, Traffic, read_credential
+from storage.metrics import reports
+from storage.metrics.reports import Report, UnknownRange
+from storage.metrics.sizes import Size
 from storage.models import Table
-from storage.operations.counting import reports
-from storage.operations.counting.reports import Report, UnknownRange
-from storage.operations.counting.sizes import Size
 from storage.rest.documentation import operation
 from storage.rest.exceptions import InvalidParameters
 from storage.rest.views import AccountScopedViewSet

@@ -9,15 +9,15 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from storage.access import sas as sas_operations
+from storage.access.sas import Refusal, SasDescription, SasRefused
 from storage.api.serializers import sas as serializers
 from storage.api.serializers.sas import Signed
 from storage.domain import sas
 from storage.domain.access.roles import Capability
 from storage.domain.errors import ResourceNotFound
 from storage.domain.sas.known import KnownToken, TokenState, token_state
-from storage.operations.access import idempotency_keys
-from storage.operations.access import sas as sas_operations
-from storage.operations.access.sas import Refusal, SasDescription, SasRefused
+from storage.people import idempotency_keys
 from storage.rest import idempotency, problems
 from storage.rest.answers import page_of
 from storage.rest.documentation import IDEMPOTENCY_KEY, operation

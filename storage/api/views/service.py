@@ -4,18 +4,18 @@ from django.http import Http404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from storage.accounts import service_properties
+from storage.activity import activity
+from storage.activity.activity import ActivityFilter
 from storage.api.serializers import service as serializers
+from storage.backups import backups
+from storage.backups.backups import BackupState
 from storage.core import registry
 from storage.domain.access.roles import Capability, Role
-from storage.domain.service.service_properties import ServiceProperties
+from storage.domain.service_properties.properties import ServiceProperties
 from storage.models import ApiToken, Membership
-from storage.operations.access import members
-from storage.operations.access.members import LastOwner, Person
-from storage.operations.accounts import service_properties
-from storage.operations.activity import activity
-from storage.operations.activity.activity import ActivityFilter
-from storage.operations.health import backups
-from storage.operations.health.backups import BackupState
+from storage.people import members
+from storage.people.members import LastOwner, Person
 from storage.rest import access, etags, problems
 from storage.rest.answers import page_of
 from storage.rest.documentation import IF_MATCH, operation

@@ -9,20 +9,18 @@ from rest_framework.response import Response
 
 from storage.account_files import account_building
 from storage.account_files.account_building import BuiltAccount
+from storage.accounts import accounts
+from storage.accounts.refusals import AccountExists
 from storage.accounts.subject import AccountVerb
+from storage.activity import activity
 from storage.api.serializers import snapshots as serializers
 from storage.branches import branches, snapshot_restores
 from storage.branches.branches import BranchRequest
 from storage.branches.snapshot_restores import RestoreRequest
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
-from storage.domain.service.snapshots import Schedule, SnapshotReason
+from storage.jobs import jobs
 from storage.models import Snapshot
-from storage.operations.accounts import accounts
-from storage.operations.accounts.refusals import AccountExists
-from storage.operations.activity import activity
-from storage.operations.changes.outcome_jobs import outcome_of
-from storage.operations.jobs import jobs
 from storage.rest import access, idempotency, problems
 from storage.rest.answers import page_of
 from storage.rest.documentation import operation
@@ -30,6 +28,8 @@ from storage.rest.paging import Page
 from storage.rest.problems import Problem
 from storage.rest.views import AccountScopedViewSet
 from storage.snapshots import snapshots
+from storage.snapshots.schedule import Schedule, SnapshotReason
+from storage.undo.outcome_jobs import outcome_of
 
 
 class SnapshotViewSet(AccountScopedViewSet):

@@ -6,20 +6,21 @@ from django.http import Http404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from storage.access import policies
+from storage.activity.activity import ChangedSince
 from storage.api.serializers import tables as serializers
+from storage.cluster import distribution
 from storage.domain.access.roles import Capability
 from storage.domain.errors import TableAlreadyExists
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
-from storage.operations.access import policies
-from storage.operations.activity.activity import ChangedSince
-from storage.operations.tables import distribution, table_list, tables
 from storage.rest import etags, problems
 from storage.rest.answers import page_of
 from storage.rest.documentation import IF_MATCH, operation
 from storage.rest.paging import Page, take_page
 from storage.rest.problems import Problem
 from storage.rest.views import AccountScopedViewSet
+from storage.tables import table_list, tables
 
 
 class TableViewSet(AccountScopedViewSet):

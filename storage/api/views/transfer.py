@@ -13,22 +13,18 @@ from drf_spectacular.types import OpenApiTypes
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from storage.accounts import accounts, quotas
 from storage.api.serializers import transfer as serializers
+from storage.core.quotas import DOWNLOADS
 from storage.domain.access.roles import Capability
 from storage.domain.refusals import Reason
-from storage.domain.service.jobs import JobStatus
-from storage.domain.service.quotas import DOWNLOADS
 from storage.domain.values.numbers import counted, were
 from storage.editing.filters.diagnosis import parse_filter
+from storage.jobs import jobs
+from storage.jobs.states import JobStatus
 from storage.models import Job, JobFile, Table
-from storage.operations.access import idempotency_keys
-from storage.operations.access.idempotency_keys import ConcurrentRequest
-from storage.operations.accounts import accounts, quotas
-from storage.operations.entities import export_jobs, exports, file_work, import_jobs, samples
-from storage.operations.entities.exports import PARQUET, Export, Scope
-from storage.operations.entities.imports import ImportMode, ImportOutcome
-from storage.operations.jobs import jobs
-from storage.operations.tables import tables
+from storage.people import idempotency_keys
+from storage.people.idempotency_keys import ConcurrentRequest
 from storage.rest import access, idempotency, problems
 from storage.rest.documentation import IDEMPOTENCY_KEY, operation
 from storage.rest.jobs import JobSerializer
@@ -38,11 +34,15 @@ from storage.rest.uploading import UploadViewSet, discarding
 from storage.rest.views import AccountScopedViewSet
 from storage.runtime import job_runner
 from storage.runtime.threads import Download, TooManyDownloads
-from storage.transfer import parquet, proposals
-from storage.transfer.encoding_guess import language_of_zone
-from storage.transfer.layout import FileFormat, FileRefused, Wishes
-from storage.transfer.mapping import ColumnMapping, MappingRefused
-from storage.transfer.proposals import ProposedColumn
+from storage.tables import tables
+from storage.tabular import parquet, proposals
+from storage.tabular.encoding_guess import language_of_zone
+from storage.tabular.layout import FileFormat, FileRefused, Wishes
+from storage.tabular.mapping import ColumnMapping, MappingRefused
+from storage.tabular.proposals import ProposedColumn
+from storage.transfer import export_jobs, exports, file_work, import_jobs, samples
+from storage.transfer.exports import PARQUET, Export, Scope
+from storage.transfer.imports import ImportMode, ImportOutcome
 
 
 class ImportViewSet(UploadViewSet):

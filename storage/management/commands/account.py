@@ -13,17 +13,17 @@ from django.db import OperationalError
 from storage.account_files import account_copies, account_export, account_import
 from storage.account_files.account_copies import CopyRefused, Finding
 from storage.account_files.account_export import Progress
+from storage.accounts import account_settings, accounts, removal, sealed_keys
+from storage.accounts.accounts import NewAccount
+from storage.accounts.refusals import AccountError
+from storage.activity.activity import command_actor
 from storage.core.account_settings import SETTINGS, Switch
 from storage.domain.refusals import Reason
-from storage.domain.service.consistency import Consistency, read_level
+from storage.domain.requests.consistency import Consistency, read_level
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.numbers import counted, were
 from storage.management.command import DatabaseCommand, find_account
 from storage.models import Account
-from storage.operations.accounts import account_settings, accounts, removal, sealed_keys
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.accounts.refusals import AccountError
-from storage.operations.activity.activity import command_actor
 from storage.server.backups.backup import size_of
 
 _SWITCHES: Final = {

@@ -10,9 +10,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
+from storage.backups import archive
+from storage.backups.archive import ArchiveSummary
 from storage.management.command import TableroCommand
-from storage.operations.health import archive
-from storage.operations.health.archive import ArchiveSummary
 from storage.server.archive import base_backups, inspection
 from storage.server.archive.archiving import Config
 from storage.server.backups import sealing

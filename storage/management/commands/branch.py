@@ -5,20 +5,20 @@ from typing import Any
 
 from django.utils import timezone
 
+from storage.accounts import sealed_keys
+from storage.accounts.refusals import AccountError
+from storage.activity.activity import command_actor
 from storage.branches import branches, snapshot_restores
 from storage.branches.branches import BranchRequest
+from storage.core.lifetimes import read_lifetime
 from storage.domain.entities.masking import MaskingError, read_rules
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.parser import Dialect
 from storage.domain.refusals import Reason
-from storage.domain.service.lifetimes import read_lifetime
 from storage.domain.values.numbers import counted, were
 from storage.editing.filters.diagnosis import parse_filter
 from storage.management.command import DatabaseCommand, find_usable_account
 from storage.models import Account
-from storage.operations.accounts import sealed_keys
-from storage.operations.accounts.refusals import AccountError
-from storage.operations.activity.activity import command_actor
 from storage.snapshots import snapshots
 
 

@@ -6,12 +6,17 @@ from datetime import datetime
 from typing import Any
 
 from storage.domain.errors import ServerBusy
-from storage.domain.service.feed import FeedPage, describe_change, write_change
+from storage.domain.history.feed import FeedPage, describe_change, write_change
+from storage.history import feed
+from storage.history.feed import (
+    NOW,
+    OLDEST,
+    Feed,
+    Start,
+)
 from storage.management.command import DatabaseCommand, find_account
-from storage.operations.changes import feed
-from storage.operations.changes.feed import NOW, OLDEST, Feed, Start
-from storage.operations.tables import tables
 from storage.runtime.live_feed import INTERVAL
+from storage.tables import tables
 
 
 def read_start(text: str) -> Start:

@@ -3,17 +3,17 @@
 import argparse
 from typing import Any
 
+from storage.accounts import accounts
+from storage.activity.activity import command_actor
 from storage.compare import applying, comparing, sides
 from storage.compare.applying import Selection, Target
 from storage.compare.comparing import ComparedTable, Comparison
+from storage.compare.side_names import SideName
 from storage.compare.sides import Side, SideNotFound
 from storage.domain.entities.restoring import Effect
 from storage.domain.refusals import Reason
-from storage.domain.service.sides import SideName
 from storage.management.command import DatabaseCommand
-from storage.operations.accounts import accounts
-from storage.operations.activity.activity import command_actor
-from storage.operations.changes.outcomes import TableOutcome
+from storage.undo.outcomes import TableOutcome
 
 
 class Command(DatabaseCommand):

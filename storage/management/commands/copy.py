@@ -8,15 +8,15 @@ from typing import Any, Final
 
 from django.core.management.base import CommandError
 
+from storage.activity.activity import command_actor
 from storage.copies import copy_jobs
 from storage.copies.copy_jobs import COPY_OUT_JOB, Credentials
 from storage.copies.copying import CopyOptions
-from storage.domain.service.jobs import JobStatus, Wish
 from storage.domain.values.numbers import counted
+from storage.jobs import files, jobs, running
+from storage.jobs.states import JobStatus, Wish
 from storage.management.command import DatabaseCommand, find_usable_account
 from storage.models import Account, Job
-from storage.operations.activity.activity import command_actor
-from storage.operations.jobs import files, jobs, running
 from storage.remote.azurite import FILE_NAME
 from storage.remote.endpoints import looks_remote
 from storage.runtime.job_runner import KINDS

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.conf import settings
 
+from storage.health.findings import Severity
 from storage.management.command import DatabaseCommand
-from storage.operations.health.findings import Severity
 from storage.runtime import doctor
 from storage.server import examination
 from storage.server import pages as damage

@@ -12,16 +12,21 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from storage.account_files import account_export
+from storage.activity.activity import command_actor
 from storage.domain.filters.parser import Dialect
 from storage.domain.values.numbers import counted, were
 from storage.editing.filters.diagnosis import parse_filter
 from storage.management.command import DatabaseCommand, find_account
-from storage.operations.activity.activity import command_actor
-from storage.operations.entities import exports
-from storage.operations.entities.exports import FORMATS, PARQUET, Export, Scope
-from storage.operations.tables import tables
 from storage.server.backups.backup import size_of
-from storage.transfer.writing import ExportFormat
+from storage.tables import tables
+from storage.tabular.writing import ExportFormat
+from storage.transfer import exports
+from storage.transfer.exports import (
+    FORMATS,
+    PARQUET,
+    Export,
+    Scope,
+)
 
 T = TypeVar("T")
 

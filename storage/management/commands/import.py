@@ -12,10 +12,12 @@ from typing import Any, Final
 from django.core.management.base import CommandError
 from django.db import DatabaseError, InterfaceError
 
+from storage.activity.activity import command_actor
 from storage.domain.values.edm import Edm
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.numbers import counted, were
 from storage.editing.formats.reading import read_format
+from storage.jobs import files
 from storage.management.command import DatabaseCommand, find_usable_account
 from storage.management.importing import (
     add_options,
@@ -28,19 +30,17 @@ from storage.management.importing import (
     writing_rejects,
 )
 from storage.models import Account, Table
-from storage.operations.activity.activity import command_actor
-from storage.operations.entities import import_jobs, imports
-from storage.operations.entities.imports import Import, ImportMode, ImportOutcome
-from storage.operations.jobs import files
-from storage.operations.tables import tables
-from storage.transfer.content import members
-from storage.transfer.entities import Chunk
-from storage.transfer.file import RowFile
-from storage.transfer.format_proposals import FormatProposal
-from storage.transfer.layout import FileFormat, Layout, Wishes
-from storage.transfer.mapping import ColumnMapping
-from storage.transfer.proposals import Proposal
-from storage.transfer.report import FileReport
+from storage.tables import tables
+from storage.tabular.content import members
+from storage.tabular.entities import Chunk
+from storage.tabular.file import RowFile
+from storage.tabular.format_proposals import FormatProposal
+from storage.tabular.layout import FileFormat, Layout, Wishes
+from storage.tabular.mapping import ColumnMapping
+from storage.tabular.proposals import Proposal
+from storage.tabular.report import FileReport
+from storage.transfer import import_jobs, imports
+from storage.transfer.imports import Import, ImportMode, ImportOutcome
 
 _EVERY: Final = 1.0  # seconds between two lines of progress
 

@@ -6,14 +6,14 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.template.defaultfilters import filesizeformat
 
-from storage.domain.service.indexes import IndexOrigin
+from storage.activity.activity import command_actor
+from storage.jobs import jobs
 from storage.management.command import DatabaseCommand, find_table
 from storage.models import Table
-from storage.operations.activity.activity import command_actor
-from storage.operations.jobs import jobs
-from storage.operations.tables import indexes
-from storage.operations.tables.indexes import INDEX_JOB
 from storage.runtime import job_runner
+from storage.tables import indexes
+from storage.tables.index_rules import IndexOrigin
+from storage.tables.indexes import INDEX_JOB
 from storage.tables.subject import TableVerb
 
 

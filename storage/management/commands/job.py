@@ -5,12 +5,12 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from storage.domain.service.jobs import JobStatus
+from storage.activity.activity import command_actor
+from storage.jobs import files, jobs
+from storage.jobs.jobs import JobFilter
+from storage.jobs.states import JobStatus
 from storage.management.command import DatabaseCommand, find_account
 from storage.models import Job
-from storage.operations.activity.activity import command_actor
-from storage.operations.jobs import files, jobs
-from storage.operations.jobs.jobs import JobFilter
 from storage.runtime import job_runner
 
 _LISTED = 50

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from storage.management.command import DatabaseCommand, find_account
 from storage.models import RecordedRequest
-from storage.operations.requests import explanations, requests
-from storage.operations.requests.requests import RequestClass, RequestFilter
+from storage.requests import explanations, requests
+from storage.requests.requests import RequestClass, RequestFilter
 
 _INTERVAL: Final = 1.0  # seconds between looks at the log
 

@@ -6,14 +6,14 @@ from typing import Any
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 
+from storage.activity.activity import command_actor
 from storage.branches import snapshot_restores
 from storage.branches.snapshot_restores import RestoreRequest
+from storage.core.lifetimes import read_lifetime
 from storage.domain.entities.restoring import TableAction
-from storage.domain.service.lifetimes import read_lifetime
 from storage.domain.values.numbers import counted, were
 from storage.management.command import DatabaseCommand, find_usable_account
 from storage.models import Account, Snapshot
-from storage.operations.activity.activity import command_actor
 from storage.snapshots import snapshots
 
 

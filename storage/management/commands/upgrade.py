@@ -5,8 +5,8 @@ from typing import Any
 
 from django.conf import settings
 
+from storage.health import release
 from storage.management.command import DatabaseCommand
-from storage.operations.health import release
 from storage.server import migration, options
 
 

@@ -31,7 +31,7 @@ from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, Trace
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from storage.domain.requests.spans import Attributes
-from storage.operations.health import release
+from storage.health import release
 from storage.runtime.telemetry.counters import read_counters
 from storage.runtime.telemetry.traces import Origin, Roots, Span, Trace
 from storage.runtime.telemetry.variables import Signals

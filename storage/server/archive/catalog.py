@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from storage.operations.health.archive import Period
+from storage.backups.archive import Period
 
 DESCRIPTION: Final = "archive.json"
 FORMAT: Final = 1

@@ -7,7 +7,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from storage.operations.health.archive import LATE, ArchiveSummary, Found, Problem
+from storage.backups.archive import (
+    LATE,
+    ArchiveSummary,
+    Found,
+    Problem,
+)
 from storage.server.archive import archiver
 from storage.server.archive.archiving import Config
 from storage.server.archive.catalog import SEGMENT, BaseBackup, Catalog, NotAnArchive

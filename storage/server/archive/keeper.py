@@ -13,8 +13,8 @@ from typing import Final
 
 import psycopg
 
-from storage.operations.health import archive
-from storage.operations.health.archive import ArchiveSummary, Problem
+from storage.backups import archive
+from storage.backups.archive import ArchiveSummary, Problem
 from storage.server.archive import archiving, inspection
 from storage.server.archive.catalog import Catalog, NotAnArchive
 from storage.server.backups import schedule

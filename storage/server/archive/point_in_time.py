@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from storage.operations.health import last_backup
+from storage.backups import last_backup
 from storage.server import embedded, folder_switch, installation, secret, workers
 from storage.server.archive import archiver, archiving, inspection
 from storage.server.archive.archiving import Config

@@ -10,9 +10,9 @@ def main() -> str:
     import django
 
     django.setup()
-    from storage.operations.accounts import sealed_keys
-    from storage.operations.accounts.refusals import AccountError
-    from storage.operations.health import database_version
+    from storage.accounts import sealed_keys
+    from storage.accounts.refusals import AccountError
+    from storage.health import database_version
 
     if sentence := database_version.explain_newer():
         sys.exit(sentence)

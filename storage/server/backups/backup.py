@@ -11,8 +11,9 @@ from typing import Any, Final, NamedTuple
 
 import psycopg
 
-from storage.operations.health import last_backup, release
-from storage.operations.health.last_backup import BackupFailure, Kind
+from storage.backups import last_backup
+from storage.backups.last_backup import BackupFailure, Kind
+from storage.health import release
 from storage.server import embedded, secret
 from storage.server.backups import contents, description, files, programs, sealing
 from storage.server.backups.description import PACKED, PLAIN, Backup, SecretIn

@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
-from storage.operations.health.last_backup import Kind
+from storage.backups.last_backup import Kind
 from storage.server.backups.contents import Relation
 from storage.server.backups.sealing import SUFFIX, Key, Sealing, UnsealingReader, sealing_into
 from storage.server.backups.stores import DESCRIPTION, Draft, Reader, Store, Writer, is_name, split_backup

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, NamedTuple
 
-from storage.operations.health.last_backup import Kind
+from storage.backups.last_backup import Kind
 from storage.server.backups.description import CONTENTS, Backup, creating, damaged
 from storage.server.backups.sealing import SUFFIX, Key
 from storage.server.backups.stores import DESCRIPTION, Draft, FolderDraft, Reader, Writer

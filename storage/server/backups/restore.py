@@ -12,7 +12,7 @@ from typing import Final
 
 import psycopg
 
-from storage.operations.health.last_backup import Kind
+from storage.backups.last_backup import Kind
 from storage.server import embedded, folder_switch, installation, secret
 from storage.server.backups import contents, description, files, programs, sealing
 from storage.server.backups.description import Backup, SecretIn

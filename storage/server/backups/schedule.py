@@ -15,8 +15,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from storage.operations.health import last_backup
-from storage.operations.health.last_backup import BackupFailure
+from storage.backups import last_backup
+from storage.backups.last_backup import BackupFailure
 from storage.server import metrics, workers
 from storage.server.backups import backup, sealing
 from storage.server.data_folder import DataFolder

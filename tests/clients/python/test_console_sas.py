@@ -10,11 +10,11 @@ from azure.data.tables import TableAccessPolicy, TableClient, TableServiceClient
 from django.test import Client
 
 from console.models import User
+from storage.access import policies
+from storage.accounts import accounts, sealed_keys
+from storage.accounts.accounts import NewAccount
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
-from storage.operations.access import policies
-from storage.operations.accounts import accounts, sealed_keys
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.tables import tables
+from storage.tables import tables
 from tests.live_server import LiveServer
 
 from .access import ALL, HOUR, now, outcome_of, person, refusal_of

@@ -10,12 +10,12 @@ from django.utils import timezone
 from console.accounts.forms.settings import COLOURS, name_rules
 from console.grid import differences
 from console.site.account_settings import SECTIONS
+from storage.accounts import account_settings, accounts, sealed_keys
 from storage.accounts.subject import AccountVerb
 from storage.api.serializers.accounts import AccountChangeSerializer, AccountSerializer
 from storage.core import account_settings as declared
 from storage.models import Account, Activity
-from storage.operations.accounts import account_settings, accounts, sealed_keys
-from storage.operations.tables import tables
+from storage.tables import tables
 from tests.console.markup import text
 from tests.sql import citus
 

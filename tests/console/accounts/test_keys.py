@@ -9,6 +9,11 @@ import pytest
 from django.utils import timezone
 
 from console.snippets.connections import FORMATS, MASK
+from storage.access import keys, retired_keys
+from storage.access import sas as sas_operations
+from storage.access.inspection import facts
+from storage.accounts import accounts, sealed_keys
+from storage.accounts.accounts import NewAccount
 from storage.accounts.subject import AccountVerb
 from storage.domain.requests.metrics import CredentialClient as User
 from storage.domain.requests.metrics import UseCount
@@ -16,14 +21,9 @@ from storage.domain.requests.observed import Authentication
 from storage.domain.sas import TableSas, fingerprint, sign
 from storage.domain.sas import to_parameters as parameters_of
 from storage.inspector import inspect
+from storage.metrics.metrics import hour_of
+from storage.metrics.usage import Uses
 from storage.models import Activity
-from storage.operations.access import keys, retired_keys
-from storage.operations.access import sas as sas_operations
-from storage.operations.access.inspection import facts
-from storage.operations.accounts import accounts, sealed_keys
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.counting.metrics import hour_of
-from storage.operations.counting.usage import Uses
 
 HTMX = {"HX-Request": "true"}
 KEYS = "/ui/a/acme/keys/"

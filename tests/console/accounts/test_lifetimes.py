@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
+from storage.accounts import account_settings, accounts, expiry, removal
 from storage.domain.access.actor import SERVER
+from storage.jobs import jobs
 from storage.models import Account, Activity
-from storage.operations.accounts import account_settings, accounts, expiry, removal
-from storage.operations.jobs import jobs
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SETTINGS = "/ui/a/acme/settings/"

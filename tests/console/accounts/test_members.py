@@ -8,15 +8,15 @@ import pytest
 from django.db import connection
 
 from console.models import User
+from storage.accounts import accounts, removal
+from storage.activity import activity
+from storage.activity.activity import ChangedSince
 from storage.domain.access.actor import SERVER
 from storage.domain.access.roles import Role
 from storage.domain.errors import ServerBusy
 from storage.models import Account, Activity, Membership
-from storage.operations.access import members
-from storage.operations.access.members import LastOwner
-from storage.operations.accounts import accounts, removal
-from storage.operations.activity import activity
-from storage.operations.activity.activity import ChangedSince
+from storage.people import members
+from storage.people.members import LastOwner
 from storage.people.subject import PeopleVerb
 
 MEMBERS = "/ui/a/acme/members/"

@@ -4,14 +4,14 @@ from datetime import timedelta
 
 from django.utils import timezone
 
+from storage.access import policies
+from storage.accounts import account_settings, accounts
+from storage.accounts.accounts import NewAccount
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.requests.series import PeriodCounts, SeriesKind, Traffic, write_counts
+from storage.metrics.metrics import hour_of
 from storage.models import Branch, RequestCount, RequestSeries
-from storage.operations.access import policies
-from storage.operations.accounts import account_settings, accounts
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.counting.metrics import hour_of
-from storage.operations.tables import tables
+from storage.tables import tables
 from tests.console.markup import text
 
 PAGE = "/ui/a/acme/overview/"

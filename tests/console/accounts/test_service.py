@@ -5,7 +5,8 @@ import re
 import pytest
 
 from console.accounts.forms.cors import move_rule
-from storage.domain.service.service_properties import (
+from storage.accounts import service_properties
+from storage.domain.service_properties.properties import (
     DEFAULT_PROPERTIES,
     CorsRule,
     Logging,
@@ -13,7 +14,6 @@ from storage.domain.service.service_properties import (
     ServiceProperties,
 )
 from storage.models import Account
-from storage.operations.accounts import service_properties
 from tests.console.forms import lists_of
 
 PAGE = "/ui/a/acme/service/"

@@ -13,23 +13,29 @@ from django.utils.html import strip_tags
 
 from console.activity import recorded
 from console.activity.sentences import plain_sentence
+from storage.access import policies
+from storage.accounts import account_settings, accounts, service_properties
 from storage.accounts.subject import AccountVerb
+from storage.activity import activity
 from storage.domain.access.actor import COMMAND, SERVER, Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.access.roles import Role
 from storage.domain.entities.changes import Delete, Insert, Update
 from storage.domain.entities.entity import Entity, EntityKey
-from storage.domain.service.service_properties import DEFAULT_PROPERTIES, CorsRule, Metrics, ServiceProperties
+from storage.domain.service_properties.properties import (
+    DEFAULT_PROPERTIES,
+    CorsRule,
+    Metrics,
+    ServiceProperties,
+)
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
+from storage.entities import edits
 from storage.models import Activity, RegisteredSas
-from storage.operations.access import members, policies
-from storage.operations.accounts import account_settings, accounts, service_properties
-from storage.operations.activity import activity
-from storage.operations.entities import edits
-from storage.operations.tables import tables
-from storage.operations.tables.tables import DELETED_TABLE_RETENTION
+from storage.people import members
 from storage.people.subject import PeopleVerb
+from storage.tables import tables
+from storage.tables.tables import DELETED_TABLE_RETENTION
 from storage.undo.undo import undo
 
 PAGE = "/ui/a/acme/activity/"

@@ -9,19 +9,19 @@ from django.utils import timezone
 from django.utils.html import strip_tags
 
 from console.grid.differences import MOST
+from storage.accounts import account_settings
+from storage.activity import activity
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert
 from storage.domain.entities.entity import EntityKey
-from storage.domain.service.recorded import Op
+from storage.domain.history.recorded import Op
 from storage.domain.values.etag import ANY
+from storage.entities import edits
+from storage.history import changes
+from storage.history.changes import ChangeFilter
 from storage.history.subject import HistoryVerb
 from storage.models import Activity, HistorySegment, RegisteredSas
-from storage.operations.accounts import account_settings
-from storage.operations.activity import activity
-from storage.operations.changes import changes
-from storage.operations.changes.changes import ChangeFilter
-from storage.operations.entities import edits
-from storage.operations.tables import tables
+from storage.tables import tables
 from tests.operations.test_changes import REQUESTS, actor, at, entity, record, write
 from tests.operations.test_data_undo import content, upsert
 

@@ -8,11 +8,11 @@ from django.utils.module_loading import import_string
 
 from console.activity.presentation import GROUP_LABELS
 from console.activity.sentences import plain_sentence, report_undo, sentence
+from storage.activity import activity
 from storage.activity.subject import ActivityVerb
 from storage.core import registry
 from storage.core.verbs import Group
 from storage.domain.access.actor import Actor, ActorKind
-from storage.operations.activity import activity
 from storage.people.subject import PeopleVerb
 
 VERBS = sorted(set(registry.verbs().values()) - {ActivityVerb.UNDO})

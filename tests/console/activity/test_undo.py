@@ -10,20 +10,20 @@ from console.grid.tokens import encode_key
 from console.models import User
 from console.people import users
 from console.site import toasts
+from storage.accounts import account_settings, accounts
+from storage.activity import activity
+from storage.activity.activity import ChangedSince
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Insert, Update
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.values.etag import ANY, write_etag
+from storage.entities import edits, entities
 from storage.entities.subject import EntityVerb
 from storage.models import Activity
-from storage.operations.accounts import account_settings, accounts
-from storage.operations.activity import activity
-from storage.operations.activity.activity import ChangedSince
-from storage.operations.entities import edits, entities
-from storage.operations.tables import tables
-from storage.operations.tables.tables import DELETED_TABLE_RETENTION
 from storage.snapshots.subject import SnapshotVerb
+from storage.tables import tables
 from storage.tables.subject import TableVerb
+from storage.tables.tables import DELETED_TABLE_RETENTION
 from tests.console.conftest import as_edm
 
 KEY = EntityKey("se", "ada")

@@ -21,7 +21,7 @@ from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey
 from storage.models import Comment, CommentThread
 from storage.notices import evaluation, readers
-from storage.operations.tables import tables
+from storage.tables import tables
 from tests.operations.test_comments import write_many
 
 pytestmark = pytest.mark.django_db

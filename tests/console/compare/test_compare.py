@@ -8,6 +8,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 
 from console.grid import tokens
+from storage.access import policies
+from storage.accounts import account_settings, accounts
 from storage.branches import branches
 from storage.branches.branches import BranchRequest
 from storage.domain.access.actor import SERVER
@@ -17,12 +19,10 @@ from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
+from storage.entities import edits, entities
 from storage.models import Activity, Membership
-from storage.operations.access import policies
-from storage.operations.accounts import account_settings, accounts
-from storage.operations.entities import edits, entities
-from storage.operations.tables import tables
 from storage.snapshots import snapshots
+from storage.tables import tables
 
 PAGE = "/ui/a/acme/compare/"
 

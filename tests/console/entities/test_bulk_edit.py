@@ -9,12 +9,12 @@ import pytest
 
 from console.grid.tokens import encode_key
 from console.snippets import write_api_calls
+from storage.accounts import account_settings
 from storage.bulk_edit import bulk_edits
 from storage.domain.entities.entity import EntityKey
 from storage.models import Activity, Job
-from storage.operations.accounts import account_settings
-from storage.operations.tables import tables
 from storage.runtime import job_runner
+from storage.tables import tables
 from tests.console import markup
 from tests.console.forms import fields_of
 from tests.operations.test_bulk_edits import content

@@ -7,20 +7,20 @@ import pytest
 from console.grid import saved_urls
 from console.grid.tokens import encode_key
 from console.models import EditMode, User
+from storage.accounts import account_settings
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Update
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, write_etag
+from storage.entities import entities
 from storage.entities.subject import EntityVerb
 from storage.models import Activity
-from storage.operations.accounts import account_settings
-from storage.operations.entities import entities
-from storage.operations.relations import history
-from storage.operations.tables import tables
+from storage.relations import history
 from storage.sql import entities as sql
 from storage.sql.django import run
 from storage.sql.relations import relation_name
+from storage.tables import tables
 from tests.console.conftest import as_edm
 
 ADA = EntityKey("se", "ada")

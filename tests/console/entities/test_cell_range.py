@@ -5,13 +5,13 @@ import json
 import pytest
 
 from console.grid.tokens import encode_key
+from storage.accounts import account_settings
 from storage.domain.entities.entity import EntityKey, read_stored
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import write_etag
+from storage.entities import entities
 from storage.models import Activity
-from storage.operations.accounts import account_settings
-from storage.operations.entities import entities
-from storage.operations.tables import tables
+from storage.tables import tables
 
 CELLS = "/ui/a/acme/t/people/cells/"
 HTMX = {"HX-Request": "true"}

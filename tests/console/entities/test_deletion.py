@@ -3,12 +3,12 @@
 import pytest
 
 from console.grid.tokens import encode_key
+from storage.accounts import account_settings
 from storage.domain.entities.entity import EntityKey
+from storage.entities import entities
 from storage.entities.subject import EntityVerb
 from storage.models import Activity
-from storage.operations.accounts import account_settings
-from storage.operations.entities import entities
-from storage.operations.tables import tables
+from storage.tables import tables
 
 DELETE = "/ui/a/acme/t/people/delete/"
 KEYS = [EntityKey("se", "ada"), EntityKey("", ""), EntityKey("nl", "<b>")]

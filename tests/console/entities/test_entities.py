@@ -9,8 +9,8 @@ from console.grid.tokens import encode_key
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import OperationTimedOut, ServerBusy
 from storage.domain.values.edm import Edm, EdmValue
-from storage.operations.entities import entities
-from storage.operations.tables import tables
+from storage.entities import entities
+from storage.tables import tables
 
 PEOPLE = "/ui/a/acme/t/people/"
 PART = {"HX-Request": "true", "HX-Request-Type": "partial"}

@@ -15,10 +15,10 @@ from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.editing import merge
+from storage.entities import edits, entities
+from storage.history import changes
 from storage.models import Account, Activity, Table
-from storage.operations.changes import changes
-from storage.operations.entities import edits, entities
-from storage.operations.relations.history import recorder
+from storage.relations.history import recorder
 from storage.sql import entities as sql
 from storage.sql.django import run
 from storage.sql.relations import relation_name

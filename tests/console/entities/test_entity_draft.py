@@ -5,7 +5,7 @@ import pytest
 from console.entities.entity_draft import read_signed_entity, sign_entity
 from storage.domain.entities.entity import Entity, EntityKey, read_stored, write_stored
 from storage.domain.values.edm import Edm, EdmValue
-from storage.operations.tables import tables
+from storage.tables import tables
 
 KEY = EntityKey("", "a'\"é🦊")
 VALUES = {"Text": EdmValue(Edm.STRING, "\x00 \ud800"), "Big": EdmValue(Edm.INT64, 2**63 - 1)}

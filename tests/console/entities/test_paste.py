@@ -11,9 +11,9 @@ from storage.domain.entities.changes import Update
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
+from storage.entities import edits, entities
 from storage.models import Activity
-from storage.operations.entities import edits, entities
-from storage.operations.tables import tables
+from storage.tables import tables
 from tests.console import markup
 
 PASTE = "/ui/a/acme/t/people/paste/"

@@ -13,7 +13,7 @@ from console.grid.columns import (
     parse_columns,
 )
 from console.grid.property_order import find_columns
-from storage.operations.tables import tables
+from storage.tables import tables
 
 SEEN = ["Name", "Age", "Score"]
 

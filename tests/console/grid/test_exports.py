@@ -12,9 +12,9 @@ from console.grid.tokens import encode_key
 from storage.domain.entities.entity import EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.models import Activity
-from storage.operations.entities import exports
-from storage.operations.tables import tables
-from storage.transfer.layout import FileRefused
+from storage.tables import tables
+from storage.tabular.layout import FileRefused
+from storage.transfer import exports
 
 PEOPLE = "/ui/a/acme/t/people/export/"
 EVERY = {

@@ -4,7 +4,7 @@ import pytest
 
 from console.grid import columns
 from console.models import ColumnLayout
-from storage.operations.tables import tables
+from storage.tables import tables
 
 PEOPLE = "/ui/a/acme/t/people/"
 

@@ -11,14 +11,14 @@ from storage.domain.entities.changes import Delete, Insert, Update
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
+from storage.entities import entities
+from storage.history import versions
 from storage.models import Account, RegisteredSas, Table
-from storage.operations.changes import versions
-from storage.operations.entities import entities
-from storage.operations.relations import history
-from storage.operations.tables import tables
+from storage.relations import history
 from storage.sql import entities as sql
 from storage.sql.django import run
 from storage.sql.relations import relation_name
+from storage.tables import tables
 
 KEY = EntityKey("store-1", "ord 8")
 FINGERPRINT = "43ba39e2" * 8

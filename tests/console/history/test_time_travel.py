@@ -14,11 +14,11 @@ from storage.domain.entities.moments import Moment
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.models import Account, Activity
-from storage.operations.relations import history
-from storage.operations.tables import tables
+from storage.relations import history
 from storage.sql import entities as sql
 from storage.sql.django import fetch, run
 from storage.sql.relations import relation_name
+from storage.tables import tables
 
 TABLE = "/ui/a/acme/t/orders/"
 

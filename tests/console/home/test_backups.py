@@ -7,12 +7,17 @@ import pytest
 from django.utils import timezone
 from django.utils.html import strip_tags
 
+from storage.backups import archive, last_backup
+from storage.backups.archive import (
+    ArchiveSummary,
+    Found,
+    Period,
+    Problem,
+)
+from storage.backups.last_backup import BackupFailure, Kind, LastBackup
 from storage.models import Table
-from storage.operations.health import archive, last_backup
-from storage.operations.health.archive import ArchiveSummary, Found, Period, Problem
-from storage.operations.health.last_backup import BackupFailure, Kind, LastBackup
-from storage.operations.tables import tables
 from storage.server.options import BackupSchedule
+from storage.tables import tables
 
 PAGE = "/ui/backups/"
 HOUR = timedelta(hours=1)

@@ -11,19 +11,19 @@ from console.grid import bookmarks
 from console.home.views import home as home_views
 from console.models import Bookmark
 from console.site import layout
+from storage.accounts import account_settings, accounts, removal, sealed_keys
+from storage.accounts.accounts import NewAccount
+from storage.activity import activity
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import Role
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
+from storage.metrics.metrics import hour_of
 from storage.models import Membership, RequestCount
-from storage.operations.accounts import account_settings, accounts, removal, sealed_keys
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.activity import activity
-from storage.operations.counting.metrics import hour_of
-from storage.operations.tables import tables
 from storage.sql import batch
 from storage.sql.django import run
 from storage.sql.relations import relation_name
+from storage.tables import tables
 from storage.tables.subject import TableVerb
 
 

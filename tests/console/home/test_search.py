@@ -4,6 +4,10 @@ import pytest
 from django.urls import reverse
 
 from console.grid import bookmarks
+from storage.access import policies, sas
+from storage.access.sas import SasDescription
+from storage.accounts import accounts
+from storage.accounts.accounts import NewAccount
 from storage.domain.access.actor import COMMAND
 from storage.domain.access.policies import SignedIdentifier
 from storage.domain.access.roles import Role
@@ -11,14 +15,10 @@ from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.sas import TableSas
 from storage.models import Membership
-from storage.operations.access import policies, sas
-from storage.operations.access.sas import SasDescription
-from storage.operations.accounts import accounts
-from storage.operations.accounts.accounts import NewAccount
-from storage.operations.tables import tables
 from storage.sql.django import run
 from storage.sql.entities import change
 from storage.sql.relations import relation_name
+from storage.tables import tables
 
 SEARCH = "/ui/search/"
 

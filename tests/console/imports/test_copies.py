@@ -7,8 +7,8 @@ import pytest
 
 from storage.copies.copy_jobs import COPY_OUT_JOB
 from storage.models import Job
-from storage.operations.tables import tables
 from storage.runtime import job_runner
+from storage.tables import tables
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PATH = "/ui/a/acme/copy/"

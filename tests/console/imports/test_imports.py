@@ -8,17 +8,17 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from console.imports import encodings
+from storage.accounts import account_settings
 from storage.domain.access.actor import SERVER
 from storage.domain.entities.entity import read_stored
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm
 from storage.editing import typed_text
+from storage.entities import entities
 from storage.models import ImportDraft, Job, JobFile
-from storage.operations.accounts import account_settings
-from storage.operations.entities import entities
-from storage.operations.tables import tables
 from storage.runtime import job_runner
-from storage.transfer.encodings import ENCODINGS
+from storage.tables import tables
+from storage.tabular.encodings import ENCODINGS
 
 pytestmark = pytest.mark.django_db(transaction=True)  # a job saves its steps when they are committed
 

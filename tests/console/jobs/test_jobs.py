@@ -7,19 +7,19 @@ import pytest
 from django.urls import reverse
 
 from console.site import waiting
+from storage.accounts import removal
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
+from storage.jobs import files, jobs
+from storage.jobs.kinds import Failure
 from storage.models import Job, Table
-from storage.operations.accounts import removal
-from storage.operations.jobs import files, jobs
-from storage.operations.jobs.kinds import Failure
-from storage.operations.tables import indexes, tables
-from storage.operations.tables.indexes import INDEX_JOB, Arguments
 from storage.runtime import job_runner
 from storage.sql.background import has_rows
 from storage.sql.django import execute
+from storage.tables import indexes, tables
+from storage.tables.indexes import INDEX_JOB, Arguments
 from tests.operations.test_changes import actor, entity, write
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -9,10 +9,10 @@ from django.urls import reverse
 
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.requests.series import PeriodCounts, SeriesKind, Traffic
+from storage.metrics import reports, series
+from storage.metrics.series import Series
 from storage.models import RegisteredSas, SizeSample
-from storage.operations.counting import reports, series
-from storage.operations.counting.series import Series
-from storage.operations.tables import tables
+from storage.tables import tables
 
 pytestmark = pytest.mark.django_db
 FINGERPRINT = "ab" * 32

@@ -8,9 +8,9 @@ from django.utils import timezone
 from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.access.roles import Scope
 from storage.models import Activity, ApiToken
-from storage.operations.access import api_tokens
-from storage.operations.access.api_tokens import TokenRequest
-from storage.operations.tables import tables
+from storage.people import api_tokens
+from storage.people.api_tokens import TokenRequest
+from storage.tables import tables
 
 NEW = "/ui/me/tokens/new/"
 LIST = "/ui/me/tokens/"

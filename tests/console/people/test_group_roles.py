@@ -5,11 +5,11 @@ from allauth.socialaccount.models import SocialAccount
 from django.utils import timezone
 
 from console.models import User
+from storage.accounts import accounts
 from storage.domain.access.actor import SERVER
 from storage.domain.access.roles import Role
 from storage.models import Activity, Branch, Membership
-from storage.operations.access import members
-from storage.operations.accounts import accounts
+from storage.people import members
 from tests.console.people.test_providers import sign_in
 
 ROLES = {"dev": {"acme": Role.EDITOR}, "leads": {"acme": Role.MAINTAINER, "none": Role.OWNER}}

@@ -16,7 +16,7 @@ from storage.branches.branches import BranchRequest
 from storage.domain.access.actor import SERVER
 from storage.domain.access.roles import Role
 from storage.models import Activity
-from storage.operations.access import members
+from storage.people import members
 from storage.snapshots import snapshots
 from tests.console.addresses import ANSWERS, ARGUMENTS
 from tests.console.conftest import PASSWORD

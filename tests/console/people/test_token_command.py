@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from storage.domain.access.actor import ActorKind
 from storage.models import Activity, ApiToken
-from storage.operations.access import api_tokens
+from storage.people import api_tokens
 
 
 @pytest.fixture

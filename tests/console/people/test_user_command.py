@@ -10,8 +10,8 @@ from console.people import setup
 from storage.domain.access.actor import SERVER
 from storage.domain.access.roles import Scope
 from storage.models import Activity
-from storage.operations.access import api_tokens
-from storage.operations.access.api_tokens import TokenRequest
+from storage.people import api_tokens
+from storage.people.api_tokens import TokenRequest
 from storage.people.subject import PeopleVerb
 
 PASSWORD = "/ui/me/password/"

@@ -7,17 +7,17 @@ import pytest
 from console.models import User
 from console.people import users
 from console.people.users import LastAdmin
+from storage.activity.activity import ChangedSince
 from storage.domain.access.actor import SERVER, Actor, ActorKind, dump_actor
 from storage.domain.access.roles import Scope
-from storage.domain.service.jobs import JobStatus
+from storage.jobs import jobs
+from storage.jobs.jobs import JobFilter
+from storage.jobs.states import JobStatus
 from storage.models import Activity, Job
-from storage.operations.access import api_tokens
-from storage.operations.access.api_tokens import TokenRequest
-from storage.operations.activity.activity import ChangedSince
-from storage.operations.entities import import_drafts, uploads
-from storage.operations.jobs import jobs
-from storage.operations.jobs.jobs import JobFilter
+from storage.people import api_tokens
+from storage.people.api_tokens import TokenRequest
 from storage.people.subject import PeopleVerb
+from storage.transfer import import_drafts, uploads
 
 
 @pytest.fixture

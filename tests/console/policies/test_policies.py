@@ -14,6 +14,8 @@ from console.policies.drafts import draft_set, show_time
 from console.policies.forms import PolicyFormSet, write_data
 from console.policies.presets import TEMPLATES
 from console.policies.xml_text import write_xml
+from storage.access import policies, sas
+from storage.accounts import account_settings, accounts
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.grants import Grant, GrantKind, Operation, Resource
 from storage.domain.access.policies import PERMISSIONS, AccessPolicy, SignedIdentifier, read_instant
@@ -21,9 +23,7 @@ from storage.domain.access.policies_xml import read_identifiers, write_identifie
 from storage.domain.sas.terms import _permissions
 from storage.domain.sas.tokens import TableSas
 from storage.models import Account, Activity
-from storage.operations.access import policies, sas
-from storage.operations.accounts import account_settings, accounts
-from storage.operations.tables import tables
+from storage.tables import tables
 from tests.console.forms import lists_of
 
 PAGE = "/ui/a/acme/t/people/acl/"

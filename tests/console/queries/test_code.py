@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from console.snippets import LANGUAGES
 from storage.models import Activity, RegisteredSas
-from storage.operations.tables import tables
+from storage.tables import tables
 
 
 @pytest.fixture

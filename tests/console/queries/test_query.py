@@ -8,8 +8,8 @@ import pytest
 from console.queries.drafts import CONDITION_LIMIT
 from console.site import static_files
 from storage.domain.values.edm import Edm, EdmValue
+from storage.entities import facets
 from storage.models import Account
-from storage.operations.entities import facets
 
 PEOPLE = "/ui/a/acme/t/people/"
 PART = {"HX-Request": "true"}

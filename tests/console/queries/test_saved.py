@@ -14,10 +14,10 @@ from console.grid import saved_urls
 from console.grid.tokens import decode_key
 from console.models import RecentQuery, SavedQuery, SavedQueryVersion, SavedUrl
 from console.queries import recent, saved, saved_changes
+from storage.accounts import accounts
+from storage.activity import activity
 from storage.models import Activity, Table
-from storage.operations.accounts import accounts
-from storage.operations.activity import activity
-from storage.operations.tables import tables
+from storage.tables import tables
 
 PEOPLE = "/ui/a/acme/t/people/"
 NEW = PEOPLE + "queries/new/"

@@ -17,7 +17,7 @@ from storage.domain.filters.query import EntityQuery
 from storage.domain.requests.observed import Authentication, Credential, ObservedRequest
 from storage.domain.requests.recorded import KeptRequest, SentRequest, read_fault
 from storage.models import PropertyIndex, RecordedRequest, RegisteredSas
-from storage.operations.requests.recording import RequestLog
+from storage.requests.recording import RequestLog
 
 pytestmark = pytest.mark.django_db
 LIST = "/ui/a/acme/requests/"

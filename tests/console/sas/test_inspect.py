@@ -11,13 +11,13 @@ from django.utils import translation
 from console.models import SavedUrl
 from console.sas import labels
 from console.site.sentences import translate
+from storage.accounts import accounts, sealed_keys
 from storage.domain.sas import TableSas, sign, write
 from storage.inspector import Mistake, UnreadableText
 from storage.inspector.reports import FieldKind, Finding
 from storage.inspector.sentences import describe
 from storage.models import Activity, RegisteredSas, SeenCredential
-from storage.operations.accounts import accounts, sealed_keys
-from storage.operations.tables import tables
+from storage.tables import tables
 
 INSPECT = "/ui/inspect/"
 HTMX = {"HX-Request": "true"}

@@ -15,7 +15,10 @@ from django.utils import timezone
 from console.grid.tokens import encode_key
 from console.sas.forms import SasForm
 from console.sas.key_range import Fit, KeyRange, cover_filter, cover_rows
+from storage.access import policies
+from storage.access import sas as sas_operations
 from storage.access.subject import AccessVerb
+from storage.accounts import account_settings, accounts, sealed_keys
 from storage.domain import sas
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.entities.entity import EntityKey
@@ -25,13 +28,10 @@ from storage.domain.requests.metrics import UseCount
 from storage.domain.requests.observed import Authentication
 from storage.domain.sas import TableSas
 from storage.domain.sas.explain import KeyLimits
+from storage.metrics.metrics import hour_of
+from storage.metrics.usage import Uses
 from storage.models import Activity, RegisteredSas
-from storage.operations.access import policies
-from storage.operations.access import sas as sas_operations
-from storage.operations.accounts import account_settings, accounts, sealed_keys
-from storage.operations.counting.metrics import hour_of
-from storage.operations.counting.usage import Uses
-from storage.operations.tables import tables
+from storage.tables import tables
 from tests.console.markup import text
 
 SAS = "/ui/a/acme/sas/"

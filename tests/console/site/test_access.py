@@ -13,9 +13,9 @@ from django.urls import URLResolver, get_resolver, resolve, reverse
 
 from console.site import roles
 from console.site.access import account_required, admin_required
+from storage.accounts import accounts, sealed_keys
+from storage.accounts.accounts import NewAccount
 from storage.domain.access.roles import LEAST_ROLE, Capability, Role, may
-from storage.operations.accounts import accounts, sealed_keys
-from storage.operations.accounts.accounts import NewAccount
 from tests.console.addresses import ANSWERS, ARGUMENTS, EVERYBODY, PAGES
 from tests.console.markup import find_faults
 

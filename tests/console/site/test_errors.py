@@ -13,8 +13,8 @@ from storage.domain.errors import (
     ServerBusy,
     TableNotFound,
 )
-from storage.operations.access import members
-from storage.operations.tables import tables
+from storage.people import members
+from storage.tables import tables
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from console.models import User
 from storage.domain.entities.entity import EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import write_etag
-from storage.operations.entities import entities
-from storage.operations.tables import tables
+from storage.entities import entities
+from storage.tables import tables
 
 TABLE = "/ui/a/acme/t/people/"
 ADA = EntityKey("se", "ada")

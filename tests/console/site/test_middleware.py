@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.test import Client, RequestFactory
 
 from console.site.middleware import response_headers
-from storage.operations.health import database_version
+from storage.health import database_version
 
 
 def test_headers():

@@ -20,7 +20,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from console.models import Invitation, SavedQuery, SavedQueryVersion
+from storage.accounts import accounts
 from storage.accounts.subject import AccountNotice
+from storage.activity import activity
 from storage.activity.subject import ActivityVerb
 from storage.comments import comments
 from storage.comments.content import Subject
@@ -30,11 +32,13 @@ from storage.domain.entities.changes import Insert, Update
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import AuthenticationFailed, InvalidInput
 from storage.domain.refusals import Reason
-from storage.domain.service.jobs import JobStatus
-from storage.domain.service.service_properties import ServiceProperties
+from storage.domain.service_properties.properties import ServiceProperties
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
+from storage.entities import edits
 from storage.health.subject import HealthNotice
+from storage.jobs import running
+from storage.jobs.states import JobStatus
 from storage.models import (
     Activity,
     Branch,
@@ -52,17 +56,13 @@ from storage.models import (
     SeenCredential,
 )
 from storage.notices import delivery, evaluation, readers, webhooks
-from storage.operations.access import api_tokens
-from storage.operations.access.api_tokens import TokenRequest
-from storage.operations.accounts import accounts
-from storage.operations.activity import activity
-from storage.operations.entities import edits
-from storage.operations.jobs import running
-from storage.operations.tables import tables
+from storage.people import api_tokens
+from storage.people.api_tokens import TokenRequest
 from storage.people.subject import PeopleNotice
 from storage.runtime import job_runner
 from storage.snapshots import snapshots
 from storage.sql.django import execute
+from storage.tables import tables
 from storage.tables.subject import TableVerb
 from tests.console.addresses import ANSWERS, ARGUMENTS
 from tests.console.requests.test_requests import keep

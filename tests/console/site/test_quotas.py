@@ -13,18 +13,19 @@ from console.grid import saved_urls
 from console.models import SavedQuery
 from console.queries import saved_changes
 from console.queries.saved import Definition
+from storage.access import sas
+from storage.access.sas import SasDescription
+from storage.accounts import account_settings, quotas
+from storage.accounts.quotas import QuotaReached
 from storage.domain.access.actor import SERVER
 from storage.domain.access.roles import Scope
 from storage.domain.refusals import Reason, Refused
 from storage.domain.sas import TableSas
 from storage.models import ApiToken, RegisteredSas
-from storage.operations.access import api_tokens, sas
-from storage.operations.access.api_tokens import TokenRequest
-from storage.operations.access.sas import SasDescription
-from storage.operations.accounts import account_settings, quotas
-from storage.operations.accounts.quotas import QuotaReached
-from storage.operations.tables import tables
+from storage.people import api_tokens
+from storage.people.api_tokens import TokenRequest
 from storage.snapshots import snapshots
+from storage.tables import tables
 
 MOST = 2
 

@@ -4,17 +4,17 @@ import pytest
 from django.urls import reverse
 
 from console.grid.tokens import encode_key
+from storage.access import policies
+from storage.accounts import account_settings, accounts, service_properties
+from storage.activity import activity
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.policies import SignedIdentifier
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.filters.query import EntityQuery
-from storage.operations.access import policies
-from storage.operations.accounts import account_settings, accounts, service_properties
-from storage.operations.activity import activity
-from storage.operations.entities import edits, entities
-from storage.operations.tables import tables
-from storage.operations.tables.tables import DELETED_TABLE_RETENTION
+from storage.entities import edits, entities
+from storage.tables import tables
+from storage.tables.tables import DELETED_TABLE_RETENTION
 
 KEY = EntityKey("se", "ada")
 

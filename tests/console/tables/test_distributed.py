@@ -4,8 +4,9 @@ from urllib.parse import urlencode
 
 import pytest
 
-from storage.operations.relations import table_relations
-from storage.operations.tables import distribution, tables
+from storage.cluster import distribution
+from storage.relations import table_relations
+from storage.tables import tables
 from tests.sql import citus
 
 

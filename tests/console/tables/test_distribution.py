@@ -2,9 +2,9 @@
 
 import pytest
 
+from storage.accounts import account_settings
 from storage.cluster.subject import ClusterVerb
 from storage.models import Activity, Job, Table
-from storage.operations.accounts import account_settings
 from storage.runtime import doctor, job_runner
 from storage.sql.django import execute
 from tests.console.markup import text

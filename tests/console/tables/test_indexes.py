@@ -4,13 +4,13 @@ import re
 
 import pytest
 
-from storage.domain.service.indexes import INDEXED_FROM, IndexOrigin, IndexReason
-from storage.domain.service.quotas import INDEXES
+from storage.core.quotas import INDEXES
 from storage.models import Activity, PropertyIndex, Table
-from storage.operations.tables import indexes
 from storage.runtime import job_runner
 from storage.sql.django import execute
 from storage.sql.relations import relation_name
+from storage.tables import indexes
+from storage.tables.index_rules import INDEXED_FROM, IndexOrigin, IndexReason
 from storage.tables.subject import TableVerb
 from tests.console.markup import text
 

@@ -6,7 +6,7 @@ from html import unescape
 import pytest
 
 from storage.domain.errors import OperationTimedOut
-from storage.operations.entities import schema
+from storage.entities import schema
 from tests.console.markup import text
 
 TABLE = "/ui/a/acme/t/people/"

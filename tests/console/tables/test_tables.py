@@ -6,12 +6,12 @@ from zipfile import ZipFile
 
 import pytest
 
+from storage.access import policies
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.values.edm import Edm
 from storage.models import Account, Activity, Table
-from storage.operations.access import policies
-from storage.operations.tables import table_list, tables
 from storage.sql import background
+from storage.tables import table_list, tables
 from storage.transfer.subject import TransferVerb
 from tests.live_server import ROOT
 

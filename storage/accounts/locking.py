@@ -1,0 +1,27 @@
+"""Locks of accounts, which last until the transaction ends."""
+
+from storage.accounts.refusals import AccountError
+from storage.domain.errors import ServerBusy
+from storage.domain.refusals import Reason
+from storage.models import Account
+
+
+def lock(account: Account) -> Account:
+    """Lock an account against changes and deletion and return it as it is now; raises ServerBusy if it is deleted."""
+    # no_key: rows that reference the account can still be written
+    found = Account.objects.select_for_update(no_key=True).filter(pk=account.pk).first()
+    if found is None:
+        raise ServerBusy
+    return found
+
+
+def lock_by_name(name: str) -> Account:
+    """Lock the account of a name; raises AccountError if there is none."""
+    account = lock_if_exists(name)
+    if account is None:
+        raise AccountError(Reason.NO_ACCOUNT, account=name)
+    return account
+
+
+def lock_if_exists(name: str) -> Account | None:
+    return Account.objects.select_for_update(no_key=True).filter(name=name).first()

@@ -1,0 +1,205 @@
+"""Deleting an account with its tables."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from storage.accounts.account_settings import to_json
+from storage.accounts.refusals import (
+    AccountError,
+    AccountHasTables,
+    AccountIsProtected,
+    busy,
+)
+from storage.accounts.subject import AccountVerb
+from storage.activity import activity
+from storage.activity.catalog_change import invalidating_catalogs
+from storage.core.account_settings import SETTINGS
+from storage.domain.access.actor import SERVER, Actor
+from storage.domain.access.roles import Capability
+from storage.domain.refusals import Reason
+from storage.jobs import jobs, running
+from storage.jobs.kinds import (
+    JobKind,
+    JobRequest,
+    Run,
+    Step,
+)
+from storage.jobs.starters import NeededAccess
+from storage.jobs.states import Unit
+from storage.models import Account, Job, Snapshot, Table
+from storage.relations import history, snapshot_copies, table_relations
+
+_DROPPED_TOGETHER: Final = 100  # tables; looking at locks takes longer the more a transaction has
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """``account``: an id, so that another account that has taken the name stays.
+
+    ``over_at``: a time at which its lifetime has to be over, and the delay after it; empty for any other account.
+    """
+
+    account: int
+    name: str
+    with_tables: bool
+    over_at: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """``tables``: the names of those that are dropped already."""
+
+    tables: Sequence[str] = ()
+
+
+class _DeletionJob(JobKind[Arguments, State]):
+    """Drop tables of an account in transactions of their own until few are left, then delete it with these.
+
+    PostgreSQL locks whatever a transaction drops, and has room for the locks of some thousand tables.
+    """
+
+    name, arguments, state, capability = "account.delete", Arguments, State, Capability.OWN
+    is_transactional, goes_on = False, True
+
+    def unit(self, arguments: Arguments) -> Unit:
+        return Unit.TABLES
+
+    def begin(self, run: Run[Arguments]) -> Step[State]:
+        return Step(State(), total=Table.objects.filter(account=run.arguments.account).count())
+
+    def step(self, run: Run[Arguments], state: State) -> Step[State]:
+        wanted = run.arguments
+        while has_many_tables(wanted.account):
+            with invalidating_catalogs():
+                account = _lock(wanted.account)
+                if account is None or not _may_be_deleted(account, wanted):
+                    break
+                found = list(Table.objects.filter(account=account).order_by("pk")[:_DROPPED_TOGETHER])
+                _drop(found)
+                Table.objects.filter(pk__in=[table.pk for table in found]).delete()
+                state = State([*state.tables, *(table.name for table in found if table.deleted_at is None)])
+                run.save(Step(state, done=len(found)))
+            run.rest()
+        with invalidating_catalogs():
+            left = Table.objects.filter(account=wanted.account).count()
+            _delete(wanted, by=run.by)
+            last = Step(state, done=left, is_finished=True)
+            run.save(last)
+        return last
+
+    def needed_access(self, job: Job, arguments: Arguments) -> Sequence[NeededAccess]:
+        """Require the role of an owner, until the account has gone, and with it all roles."""
+        exists = Account.objects.filter(pk=arguments.account).exists()
+        return [NeededAccess(arguments.account, self.capability)] if exists else []
+
+    def may_stop(self, state: State | None) -> bool:
+        """Return whether no table is dropped yet: an account that has lost some of them is of no use."""
+        return state is None or not state.tables
+
+
+DELETION_JOB: Final = _DeletionJob()
+_KINDS: Final = {DELETION_JOB.name: DELETION_JOB}
+
+
+def request(account: Account, *, with_tables: bool) -> JobRequest[Arguments, State]:
+    """Return the job that deletes an account; it cannot be cancelled once it has dropped a table.
+
+    Raises AccountError if the account is protected, or if it has tables and may not lose them.
+    """
+    _check(account, account.name, _own_tables(account), with_tables=with_tables)
+    return JobRequest(DELETION_JOB, Arguments(account.pk, account.name, with_tables), account)
+
+
+def remove(name: str, *, with_tables: bool = False, by: Actor = SERVER, only: Account | None = None) -> None:
+    """Delete an account; raises AccountError if it is protected, or if it has tables and may not lose them.
+
+    With ``only``, another account that has taken its name stays. A process that dies meanwhile has deleted nothing, or
+    another one completes the deletion.
+    """
+    account = Account.objects.filter(name=name).first()
+    if account is None:
+        raise AccountError(Reason.NO_ACCOUNT, account=name)
+    if only in (None, account):
+        _remove(Arguments(account.pk, name, with_tables), account, by)
+
+
+def purge(account: Account, now: datetime) -> None:
+    """Delete an account whose lifetime is over, unless it was extended."""
+    _remove(Arguments(account.pk, account.name, with_tables=True, over_at=now.isoformat()), account, SERVER)
+
+
+def _remove(wanted: Arguments, account: Account, by: Actor) -> None:
+    if not has_many_tables(account.pk):
+        with invalidating_catalogs():
+            _delete(wanted, by=by)
+        return
+    unfinished = jobs.of_whole_account(account)
+    if unfinished is not None and unfinished.kind == DELETION_JOB.name:
+        if not running.run(unfinished.pk, _KINDS, lambda seconds: False):
+            raise busy(account.name)
+        if not Account.objects.filter(pk=account.pk).exists():
+            return
+    running.complete(JobRequest(DELETION_JOB, wanted, account), by=by)
+
+
+def has_many_tables(account: int) -> bool:
+    """Return whether a deletion takes several transactions."""
+    return Table.objects.filter(account=account).count() > _DROPPED_TOGETHER
+
+
+def _lock(account: int) -> Account | None:
+    return Account.objects.select_for_update(no_key=True).filter(pk=account).first()
+
+
+def _is_over(account: Account, wanted: Arguments) -> bool:
+    return account.purged_at is not None and account.purged_at <= datetime.fromisoformat(wanted.over_at)
+
+
+def _may_be_deleted(account: Account, wanted: Arguments) -> bool:
+    if wanted.over_at and not _is_over(account, wanted):
+        return False
+    return wanted.with_tables and not (account.protected or account.read_only)
+
+
+def _own_tables(account: Account) -> list[str]:
+    return list(Table.objects.existing().filter(account=account).values_list("name", flat=True))
+
+
+def _check(account: Account, name: str, tables: Sequence[str], *, with_tables: bool) -> None:
+    if account.protected:
+        raise AccountIsProtected(Reason.ACCOUNT_PROTECTED, account=name)
+    if tables and not with_tables:
+        raise AccountHasTables(Reason.ACCOUNT_HAS_TABLES, account=name, number=len(tables))
+    if tables and account.read_only:
+        raise AccountError(Reason.READ_ONLY_ACCOUNT_HAS_TABLES, account=name, number=len(tables))
+
+
+def _drop(tables: Iterable[Table]) -> None:
+    for table in tables:
+        if table.deleted_at is None:
+            table_relations.soft_delete(table)
+        table_relations.drop(table)
+
+
+def _delete(wanted: Arguments, *, by: Actor) -> None:
+    """Delete an account with what it has, in the caller's transaction."""
+    # also against new tables: waits for those being created
+    Account.objects.select_for_update().filter(pk=wanted.account).first()
+    account, name = _lock(wanted.account), wanted.name
+    if account is None or (wanted.over_at and not _is_over(account, wanted)):
+        return
+    names = _own_tables(account)
+    _check(account, name, names, with_tables=wanted.with_tables)
+    # deleted tables that could be restored included
+    _drop(Table.objects.filter(account=account))
+    for snapshot in Snapshot.objects.filter(account=account):
+        snapshot_copies.drop_relations(snapshot)
+    history.remove(account)
+    before = to_json({field: getattr(account, field) for field in SETTINGS})
+    for unfinished in jobs.unfinished(DELETION_JOB, account=account):
+        names += (unfinished.state or {}).get("tables", ())
+    activity.record(AccountVerb.DELETE, by, account=account, before=before, detail={"tables": sorted(names)})
+    jobs.detach(account)
+    account.delete()

@@ -1,0 +1,62 @@
+"""Name those who made changes: SAS tokens by their labels, which are looked up and never recorded."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from django.db.models import OuterRef, Subquery
+
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.history.recorded import RecordedChange
+from storage.domain.values.stored import read_member
+from storage.models import Activity, HistoryActor, RegisteredSas
+from storage.sql.changes import Unnamed
+
+# annotates an activity whose actor is a SAS token
+SAS_LABEL: Final = Subquery(
+    RegisteredSas.objects.filter(account=OuterRef("account_id"), fingerprint=OuterRef("actor")).values(
+        "label"
+    )[:1]
+)
+
+
+def read_actor(stored: HistoryActor, request: str = "") -> Actor:
+    return Actor(
+        read_member(ActorKind, stored.kind), stored.name, stored.address, stored.agent, request, stored.token
+    )
+
+
+def name_actors(account_id: int, found: Unnamed) -> list[RecordedChange]:
+    """Return changes with their actors, read together."""
+    stored = HistoryActor.objects.in_bulk({pk for pk, _ in found})
+    nobody = HistoryActor(kind=ActorKind.SERVER)
+    actors = (read_actor(stored.get(pk, nobody), it.actor.request_id) for pk, it in found)
+    named = label_actors(account_id, actors)
+    return [it._replace(actor=actor) for (_, it), actor in zip(found, named, strict=True)]
+
+
+def label_actors(account_id: int, actors: Iterable[Actor]) -> list[Actor]:
+    """Return actors with the labels of SAS tokens, read together."""
+    given = list(actors)
+    labels = _sas_labels(account_id, {it.name for it in given if it.kind is ActorKind.SAS})
+    return [replace(it, label=labels.get(it.name, "")) if it.kind is ActorKind.SAS else it for it in given]
+
+
+def _sas_labels(account_id: int, fingerprints: set[str]) -> dict[str, str]:
+    if not fingerprints:
+        return {}
+    registered = RegisteredSas.objects.filter(account=account_id, fingerprint__in=fingerprints)
+    return dict(registered.values_list("fingerprint", "label"))
+
+
+def actor_of(done: Activity) -> Actor:
+    """Return who performed an activity; with the label of a SAS token if it was read with SAS_LABEL."""
+    return Actor(
+        read_member(ActorKind, done.actor_kind),
+        done.actor,
+        done.address,
+        done.agent,
+        done.request_id,
+        done.detail.get("by_token", ""),
+        getattr(done, "sas_label", None) or "",
+    )

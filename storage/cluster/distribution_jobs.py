@@ -1,0 +1,91 @@
+"""Have a table distributed or gathered by a job: the rows of a large one take longer than a request may."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from django.db import DatabaseError, connection
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from storage.accounts import accounts
+from storage.cluster import distribution
+from storage.cluster.distribution import DistributionError
+from storage.domain.access.actor import Actor
+from storage.domain.access.roles import Capability
+from storage.domain.refusals import Reason
+from storage.jobs import jobs
+from storage.jobs.kinds import (
+    JobKind,
+    NoState,
+    Run,
+    Step,
+)
+from storage.jobs.states import JobStatus
+from storage.models import Job, Table
+from storage.relations import table_relations
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    distributed: bool  # what the table is to be
+
+
+class _DistributionJob(JobKind[Arguments, NoState]):
+    name, arguments, state, capability = "table.distribute", Arguments, NoState, Capability.OWN
+    is_transactional = False
+
+    def begin(self, run: Run[Arguments]) -> Step[NoState]:
+        return Step(NoState())
+
+    def step(self, run: Run[Arguments], state: NoState) -> Step[NoState]:
+        table, distributed = run.table, run.arguments.distributed
+        done = None
+        try:
+            if not _is_done(table, distributed=distributed):  # by a process that died
+                move = distribution.distribute if distributed else distribution.undistribute
+                done = move(table, by=run.by)
+        except DatabaseError as error:
+            if not connection.is_usable():
+                raise
+            failed = Reason.DISTRIBUTION_FAILED if distributed else Reason.GATHERING_FAILED
+            raise DistributionError(failed, table=table.name, why=str(error).strip()) from error
+        return Step(state, activity=done, is_finished=True)
+
+
+DISTRIBUTION_JOB: Final = _DistributionJob()
+
+
+def ask(table: Table, *, distributed: bool, by: Actor) -> Job:
+    """Have a table distributed, or brought back.
+
+    Raises DistributionError if there is no cluster, nothing to do, or a job that has not ended.
+    """
+    accounts.check_writable(table.account)
+    if distributed and not table_relations.can_distribute():
+        raise DistributionError(Reason.NO_COORDINATOR)
+    if _is_done(table, distributed=distributed):
+        reason = Reason.DISTRIBUTED_ALREADY if distributed else Reason.NOT_DISTRIBUTED
+        raise DistributionError(reason, table=table.name)
+    if jobs.unfinished(DISTRIBUTION_JOB, table=table).exists():
+        raise DistributionError(Reason.ROWS_ARE_MOVED, table=table.name)
+    dismiss(table)
+    return jobs.start(DISTRIBUTION_JOB, Arguments(distributed), account=table.account, table=table, by=by)
+
+
+def find(table: Table) -> Job | None:
+    """Return the job that moves the rows of a table, or has failed to."""
+    return jobs.unfinished(DISTRIBUTION_JOB, table=table).first() or failed().filter(table=table).first()
+
+
+def failed() -> QuerySet[Job]:
+    """Return the jobs that failed to move the rows of tables, until that was seen."""
+    return Job.objects.filter(kind=DISTRIBUTION_JOB.name, status=JobStatus.FAILED, seen_at=None)
+
+
+def dismiss(table: Table) -> None:
+    """Forget a failure."""
+    failed().filter(table=table).update(seen_at=timezone.now())
+
+
+def _is_done(table: Table, *, distributed: bool) -> bool:
+    return table_relations.is_spread(table) if distributed else not table.distributed

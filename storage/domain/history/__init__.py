@@ -1,0 +1,1 @@
+"""History: recorded changes of entities, and the change feed."""

@@ -1,0 +1,187 @@
+"""The change feed: positions in it, the tokens that clients keep, and changes as they are delivered."""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+from storage.domain.entities.entity import StoredEntity, read_members, write_document
+from storage.domain.history.recorded import Op, RecordedChange
+from storage.domain.refusals import Reason, Refused
+from storage.domain.values.edm import write_datetime
+
+NOTHING: Final = "3:3:"  # the snapshot that sees no transaction
+_MAC_LENGTH: Final = 16  # bytes
+
+
+class InvalidToken(Refused):
+    """A token that this server has not made, or that belongs to another feed."""
+
+
+class ExpiredToken(Refused):
+    """What follows this position is not known any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedPosition:
+    """What a reader has seen: all that is visible in the snapshot ``seen`` (a pg_snapshot).
+
+    With a ``target``, it is reading what else is visible in that one, and has read it up to ``seq``. ``segment`` is the
+    first segment of the history that may contain what it has not seen, ``next_segment`` the same for ``target``.
+    """
+
+    segment: int
+    seen: str = NOTHING
+    target: str = ""
+    next_segment: int = 0
+    seq: int = 0
+
+
+class FeedToken(NamedTuple):
+    """``cluster``: of which database, ``feed``: of which account and tables the position is."""
+
+    cluster: str
+    feed: str
+    position: FeedPosition
+
+
+def write_token(token: FeedToken, secret: bytes) -> str:
+    """Write a token as text for URLs, headers and command lines, where it must not begin with a hyphen."""
+    position = token.position
+    parts = (
+        token.cluster,
+        token.feed,
+        position.segment,
+        position.seen,
+        position.target,
+        position.next_segment,
+        position.seq,
+    )
+    content = "|".join(map(str, parts)).encode()
+    # the content begins with a digit, the MAC with anything
+    return base64.urlsafe_b64encode(content + _mac(content, secret)).decode().rstrip("=")
+
+
+def read_token(text: str, secret: bytes) -> FeedToken:
+    """Read what write_token wrote, also with the MAC first as it once was; raises InvalidToken."""
+    try:
+        decoded = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        decoded = b""
+    for content, mac in (
+        (decoded[:-_MAC_LENGTH], decoded[-_MAC_LENGTH:]),
+        (decoded[_MAC_LENGTH:], decoded[:_MAC_LENGTH]),
+    ):
+        if hmac.compare_digest(mac, _mac(content, secret)):
+            return _read_content(content.decode())
+    raise InvalidToken(Reason.TOKEN_INVALID)
+
+
+def _read_content(content: str) -> FeedToken:
+    cluster, feed, segment, seen, target, next_segment, seq = content.split("|")
+    return FeedToken(cluster, feed, FeedPosition(int(segment), seen, target, int(next_segment), int(seq)))
+
+
+def _mac(content: bytes, secret: bytes) -> bytes:
+    return hmac.digest(secret, content, hashlib.sha256)[:_MAC_LENGTH]
+
+
+class FeedPage(NamedTuple):
+    """Changes in order, and where the next page starts; ``has_more``: there may be one already.
+
+    ``window`` is the position of the page once it has a target, so that each change has a position too.
+    """
+
+    changes: Sequence[RecordedChange]
+    position: FeedPosition
+    has_more: bool
+    window: FeedPosition
+
+    def position_after(self, change: RecordedChange) -> FeedPosition:
+        """Return where a reader goes on who has read the page as far as this change."""
+        is_last = change is self.changes[-1]
+        return self.position if is_last else replace(self.window, seq=change.sequence)
+
+
+def write_change(change: RecordedChange) -> bytes:
+    """Write a change as a JSON object on one line; entities are written as the Table service does."""
+    head = {
+        "sequence": change.sequence,
+        "operation": change.op.word,
+        "table": change.table,
+        "partition_key": change.key.partition_key,
+        "row_key": change.key.row_key,
+        "timestamp": write_datetime(change.ticks),
+        "request_id": change.actor.request_id,
+        "actor": {
+            "kind": change.actor.kind,
+            "name": change.actor.name,
+            "token": change.actor.token,
+            "label": change.actor.label,
+        },
+    }
+    return b'%b,"before":%b,"after":%b}' % (
+        json.dumps(head, ensure_ascii=False, separators=(",", ":"))[:-1].encode(),
+        _write_entity(change.before),
+        _write_entity(change.after),
+    )
+
+
+def describe_change(change: RecordedChange) -> str:
+    """Describe a change in a line for people: when, what, whose, and the properties that it changed."""
+    by = f"{change.actor.kind} {change.actor.short_name}".rstrip()
+    key = f"{change.table}({change.key.partition_key!r}, {change.key.row_key!r})"
+    line = f"{write_datetime(change.ticks)}  {change.op.word}  {key}  by {by}"
+    if change.op is not Op.UPDATE or change.after is None:
+        return line
+    before, after = _properties(change.before), _properties(change.after)
+    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    return f"{line}: " + ", ".join(
+        f"{name} {before.get(name, 'nothing')} → {after.get(name, 'nothing')}" for name in names
+    )
+
+
+def _properties(entity: StoredEntity | None) -> dict[str, str]:
+    """Return the values of an entity as short JSON."""
+    if entity is None:
+        return {}
+    texts = {
+        name: json.dumps(value, ensure_ascii=False)
+        for name, value in read_members(entity).items()
+        if "@" not in name
+    }
+    return {name: text if len(text) <= _SHORT else f"{text[:_SHORT]}…" for name, text in texts.items()}
+
+
+_SHORT: Final = 60  # characters of a value
+
+
+def _write_entity(entity: StoredEntity | None) -> bytes:
+    return b"null" if entity is None else write_document(entity)
+
+
+_COSMOS_OPERATIONS: Final = {Op.INSERT: "create", Op.UPDATE: "replace", Op.DELETE: "delete"}
+
+
+def write_cosmos_change(change: RecordedChange) -> bytes:
+    """Write a change as Cosmos DB writes those of its feed of all versions and deletes."""
+    metadata: dict[str, object] = {
+        "operationType": _COSMOS_OPERATIONS[change.op],
+        "lsn": change.sequence,
+        "crts": change.ticks // 10_000_000,
+        "table": change.table,
+    }
+    if change.op is Op.DELETE:
+        metadata["id"] = {
+            "PartitionKey": change.key.partition_key,
+            "RowKey": change.key.row_key,
+        }
+    return b'{"current":%b,"previous":%b,"metadata":%b}' % (
+        _write_entity(change.after) if change.after is not None else b"{}",
+        _write_entity(change.before),
+        json.dumps(metadata, ensure_ascii=False, separators=(",", ":")).encode(),
+    )

@@ -1,1 +1,0 @@
-"""Service properties, CORS, connection strings, labels, lifetimes and the verbs of activity."""

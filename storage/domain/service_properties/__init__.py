@@ -1,0 +1,1 @@
+"""Service properties: logging, metrics and CORS rules, as values and as XML."""

@@ -1,0 +1,256 @@
+"""Query Entities, including filters that no index supports, within the time limit of a request.
+
+With a ``past`` from operations.past, they are those of that moment.
+"""
+
+import time
+from collections.abc import Callable, Collection, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from storage.domain.entities.entity import EntityKey, StoredEntity
+from storage.domain.entities.previews import EntityPreview
+from storage.domain.errors import (
+    KeyValueTooLarge,
+    OperationTimedOut,
+    OutOfRangeInput,
+    ResourceNotFound,
+    TableNotFound,
+)
+from storage.domain.filters.access_plan import plan_access
+from storage.domain.filters.query import (
+    PAGE_BYTES,
+    EntityQuery,
+    Page,
+    Position,
+    Sort,
+    SortedPage,
+    SortedPosition,
+)
+from storage.domain.values.names import LONGEST_KEY, check_entity_key
+from storage.history.past import Past, run_as_of
+from storage.models import Table
+from storage.sql import counts, pages, previews
+from storage.sql import django as sql
+from storage.sql.failures import Canceled
+from storage.sql.relations import relation_name, relation_of
+from storage.sql.statement import Lane, Statement
+from storage.tables import adaptive_indexes
+from storage.tables.adaptive_indexes import SlowQuery
+from storage.tables.index_rules import COSTLY_SCAN
+from storage.tables.indexes import indexed, using
+
+T = TypeVar("T")
+Steps = Generator[Statement[Any], Any, T]
+# builds the statement of a page: of whole entities, or of previews for a grid
+Read = Callable[[str, EntityQuery], Statement[Page[T]]]
+
+COUNT_LIMIT: Final = timedelta(seconds=10)
+SORT_LIMIT: Final = timedelta(seconds=5)
+_MOMENT: Final = timedelta(milliseconds=60)
+BUDGET: Final = 2.5  # seconds of walking; with the first attempt and the last window still under five
+_FIRST_WINDOW: Final = 20_000  # rows
+_WINDOW_SECONDS: Final = 0.4
+_SMALLEST_WINDOW: Final = 100
+_KEYS_AT_ONCE: Final = 50  # entities read together by their keys
+
+
+def page(table: Table, wanted: EntityQuery, past: Past | None = None) -> Page[StoredEntity]:
+    """Return a page of whole entities, read on Django's connection."""
+    return _page(table, wanted, pages.page, past)
+
+
+def preview_page(table: Table, wanted: EntityQuery, past: Past | None = None) -> Page[EntityPreview]:
+    """Return a page for a grid: long values are cut, so that the page has as many entities as asked for."""
+    return _page(table, wanted, previews.page, past)
+
+
+def sorted_preview_page(
+    table: Table,
+    wanted: EntityQuery,
+    sort: Sort,
+    start: SortedPosition | None = None,
+    past: Past | None = None,
+) -> SortedPage:
+    """Return a page for a grid in the order of a property; reads all matches. Raises OperationTimedOut."""
+    if past is None:
+        wanted = replace(wanted, indexed=indexed(table.pk))
+    statement = previews.sorted_page(_relation(table, past), wanted, sort, start)
+    with _noting_scans(table, wanted, sort, past):
+        return run_as_of(statement, past, limit=SORT_LIMIT)
+
+
+def _page(table: Table, wanted: EntityQuery, read: Read[T], past: Past | None) -> Page[T]:
+    wanted = _using(table, wanted, past)
+    with _noting_scans(table, wanted, past=past) as ends:
+        steps = query(_relation(table, past), wanted, time.monotonic, read)
+        found = sql.walk(steps, partial(run_as_of, past=past))
+        ends.append(found.next)
+        return found
+
+
+def _relation(table: Table, past: Past | None) -> str:
+    """Return the relation of a statement; that of the past takes the place of one with the ordinary name."""
+    return relation_of(table) if past is None else relation_name(table.pk)
+
+
+def _using(table: Table, wanted: EntityQuery, past: Past | None) -> EntityQuery:
+    """Return the query with the indexes that it can use."""
+    return using(table, wanted) if past is None else wanted
+
+
+@contextmanager
+def _noting_scans(
+    table: Table, wanted: EntityQuery, sort: Sort | None = None, past: Past | None = None
+) -> Iterator[list[Position | None]]:
+    """Count a costly query that an index would make cheaper; raises OperationTimedOut for Canceled.
+
+    The block appends where its page ended.
+    """
+    ends: list[Position | None] = []
+    began = time.perf_counter()
+    try:
+        yield ends
+    except Canceled:
+        raise OperationTimedOut from None
+    finally:
+        seconds = time.perf_counter() - began
+        if seconds >= COSTLY_SCAN and past is None:
+            names = plan_access(wanted.filter).index_candidates(wanted.indexed) or frozenset()
+            ordering = {sort.property} - wanted.indexed if sort is not None else frozenset()
+            end = ends[0] if ends else None
+            adaptive_indexes.record(SlowQuery(table.pk, names | ordering, seconds, wanted, end, sort))
+
+
+def all_pages(table: Table, wanted: EntityQuery, past: Past | None = None) -> Iterator[list[StoredEntity]]:
+    """Yield all entities of a query in pages, without a time limit; each page is read when it is its turn."""
+    while True:
+        found = page(table, wanted, past)
+        yield found.entities
+        if found.next is None:
+            return
+        wanted = replace(wanted, start=found.next)
+
+
+def get_many(table: Table, keys: Collection[EntityKey], past: Past | None = None) -> list[StoredEntity]:
+    """Return the entities of these keys that exist, in the order of keys."""
+    steps = pages.get_many(_relation(table, past), keys)
+    found = sql.walk(steps, partial(run_as_of, past=past))
+    return [found[key] for key in sorted(found)]
+
+
+def get_many_paged(
+    table: Table, keys: Collection[EntityKey], past: Past | None = None
+) -> Iterator[list[StoredEntity]]:
+    """Yield the entities of these keys in small pages, because each may be as large as 1 MiB."""
+    ordered = sorted(set(keys))
+    for start in range(0, len(ordered), _KEYS_AT_ONCE):
+        yield get_many(table, ordered[start : start + _KEYS_AT_ONCE], past)
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """The number of entities that a query finds; None when it is unknown."""
+
+    number: int | None
+    is_exact: bool = False
+
+
+def total(
+    table: Table, wanted: EntityQuery, past: Past | None = None, *, limit: timedelta = _MOMENT
+) -> Total:
+    """Count the entities of a query if that is quick, else return the planner's estimate."""
+    try:
+        return Total(count(table, wanted, past, limit=limit), is_exact=True)
+    except OperationTimedOut:
+        pass
+    try:
+        return Total(run_as_of(counts.estimate(_relation(table, past), _using(table, wanted, past)), past))
+    except Canceled:
+        return Total(None)
+
+
+def count(
+    table: Table, wanted: EntityQuery, past: Past | None = None, *, limit: timedelta = COUNT_LIMIT
+) -> int:
+    """Count the entities of a query; raises OperationTimedOut."""
+    try:
+        return run_as_of(counts.count(_relation(table, past), _using(table, wanted, past)), past, limit=limit)
+    except Canceled:
+        raise OperationTimedOut from None
+
+
+def get(table: Table, key: EntityKey, past: Past | None = None) -> StoredEntity | None:
+    """Query Entity with all properties; None also for an invalid key."""
+    try:
+        check_entity_key(*key, limit=LONGEST_KEY)
+        return run_as_of(pages.point(_relation(table, past), key, EntityQuery()), past)
+    except (KeyValueTooLarge, OutOfRangeInput, ResourceNotFound, TableNotFound):
+        return None
+    except Canceled:
+        raise OperationTimedOut from None
+
+
+def query(
+    relation: str,
+    wanted: EntityQuery,
+    clock: Callable[[], float],
+    read: Read[T] = pages.page,  # type: ignore[assignment]
+) -> Steps[Page[T]]:
+    """Read a page of entities within the time limit.
+
+    The planner's own plan is tried first. If it exceeds the lane's time limit, the keys are walked in windows; what
+    was found when the budget is used up is the page, possibly empty, with a continuation token. The continuation of a
+    query that no index supports is walked in windows from the start.
+    """
+    if wanted.top == 0:
+        return Page([], None)
+    statement = read(relation, wanted)
+    if wanted.start is not None and statement.lane is Lane.FILTER and not pages.is_indexed(wanted):
+        return (yield from _walk(relation, wanted, clock, read))
+    try:
+        return (yield from _read_page(relation, wanted, statement))
+    except Canceled:
+        if statement.lane is Lane.KEY:
+            raise
+        return (yield from _walk(relation, wanted, clock, read))
+
+
+def _read_page(relation: str, wanted: EntityQuery, statement: Statement[Page[T]]) -> Steps[Page[T]]:
+    """Read a page, the part of it from the first large entity on by a statement of its own."""
+    page: Page[Any] = yield statement
+    if page.next is None or len(page.entities) == wanted.top:
+        return page
+    size = PAGE_BYTES - sum(len(stored.content) for stored in page.entities)
+    beyond = replace(wanted, start=page.next, top=wanted.top - len(page.entities))
+    rest: Page[Any] = yield pages.measured_page(relation, beyond, size)
+    return Page(page.entities + rest.entities, rest.next)
+
+
+def _walk(relation: str, wanted: EntityQuery, clock: Callable[[], float], read: Read[T]) -> Steps[Page[T]]:
+    found: Page[T] = Page([], wanted.start)
+    deadline = clock() + BUDGET
+    window = _FIRST_WINDOW
+    start = wanted.start
+    while True:
+        began = clock()
+        try:
+            end: Position | None = yield pages.window_end(relation, replace(wanted, start=start), window)
+            top = wanted.top - len(found.entities)
+            rest = replace(wanted, start=start, end=end or wanted.end, top=top)
+            page = yield from _read_page(relation, rest, read(relation, rest))
+        except Canceled:
+            if window <= _SMALLEST_WINDOW:
+                raise
+            window = max(window // 8, _SMALLEST_WINDOW)
+            continue
+        start = page.next or end
+        found = Page(found.entities + page.entities, start)
+        if start is None or page.next is not None or len(found.entities) >= wanted.top or clock() > deadline:
+            return found
+        # a window that takes about _WINDOW_SECONDS, at most four times as large
+        growth = min(4.0, _WINDOW_SECONDS / max(clock() - began, 0.001))
+        window = max(_SMALLEST_WINDOW, int(window * growth))

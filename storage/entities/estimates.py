@@ -1,0 +1,114 @@
+"""Estimates of how much a query reads and returns: the planner's numbers, corrected by a sample."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Final, TypeVar
+
+from storage.domain.errors import StorageError
+from storage.domain.filters.access_plan import plan_access
+from storage.domain.filters.keys import key_range
+from storage.domain.filters.query import PAGE_LIMIT, EntityQuery
+from storage.models import Table
+from storage.sql import django as sql
+from storage.sql import estimates, pages
+from storage.sql.estimates import ScanKind as ScanKind
+from storage.sql.failures import Canceled
+from storage.sql.relations import relation_of
+from storage.sql.statement import Statement
+from storage.tables.indexes import using
+
+T = TypeVar("T")
+
+LIMIT: Final = timedelta(milliseconds=200)  # for all statements together
+_SHORTEST: Final = timedelta(milliseconds=5)  # with less time left, no statement is started
+_COUNTED: Final = 2_000  # rows that are counted or sampled rather than guessed
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """``read``: rows inside the key range, as Azure reads them; ``looked_at``: rows that PostgreSQL reads."""
+
+    returned: int
+    read: int
+    looked_at: int
+    scan_kind: ScanKind
+
+    @property
+    def transactions(self) -> int:
+        """Number of requests on Azure, where each reads at most a thousand entities."""
+        return self.read // PAGE_LIMIT + 1
+
+
+def estimate(
+    table: Table, wanted: EntityQuery, clock: Callable[[], float] = time.monotonic
+) -> Estimate | None:
+    """Estimate a query; None when there was no time for the plan."""
+    if key_range(wanted.filter).is_empty:
+        return Estimate(0, 0, 0, ScanKind.KEYS)
+    query = replace(using(table, wanted), top=PAGE_LIMIT, start=None, end=None)
+    return _Estimator(relation_of(table), query, clock).estimate()
+
+
+class _Estimator:
+    def __init__(self, relation: str, query: EntityQuery, clock: Callable[[], float]) -> None:
+        self.relation = relation
+        self.query = query
+        self.clock = clock
+        self.deadline = clock() + LIMIT.total_seconds()
+
+    def estimate(self) -> Estimate | None:
+        plan = self._run(estimates.plan(self.relation, self.query))
+        read = self._run(estimates.in_range(self.relation, self.query))
+        if plan is None or read is None:
+            return None
+        if plan_access(self.query.filter).is_by_keys:
+            read = returned = self._counted(read)
+        else:
+            read, returned = self._sampled(read, plan)
+        return Estimate(min(returned, read), read, self._looked_at(plan, read), plan.scan_kind)
+
+    def _looked_at(self, plan: estimates.Plan, read: int) -> int:
+        if plan.looked_at is not None:
+            return plan.looked_at
+        if plan.scan_kind is ScanKind.KEYS:
+            return read
+        return max(read, self._run(estimates.in_range(self.relation, EntityQuery())) or 0)
+
+    def _counted(self, expected: int) -> int:
+        """Return the exact count of a small result, else the expected one."""
+        found = self._run(estimates.matching(self.relation, self.query, limit=_COUNTED))
+        if found is None:
+            return expected
+        return found if found < _COUNTED else max(found, expected)
+
+    def _sampled(self, read: int, plan: estimates.Plan) -> tuple[int, int]:
+        """Return the rows in the range and how many of them match, from a sample of properties."""
+        first = self._sample(100.0, _COUNTED)
+        if first is not None and first.rows < _COUNTED:
+            return first
+        read = max(read, _COUNTED)
+        if pages.is_indexed(self.query):
+            found = self._counted(plan.matching)
+            if found < _COUNTED or plan.scan_kind in (ScanKind.PROPERTIES, ScanKind.INDEX):
+                return read, found
+        # a sample of all pages, because the first rows may differ from the last
+        spread = self._sample(100.0 * _COUNTED / read, 5 * _COUNTED) or first
+        if not spread or not spread.rows:
+            return read, plan.matching
+        if not spread.matching:
+            return read, min(plan.matching, read // spread.rows)
+        return read, read * spread.matching // spread.rows
+
+    def _sample(self, share: float, limit: int) -> estimates.Sample | None:
+        return self._run(estimates.sample(self.relation, self.query, share=share, limit=limit))
+
+    def _run(self, statement: Statement[T]) -> T | None:
+        left = timedelta(seconds=self.deadline - self.clock())
+        if left < _SHORTEST:
+            return None
+        try:
+            return sql.run_in_lane(statement, limit=left)
+        except (Canceled, StorageError):
+            return None

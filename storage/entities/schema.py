@@ -1,0 +1,142 @@
+"""The schema that a table's entities have in effect: tables have none of their own, so a sample is counted."""
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Final
+
+from storage.domain.errors import OperationTimedOut
+from storage.domain.values.edm import Edm, EdmValue
+from storage.models import Table
+from storage.sql import background
+from storage.sql import django as sql
+from storage.sql import schema as statements
+from storage.sql.failures import Canceled
+from storage.sql.relations import relation_of
+from storage.sql.sampling import samplings
+from storage.sql.schema import KEYS, SchemaCounts, TypeCount
+from storage.tables import table_list
+
+_SAMPLES: Final = (2_000, 500)  # entities: 20 µs each; the smaller number if counting takes too long
+_LIMIT: Final = timedelta(seconds=2)  # for each
+_SIZES: Final = {
+    Edm.BOOLEAN: 1, Edm.INT32: 4, Edm.INT64: 8, Edm.DOUBLE: 8, Edm.DATETIME: 8, Edm.GUID: 16,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyType:
+    """A type of a property, in so many sampled ``entities``; ``average_size`` and ``largest`` in bytes of a value."""
+
+    type: Edm
+    entities: int
+    average_size: int
+    largest: int
+    examples: tuple[EdmValue, ...]
+
+    @property
+    def has_sizes(self) -> bool:
+        """Whether values of the type differ in size."""
+        return self.type not in _SIZES
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaProperty:
+    """``types``: the most frequent first; ``share``: of the entities that have it; ``distinct``: different values."""
+
+    name: str
+    types: tuple[PropertyType, ...]
+    share: float
+    distinct: int  # in the whole table, estimated from a sample
+
+    @property
+    def is_key(self) -> bool:
+        return self.name in KEYS
+
+    @property
+    def is_mixed(self) -> bool:
+        return len(self.types) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The properties of ``entities`` out of about ``total``: the keys, then by the share that has them."""
+
+    properties: tuple[SchemaProperty, ...]
+    entities: int
+    total: int
+    is_whole: bool
+
+
+def describe(table: Table) -> Schema:
+    """Raises OperationTimedOut if even a small sample takes too long."""
+    rows = background.estimated_rows(table.pk)
+    for sampling in samplings(rows, _SAMPLES):
+        try:
+            counts = sql.run_in_lane(statements.count(relation_of(table), sampling), limit=_LIMIT)
+        except Canceled:
+            continue
+        is_whole = sampling.is_whole(counts.entities)
+        total = counts.entities if is_whole else max(rows, counts.entities)
+        properties = _properties(counts, total)
+        if not is_whole:
+            properties = tuple(_with_partitions(it, table) for it in properties)
+        return Schema(properties, counts.entities, total, is_whole)
+    raise OperationTimedOut
+
+
+def _with_partitions(found: SchemaProperty, table: Table) -> SchemaProperty:
+    """Return a property with the number of partitions that other pages show, where it is the PartitionKey.
+
+    A sample takes whole pages of the disk, which hold few partitions each: they are clustered by their keys.
+    """
+    if found.name != "PartitionKey":
+        return found
+    partitions = table_list.sizes([table])[table.name].partitions
+    return found if partitions is None else replace(found, distinct=partitions)
+
+
+def _properties(counts: SchemaCounts, total: int) -> tuple[SchemaProperty, ...]:
+    by_name: defaultdict[str, list[TypeCount]] = defaultdict(list)
+    for count in sorted(counts.types, key=lambda count: -count.entities):
+        by_name[count.name].append(count)
+    found = [
+        SchemaProperty(
+            name,
+            tuple(map(_type, types)),
+            sum(count.entities for count in types) / counts.entities,
+            sum(_estimate_distinct(count, total / counts.entities) for count in types),
+        )
+        for name, types in by_name.items()
+    ]
+    return tuple(sorted(found, key=lambda it: (not it.is_key, -it.share, it.name)))
+
+
+def _type(count: TypeCount) -> PropertyType:
+    return PropertyType(
+        count.type,
+        count.entities,
+        _bytes(count, count.average_size),
+        _bytes(count, count.largest),
+        count.examples,
+    )
+
+
+def _bytes(count: TypeCount, size: int) -> int:
+    """The bytes of a value, given those of its projected text."""
+    if count.type is Edm.STRING:
+        return size if count.name in KEYS else size - 1
+    if count.type is Edm.BINARY:
+        return (size - 1) // 2  # hexadecimal
+    return _SIZES[count.type]
+
+
+def _estimate_distinct(count: TypeCount, scale: float) -> int:
+    """Estimate as PostgreSQL's ANALYZE does: what was seen once in the sample may hide others (Haas and Stokes).
+
+    ``scale``: how many times larger the table is than the sample.
+    """
+    if scale <= 1:
+        return count.distinct
+    seen, once = count.entities, count.once
+    return round(seen * count.distinct / (seen - once + once / scale))

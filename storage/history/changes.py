@@ -1,0 +1,420 @@
+"""What was changed in the entities of an account, by whom and when: lists, and counts by time."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final, Self, TypeVar
+
+from django.db.models import F, Q
+
+from storage.activity import activity
+from storage.activity.actors import label_actors, name_actors, read_actor
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
+from storage.domain.errors import OperationTimedOut, TableNotFound
+from storage.domain.history.recorded import ChangeGroup, ChangePage, RecordedChange
+from storage.domain.history.recorded import Op as Op
+from storage.domain.values.stored import read_member
+from storage.domain.values.ticks import to_datetime, to_ticks
+from storage.domain.values.time_buckets import TimeBucket
+from storage.history import past
+from storage.models import Account, Activity, HistoryActor, RegisteredSas, Table
+from storage.relations.record import recorded_changes
+from storage.sql import changes as statements
+from storage.sql import django as sql
+from storage.sql import versions
+from storage.sql.changes import Selection, Span
+from storage.sql.comparing import NO_TABLE
+from storage.sql.distribution import capabilities_of, history_of
+from storage.sql.record import Record
+from storage.sql.relations import relation_of
+from storage.sql.statement import Statement
+
+T = TypeVar("T")
+
+LIMIT: Final = timedelta(seconds=5)
+_SLACK: Final = timedelta(minutes=5)  # by which our clock and that of the database may differ
+# changes that a page reads at first, and while they are too few groups: those of change sets, or of bulk edits
+_WINDOWS: Final = (600, 6_000, 20_000)
+_LARGEST_WINDOW: Final = 100_000  # of loads, whose requests are put together
+CLIENTS: Final = (ActorKind.KEY, ActorKind.SAS, ActorKind.BEARER, ActorKind.TOKEN)
+_MOST_DISTRIBUTED: Final = 20  # tables, each of which is asked for on its own
+_NOBODY: Final = HistoryActor(kind=ActorKind.SERVER)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeFilter:
+    """Which changes of an account; an empty one matches all.
+
+    ``actor`` is part of a name or of the label of a SAS token, ``caller`` the whole; ``actors`` are kinds and names.
+    Addresses and clients may be any, but not with an ``actor_id``, as ChangeGroup has it. ``key`` is part of a
+    PartitionKey or RowKey, case-sensitive, ``entity`` has both. ``until`` is exclusive. ``numbers`` are those of single
+    changes, ``span`` is that of an edit.
+    """
+
+    table: str = ""
+    table_id: int | None = None
+    actor: str = ""
+    caller: str = ""
+    actors: tuple[tuple[str, str], ...] = ()
+    actor_id: int | None = None
+    doors: tuple[ActorKind, ...] = ()
+    ops: tuple[Op, ...] = ()
+    requests: tuple[str, ...] = ()
+    numbers: tuple[int, ...] = ()
+    key: str = ""
+    span: Span | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    entity: EntityKey | None = None
+
+    def dump(self) -> str:
+        """Write the filter as a text, which may hold what PostgreSQL's JSON cannot."""
+        found = asdict(self)
+        if self.entity is None:  # of which servers of older versions know nothing
+            del found["entity"]
+        return json.dumps(found, default=datetime.isoformat)
+
+    @classmethod
+    def load(cls, text: str) -> Self:
+        found = json.loads(text)
+        times = {name: found[name] and datetime.fromisoformat(found[name]) for name in ("since", "until")}
+        several = {
+            "actors": tuple((kind, name) for kind, name in found["actors"]),
+            "doors": tuple(map(ActorKind, found["doors"])),
+            "ops": tuple(map(Op, found["ops"])),
+            "requests": tuple(found["requests"]),
+            "numbers": tuple(found["numbers"]),
+        }
+        entity = EntityKey(*found["entity"]) if "entity" in found else None
+        span = found["span"] and tuple(found["span"])
+        return cls(**{**found, **times, **several, "span": span, "entity": entity})
+
+
+# the table is None if it is dropped
+ChangeEntry = ChangeGroup[Actor, Table | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who made a number of changes."""
+
+    actor: Actor
+    number: int
+
+
+def page(
+    account: Account,
+    wanted: ChangeFilter,
+    *,
+    before: datetime | None = None,
+    top: int = 50,
+    oldest_first: bool = False,
+    by_minute: bool = False,
+) -> ChangePage[ChangeEntry]:
+    """Return the newest entries, or those after ``wanted.since``; raises OperationTimedOut.
+
+    ``before``: where the page with newer ones ended, whose entries are left out. ``by_minute``: many requests of a
+    client to a table within a minute are one entry; then there may be more than ``top``, and ``next`` is a time down
+    (or up) to which all are there.
+    """
+    selection = select(account, wanted)
+    if selection is None:
+        return ChangePage([], None)
+    until = min(filter(None, (wanted.until, before)), default=None)
+    pages = [
+        _groups(found, selection, top, before=before, oldest_first=oldest_first, by_minute=by_minute)
+        for found in _records(account, selection, wanted.since, until)
+    ]
+    if by_minute:
+        return _merge_minutes(account, pages, oldest_first=oldest_first)
+    groups = [group for page in pages for group in page.entries]
+    if oldest_first:
+        groups.sort(key=lambda it: it.earliest)
+    else:
+        groups.sort(key=lambda it: it.latest, reverse=True)
+    entries, is_last = _entries(account, groups[:top]), len(groups) <= top
+    following = None if not entries else to_ticks(entries[-1].latest)
+    if is_last and all(page.next is None for page in pages):
+        following = None
+    if oldest_first:
+        entries.reverse()
+    return ChangePage(entries, following)
+
+
+def _merge_minutes(
+    account: Account, pages: Sequence[ChangePage[ChangeGroup[int, int]]], *, oldest_first: bool
+) -> ChangePage[ChangeEntry]:
+    """Join the pages of several records as far as all of them are complete; the newest entry is the first."""
+    ends = [it.next for it in pages if it.next is not None]
+    end = (min(ends) if oldest_first else max(ends)) if ends else None
+    groups = [
+        group
+        for page in pages
+        for group in page.entries
+        if end is None
+        or page.next == end
+        or (to_ticks(group.latest) <= end if oldest_first else to_ticks(group.latest) >= end)
+    ]
+    groups.sort(key=lambda it: it.latest, reverse=True)
+    return ChangePage(_entries(account, groups), end)
+
+
+def _groups(
+    record: Record,
+    selection: Selection,
+    top: int,
+    *,
+    before: datetime | None,
+    oldest_first: bool,
+    by_minute: bool,
+) -> ChangePage[ChangeGroup[int, int]]:
+    end = None if before is None else to_ticks(before)
+    for rows in (*_WINDOWS[:-1], _LARGEST_WINDOW) if by_minute else _WINDOWS:
+        found = run_limited(
+            statements.groups(
+                record,
+                selection,
+                rows=rows,
+                top=top + 1,
+                before=end,
+                oldest_first=oldest_first,
+                by_minute=by_minute,
+            )
+        )
+        if found.next is None or len(found.entries) > top:
+            break
+    return found
+
+
+def _records(
+    account: Account, selection: Selection, since: datetime | None = None, until: datetime | None = None
+) -> list[Record]:
+    """Return the records that may have the changes.
+
+    A distributed table has its own. Of many such tables, those that were written last are looked at.
+    """
+    local = recorded_changes(account.pk, since, until)
+    tables = Table.objects.recording_apart().filter(account=account)
+    if selection.tables is not None:
+        tables = tables.filter(pk__in=selection.tables)
+    latest = tables.order_by(F("written_at").desc(nulls_last=True))[:_MOST_DISTRIBUTED]
+    return [*([local] if local else []), *(statements.beside(it.pk, _history(it)) for it in latest)]
+
+
+def _history(table: Table) -> str:
+    return history_of(relation_of(table))
+
+
+def histogram(
+    account: Account, wanted: ChangeFilter, since: datetime, until: datetime, buckets: int
+) -> list[TimeBucket]:
+    """Count the changes between two times, in buckets with the count `changes`; raises OperationTimedOut."""
+    width = max(1, -(-(to_ticks(until) - to_ticks(since)) // buckets))
+    counted: Counter[int] = Counter()
+    wanted = replace(wanted, since=since, until=until)
+    selection = select(account, wanted)
+    if selection is not None:
+        for found in _records(account, selection, since, until):
+            counted.update(run_limited(statements.histogram(found, selection, to_ticks(since), width)))
+    starts = [to_datetime(to_ticks(since) + width * number) for number in range(buckets + 1)]
+    return [
+        TimeBucket(starts[number], starts[number + 1], Counter(changes=counted[number]))
+        for number in range(buckets)
+    ]
+
+
+def count_by_table(account: Account, wanted: ChangeFilter) -> dict[int, int]:
+    """Count the matching changes of each table that has any, by its id; raises OperationTimedOut."""
+    return _count(account, wanted, "tbl")
+
+
+def _count(account: Account, wanted: ChangeFilter, column: str) -> Counter[int]:
+    counted: Counter[int] = Counter()
+    selection = select(account, wanted)
+    if selection is not None:
+        for found in _records(account, selection, wanted.since, wanted.until):
+            counted.update(run_limited(statements.count(found, selection, column)))
+    return counted
+
+
+def count_up_to(account: Account, wanted: ChangeFilter, most: int) -> int:
+    """Count the matching changes, but no more than so many; raises OperationTimedOut."""
+    selection = select(account, wanted)
+    if selection is None:
+        return 0
+    found = 0
+    for record in _records(account, selection, wanted.since, wanted.until):
+        found += run_limited(statements.count_up_to(record, selection, most))
+    return min(found, most)
+
+
+def recent_callers(account: Account, since: datetime, top: int) -> list[Actor]:
+    """Return the clients that wrote since a time, the last one first, as the newest changes name them."""
+    try:
+        found = page(account, ChangeFilter(since=since, doors=CLIENTS), top=top, by_minute=True).entries
+    except OperationTimedOut:
+        return []
+    return list({(it.actor.kind, it.actor.name, it.actor.address): it.actor for it in found}.values())
+
+
+def callers(account: Account, wanted: ChangeFilter) -> list[Caller]:
+    """Return who made the matching changes, with any address and client, the most first; raises OperationTimedOut."""
+    counted = _count(account, wanted, "actor")
+    actors = HistoryActor.objects.in_bulk(counted)
+    totals: Counter[tuple[str, str]] = Counter()
+    for pk, actor in actors.items():
+        totals[actor.kind, actor.name] += counted[pk]
+    most = totals.most_common()
+    named = label_actors(account.pk, (Actor(read_member(ActorKind, kind), name) for (kind, name), _ in most))
+    return [Caller(actor, number) for actor, (_, number) in zip(named, most, strict=True)]
+
+
+def with_images(
+    account: Account, table: Table, wanted: ChangeFilter, top: int | None
+) -> list[RecordedChange]:
+    """Return the first matching changes of a table, which may be deleted, with the entities before and after."""
+    selection, record = select(account, wanted), recorded_changes(account.pk, wanted.since)
+    if selection is None:
+        return []
+    named, source = (table.name, table.pk), past.source_of(table)
+    if not capabilities_of(table).records_in_account:
+        if wanted.span is None:
+            own = statements.beside(table.pk, _history(table))
+            found = run_limited(statements.with_images_before(named, own, selection, top))
+            return [_complete(table, it) for it in name_actors(account.pk, found)]
+        source = NO_TABLE  # before it was distributed, its changes were recorded with those of others
+    if not record:
+        return []
+    try:
+        found = run_limited(statements.with_images(source, named, record, selection, top))
+    except TableNotFound:  # it is dropped
+        found = run_limited(statements.with_images(NO_TABLE, named, record, selection, top))
+    return name_actors(account.pk, found)
+
+
+def of_distributed(account: Account, table: Table, wanted: ChangeFilter, top: int) -> list[RecordedChange]:
+    """Return the first matching changes of a distributed table, those from before it was distributed among them."""
+    wanted = replace(wanted, table="", table_id=table.pk, span=None)
+    found = with_images(account, table, wanted, top)
+    selection, record = select(account, wanted), recorded_changes(account.pk, wanted.since)
+    if selection is None or not record:
+        return found
+    former = statements.with_images(NO_TABLE, (table.name, table.pk), record, selection, top)
+    return [*name_actors(account.pk, run_limited(former)), *found][:top]
+
+
+def _complete(table: Table, change: RecordedChange) -> RecordedChange:
+    """Return a change of a distributed table, whose number is its Timestamp, with the entity after it."""
+    number = change.sequence
+    steps = versions.beside(relation_of(table), _history(table), change.key, number, 0)
+    for row in sql.walk(steps, run_limited):
+        # the change after it has the entity as it was before that, and the row is what the last one has made
+        if row.was == b"%d" % number and row.sequence != number and row.content is not None:
+            return change._replace(after=StoredEntity(encode_entity_key(change.key), row.was, row.content))
+    return change
+
+
+def selection_of(done: Activity) -> ChangeFilter:
+    """Select the changes that an activity made, in one transaction or, as one that says when it began, in several."""
+    if done.recorded:
+        xid, first, last = done.recorded
+        return ChangeFilter(table_id=done.table_id, span=(xid, first, last))
+    began = done.detail.get("began")
+    return ChangeFilter(
+        table_id=None if began else done.table_id,
+        requests=(done.request_id,),
+        since=(datetime.fromisoformat(began) if began else done.at) - _SLACK,
+        until=done.at + _SLACK,
+    )
+
+
+def made_by(done: Activity, top: int | None = None) -> list[RecordedChange]:
+    """Return the first changes that an activity made, in its order, as far as they are kept.
+
+    Raises OperationTimedOut.
+    """
+    if done.recorded is None and "began" not in done.detail:
+        return activity.former_changes(done, top=top)
+    wanted = selection_of(done)
+    tables = Table.objects.filter(account=done.account_id or 0).select_related("account").order_by("pk")
+    if wanted.table_id is None:
+        account = Account.objects.filter(pk=done.account_id or 0).first()
+        tables = tables.filter(pk__in=() if account is None else count_by_table(account, wanted))
+    else:
+        tables = tables.filter(pk=wanted.table_id)
+    found: list[RecordedChange] = []
+    for table in tables:
+        if top is None or len(found) < top:
+            found += with_images(table.account, table, wanted, top)
+    places = {key: place for place, key in enumerate(activity.keys_of(done))}
+    return sorted(found[:top], key=lambda it: places.get(it.key, len(places)))
+
+
+def select(account: Account, wanted: ChangeFilter) -> Selection | None:
+    """Find the ids of what a filter names; None if nothing can match."""
+    tables: tuple[int, ...] | None = None if wanted.table_id is None else (wanted.table_id,)
+    if wanted.table:
+        named = Table.objects.filter(account=account, name__iexact=wanted.table)
+        tables = tuple(named.values_list("pk", flat=True))
+    actors = _find_actors(account, wanted)
+    if tables == () or actors == ():
+        return None
+    return Selection(
+        tables,
+        None if wanted.since is None else to_ticks(wanted.since),
+        None if wanted.until is None else to_ticks(wanted.until),
+        actors,
+        wanted.ops,
+        wanted.requests,
+        wanted.numbers,
+        wanted.key,
+        wanted.entity,
+        wanted.span,
+    )
+
+
+def _find_actors(account: Account, wanted: ChangeFilter) -> tuple[int, ...] | None:
+    conditions = Q()
+    if wanted.doors:
+        conditions &= Q(kind__in=wanted.doors)
+    if wanted.actor:
+        conditions &= _is_named(account, wanted.actor, "icontains")
+    if wanted.caller:
+        conditions &= _is_named(account, wanted.caller, "exact")
+    if wanted.actors:
+        exact = Q()
+        for kind, name in wanted.actors:
+            exact |= Q(kind=kind, name=name)
+        conditions &= exact
+    if wanted.actor_id is not None:
+        conditions &= Q(pk=wanted.actor_id)
+    if not conditions:
+        return None
+    return tuple(HistoryActor.objects.filter(conditions).values_list("pk", flat=True))
+
+
+def _is_named(account: Account, name: str, lookup: str) -> Q:
+    """Match actors by their name, that of their API token, or the label of their SAS token."""
+    labelled = RegisteredSas.objects.filter(**{"account": account, f"label__{lookup}": name})
+    named = Q(**{f"name__{lookup}": name}) | Q(**{f"token__{lookup}": name})
+    return named | Q(kind=ActorKind.SAS, name__in=labelled.values("fingerprint"))
+
+
+def _entries(account: Account, groups: Sequence[ChangeGroup[int, int]]) -> list[ChangeEntry]:
+    tables = Table.objects.in_bulk({group.table for group in groups})
+    actors = HistoryActor.objects.in_bulk({group.actor for group in groups})
+    named = label_actors(
+        account.pk, (read_actor(actors.get(group.actor, _NOBODY), group.request) for group in groups)
+    )
+    return [
+        ChangeGroup(group.request, tables.get(group.table), actor, *group[3:])
+        for group, actor in zip(groups, named, strict=True)
+    ]
+
+
+def run_limited(statement: Statement[T], limit: timedelta = LIMIT, *, settings: str = "") -> T:
+    """Run a statement with the time limit of a list; raises OperationTimedOut."""
+    return sql.run_limited(statement, limit, settings=settings)

@@ -1,0 +1,118 @@
+"""Remember changes of the keys of entities, for their comments and for whatever takes these changes back.
+
+A thread is found by the key of its entity. An operation that changes keys calls ``move``, which notes the moves of
+entities that have comments or a history. One that makes entities equal to images, such as an undo or a restore, knows
+nothing of keys that were changed: it calls ``follow`` for what it has written. Then the threads of an entity that it
+has deleted go to the key that the entity had before or afterwards, if it has inserted that. An undo applies the images
+of both keys, ``linked`` by their move, together or not at all.
+"""
+
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db.models import DurationField, ExpressionWrapper, F, Value
+from django.utils import timezone
+
+from storage.core import registry
+from storage.core.account_settings import HISTORY_DAYS_LIMIT
+from storage.domain.entities.entity import EntityKey
+from storage.history import versions
+from storage.models import EntityMove, Table
+from storage.relations import history
+from storage.sql import django as sql
+from storage.sql import restoring
+from storage.sql.history import Recorder
+from storage.sql.relations import relation_name
+from storage.sql.restoring import Images
+
+# the keys that comments were moved to or from, with those at the other ends of these moves
+Moves = Mapping[EntityKey, Collection[EntityKey]]
+
+_MOVES: Final = """
+SELECT partition_key, row_key, new_partition_key, new_row_key FROM storage_entitymove WHERE table_id = {table}
+"""
+
+
+def move(table: Table, moved: Collection[tuple[EntityKey, EntityKey]]) -> None:
+    """Note that entities got new keys, and let comments follow them, in the caller's transaction."""
+    commented = {pair for follower in registry.key_followers() for pair in follower.move(table, moved)}
+    noted = moved if history.is_recorded(table.account) else commented
+    now = timezone.now()
+    EntityMove.objects.bulk_create(
+        EntityMove(
+            table=table,
+            partition_key=old.partition_key,
+            row_key=old.row_key,
+            new_partition_key=new.partition_key,
+            new_row_key=new.row_key,
+            moved_at=now,
+            has_comments=(old, new) in commented,
+        )
+        for old, new in noted
+    )
+
+
+def read_moves(table: Table) -> Moves:
+    """Return the moves of the commented entities of a table."""
+    moves: dict[EntityKey, set[EntityKey]] = {}
+    for pk, rk, new_pk, new_rk in EntityMove.objects.filter(table=table, has_comments=True).values_list(
+        "partition_key", "row_key", "new_partition_key", "new_row_key"
+    ):
+        old, new = EntityKey(pk, rk), EntityKey(new_pk, new_rk)
+        moves.setdefault(old, set()).add(new)
+        moves.setdefault(new, set()).add(old)
+    return moves
+
+
+def linked(table: Table, images: Images) -> Images:
+    """Return images of a table of which those of keys that one entity had are applied together, or not at all."""
+    if not EntityMove.objects.filter(table=table).exists():
+        return images
+    return replace(images, moves=_MOVES.format(table=table.pk))
+
+
+def follow(table: Table, moves: Moves, written: Iterable[EntityKey], recorder: Recorder | None) -> None:
+    """Let comments follow entities whose keys are changed back, or again, in the caller's transaction.
+
+    ``written``: keys of which entities may have been inserted or deleted just now, as the ``recorder`` knows. What
+    other requests have deleted or inserted under these keys is another entity.
+    """
+    touched = list(dict.fromkeys(it for key in written for it in _reachable(moves, key)))
+    if not touched:
+        return
+    present = set(sql.run(restoring.existing(relation_name(table.pk), touched)))
+    ours = set(touched)
+    if recorder is not None:
+        latest = versions.newest_of(table.account_id, [(table.pk, key) for key in touched])
+        ours = {key for (_, key), change in latest.items() if change.actor.request_id == recorder.request}
+    for key in touched:
+        if key in ours and key not in present:
+            target = next((it for it in _reachable(moves, key) if it in ours and it in present), None)
+            if target is not None:
+                for follower in registry.key_followers():
+                    follower.move_one(table, key, target)
+
+
+def _reachable(moves: Moves, key: EntityKey) -> Iterator[EntityKey]:
+    """Yield a key that has moves, and all that these lead to, the nearest first."""
+    seen, waiting = {key}, deque([key] if key in moves else [])
+    while waiting:
+        key = waiting.popleft()
+        yield key
+        following = [it for it in moves[key] if it not in seen]
+        seen.update(following)
+        waiting.extend(following)
+
+
+def tidy(now: datetime) -> None:
+    """Forget moves that no history reaches back to."""
+    EntityMove.objects.filter(moved_at__lt=now - timedelta(days=HISTORY_DAYS_LIMIT)).delete()
+    # there may be millions: they are kept no longer than the changes of their accounts
+    days = ExpressionWrapper(
+        F("table__account__history_days") * Value(timedelta(days=1)), output_field=DurationField()
+    )
+    forgotten = EntityMove.objects.filter(has_comments=False, moved_at__lt=Value(now) - days)
+    EntityMove.objects.filter(pk__in=forgotten.values("pk")).delete()

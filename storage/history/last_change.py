@@ -1,0 +1,80 @@
+"""What happened last to an entity or a table: who changed or deleted it, when, and what can be restored.
+
+The history knows it of all clients; in an account that keeps none, the activity log knows it of the console.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils import timezone
+
+from storage.activity import activity
+from storage.activity.activity import ActivityFilter
+from storage.activity.actors import SAS_LABEL, actor_of
+from storage.domain.access.actor import Actor
+from storage.domain.entities.entity import EntityKey, StoredEntity
+from storage.domain.errors import StorageError
+from storage.domain.history.recorded import Op, RecordedChange
+from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import fold_table_name
+from storage.domain.values.ticks import to_ticks
+from storage.history import versions
+from storage.history.versions import is_entity_key
+from storage.models import Account, Activity, Table
+from storage.tables.subject import TableVerb
+
+
+@dataclass(frozen=True, slots=True)
+class TableDeletion:
+    """``by`` is None if the log no longer says it; ``table``: what can be restored, None if its retention is over."""
+
+    name: str
+    at: datetime
+    by: Actor | None
+    table: Table | None
+
+
+def of_entity(table: Table, key: EntityKey, now: StoredEntity | None) -> RecordedChange | None:
+    """Return the change that left an entity as ``now``; None if it is not known, or if there never was one."""
+    if not is_entity_key(key):
+        return None
+    recorded = versions.newest(table, key)
+    if recorded is not None and _left(recorded, now):
+        return recorded
+    done = activity.of_version(table, key, None if now is None else now.timestamp)
+    if done is None:
+        return None
+    op, ticks = (Op.DELETE, to_ticks(done.at)) if now is None else (Op.UPDATE, now.timestamp)
+    return RecordedChange(0, op, table.name, table.pk, key, ticks, actor_of(done), None, now)
+
+
+def _left(change: RecordedChange, now: StoredEntity | None) -> bool:
+    """Return whether it is the change that left the entity so."""
+    is_deletion = change.op is Op.DELETE
+    return is_deletion if now is None else not is_deletion and change.ticks == now.timestamp
+
+
+def of_table(account: Account, name: str) -> TableDeletion | None:
+    """Return who deleted a table; None if there is one of this name, or if there never was one."""
+    kind = AccountKind(account.kind)
+    try:
+        own = Table.objects.filter(account=account, folded_name=fold_table_name(name, kind))
+    except StorageError:
+        return None
+    if own.filter(deleted_at=None).exists():
+        return None
+    deleted = own.order_by("-deleted_at").first()
+    done = _deletion(account, name if deleted is None else deleted.name, kind)
+    if deleted is not None and deleted.deleted_at is not None:
+        is_kept = deleted.kept_until is not None and deleted.kept_until > timezone.now()
+        by = None if done is None else actor_of(done)
+        return TableDeletion(deleted.name, deleted.deleted_at, by, deleted if is_kept else None)
+    return None if done is None else TableDeletion(done.table_name, done.at, actor_of(done), None)
+
+
+def _deletion(account: Account, name: str, kind: AccountKind) -> Activity | None:
+    wanted = ActivityFilter(account_ids=[account.pk], verbs=(TableVerb.DELETE,), table=name)
+    found = activity.find(wanted)
+    if kind is AccountKind.COSMOS:
+        found = found.filter(table_name=name)  # others may differ in letter case
+    return found.annotate(sas_label=SAS_LABEL).first()

@@ -1,0 +1,171 @@
+"""Find out what a table is to be read from as of a moment of the past: as far back as its account keeps changes.
+
+A moment given by its time is closed before it is read: later writes get later Timestamps, and writes that might still
+get an earlier one are waited for. So it means the same whenever it is read.
+"""
+
+import time
+from datetime import datetime, timedelta
+from typing import Final, TypeVar
+
+from django.db.models import Q
+
+from storage.domain.entities.moments import Moment
+from storage.domain.errors import OutOfRangeInput, ServerBusy, TableNotFound
+from storage.domain.refusals import Reason
+from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import fold_table_name
+from storage.domain.values.ticks import to_datetime
+from storage.models import Account, Table
+from storage.relations.record import kept_history
+from storage.sql import django as sql
+from storage.sql import moments
+from storage.sql.distribution import capabilities_of
+from storage.sql.past import Past as Past
+from storage.sql.past import as_of
+from storage.sql.record import Record
+from storage.sql.relations import deleted_name, relation_of
+from storage.sql.snapshots import SLACK
+from storage.sql.statement import Statement
+
+T = TypeVar("T")
+
+_PATIENCE: Final = 3.0  # seconds for writes that have begun before a moment
+_PAUSES: Final = (0.002, 0.005, 0.01, 0.02, 0.05)  # seconds between looks at them
+
+
+def kept_since(account: Account) -> datetime | None:
+    """Return since when all changes of an account are kept; None if none are."""
+    return kept_history(account.pk).since
+
+
+def find(table: Table, moment: Moment) -> Past:
+    """Return what has the entities of a table as they were at a moment.
+
+    Raises TableNotFound if there was no such table then, OutOfRangeInput if the moment is in the future or its entities
+    of then are not known, and ServerBusy while writes run on that may belong to the moment.
+    """
+    at = to_datetime(moment.ticks)
+    kept = kept_history(table.account_id)
+    if kept.since is None:
+        raise OutOfRangeInput(Reason.NO_HISTORY.of())
+    if at < kept.since:
+        raise OutOfRangeInput(Reason.HISTORY_BEGINS.of(since=_write(kept.since)))
+    if at < table.created_at or (table.deleted_at is not None and at >= table.deleted_at):
+        raise TableNotFound
+    if not is_readable(table):
+        raise OutOfRangeInput(Reason.DISTRIBUTED_HAS_NO_PAST.of(table=table.name))
+    if table.changes_since is not None and at < table.changes_since:
+        raise OutOfRangeInput(
+            Reason.TABLE_HISTORY_BEGINS.of(table=table.name, since=_write(table.changes_since))
+        )
+    past = Past(table.pk, source_of(table), kept.after(at), moment)
+    if moment.snapshot is None:
+        _close(past)
+    return past
+
+
+def _close(past: Past) -> None:
+    """Make sure that what is read as of a time can change no more."""
+    moment = past.moment
+    running = sql.run(moments.close(moment, past.source))
+    if running is None:
+        # an entity that was changed often while the clock was behind has a Timestamp ahead of it
+        running = sql.run(moments.close(moment, past.source, sql.run(moments.latest(past.record))))
+    if running is None:
+        raise OutOfRangeInput(Reason.FUTURE.of(moment=moment))
+    deadline, pauses = time.monotonic() + _PATIENCE, iter(_PAUSES)
+    while running and sql.run(moments.are_running(running)):
+        if time.monotonic() > deadline:
+            raise ServerBusy(Reason.MOMENT_NOT_CLOSED.of(moment=moment))
+        time.sleep(next(pauses, _PAUSES[-1]))
+
+
+def present() -> Moment:
+    """Return the present moment of the database; more changes may get Timestamps up to it."""
+    return Moment(sql.run(moments.present()))
+
+
+def closed_present() -> Moment:
+    """Return the present moment of the database, which is later than all tables; later changes get later Timestamps."""
+    return Moment(sql.run(moments.close_present()))
+
+
+def changes_since(table: Table, moment: Moment) -> Record | None:
+    """Return the record of the changes after the snapshot of a moment; None if not all are kept."""
+    kept = kept_history(table.account_id)
+    if kept.since is None or not is_readable(table):
+        return None
+    # the time of the moment is earlier than its snapshot, by this at least
+    at = to_datetime(moment.ticks) + timedelta(seconds=SLACK)
+    # the moment may be earlier than a young account, by as much as the oldest transaction that runs
+    is_missing = at < kept.since and not kept.is_complete(table.account)
+    if is_missing or (table.changes_since is not None and at < table.changes_since):
+        return None
+    return kept.after(at)
+
+
+def find_by_name(
+    account: Account, name: str, moment: Moment, *, includes_deleted: bool = True
+) -> tuple[Table, Past]:
+    """Return the table that had a name at a moment, as ``find`` does; raises TableNotFound if none had.
+
+    ``includes_deleted``: also a table that has been deleted since; else there seems to have been none.
+    """
+    table = find_table(account, name, moment)
+    if table.deleted_at is not None and not includes_deleted:
+        raise TableNotFound
+    return table, find(table, moment)
+
+
+def run_as_of(statement: Statement[T], past: Past | None, *, limit: timedelta | None = None) -> T:
+    """Run a statement that reads entities, of now or of a moment of the past."""
+    return sql.run_in_lane(statement if past is None else as_of(statement, past), limit=limit)
+
+
+def is_readable(table: Table) -> bool:
+    """Return whether a table has a past that can be read; the nodes of a cluster have none in common."""
+    return capabilities_of(table).has_past
+
+
+def source_of(table: Table) -> str:
+    """Return the relation with the entities of a table, which has another name if the table is deleted."""
+    relation = relation_of(table)
+    return relation if table.deleted_at is None else deleted_name(relation)
+
+
+def find_table(account: Account, name: str, moment: Moment) -> Table:
+    """Return the table that had a name at a moment, which may have been deleted since; raises TableNotFound."""
+    at = to_datetime(moment.ticks)
+    table = Table.objects.filter(
+        Q(deleted_at=None) | Q(deleted_at__gt=at),
+        account=account,
+        folded_name=fold_table_name(name, AccountKind(account.kind)),
+        created_at__lte=at,
+    ).first()
+    if table is None:
+        raise TableNotFound
+    return table
+
+
+def find_last(account: Account, name: str) -> Table:
+    """Return the deleted table that had a name last, since changes are kept; raises TableNotFound if none had."""
+    since = kept_since(account)
+    if since is None:
+        raise TableNotFound
+    table = (
+        Table.objects.filter(
+            account=account,
+            folded_name=fold_table_name(name, AccountKind(account.kind)),
+            deleted_at__gt=since,
+        )
+        .order_by("-deleted_at")
+        .first()
+    )
+    if table is None:
+        raise TableNotFound
+    return table
+
+
+def _write(at: datetime) -> str:
+    return f"{at:%Y-%m-%dT%H:%M:%SZ}"

@@ -1,0 +1,84 @@
+"""The versions of an entity, as far back as its account keeps changes."""
+
+from collections.abc import Collection
+from typing import Final
+
+from storage.activity.actors import label_actors, name_actors, read_actor
+from storage.domain.access.actor import ActorKind
+from storage.domain.entities.entity import EntityKey
+from storage.domain.errors import StorageError
+from storage.domain.history.recorded import ChangePage, RecordedChange
+from storage.domain.values.names import LONGEST_KEY, check_entity_key
+from storage.history import past
+from storage.models import HistoryActor, Table
+from storage.relations.record import kept_history
+from storage.sql import django as sql
+from storage.sql import versions
+from storage.sql.changes import latest
+from storage.sql.comparing import NO_TABLE
+from storage.sql.distribution import capabilities_of, history_of
+from storage.sql.relations import relation_of
+from storage.sql.versions import NEWEST, RawVersion
+
+TOP: Final = 100
+
+
+def is_entity_key(key: EntityKey) -> bool:
+    """Return whether an entity can have the key."""
+    try:
+        check_entity_key(*key, limit=LONGEST_KEY)
+    except StorageError:
+        return False
+    return True
+
+
+def page(
+    table: Table, key: EntityKey, *, first: int | None = None, top: int = TOP
+) -> ChangePage[RecordedChange]:
+    """Return versions from the newest to the oldest, from the one with the sequence ``first`` on.
+
+    An invalid key has none.
+    """
+    kept = kept_history(table.account_id).after()
+    if not (kept and is_entity_key(key)):
+        return ChangePage([], None)
+    source = past.source_of(table)
+    first = NEWEST if first is None else first
+    rows: list[RawVersion] = []
+    if not capabilities_of(table).records_in_account:
+        rows = _beside(table, source, key, first, top)
+        source = NO_TABLE  # before it was distributed, its changes were recorded with those of others
+    if len(rows) <= top:
+        rows += sql.run_in_lane(versions.page(table.pk, source, kept, key, first, top))
+    found = versions.read_page(rows, (table.name, table.pk), key, first, top)
+    actors = label_actors(table.account_id, (it.actor for it in found.entries))
+    named = [it._replace(actor=actor) for it, actor in zip(found.entries, actors, strict=True)]
+    return ChangePage(named, found.next)
+
+
+def newest(table: Table, key: EntityKey) -> RecordedChange | None:
+    """Return the latest recorded change of an entity."""
+    return next(iter(page(table, key, top=1).entries), None)
+
+
+def newest_of(
+    account_id: int, keys: Collection[tuple[int, EntityKey]]
+) -> dict[tuple[int, EntityKey], RecordedChange]:
+    """Return the latest recorded change of each of the entities, given with the ids of their tables.
+
+    The changes are without the entities. Those of distributed tables are not looked for.
+    """
+    kept = kept_history(account_id).after()
+    if not (keys and kept):
+        return {}
+    names = dict(Table.objects.filter(pk__in={it for it, _ in keys}).values_list("pk", "name"))
+    found = name_actors(account_id, sql.run_in_lane(latest(kept, names, list(keys))))
+    return {(it.table_id, it.key): it for it in found}
+
+
+def _beside(table: Table, source: str, key: EntityKey, first: int, top: int) -> list[RawVersion]:
+    history = history_of(relation_of(table))
+    rows = sql.walk(versions.beside(source, history, key, first, top), sql.run_in_lane)
+    actors = HistoryActor.objects.in_bulk({row.actor for row in rows})
+    nobody = HistoryActor(kind=ActorKind.SERVER)
+    return [row._replace(actor=read_actor(actors.get(row.actor, nobody), row.request)) for row in rows]

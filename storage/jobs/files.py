@@ -1,0 +1,222 @@
+"""Files of jobs: uploads to read, downloads that were made. They are stored in the database, in pieces.
+
+Every server process reaches the database, whatever machine it runs on, and what a step writes to a file is committed
+with the step. A file that is not complete, or belongs to no job, expires after a day.
+"""
+
+import io
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, BinaryIO, Final, cast
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.utils import timezone
+
+from storage.domain.access.actor import Actor
+from storage.domain.refusals import Reason, Refused
+from storage.jobs.kinds import Run
+from storage.jobs.states import FILE_RETENTION
+from storage.models import Account, Job, JobFile, JobFilePiece
+
+
+class FileExpired(Refused):
+    """A file is needed that is no longer kept."""
+
+
+PIECE: Final = 1 << 20  # bytes at most
+
+
+def create(
+    name: str, *, account: Account | None, by: Actor, job: Job | None = None, content_type: str = ""
+) -> JobFile:
+    """Make an empty file. It expires unless it becomes that of a job."""
+    return JobFile.objects.create(
+        name=name,
+        account=account,
+        job=job,
+        owner=owner_of(by),
+        content_type=content_type,
+        is_result=job is not None,
+        expires_at=timezone.now() + FILE_RETENTION,
+    )
+
+
+def owner_of(by: Actor) -> str:
+    """Return what the files of a user are found by."""
+    return by.name[:256]
+
+
+def disown(user: str) -> None:
+    """Take a deleted user's files from the name, which another user may get; they expire, or go on with their jobs."""
+    JobFile.objects.filter(owner=user).update(owner="")
+
+
+@transaction.atomic
+def append(file: JobFile, content: bytes) -> None:
+    """Write bytes to the end of a file, in the caller's transaction if there is one."""
+    for start in range(0, len(content), PIECE):
+        piece = content[start : start + PIECE]
+        JobFilePiece.objects.create(file=file, start=file.size + start, content=piece)
+    JobFile.objects.filter(pk=file.pk).update(size=F("size") + len(content))
+    file.size += len(content)
+
+
+def discard(file: JobFile) -> None:
+    """Delete a file unless it is that of a job, such as an upload that was interrupted."""
+    JobFile.objects.filter(pk=file.pk, job=None).delete()
+
+
+def discard_results(job: Job) -> None:
+    """Delete what a job has made, because it begins again."""
+    JobFile.objects.filter(job=job, is_result=True).delete()
+
+
+@transaction.atomic
+def append_at(file: JobFile, start: int, content: bytes) -> int:
+    """Write bytes that begin at ``start``, except those that the file has already; return its size.
+
+    So a piece may arrive twice; one that does not join the others is left out, and the size says where to go on.
+    """
+    found = JobFile.objects.select_for_update().get(pk=file.pk)
+    if start <= found.size < start + len(content):
+        append(found, content[found.size - start :])
+    file.size = found.size
+    return found.size
+
+
+def complete(file: JobFile) -> None:
+    """Say that nothing more is written to a file, so that it can be read."""
+    JobFile.objects.filter(pk=file.pk).update(is_complete=True)
+    file.is_complete = True
+
+
+def upload(file: JobFile, pieces: Iterable[bytes]) -> None:
+    """Write a stream to a file and complete it."""
+    with writing(file) as stream:
+        for piece in pieces:
+            stream.write(piece)
+    complete(file)
+
+
+@contextmanager
+def writing(file: JobFile) -> Iterator[BinaryIO]:
+    """Yield a stream that writes to a file, each piece in a transaction of its own.
+
+    Once the block has raised, what is written is lost, such as the rest of a compressor that was left in the middle.
+    """
+    writer = _FileWriter(file)
+    try:
+        yield cast("BinaryIO", writer)
+        writer.write_rest()
+    finally:
+        writer.is_over = True
+
+
+class _FileWriter(io.RawIOBase):
+    def __init__(self, file: JobFile) -> None:
+        self.is_over = False
+        self._file = file
+        self._waiting = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any, /) -> int:
+        if not self.is_over:
+            self._waiting += content
+        while len(self._waiting) >= PIECE:
+            append(self._file, bytes(self._waiting[:PIECE]))
+            del self._waiting[:PIECE]
+        return len(content)
+
+    def write_rest(self) -> None:
+        append(self._file, bytes(self._waiting))
+
+
+def find(pk: int) -> JobFile | None:
+    """Return a file that is complete and has not expired."""
+    return _usable().filter(pk=pk).select_related("job", "account").first()
+
+
+def _usable() -> QuerySet[JobFile]:
+    return JobFile.objects.filter(is_complete=True, expires_at__gt=timezone.now())
+
+
+def of_job(job: Job) -> list[JobFile]:
+    return list(JobFile.objects.filter(job=job).order_by("pk"))
+
+
+def to_download(job: Job) -> list[JobFile]:
+    """Return what a job has made, not what it was given, as long as it is kept."""
+    return list(_usable().filter(job=job, is_result=True).order_by("pk"))
+
+
+def of_run(run: Run[Any], name: str, content_type: str = "") -> JobFile:
+    """Return the file that a job writes under a name; it is made when it is first asked for."""
+    found = JobFile.objects.filter(job=run.job, name=name).first()
+    return found or create(name, account=run.job.account, by=run.by, job=run.job, content_type=content_type)
+
+
+def read(file: JobFile, start: int = 0, end: int | None = None) -> Generator[bytes, None, None]:
+    """Yield the bytes from ``start`` to before ``end``, piece by piece."""
+    end = file.size if end is None else min(end, file.size)
+    while start < end:
+        piece = JobFilePiece.objects.filter(file=file, start__lte=start).order_by("-start").first()
+        if piece is None:
+            raise FileExpired(Reason.JOB_FILE_EXPIRED, file=file.name)
+        content = bytes(piece.content)[start - piece.start : end - piece.start]
+        if not content:
+            return
+        yield content
+        start += len(content)
+
+
+class FileReader(io.RawIOBase):
+    """A file as libraries read it, with seek; wrap it in io.BufferedReader(..., PIECE)."""
+
+    def __init__(self, file: JobFile) -> None:
+        self._file = file
+        self._position = 0
+        self._piece, self._piece_start = b"", 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._file.size}[whence]
+        self._position = max(0, base + offset)
+        return self._position
+
+    def readinto(self, buffer: Any, /) -> int:
+        view = memoryview(buffer).cast("B")
+        offset = self._position - self._piece_start
+        if not 0 <= offset < len(self._piece):
+            self._piece = next(read(self._file, self._position), b"")
+            self._piece_start, offset = self._position, 0
+        found = self._piece[offset : offset + len(view)]
+        view[: len(found)] = found
+        self._position += len(found)
+        return len(found)
+
+
+def open_file(file: JobFile, reader: type[FileReader] = FileReader) -> io.BufferedReader:
+    return io.BufferedReader(reader(file), PIECE)
+
+
+def keep_after(job: Job) -> None:
+    """Let the files of a job that ends expire after a day: it may be resumed, or its file downloaded, until then."""
+    JobFile.objects.filter(job=job).update(expires_at=timezone.now() + FILE_RETENTION)
+
+
+def tidy(now: datetime) -> None:
+    """Delete files that have expired, except those of jobs that go on."""
+    expired = JobFile.objects.filter(expires_at__lt=now).exclude(job__isnull=False, job__ended_at=None)
+    expired.delete()

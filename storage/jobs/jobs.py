@@ -1,0 +1,319 @@
+"""Start, find, pause, cancel and resume jobs; storage.jobs.running runs them."""
+
+import uuid
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final, Protocol, TypeVar
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from storage.activity import activity
+from storage.core.verbs import Verb
+from storage.domain.access.actor import SERVER, Actor, dump_actor, load_actor
+from storage.domain.refusals import Reason, Refusal, Refused
+from storage.domain.values.stored import read_member
+from storage.jobs import starters
+from storage.jobs import states as domain
+from storage.jobs.kinds import Failure, JobKind, JobRequest
+from storage.jobs.starters import OF_USERS
+from storage.jobs.states import (
+    RESUMABLE,
+    RETENTION,
+    JobStatus,
+    Wish,
+)
+from storage.jobs.subject import JobVerb
+from storage.models import Account, Job, JobFile, Table
+from storage.sql.notify import notify_jobs
+
+A = TypeVar("A")
+S = TypeVar("S")
+
+TRAY: Final = 20  # jobs
+_MAKING_ACCOUNTS: Final = ("account.copy", "account.import", "branch.create")
+_OF_WHOLE_ACCOUNTS: Final = (*_MAKING_ACCOUNTS, "account.delete")
+_OF_ONE_PROCESS: Final = ("account.import", "entity.import-local")
+
+
+class Starter(Protocol):
+    """A user who may have started jobs.
+
+    Those from before belong to a deleted one of the same name, and those of a command to a user of the system.
+    """
+
+    username: str
+    created_at: datetime
+
+
+class JobError(Refused):
+    """A job cannot be started or changed."""
+
+
+@transaction.atomic
+def start(
+    kind: JobKind[A, S],
+    arguments: A,
+    *,
+    account: Account | None,
+    table: Table | None = None,
+    files: Iterable[JobFile] = (),
+    by: Actor = SERVER,
+) -> Job:
+    """Have a job done, from the commit of the caller's transaction on; a server process then begins at once.
+
+    ``files`` become those of the job: they are deleted with it.
+    """
+    job = _new(kind, arguments, account, table, by)
+    job.save(force_insert=True)
+    JobFile.objects.filter(pk__in=[file.pk for file in files]).update(job=job)
+    notify_jobs()
+    return job
+
+
+def start_requested(request: JobRequest[A, S], *, by: Actor) -> Job:
+    return start(request.kind, request.arguments, account=request.account, table=request.table, by=by)
+
+
+def unsaved(request: JobRequest[A, S], *, by: Actor) -> Job:
+    """Return a job that is run at once, in the caller's transaction."""
+    job = _new(request.kind, request.arguments, request.account, request.table, by)
+    job.started_at = timezone.now()
+    return job
+
+
+def _new(kind: JobKind[A, S], arguments: A, account: Account | None, table: Table | None, by: Actor) -> Job:
+    return Job(
+        kind=kind.name,
+        account=account,
+        table=table,
+        table_name="" if table is None else table.name,
+        actor=activity.in_json(dump_actor(by)),
+        starter=starters.find_user(by),
+        starter_token=by.token_id,
+        request_id=uuid.uuid4(),
+        arguments=kind.write(arguments),
+        status=JobStatus.WAITING,
+    )
+
+
+# reading
+
+
+@dataclass(frozen=True, slots=True)
+class JobFilter:
+    """Conditions on jobs; an empty one matches all.
+
+    ``user``: the name of the one who started them. Those that belong to no account, such as that of its deletion, match
+    ``account_ids`` if ``is_server``, or if ``reader`` has started them.
+    """
+
+    account_ids: Collection[int] | QuerySet[Any, Any] | None = None
+    is_server: bool = False
+    reader: Starter | None = None
+    user: str = ""
+    kinds: Collection[str] = ()
+    statuses: Collection[JobStatus] = ()
+    table: Table | None = None
+
+
+def _of_no_account(wanted: JobFilter) -> Q:
+    if wanted.is_server:
+        return Q(account=None)
+    if wanted.reader is None:
+        return Q(pk=None)
+    return Q(account=None) & _started_by(wanted.reader)
+
+
+def _started_by(user: Starter) -> Q:
+    kinds = [kind.value for kind in OF_USERS]
+    return Q(actor__name=user.username, actor__kind__in=kinds, created_at__gte=user.created_at)
+
+
+def find(wanted: JobFilter) -> QuerySet[Job]:
+    """Find jobs, the newest first."""
+    conditions = Q()
+    if wanted.account_ids is not None:
+        conditions &= Q(account__in=wanted.account_ids) | _of_no_account(wanted)
+    if wanted.user:
+        conditions &= Q(actor__name=wanted.user)
+    if wanted.kinds:
+        conditions &= Q(kind__in=wanted.kinds)
+    if wanted.statuses:
+        conditions &= Q(status__in=wanted.statuses)
+    if wanted.table is not None:
+        conditions &= Q(table=wanted.table)
+    return Job.objects.filter(conditions).select_related("account").order_by("-pk")
+
+
+def get(pk: int) -> Job | None:
+    return find(JobFilter()).filter(pk=pk).first()
+
+
+def unfinished(
+    kind: JobKind[Any, Any], *, account: Account | None = None, table: Table | None = None
+) -> QuerySet[Job]:
+    """Return the jobs of a kind that have not ended, such as one that makes another unnecessary."""
+    found = Job.objects.filter(kind=kind.name, ended_at=None)
+    if account is not None:
+        found = found.filter(account=account)
+    return found if table is None else found.filter(table=table)
+
+
+def of_whole_account(account: Account) -> Job | None:
+    """Return the job that makes or deletes an account, which is incomplete until the job has ended."""
+    return Job.objects.filter(account=account, kind__in=_OF_WHOLE_ACCOUNTS, ended_at=None).first()
+
+
+def detach(account: Account) -> None:
+    """Keep the jobs that make or delete an account when it is deleted: then they belong to the server."""
+    Job.objects.filter(account=account, kind__in=_OF_WHOLE_ACCOUNTS).update(account=None)
+
+
+def makes_account(job: Job) -> bool:
+    """Return whether a job makes an account, all of it or none."""
+    return job.kind in _MAKING_ACCOUNTS
+
+
+def is_of_one_process(job: Job) -> bool:
+    """Return whether only the process that has started a job can do it, because it reads a file of its machine."""
+    return job.kind in _OF_ONE_PROCESS
+
+
+def for_tray(user: Starter) -> list[Job]:
+    """Return the jobs of a user that go on, and those whose end the user has not seen, the newest first."""
+    found = find(JobFilter()).filter(_started_by(user), Q(ended_at=None) | Q(seen_at=None))
+    return list(found[:TRAY])
+
+
+def mark_seen(user: Starter, *, upto: datetime) -> None:
+    """Take the jobs of a user that ended until a time out of the tray."""
+    found = Job.objects.filter(_started_by(user), seen_at=None, ended_at__lte=upto)
+    found.update(seen_at=timezone.now())
+
+
+def started_by(job: Job) -> Actor:
+    """Return who started a job; the request id is that of the changes that the job makes."""
+    return replace(load_actor(job.actor), request_id=str(job.request_id))
+
+
+def is_started_by(job: Job, user: Starter) -> bool:
+    by = started_by(job)
+    return by.kind in OF_USERS and by.name == user.username and job.created_at >= user.created_at
+
+
+def status_of(job: Job) -> JobStatus:
+    return read_member(JobStatus, job.status)
+
+
+def error_of(job: Job) -> Refusal | None:
+    """Return why a job has failed."""
+    return Refusal.load(job.error) if job.error else None
+
+
+def failures_of(job: Job) -> list[Failure]:
+    """Return the first failures of single lines or entities; Job.failed counts all."""
+    return [Failure(it["subject"], Refusal.load(it["refusal"]), it.get("details", {})) for it in job.failures]
+
+
+def time_left(job: Job) -> timedelta | None:
+    if job.status != JobStatus.RUNNING:
+        return None
+    return domain.time_left(job.done, job.total, job.rate)
+
+
+def percentage(job: Job) -> int | None:
+    if job.status == JobStatus.DONE:
+        return 100
+    found = domain.percentage(job.done, job.total)
+    return None if found is None else min(found, 99)  # the total may be an estimate
+
+
+def version(job: Job) -> str:
+    """Return a text that differs once the job has got further, or something else becomes of it."""
+    return f"{job.steps}-{job.status}{job.wish and '-' + job.wish}"
+
+
+# what users wish
+
+
+class Change(Protocol):
+    """Cancel, pause or resume."""
+
+    def __call__(self, job: Job, *, by: Actor) -> Job: ...
+
+
+def cancel(job: Job, *, by: Actor) -> Job:
+    """Have a job end after the step that runs; what was done stays. Raises JobError if it has ended."""
+    return _wish(job, Wish.CANCEL, JobVerb.CANCEL, by)
+
+
+def pause(job: Job, *, by: Actor) -> Job:
+    """Have a job wait until it is resumed; raises JobError if it cannot, has ended or is paused."""
+    if is_of_one_process(job):
+        raise JobError(Reason.JOB_OF_ONE_PROCESS, job=job.pk)
+    return _wish(job, Wish.PAUSE, JobVerb.PAUSE, by)
+
+
+@transaction.atomic
+def _wish(job: Job, wish: Wish, verb: Verb, by: Actor) -> Job:
+    found = _lock(job)
+    if found.ended_at is not None:
+        raise JobError(Reason.JOB_ENDED, job=job.pk)
+    if found.status == JobStatus.PAUSED and wish is Wish.PAUSE:
+        raise JobError(Reason.JOB_PAUSED, job=job.pk)
+    if found.wish != wish:
+        found.wish = wish
+        found.save(update_fields=("wish",))
+        notify_jobs()  # one that is paused has to end
+        _record(verb, found, by)
+    return found
+
+
+@transaction.atomic
+def resume(job: Job, *, by: Actor) -> Job:
+    """Let a job that was paused, cancelled or has failed go on where it was; raises JobError for any other."""
+    found = _lock(job)
+    if is_of_one_process(job):
+        raise JobError(Reason.JOB_OF_ONE_PROCESS, job=job.pk)
+    if found.wish == Wish.PAUSE and found.ended_at is None:
+        found.wish = Wish.NONE  # before it was looked at
+    elif found.status in RESUMABLE and not found.wish:
+        found.status, found.error = JobStatus.WAITING, ""
+        found.attempts, found.ended_at, found.seen_at = 0, None, None
+    else:
+        raise JobError(Reason.JOB_NOT_RESUMABLE, job=job.pk)
+    found.save()
+    notify_jobs()
+    _record(JobVerb.RESUME, found, by)
+    return found
+
+
+def _record(verb: Verb, job: Job, by: Actor) -> None:
+    activity.record(verb, by, account=job.account, table=job.table, detail={"job": job.pk, "kind": job.kind})
+
+
+def _lock(job: Job) -> Job:
+    found = (
+        Job.objects.select_for_update(of=("self",))
+        .select_related("account", "table")
+        .filter(pk=job.pk)
+        .first()
+    )
+    if found is None:
+        raise JobError(Reason.NO_JOB, job=job.pk)
+    return found
+
+
+def abandon(several: QuerySet[Job]) -> None:
+    """Delete jobs whose result is no longer needed, or have them end; no activity records it."""
+    several.exclude(ended_at=None).delete()
+    if several.filter(ended_at=None).update(wish=Wish.CANCEL):
+        notify_jobs()
+
+
+def tidy(now: datetime) -> None:
+    """Delete the jobs that ended long ago, with their files."""
+    Job.objects.filter(ended_at__lt=now - RETENTION).delete()

@@ -1,0 +1,243 @@
+"""What a kind of job is. A subject defines its own beside its operations; storage.runtime.job_runner lists them all.
+
+Example, a job that deletes the entities of a table::
+
+    @dataclass(frozen=True, slots=True)
+    class Arguments:
+        prefix: str
+
+    @dataclass(frozen=True, slots=True)
+    class State:
+        after: str = ""  # the key up to which everything is done
+
+    class Deletion(JobKind[Arguments, State]):
+        name = "entity.delete"
+        arguments, state = Arguments, State
+        capability = Capability.WRITE
+
+        def begin(self, run: Run[Arguments]) -> Step[State]:
+            return Step(State(), total=count(run.table, run.arguments.prefix))
+
+        def step(self, run: Run[Arguments], state: State) -> Step[State]:
+            deleted, last = delete_some(run.table, state.after, run.size, by=run.by)
+            return Step(State(last), done=deleted, counts={"deleted": deleted}, is_finished=deleted < run.size)
+
+    DELETION: Final = Deletion()
+    job = jobs.start(DELETION, Arguments("2024-"), account=account, table=table, by=actor)
+"""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, ClassVar, Final, Generic, TypeVar
+
+from storage.domain.access.actor import Actor
+from storage.domain.access.roles import Capability
+from storage.domain.errors import ResourceNotFound
+from storage.domain.refusals import Refusal
+from storage.jobs.starters import NeededAccess
+from storage.jobs.states import JobStatus, Unit
+from storage.models import Account, Activity, Job, Table
+
+A = TypeVar("A")  # the arguments
+S = TypeVar("S")  # the state
+
+FIRST_SIZE: Final = 256
+_LOOK: Final = 0.5  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What could not be done, and why.
+
+    ``subject``: a line of a file, or the keys of an entity. ``details``: what a kind needs to show it in other words.
+    """
+
+    subject: str
+    refusal: Refusal
+    details: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Generic[S]):
+    """What one step did, and where the next one begins.
+
+    ``done``, ``counts`` and ``failures`` are those of this step; they are added up. ``done`` counts what ``total``
+    counts, None while that is unknown. ``counts`` has names that the console knows, such as inserted or skipped.
+    ``result`` is what the end of the job tells, for a kind to define; ``activity`` the one whose undo takes it back.
+    ``starts_over``: what was counted before was undone.
+    """
+
+    state: S
+    done: int = 0
+    total: int | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+    failures: Sequence[Failure] = ()
+    is_finished: bool = False
+    result: Mapping[str, object] = field(default_factory=dict)
+    activity: Activity | None = None
+    starts_over: bool = False
+
+
+@dataclass(slots=True)
+class Run(Generic[A]):
+    """A job while a process runs it.
+
+    ``by`` is who started the job, with the request id of the job: all its changes in the history have that, so that
+    they can be undone together. ``size`` is how many entities the next step should be about; it is adjusted so that a
+    step takes about a fifth of a second. ``prepared`` is what JobKind.prepare returned for the step.
+    """
+
+    job: Job
+    arguments: A
+    by: Actor
+    size: int = FIRST_SIZE
+    prepared: Any = None
+    _save: Callable[[Step[Any]], None] = field(default=lambda _: None, repr=False)
+    _rest: Callable[[], None] = field(default=lambda: None, repr=False)
+    _check: Callable[[], None] = field(default=lambda: None, repr=False)
+    _is_ending: Callable[[], bool] = field(default=lambda: False, repr=False)
+    _looked_at: float = field(default_factory=time.monotonic, repr=False)
+
+    @property
+    def account(self) -> Account:
+        """Raises AssertionError for a job of the whole server."""
+        assert self.job.account is not None
+        return self.job.account
+
+    @property
+    def table(self) -> Table:
+        """Raises ResourceNotFound if it was deleted meanwhile."""
+        found = self.job.table
+        if found is None or found.deleted_at is not None:
+            raise ResourceNotFound
+        return found
+
+    def save(self, step: Step[Any]) -> None:
+        """Store what a kind that is not transactional has done, in the transaction that did it; the last step too.
+
+        Raises JobInterrupted, which rolls that transaction back, when the job is to be paused or cancelled.
+        """
+        self._save(step)
+
+    def check(self) -> None:
+        """Raise JobInterrupted when the job is to be paused or cancelled; also in the middle of a transaction."""
+        self._check()
+
+    def look(self) -> None:
+        """Raise JobInterrupted when the job is to be left: paused or cancelled, or because the process ends.
+
+        It is cheap, so that what takes long without saving anything calls it many times in a second.
+        """
+        if time.monotonic() - self._looked_at < _LOOK:
+            return
+        if self._is_ending():
+            raise JobInterrupted
+        self._check()
+        self._looked_at = time.monotonic()
+
+    def rest(self) -> None:
+        """Leave the database to requests between two transactions of a long step; raises JobInterrupted too."""
+        self._rest()
+
+
+@dataclass(frozen=True, slots=True)
+class JobRequest(Generic[A, S]):
+    """What is to be done by a job, once it was found that it may: see jobs.start_requested and running.complete."""
+
+    kind: "JobKind[A, S]"
+    arguments: A
+    account: Account | None
+    table: Table | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NoState:
+    """The state of a kind whose jobs have one step."""
+
+
+class JobMustWait(Exception):
+    """What a step needs is taken: it is tried again later, and other jobs are done first."""
+
+
+class JobInterrupted(Exception):
+    """A job is to be paused or cancelled, or another process has taken it over. Kinds let it pass."""
+
+
+class JobKind(ABC, Generic[A, S]):
+    """``name`` is stored. ``arguments`` and ``state`` are dataclasses of texts, numbers, booleans, lists and mappings.
+
+    ``capability`` is what a user needs in the account to start, resume, and undo a job of the kind, ``reads_files`` to
+    download what it has made. A kind that is not
+    ``is_transactional`` has one long step that opens its own transactions, because PostgreSQL demands it or because
+    its operation does: it calls Run.save in each of them, and when a process that died is replaced, its step is called
+    again with what was last saved, so it must be repeatable. If it ``goes_on`` then, rather than begin again, it also
+    gives others their turn where it calls Run.rest. ``secrets`` are arguments that are emptied when a job ends.
+    """
+
+    name: ClassVar[str]
+    arguments: ClassVar[type[Any]]
+    state: ClassVar[type[Any]]
+    capability: ClassVar[Capability]
+    reads_files: ClassVar[Capability] = Capability.READ
+    is_transactional: ClassVar[bool] = True
+    goes_on: ClassVar[bool] = False
+    parses_files: ClassVar[bool] = False
+    secrets: ClassVar[Sequence[str]] = ()
+
+    def needed_access(self, job: Job, arguments: A) -> Sequence[NeededAccess] | None:
+        """Return what the user who has started a job must keep until its end: it is asked for before each step.
+
+        None for a kind that completes what was decided when it was started, by any user.
+        """
+        return [] if job.account_id is None else [NeededAccess(job.account_id, self.capability)]
+
+    @abstractmethod
+    def begin(self, run: Run[A]) -> Step[S]:
+        """Do what comes before the first step, in a transaction: check, count, and say where the first step begins."""
+
+    def prepare(self, run: Run[A], state: S) -> object:
+        """Do what a step needs and takes long, such as reading a file, before its transaction begins.
+
+        Call Run.look in the meantime. ``step`` finds what is returned as ``run.prepared``.
+        """
+        return None
+
+    @abstractmethod
+    def step(self, run: Run[A], state: S) -> Step[S]:
+        """Do the next chunk, in a transaction that is committed with what is returned.
+
+        Raise an error of the service, or Refused, to end the job as failed; ServerBusy and OperationTimedOut let it
+        be tried again.
+        """
+
+    def unit(self, arguments: A) -> Unit:
+        """Return what the progress counts."""
+        return Unit.ENTITIES
+
+    def may_stop(self, state: S | None) -> bool:
+        """Return whether a job may be paused or cancelled now; one that may not is run to its end."""
+        return True
+
+    def end(self, run: Run[A], state: S | None, status: JobStatus) -> Activity | None:
+        """Record what was done, in the transaction in which the job ends, in whatever way.
+
+        ``state`` is None if the job ends before it has begun. Return the activity whose undo takes the job back.
+        """
+        return None
+
+    def write(self, value: A | S) -> dict[str, Any]:
+        return asdict(value)  # type: ignore[call-overload,no-any-return]
+
+    def knows(self, job: Job) -> bool:
+        """Return whether a job says nothing that only a newer version of its kind can do."""
+        names, of_state = ({it.name for it in fields(type_)} for type_ in (self.arguments, self.state))
+        return set(job.arguments) <= names and set(job.state or ()) <= of_state
+
+    def read_arguments(self, written: Mapping[str, Any]) -> A:
+        found: A = self.arguments(**written)
+        return found
+
+    def read_state(self, written: Mapping[str, Any] | None) -> S | None:
+        return None if written is None else self.state(**written)

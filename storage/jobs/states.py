@@ -1,0 +1,59 @@
+"""Jobs: long work that is done in steps, with its progress. See storage.jobs.running for what runs them."""
+
+from datetime import timedelta
+from enum import StrEnum
+from typing import Final
+
+
+class JobStatus(StrEnum):
+    """The values are stored."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    PAUSED = "paused"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def has_ended(self) -> bool:
+        return self in ENDED
+
+
+class Unit(StrEnum):
+    """What the progress of a job counts."""
+
+    BYTES = "bytes"
+    ENTITIES = "entities"
+    ROWS = "rows"
+    TABLES = "tables"
+
+
+class Wish(StrEnum):
+    """What a user wants to become of a job; it is looked at between two steps. The values are stored."""
+
+    NONE = ""
+    PAUSE = "pause"
+    CANCEL = "cancel"
+
+
+ENDED: Final = frozenset({JobStatus.DONE, JobStatus.FAILED, JobStatus.CANCELLED})
+RESUMABLE: Final = frozenset({JobStatus.PAUSED, JobStatus.FAILED, JobStatus.CANCELLED})
+
+RETENTION: Final = timedelta(days=7)  # of a job after its end
+FILE_RETENTION: Final = timedelta(days=1)  # of a file after it was complete, or its job ended
+FAILURES_KEPT: Final = 100  # the first ones; a kind writes all of them to a file if they matter
+
+
+def time_left(done: int, total: int | None, rate: float) -> timedelta | None:
+    """Estimate when a job ends, from its present rate in units per second; None while that is unknown."""
+    if total is None or rate <= 0 or total < done:
+        return None
+    return timedelta(seconds=round((total - done) / rate))
+
+
+def percentage(done: int, total: int | None) -> int | None:
+    """Return the share that is done, below 100 until all is."""
+    if total is None:
+        return None
+    return 100 if done >= total else done * 100 // total

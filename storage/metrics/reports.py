@@ -1,0 +1,169 @@
+"""What people look at of the traffic and size of an account or table: a range of time in equal steps."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from django.db import transaction
+
+from storage.access.subject import AccessVerb
+from storage.accounts.subject import AccountVerb
+from storage.activity import activity
+from storage.activity.activity import ActivityFilter
+from storage.bulk_edit.subject import BulkEditVerb
+from storage.cluster.subject import ClusterVerb
+from storage.copies.subject import CopyVerb
+from storage.domain.access.actor import Actor
+from storage.domain.refusals import Reason, Refused
+from storage.domain.requests.series import PeriodCounts, Traffic
+from storage.metrics import series, sizes
+from storage.metrics.sizes import Size
+from storage.metrics.subject import MetricsVerb
+from storage.models import Account, Activity, Table
+from storage.snapshots.subject import SnapshotVerb
+from storage.tables.subject import TableVerb
+from storage.transfer.subject import TransferVerb
+
+STEPS: Final = (1, 5, 15, 30, 60, 120, 240, 480, 1440)  # minutes
+LONGEST: Final = timedelta(days=90)
+POINTS: Final = 100  # that a chart has room for
+POINTS_LIMIT: Final = 1500
+_MARKS_LIMIT: Final = 200
+# what may explain why something looks different from then on
+MARKED: Final = (
+    MetricsVerb.DEPLOYMENT_MARK,
+    AccountVerb.CHANGE,
+    AccountVerb.PROPERTIES_SET,
+    AccessVerb.POLICIES_SET,
+    AccountVerb.KEY_ROTATE,
+    AccountVerb.KEY_END,
+    AccessVerb.SAS_BLOCK,
+    AccessVerb.SAS_UNBLOCK,
+    TableVerb.CREATE,
+    TableVerb.DELETE,
+    TableVerb.RESTORE,
+    ClusterVerb.DISTRIBUTE,
+    ClusterVerb.UNDISTRIBUTE,
+    TableVerb.INDEX_ADD,
+    TableVerb.INDEX_DROP,
+    CopyVerb.COPY_IN,
+    TransferVerb.IMPORT,
+    BulkEditVerb.BULK_EDIT,
+    SnapshotVerb.RESTORE,
+)
+
+
+class UnknownRange(Refused):
+    """A range of time that no report can be made of."""
+
+
+class Range(NamedTuple):
+    """Equal periods, the first of which begins at ``since`` and the last of which ends at ``until``.
+
+    ``step`` is their length and ``stored`` that of the counts they are made of, in minutes.
+    """
+
+    since: datetime
+    until: datetime
+    step: int
+    stored: int
+
+    @property
+    def periods(self) -> list[datetime]:
+        length = timedelta(minutes=self.step)
+        return [self.since + number * length for number in range((self.until - self.since) // length)]
+
+    @property
+    def before(self) -> "Range":
+        """The range of the same length that ends where this one begins."""
+        return self._replace(since=self.since - (self.until - self.since), until=self.since)
+
+
+def choose_range(since: datetime, until: datetime, now: datetime, step: int | None = None) -> Range:
+    """Return the periods that cover a range of time, by default with steps for a chart; raises UnknownRange."""
+    until = min(until, now)
+    if since >= until:
+        raise UnknownRange(Reason.METRICS_RANGE)
+    if since < now - LONGEST - timedelta(minutes=STEPS[-1]):
+        raise UnknownRange(Reason.METRICS_TOO_OLD)
+    for minutes in STEPS if step is None else (step,):
+        found = _with_step(since, until, minutes)
+        points = (found.until - found.since) // timedelta(minutes=minutes)
+        if is_kept(found, now) and points <= (POINTS + 1 if step is None else POINTS_LIMIT):
+            return found
+    if step is None:
+        return _with_step(since, until, STEPS[-1])
+    raise UnknownRange(Reason.METRICS_STEP, step=step, points=POINTS_LIMIT)
+
+
+def _with_step(since: datetime, until: datetime, step: int) -> Range:
+    last = series.start_of(until - timedelta(microseconds=1), step) + timedelta(minutes=step)
+    stored = max(minutes for minutes in series.KEPT if step % minutes == 0)
+    return Range(series.start_of(since, step), last, step, stored)
+
+
+def is_kept(wanted: Range, now: datetime) -> bool:
+    """Return whether the counts that a range is made of are still kept from its start on."""
+    longest = max(series.KEPT)
+    return wanted.since >= now - series.KEPT[wanted.stored] or wanted.stored == longest
+
+
+@dataclass(frozen=True)
+class Report:
+    """``counts``, ``observed`` (whether a server ran) and ``sizes`` by period; ``marks`` are the oldest first."""
+
+    range: Range
+    counts: Sequence[PeriodCounts]
+    observed: Sequence[bool]
+    sizes: Sequence[Size | None]
+    marks: Sequence[Activity]
+
+    @cached_property
+    def total(self) -> PeriodCounts:
+        return series.sum_counts(self.counts)
+
+
+def report(account: Account, table: Table | None, wanted: Range) -> Report:
+    table_id = series.WHOLE if table is None else table.pk
+    periods = wanted.periods
+    return Report(
+        wanted,
+        series.read(account.pk, table_id, periods, wanted.until, wanted.stored),
+        series.observed_periods(periods, wanted.until, wanted.stored),
+        sizes.read((account.pk, table_id), periods, wanted.until),
+        _marks(account, table, wanted),
+    )
+
+
+def operations_of(account: Account, since: datetime, now: datetime) -> dict[str, Traffic]:
+    """Return the traffic of each operation of an account since a time, the most frequent first."""
+    wanted = choose_range(since, now, now)
+    counts = series.read(account.pk, series.WHOLE, [wanted.since], wanted.until, wanted.stored)[0]
+    traffic = {name: found for name, (found, _errors) in counts.by_operation().items()}
+    return dict(sorted(traffic.items(), key=lambda it: -it[1].requests))
+
+
+def total_before(account: Account, table: Table | None, wanted: Range, now: datetime) -> PeriodCounts | None:
+    """Return the counts of the same length of time before a range; None if they are not kept any more."""
+    before = wanted.before
+    if before.since < now - LONGEST or not is_kept(before, now):
+        return None
+    table_id = series.WHOLE if table is None else table.pk
+    return series.read(account.pk, table_id, [before.since], before.until, before.stored)[0]
+
+
+def _marks(account: Account, table: Table | None, wanted: Range) -> list[Activity]:
+    """Return what changed in a range; of a table, what changed it or the whole account."""
+    found = activity.page(
+        ActivityFilter(account_ids=[account.pk], verbs=MARKED, since=wanted.since, until=wanted.until),
+        top=_MARKS_LIMIT,
+    ).activities
+    return [it for it in reversed(found) if table is None or it.table_id in (None, table.pk)]
+
+
+@transaction.atomic
+def mark_deployment(account: Account, name: str, *, by: Actor) -> Activity:
+    """Record that a new version of a client was deployed, which reports then show."""
+    return activity.record(MetricsVerb.DEPLOYMENT_MARK, by, account=account, detail={"deployment": name})

@@ -1,0 +1,223 @@
+"""Time series of requests by account and table: written by each process by the minute, added up for 90 days."""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import transaction
+from django.db.models import Q
+
+from storage.domain.requests.series import PeriodCounts, read_counts, write_counts
+from storage.domain.values.kinds import AccountKind
+from storage.metrics.ledger import LATE, Ledger
+from storage.metrics.metrics import MINUTE
+from storage.models import REQUEST_SERIES_KEY, RequestSeries, Table
+from storage.sql.django import storable_text
+
+SERVER: Final = 0  # the account of counts that only say that a server ran
+WHOLE: Final = 0  # the table of counts of a whole account
+# for how long periods are kept, by their length in minutes
+KEPT: Final[Mapping[int, timedelta]] = {
+    1: timedelta(days=1, hours=1),
+    15: timedelta(days=8),
+    120: timedelta(days=90, hours=2),
+}
+_QUARTER: Final = 15
+_LONGER: Final = (15, 120)
+_TABLES_LIMIT: Final = (
+    1000  # that one process counts in a minute; requests for others count for their account only
+)
+_ROWS_LIMIT: Final = (
+    500_000  # then those of tables are deleted before their time: the shortest and oldest first
+)
+_BATCH: Final = 10_000
+_LONGEST_NAME: Final = 255  # of a table, in characters
+
+Key = tuple[datetime, int, str]  # a minute, an account, and the name of a table or nothing for the account
+Place = tuple[int, int]  # account and table by id
+
+
+class Series(Ledger[Key, PeriodCounts]):
+    """The counts of one process until they are written, by minute, account and name of table."""
+
+    is_whole, settled, late = True, 2 * MINUTE, LATE
+
+    def __init__(self, process: str) -> None:
+        super().__init__()
+        self._process = process
+        self._began: datetime | None = None
+
+    def add(self, minute: datetime, counted: Mapping[tuple[int, str], PeriodCounts]) -> None:
+        if minute != self._began:
+            self._began = minute
+            self._count((minute, SERVER, ""), PeriodCounts())
+        tables = sum(1 for key in self._counted if key[0] == minute and key[2])
+        for (account_id, name), counts in counted.items():
+            key = (minute, account_id, name)
+            total = self._counted.get(key)
+            if total is None:
+                tables += bool(name)
+                if name and tables > _TABLES_LIMIT:
+                    continue
+                total = PeriodCounts()
+            total.add(counts)
+            self._count(key, total)
+
+    def _store(self, counted: Mapping[Key, PeriodCounts]) -> None:
+        tables = _table_ids({key[1:] for key in self._counted})
+        new = {(minute, account_id, tables.get((account_id, name))) for minute, account_id, name in counted}
+        # a table may have been addressed by several spellings
+        rows: defaultdict[tuple[datetime, int, int], PeriodCounts] = defaultdict(PeriodCounts)
+        for (minute, account_id, name), counts in self._counted.items():
+            table_id = tables.get((account_id, name))
+            if table_id is not None and (minute, account_id, table_id) in new:
+                rows[minute, account_id, table_id].add(counts)
+        RequestSeries.objects.bulk_create(
+            [
+                _row(account_id, table_id, 1, minute, counts, self._process)
+                for (minute, account_id, table_id), counts in sorted(rows.items(), key=lambda row: row[0])
+            ],
+            batch_size=1000,
+            update_conflicts=True,
+            unique_fields=REQUEST_SERIES_KEY,
+            update_fields=("counts",),
+        )
+        for key in [key for key in self._counted if key[1:] not in tables]:
+            del self._counted[key]  # there is no such table; others must have its place
+
+
+def _table_ids(names: Collection[tuple[int, str]]) -> dict[tuple[int, str], int]:
+    """Return the ids of tables by account and name, WHOLE for an empty one; names without a table are missing."""
+    found: dict[tuple[int, str], int] = dict.fromkeys((it for it in names if not it[1]), WHOLE)
+    # of what was asked for in vain, some is no text for PostgreSQL
+    named = [key for key in names if key[1] and storable_text(key[1], _LONGEST_NAME) == key[1]]
+    if not named:
+        return found
+    rows = Table.objects.filter(
+        account_id__in={account_id for account_id, _ in named},
+        folded_name__in={spelling for _, name in named for spelling in (name, name.lower())},
+        deleted_at=None,
+    )
+    known = {
+        (account_id, folded): (pk, kind)
+        for pk, account_id, folded, kind in rows.values_list(
+            "pk", "account_id", "folded_name", "account__kind"
+        )
+    }
+    for account_id, name in named:
+        pk, kind = known.get((account_id, name.lower()), (None, ""))
+        if pk is None or kind == AccountKind.COSMOS:
+            pk, _ = known.get((account_id, name), (None, ""))
+        if pk is not None:
+            found[account_id, name] = pk
+    return found
+
+
+def _row(
+    account_id: int, table_id: int, minutes: int, period: datetime, counts: PeriodCounts, process: str = ""
+) -> RequestSeries:
+    return RequestSeries(
+        account_id=account_id,
+        table_id=table_id,
+        minutes=minutes,
+        period=period,
+        process=process,
+        counts=write_counts(counts),
+    )
+
+
+# reading
+
+
+def read(
+    account_id: int, table_id: int, periods: Sequence[datetime], end: datetime, minutes: int
+) -> list[PeriodCounts]:
+    """Return the counts in each period, of all processes; the last one ends at ``end``.
+
+    The periods begin and end at multiples of ``minutes``, a length that is still kept of them.
+    """
+    rows = RequestSeries.objects.filter(
+        # what is not added up yet counts besides
+        Q(minutes=minutes) | (Q(minutes=1) & ~Q(process="")),
+        account_id=account_id,
+        table_id=table_id,
+        period__gte=periods[0],
+        period__lt=end,
+    )
+    found = [PeriodCounts() for _ in periods]
+    for period, counts in rows.values_list("period", "counts"):
+        found[bisect_right(periods, period) - 1].add(read_counts(counts))
+    return found
+
+
+def observed_periods(periods: Sequence[datetime], end: datetime, minutes: int) -> list[bool]:
+    """Return for each period whether a server ran in it."""
+    rows = RequestSeries.objects.filter(
+        Q(minutes=minutes) | (Q(minutes=1) & ~Q(process="")),
+        account_id=SERVER,
+        period__gte=periods[0],
+        period__lt=end,
+    )
+    found = [False] * len(periods)
+    for moment in set(rows.values_list("period", flat=True)):
+        found[bisect_right(periods, moment) - 1] = True
+    return found
+
+
+# keeping
+
+
+def tidy(now: datetime) -> None:
+    """Add up what no process writes any more, and delete what is too old or too much."""
+    end = start_of(now - LATE - 2 * MINUTE, _QUARTER)
+    unsummed = RequestSeries.objects.filter(minutes=1, period__lt=end).exclude(process="")
+    while places := set(unsummed.values_list("account_id", "table_id")[:_BATCH]):
+        for place in sorted(places):
+            _add_up(place, end)
+    for minutes, kept in KEPT.items():
+        RequestSeries.objects.filter(minutes=minutes, period__lt=now - kept).delete()
+    excess = RequestSeries.objects.count() - _ROWS_LIMIT
+    if excess > 0:
+        of_tables = RequestSeries.objects.exclude(table_id=WHOLE).order_by("minutes", "period")
+        RequestSeries.objects.filter(pk__in=of_tables.values("pk")[:excess]).delete()
+
+
+@transaction.atomic
+def _add_up(place: Place, end: datetime) -> None:
+    """Replace the rows of all processes by one for each minute, and add them to those of longer periods."""
+    account_id, table_id = place
+    mine = RequestSeries.objects.filter(account_id=account_id, table_id=table_id)
+    new = list(mine.filter(minutes=1, period__lt=end).exclude(process="").order_by("period")[:_BATCH])
+    totals: defaultdict[tuple[int, datetime], PeriodCounts] = defaultdict(PeriodCounts)
+    for row in new:
+        counts = read_counts(row.counts)
+        for minutes in (1, *_LONGER):
+            totals[minutes, start_of(row.period, minutes)].add(counts)
+    before = mine.filter(process="", minutes__in={1, *_LONGER}, period__in={period for _, period in totals})
+    for row in before:
+        if (row.minutes, row.period) in totals:
+            totals[row.minutes, row.period].add(read_counts(row.counts))
+    mine.filter(pk__in=[row.pk for row in new]).delete()
+    RequestSeries.objects.bulk_create(
+        [_row(account_id, table_id, *key, counts) for key, counts in totals.items()],
+        batch_size=1000,
+        update_conflicts=True,
+        unique_fields=REQUEST_SERIES_KEY,
+        update_fields=("counts",),
+    )
+
+
+def start_of(moment: datetime, minutes: int) -> datetime:
+    """Return the start of the period that a moment is in; a period of days or less begins at a multiple of it."""
+    midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    length = timedelta(minutes=minutes)
+    return midnight + (moment - midnight) // length * length
+
+
+def sum_counts(several: Iterable[PeriodCounts]) -> PeriodCounts:
+    total = PeriodCounts()
+    for counts in several:
+        total.add(counts)
+    return total

@@ -1,1 +1,0 @@
-"""The operations of the service for all its interfaces. They own transactions and know nothing of HTTP."""

@@ -1,1 +1,0 @@
-"""Who may do what: policies, SAS, keys, members, API tokens and bearer tokens."""

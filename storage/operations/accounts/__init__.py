@@ -1,1 +1,0 @@
-"""Storage accounts, their settings and service properties."""

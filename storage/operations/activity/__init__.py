@@ -1,1 +1,0 @@
-"""The activity log, its actors, and operations of several transactions."""

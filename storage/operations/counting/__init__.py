@@ -1,1 +1,0 @@
-"""Counts of requests, and of what accounts and tables contain."""

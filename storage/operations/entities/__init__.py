@@ -1,1 +1,0 @@
-"""Entities: queries, edits, and what samples of them show."""

@@ -1,1 +1,0 @@
-"""What an installation depends on: disk, connections, and the version of the database."""

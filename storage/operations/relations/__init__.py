@@ -1,1 +1,0 @@
-"""The relations of tables, histories and snapshots: what exists and what it contains."""

@@ -1,1 +1,0 @@
-"""Tables: create, change, delete, list; their indexes and their distribution."""

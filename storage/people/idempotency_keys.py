@@ -1,0 +1,29 @@
+"""Keys of creation requests of the management API that may arrive twice, with what the first one created."""
+
+from datetime import datetime
+
+from django.db import IntegrityError
+
+from storage.models import Account, ApiToken, IdempotencyRecord
+from storage.people.api_tokens import IDEMPOTENCY_RETENTION
+
+
+class ConcurrentRequest(Exception):
+    """The same request was made at the same time and finished first."""
+
+
+def find(token: ApiToken, key: str, now: datetime) -> IdempotencyRecord | None:
+    """Return the record of a key that is still valid."""
+    records = IdempotencyRecord.objects.filter(token=token)
+    records.filter(created_at__lte=now - IDEMPOTENCY_RETENTION).delete()
+    return records.filter(key=key).select_related("account").first()
+
+
+def save(token: ApiToken, key: str, digest: str, account: Account, fingerprint: str = "") -> None:
+    """Record a key in the caller's transaction; raise ConcurrentRequest when the same request was faster."""
+    try:
+        IdempotencyRecord.objects.create(
+            token=token, key=key, digest=digest, account=account, fingerprint=fingerprint
+        )
+    except IntegrityError:
+        raise ConcurrentRequest from None

@@ -1,0 +1,74 @@
+"""Tabs that show tables: each process writes down its own now and then, and reads those of the others with it."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from django.apps import apps
+from django.conf import settings
+
+from storage.domain.access.presence import PresentTab
+from storage.models import Presence
+from storage.people.members import Person
+from storage.sql import presence as statements
+from storage.sql.notify import notify_presence
+
+HEARTBEAT: Final = 10.0  # seconds
+LIFETIME: Final = 30.0  # seconds, of what a process has written that does not write any more
+LONGEST_ENTITY: Final = 6000  # characters of what names an entity
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """A tab of a browser, as it names itself, that shows a table to a user, and perhaps an entity of it."""
+
+    tab: UUID
+    user_id: int
+    table_id: int
+    entity: str = ""
+
+    @property
+    def name(self) -> tuple[UUID, int]:
+        return self.tab, self.user_id
+
+
+def beat(process: str, tabs: Collection[Tab], new: Iterable[Tab] = ()) -> list[PresentTab]:
+    """Write that the tabs of a process are open; return all tabs that show the same tables, by one statement.
+
+    Each tab is there once. Of users who do not wish to be seen, or have no access any more, there are none. ``new``:
+    tabs that have just connected, of which other processes are notified at once; the others keep their entities.
+    """
+    new = list(new)
+    users = apps.get_model(settings.AUTH_USER_MODEL)._meta.db_table
+    rows = [(it.tab, it.user_id, it.table_id, it.entity) for it in tabs]
+    found = statements.beat(process, rows, [it.tab for it in new], users, LIFETIME)
+    _tell(new)
+    return found
+
+
+def leave(process: str, tabs: Collection[Tab]) -> None:
+    """Forget tabs of a process, unless another process has them meanwhile."""
+    for it in tabs:
+        Presence.objects.filter(tab=it.tab, user_id=it.user_id, process=process).delete()
+    _tell(tabs)
+
+
+def move(user: Person, tab: UUID, table_id: int, entity: str) -> bool:
+    """Note which entity a tab shows now, empty for none; return whether the tab is known."""
+    own = Presence.objects.filter(tab=tab, user_id=user.pk, table_id=table_id)
+    is_known = bool(own.update(entity=entity[:LONGEST_ENTITY]))
+    if is_known:
+        notify_presence(table_id)
+    return is_known
+
+
+def announce(user: Person) -> None:
+    """Have the tables that a user has open looked at again: the user may wish to be seen, or not any more."""
+    for table_id in set(Presence.objects.filter(user_id=user.pk).values_list("table_id", flat=True)):
+        notify_presence(table_id)
+
+
+def _tell(tabs: Iterable[Tab]) -> None:
+    for table_id in {it.table_id for it in tabs}:
+        notify_presence(table_id)

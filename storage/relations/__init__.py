@@ -1,0 +1,1 @@
+"""The relations of tables, histories and snapshots."""

@@ -1,0 +1,58 @@
+"""Rows that versions before 1.1 wrote are given their one text in the background: see storage.sql.content.
+
+They read alike all the while; a page of such rows takes three to four times as long. The tables that the upgrade found
+are gone through once, in the order of keys, a second of every ten. Distributed tables are left out, whose rows change
+when they are written.
+"""
+
+import threading
+import time
+from datetime import datetime
+from typing import Final
+
+from django.db import transaction
+
+from storage.models import OldRows
+from storage.sql import content
+from storage.sql.attempts import attempting_each
+from storage.sql.relations import source_name
+
+_SECONDS: Final = 1.0  # of each run
+_done: Final = threading.Event()  # only an upgrade notes tables, before a server starts
+
+
+def is_left() -> bool:
+    """Return whether there may be such rows, as far as this process knows."""
+    return not _done.is_set()
+
+
+def rewrite(_: datetime) -> None:
+    """Rewrite rows of some tables for about a second."""
+    end = time.monotonic() + _SECONDS
+    with attempting_each("Not all rows of older versions could be rewritten") as attempt:
+        for table_id in OldRows.objects.order_by("table").values_list("table", flat=True):
+            with attempt():
+                while _rewrite_some(table_id) and time.monotonic() < end:
+                    pass
+            if time.monotonic() >= end:
+                return
+    if not OldRows.objects.exists():
+        _done.set()
+
+
+def _rewrite_some(table_id: int) -> bool:
+    """Rewrite the old ones among the next rows of a table; return whether others follow."""
+    with transaction.atomic():
+        # so that the table is neither deleted nor restored meanwhile
+        found = OldRows.objects.select_for_update(of=("self", "table")).select_related("table")
+        work = found.filter(table=table_id).first()
+        if work is None:
+            return False
+        relation = source_name(table_id, is_deleted=work.table.deleted_at is not None)
+        last = None if work.table.distributed else content.rewrite(relation, work.last)
+        if last is None:
+            work.delete()
+        else:
+            work.last = last
+            work.save(update_fields=["last"])
+        return last is not None

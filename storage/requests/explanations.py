@@ -1,0 +1,196 @@
+"""Why a request was refused or slow: the causes, and their sentences in English, which the console translates."""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from storage.domain import errors
+from storage.domain.errors import PartKind, StorageError
+from storage.domain.filters.access_plan import AccessPath
+from storage.domain.filters.parser import Dialect, parse
+from storage.domain.requests.cleaning import LEFT_OUT
+from storage.domain.requests.kept_addresses import AddressRule
+from storage.domain.requests.observed import Authentication
+from storage.domain.requests.outcomes import Outcome
+from storage.domain.translation import mark as _
+from storage.domain.values.stored import read_member
+from storage.editing.filters.diagnosis import diagnose
+from storage.editing.filters.diagnostics import NO_SCHEMA, Severity
+from storage.inspector import Finding, Mistake
+from storage.inspector.records import load_findings
+from storage.inspector.sentences import Sentence, describe
+from storage.models import RecordedRequest
+from storage.requests.earlier_changes import TABLE, EarlierChange
+from storage.requests.requests import is_slow
+
+
+@dataclass(frozen=True, slots=True)
+class Slow:
+    path: AccessPath | None
+    candidates: tuple[str, ...]  # properties whose index would have spared it rows
+
+
+Cause = Finding | Sentence | EarlierChange | Slow
+
+_VALUE: Final = f"'{LEFT_OUT}'"  # a value in the place of one that is not kept
+_QUOTED: Final = re.compile("'[^']*'")
+
+_ADDRESS: Final = _(
+    "The address names no resource. Segments after the account: %(number)s, characters: %(length)s."
+)
+_RULES: Final = {
+    AddressRule.ENCODING: _("An address is UTF-8, with reserved characters percent-encoded."),
+    AddressRule.TABLE_NAME: _("The name of a table has 3 to 63 letters and digits and starts with a letter."),
+    AddressRule.KEY: _(
+        "What is in parentheses is no key. A key is (PartitionKey='…',RowKey='…') with straight single quotation marks,"
+        " and its reserved characters, such as a slash, are percent-encoded."
+    ),
+    AddressRule.DEPTH: _("An address ends with the table or the entity."),
+}
+_PLACE: Final = _("Operation %(number)s of the change set was refused; the others were not made either.")
+_PARTS: Final = {
+    PartKind.OPTION: _("The query option %(name)s is at fault."),
+    PartKind.HEADER: _("The header %(name)s is at fault."),
+    PartKind.PROPERTY: _("The property %(name)s is at fault."),
+    PartKind.BODY: _("The body cannot be read."),
+}
+_POSITION: Final = _("The first character at fault is at position %(number)s.")
+_VALID_FILTER: Final = _("This filter is valid: %(filter)s")
+_MEMORY: Final = _("Large bodies took all the memory that the server allows for them (--request-memory).")
+_LIMITS: Final[Mapping[str, str]] = {
+    errors.KeyValueTooLarge.__name__: _(
+        "A PartitionKey and a RowKey hold at most 1,024 UTF-16 code units each."
+    ),
+    errors.RequestBodyTooLarge.__name__: _(
+        "The body of a request holds at most 4 MiB. Split it into several requests."
+    ),
+    errors.TooManyRequests.__name__: _("The table has used up its request units per second."),
+    errors.ServerBusy.__name__: _(
+        "The server or its database had no capacity for the request within 20 seconds."
+    ),
+    errors.OperationTimedOut.__name__: _("The operation took longer than its time limit."),
+}
+# whose message names the limit
+_NAMED_LIMITS: Final = frozenset(
+    it.__name__
+    for it in (
+        errors.EntityTooLarge,
+        errors.PropertyNameTooLong,
+        errors.PropertyValueTooLarge,
+        errors.TooManyProperties,
+    )
+)
+_CLOSED: Final = _("The client closed the connection before it was answered.")
+_EXPIRED: Final = _("The token %(token)s expired %(seconds)s before this request, at %(moment)s.")
+FURTHER: Final = _("It is the last of %(number)s changes that the client had not seen.")
+_PATHS: Final = {
+    AccessPath.POINT: "It read one entity by its keys.",
+    AccessPath.RANGE: "It read some rows of one partition.",
+    AccessPath.PARTITION_SCAN: "It read a whole partition.",
+    AccessPath.PARTITION_RANGE: "It read several partitions.",
+    AccessPath.TABLE_SCAN: "It read the whole table.",
+}
+
+
+def credential_name(request: RecordedRequest) -> str:
+    """Return what people call the credential: key1, the label of a SAS or the start of its fingerprint, a subject."""
+    label: str | None = getattr(request, "sas_label", None)
+    if request.authentication == Authentication.SAS:
+        return label or request.credential[:8]
+    return request.credential
+
+
+def causes(request: RecordedRequest) -> Iterator[Cause]:
+    """Yield why it was refused, then why it was slow."""
+    yield from load_findings(request.report) if request.report is not None else ()
+    yield from _find_faults(request, request.fault or {})
+    if request.outcome == Outcome.FAILED and not request.status:
+        yield Sentence(_CLOSED)
+    if is_slow(request):
+        path = read_member(AccessPath, request.access_path) if request.access_path else None
+        yield Slow(path, tuple(request.candidates or ()))
+
+
+def _find_faults(request: RecordedRequest, fault: dict[str, Any]) -> Iterator[Cause]:
+    address = fault.get("address", {})
+    if address.get("rule") in set(AddressRule):  # else of a newer version
+        details = {"number": str(address["segments"]), "length": str(address["length"])}
+        yield Sentence(_ADDRESS, details)
+        yield Sentence(_RULES[AddressRule(address["rule"])])
+    if "place" in fault:
+        yield Sentence(_PLACE, {"number": str(fault["place"] + 1)})
+    if fault.get("part") in set(PartKind):
+        yield Sentence(_PARTS[PartKind(fault["part"])], {"name": fault["name"]})
+        if fault.get("position") is not None:
+            yield Sentence(_POSITION, {"number": str(fault["position"] + 1)})
+        if fault["name"] == "$filter" and (corrected := correct_filter(request)):
+            yield Sentence(_VALID_FILTER, {"filter": corrected})
+    if request.error in _NAMED_LIMITS:
+        yield Sentence(message_of(request).replace("%", "%%"))
+    elif "limit" in fault:
+        yield Sentence(_MEMORY)
+    elif request.error in _LIMITS:
+        yield Sentence(_LIMITS[request.error])
+    if "change" in fault:
+        yield EarlierChange.load(fault["change"])
+
+
+def describe_cause(request: RecordedRequest, cause: Finding | Sentence) -> Sentence:
+    if isinstance(cause, Sentence):
+        return cause
+    details = dict(cause.details)
+    if cause.mistake is Mistake.EXPIRED and "seconds" in details:
+        return Sentence(_EXPIRED, {**details, "token": credential_name(request)})
+    return describe(cause)
+
+
+def correct_filter(request: RecordedRequest) -> str:
+    """Return the filter as the editor of queries would correct it, without its values; empty if nothing is known."""
+    text = dict(request.options).get("$filter", "").replace(LEFT_OUT, _VALUE)
+    for diagnostic in diagnose(text, NO_SCHEMA, None, Dialect.SERVICE):
+        if diagnostic.severity is Severity.WARNING:
+            continue
+        for fix in diagnostic.fixes:
+            corrected = fix.apply(text)
+            with suppress(StorageError):
+                parse(corrected)
+                return _QUOTED.sub(LEFT_OUT, corrected)
+    return ""
+
+
+def message_of(request: RecordedRequest) -> str:
+    """Return the service's own sentence for the code."""
+    error = getattr(errors, request.error, None) if request.error else None
+    return error.message if isinstance(error, type) and issubclass(error, errors.StorageError) else ""
+
+
+def explain(request: RecordedRequest) -> list[str]:
+    """Return sentences: why it was refused, then why it was slow."""
+    return [sentence for cause in causes(request) for sentence in _describe(request, cause)]
+
+
+def _describe(request: RecordedRequest, cause: Cause) -> Iterator[str]:
+    match cause:
+        case EarlierChange():
+            yield _describe_change(cause)
+        case Slow(path, candidates):
+            if path is not None:
+                yield _PATHS[path]
+            if candidates:
+                yield f"An index of {' or '.join(candidates)} would spare it rows."
+        case _:
+            yield str(describe_cause(request, cause))
+
+
+def _describe_change(change: EarlierChange) -> str:
+    who = change.actor.short_name or change.actor.kind.value
+    address = f" from {change.actor.address}" if change.actor.address else ""
+    done = {"delete": "The entity was deleted", TABLE: "The table was deleted"}.get(
+        change.op, "The entity was last changed"
+    )
+    further = ""
+    if change.further:
+        further = f" {Sentence(FURTHER, {'number': str(change.further + 1)})}"
+    return f"{done} by {who}{address} at {change.at:%Y-%m-%d %H:%M:%S} UTC.{further}"

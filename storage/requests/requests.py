@@ -1,0 +1,214 @@
+"""Reading the request log."""
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Case, CharField, OuterRef, Q, QuerySet, Subquery, Value, When
+
+from storage.domain.access.grants import Operation
+from storage.domain.filters.access_plan import AccessPath
+from storage.domain.requests.observed import Authentication
+from storage.domain.requests.outcomes import Outcome
+from storage.models import Account, PropertyIndex, RecordedRequest, RegisteredSas
+from storage.sql.django import limited
+from storage.tables import tables
+
+_BATCH: Final = 500
+TIMEOUT: Final = timedelta(seconds=10)
+_ID: Final = re.compile(r"(?<![\w-])([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?![\w-])", re.IGNORECASE)
+_NAMED_ID: Final = re.compile(r"(?:Request ?Id|x-ms-request-id)\W{1,5}" + _ID.pattern, re.IGNORECASE)
+
+# annotates requests with what people call their SAS token
+SAS_LABEL: Final = Case(
+    When(
+        authentication=Authentication.SAS,
+        then=Subquery(
+            RegisteredSas.objects.filter(
+                account=OuterRef("account_id"), fingerprint=OuterRef("credential")
+            ).values("label")[:1]
+        ),
+    ),
+    default=Value(None),
+    output_field=CharField(),
+)
+
+
+class RequestClass(StrEnum):
+    """What a reader asks for."""
+
+    PROBLEM = "problem"  # refused, failed or slow
+    REFUSED = "refused"
+    FAILED = "failed"
+    SLOW = "slow"
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFilter:
+    """Conditions on requests; an empty one matches all.
+
+    ``identifier`` is an x-ms-request-id or an x-ms-client-request-id, ``client`` the beginning of an address or of a
+    user agent; ``search`` is any of these, or a text that contains an id, as the message of an exception does.
+    ``slowest``: requests that took so many seconds or more. ``until`` is exclusive.
+    """
+
+    account_ids: Collection[int] | None = None
+    kind: RequestClass | None = None
+    status: int | None = None
+    code: str = ""
+    operation: Operation | None = None
+    table: str = ""
+    authentication: Authentication | None = None
+    credential: str = ""
+    access_path: AccessPath | None = None
+    client: str = ""
+    identifier: str = ""
+    search: str = ""
+    slowest: float = 0.0
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+def is_slow(request: RecordedRequest) -> bool:
+    slow: float = settings.REQUEST_LOG.slow
+    return request.seconds >= slow
+
+
+def _of_kind(kind: RequestClass) -> Q:
+    slow = Q(seconds__gte=settings.REQUEST_LOG.slow)
+    match kind:
+        case RequestClass.PROBLEM:
+            return ~Q(outcome=Outcome.DONE) | slow
+        case RequestClass.REFUSED:
+            return Q(outcome=Outcome.REFUSED)
+        case RequestClass.FAILED:
+            return Q(outcome=Outcome.FAILED)
+        case RequestClass.SLOW:
+            return slow
+
+
+def find(wanted: RequestFilter) -> QuerySet[RecordedRequest]:
+    """Find requests, the newest first, each with ``sas_label``."""
+    found = matching(wanted).select_related("account")
+    return found.annotate(sas_label=SAS_LABEL).order_by("-pk")
+
+
+def matching(wanted: RequestFilter) -> QuerySet[RecordedRequest]:
+    """Select requests, in no order."""
+    conditions = Q()
+    if wanted.account_ids is not None:
+        conditions &= Q(account__in=wanted.account_ids)
+    if wanted.kind is not None:
+        conditions &= _of_kind(wanted.kind)
+    if wanted.client:
+        conditions &= _is_client(wanted.client)
+    if wanted.identifier:
+        conditions &= _identified(wanted.identifier)
+    if wanted.search:
+        conditions &= _found(wanted.search)
+    if wanted.slowest:
+        conditions &= Q(seconds__gte=wanted.slowest)
+    given = {
+        "status": wanted.status,
+        "error": wanted.code,
+        "operation": wanted.operation,
+        "table_name__iexact": wanted.table,
+        "authentication": wanted.authentication,
+        "credential": wanted.credential,
+        "access_path": wanted.access_path,
+        "at__gte": wanted.since,
+        "at__lt": wanted.until,
+    }
+    conditions &= Q(**{name: value for name, value in given.items() if value not in (None, "")})
+    return RecordedRequest.objects.filter(conditions)
+
+
+def _is_client(text: str) -> Q:
+    return Q(address__startswith=text) | Q(agent__istartswith=text)
+
+
+def _found(text: str) -> Q:
+    """Return the condition for a search: an id in the text, or else a client or its id."""
+    identifier = read_identifier(text)
+    if identifier:
+        return _identified(identifier)
+    return Q(client_request_id=text) | _is_client(text)
+
+
+def read_identifier(text: str) -> str:
+    """Return the id of a request in a text, such as the message of an SDK's exception; else nothing."""
+    found = _NAMED_ID.search(text) or _ID.search(text)
+    return found[1] if found is not None else ""
+
+
+def _identified(identifier: str) -> Q:
+    """Return the condition that a request has this id; both the service's and the client's are often GUIDs."""
+    try:
+        return Q(client_request_id=identifier) | Q(request_id=UUID(identifier))
+    except ValueError:
+        return Q(client_request_id=identifier)
+
+
+def page(wanted: RequestFilter, *, before: int | None = None, top: int = 100) -> list[RecordedRequest]:
+    """Return the newest requests, or those just before an id; one more than ``top`` if there are more.
+
+    Raises OperationTimedOut when conditions that no index helps with take too long.
+    """
+    found = find(wanted)
+    if before is not None:
+        found = found.filter(pk__lt=before)
+    with limited(TIMEOUT):
+        return list(found[: top + 1])
+
+
+def export(wanted: RequestFilter) -> Iterator[RecordedRequest]:
+    """Yield all requests, newest first, reading them in batches."""
+    before: int | None = None
+    while rows := page(wanted, before=before, top=_BATCH):
+        yield from rows[:_BATCH]
+        if len(rows) <= _BATCH:
+            return
+        before = rows[_BATCH - 1].pk
+
+
+def following(wanted: RequestFilter, after: int, top: int = 100) -> list[RecordedRequest]:
+    """Return the first requests after an id, oldest first; they are numbered in the order of their commits."""
+    with limited(TIMEOUT):
+        return list(find(wanted).filter(pk__gt=after).reverse()[:top])
+
+
+def last_id(account_ids: Collection[int] | None = None) -> int:
+    """Return the id after which requests follow that are not written yet."""
+    found = RecordedRequest.objects.order_by("-pk")
+    if account_ids is not None:
+        found = found.filter(account__in=account_ids)
+    return found.values_list("pk", flat=True).first() or 0
+
+
+def find_by_text(accounts: QuerySet[Account], text: str, top: int) -> list[RecordedRequest]:
+    """Return the newest requests with the id in a text; none if it contains no id."""
+    identifier = read_identifier(text)
+    if not identifier:
+        return []
+    found = find(RequestFilter(identifier=identifier)).filter(account__in=accounts.order_by().values("pk"))
+    return list(found[:top])
+
+
+def get(account: Account, request_id: UUID) -> RecordedRequest | None:
+    return find(RequestFilter([account.pk])).filter(request_id=request_id).first()
+
+
+def missing_indexes(request: RecordedRequest) -> list[str]:
+    """Return the properties whose index would spare a query rows, and that have none yet."""
+    if not request.candidates:
+        return []
+    table = tables.find(request.account, request.table_name.lower())
+    if table is None:
+        return []
+    existing = set(PropertyIndex.objects.filter(table=table).values_list("name", flat=True))
+    return [name for name in request.candidates if name not in existing]

@@ -1,0 +1,87 @@
+"""Numbers of requests by code and by credential.
+
+Numbers by code are counted, so that they are exact however many requests there are. Those by credential are of refused
+and failed requests, from the log, in which those that are only counted belong to the one that is kept before them.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Final
+
+from django.db.models import Count, F, QuerySet, Sum
+
+from storage.domain.requests.observed import Authentication
+from storage.domain.requests.outcomes import Outcome
+from storage.domain.values.stored import read_member
+from storage.metrics import metrics
+from storage.models import Account, RecordedRequest, RequestCount
+from storage.requests.requests import SAS_LABEL
+
+_SHOWN: Final = 50  # credentials and codes
+
+
+@dataclass(frozen=True, slots=True)
+class CodeCount:
+    status: int
+    code: str  # empty for what was answered
+    requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialCount:
+    code: str
+    requests: int
+    authentication: str
+    credential: str
+    label: Annotated[str, "Of a SAS token."]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestStatistics:
+    requests: Annotated[int, "All, also those that are not in the log."]
+    kept: Annotated[int, "Those in the log."]
+    codes: list[CodeCount]
+    credentials: Annotated[list[CredentialCount], "Of refused and failed requests."]
+
+
+def statistics(account: Account, since: datetime, until: datetime) -> RequestStatistics:
+    """Return the numbers of a period, to the minute for the last day, else to the hour."""
+    codes = _codes(account, since, until)
+    kept = RecordedRequest.objects.filter(account=account, at__gte=since, at__lt=until)
+    return RequestStatistics(
+        sum(it.requests for it in codes),
+        kept.count(),
+        codes,
+        count_credentials(kept),
+    )
+
+
+def _codes(account: Account, since: datetime, until: datetime) -> list[CodeCount]:
+    if until - since <= metrics.DAY:
+        rows = RequestCount.objects.filter(account=account, minutes=1, period__gte=since, period__lt=until)
+    else:
+        rows = metrics.hour_counts([account.pk], since).filter(period__lt=until)
+    counted = rows.order_by().values("status", "error").annotate(number=Sum("requests"))
+    found = counted.order_by("-number", "status", "error").values_list("status", "error", "number")
+    return [CodeCount(*row) for row in found[:_SHOWN]]
+
+
+def count_credentials(kept: QuerySet[RecordedRequest]) -> list[CredentialCount]:
+    """Count the refused and failed ones of some requests in the log by credential and code, the most frequent first."""
+    counted = (
+        kept.exclude(outcome=Outcome.DONE)
+        .annotate(label=SAS_LABEL)
+        .values("authentication", "credential", "label", "error")
+        .annotate(number=Count("pk") + Sum(F("alike")))
+        .order_by("-number", "authentication", "credential", "error")
+    )
+    return [
+        CredentialCount(
+            row["error"],
+            row["number"],
+            read_member(Authentication, row["authentication"]),
+            row["credential"],
+            row["label"] or "",
+        )
+        for row in counted[:_SHOWN]
+    ]

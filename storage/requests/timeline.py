@@ -1,0 +1,131 @@
+"""Requests over time by outcome, with their numbers by code and by credential, as a filter selects them.
+
+All requests are counted by table, operation and code, so that these numbers are exact. With other conditions they are
+those of the log: exact for what was refused or failed, a sample of the rest.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Final
+
+from django.db.models import Count, F, IntegerField, Sum, Value
+from django.db.models.functions import Cast, Extract, Floor
+
+from storage.domain.errors import StorageError
+from storage.domain.requests.outcomes import Outcome, outcome_of_status
+from storage.domain.requests.series import SeriesKind
+from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import fold_table_name
+from storage.domain.values.stored import read_member
+from storage.domain.values.time_buckets import TimeBucket
+from storage.metrics import series
+from storage.metrics.reports import Range
+from storage.models import Account
+from storage.requests.requests import TIMEOUT, RequestFilter, matching
+from storage.requests.statistics import CodeCount, CredentialCount, count_credentials
+from storage.sql.django import limited
+from storage.tables import tables
+
+_CODES: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Buckets count by outcome. ``is_counted``: all requests are in the numbers, not only those in the log."""
+
+    buckets: Sequence[TimeBucket]
+    codes: Sequence[CodeCount]
+    credentials: Sequence[CredentialCount]
+    is_counted: bool
+    kept: int = 0
+
+    @property
+    def requests(self) -> int:
+        return sum(it.total for it in self.buckets)
+
+    @property
+    def wrong(self) -> int:
+        return sum(it.counts[Outcome.REFUSED] + it.counts[Outcome.FAILED] for it in self.buckets)
+
+
+@dataclass(slots=True)
+class _Counts:
+    buckets: list[TimeBucket]
+    codes: Counter[tuple[int, str]] = field(default_factory=Counter)
+
+    def add(self, place: int, outcome: Outcome, status: int, code: str, number: int) -> None:
+        self.buckets[place].counts[outcome] += number
+        self.codes[status, code] += number
+
+
+def timeline(account: Account, wanted: RequestFilter, periods: Range) -> Timeline:
+    """Count the requests of an account in each period; raises OperationTimedOut."""
+    wanted = replace(wanted, account_ids=[account.pk], since=periods.since, until=periods.until)
+    step = timedelta(minutes=periods.step)
+    counts = _Counts([TimeBucket(start, start + step) for start in periods.periods])
+    table_id = _counted_table(account, wanted)
+    with limited(TIMEOUT):
+        if table_id is None:
+            _count_kept(counts, wanted, periods)
+        else:
+            _count_all(counts, wanted, periods, account, table_id)
+        credentials, kept = count_credentials(matching(wanted)), matching(wanted).count()
+    codes = [CodeCount(*kind, number) for kind, number in counts.codes.most_common(_CODES)]
+    return Timeline(counts.buckets, codes, credentials, table_id is not None, kept)
+
+
+def _counted_table(account: Account, wanted: RequestFilter) -> int | None:
+    """Return the table whose counts the filter selects from, or WHOLE; None if they lack what it asks for."""
+    counted = RequestFilter(
+        wanted.account_ids,
+        status=wanted.status,
+        code=wanted.code,
+        operation=wanted.operation,
+        table=wanted.table,
+        since=wanted.since,
+        until=wanted.until,
+    )
+    if wanted != counted:
+        return None
+    if not wanted.table:
+        return series.WHOLE
+    try:
+        table = tables.find(account, fold_table_name(wanted.table, AccountKind(account.kind)))
+    except StorageError:
+        return None
+    return None if table is None else table.pk
+
+
+def _count_all(
+    counts: _Counts, wanted: RequestFilter, periods: Range, account: Account, table_id: int
+) -> None:
+    found = series.read(account.pk, table_id, periods.periods, periods.until, periods.stored)
+    for place, counted in enumerate(found):
+        for kind, traffic in counted.kinds.items():
+            if _is_wanted(kind, wanted):
+                counts.add(place, outcome_of_status(kind.status), kind.status, kind.error, traffic.requests)
+
+
+def _is_wanted(kind: SeriesKind, wanted: RequestFilter) -> bool:
+    return (
+        wanted.status in (None, kind.status)
+        and wanted.code in ("", kind.error)
+        and wanted.operation in (None, kind.operation)
+    )
+
+
+def _count_kept(counts: _Counts, wanted: RequestFilter, periods: Range) -> None:
+    seconds = Extract("at", "epoch") - Value(periods.since.timestamp())
+    place = Cast(Floor(seconds / Value(60.0 * periods.step)), IntegerField())
+    rows = (
+        matching(wanted)
+        .annotate(place=place)
+        .values("place", "outcome", "status", "error")
+        .annotate(number=Count("pk") + Sum(F("alike")))
+        .order_by()
+    )
+    for row in rows:
+        outcome = read_member(Outcome, row["outcome"])
+        counts.add(row["place"], outcome, row["status"], row["error"], row["number"])

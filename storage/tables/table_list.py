@@ -1,0 +1,262 @@
+"""Lists of an account's tables: names at once, sizes a page at a time."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from itertools import accumulate
+from typing import Final, Generic, TypeVar
+
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.expressions import OrderBy, RawSQL
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from storage.domain.errors import TableNotFound
+from storage.domain.values.numbers import read_number
+from storage.metrics import table_use
+from storage.metrics.remembered import MANY_TABLES, Remembered
+from storage.models import Account, StoredAccessPolicy, Table
+from storage.sql import background
+from storage.sql import django as sql
+from storage.sql.distribution import capabilities_of
+from storage.sql.failures import Canceled
+from storage.sql.statement import Statement
+
+T = TypeVar("T")
+PAGE: Final = 100
+NOTHING: Final = background.Size(0, 0)  # for a table that was just deleted
+_COUNTED: Final = 2000  # entities up to which a table is counted; the size of larger ones is estimated
+_COUNTED_TOGETHER: Final = 20_000  # entities of all tables that are counted for an overview
+
+
+class TableOrder(StrEnum):
+    NAME = "name"
+    ENTITIES = "entities"
+    SIZE = "size"
+    REQUESTS = "requests"
+    WRITTEN = "written"
+    CREATED = "created"
+
+
+# large accounts are ordered by PostgreSQL's statistics, which lag behind by a minute
+_KEYS: Final[Mapping[TableOrder, F | RawSQL]] = {
+    TableOrder.NAME: F("folded_name"),
+    TableOrder.ENTITIES: background.ESTIMATED_ROWS,
+    TableOrder.SIZE: background.ESTIMATED_PAGES,
+    TableOrder.WRITTEN: F("written_at"),
+    TableOrder.CREATED: F("created_at"),
+}
+_SIZED: Final = (TableOrder.ENTITIES, TableOrder.SIZE)
+_largest: Final = Remembered[list[int]]()
+_POLICIES: Final = Subquery(
+    StoredAccessPolicy.objects.filter(table=OuterRef("pk"))
+    .order_by()
+    .values("table")
+    .annotate(number=Count("pk"))
+    .values("number")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """The size of a table, estimated unless exact; ``bytes`` include indexes; ``partitions`` may be unknown."""
+
+    entities: int
+    is_exact: bool
+    bytes: int
+    partitions: int | None
+
+    def by(self, order: TableOrder) -> int:
+        return self.bytes if order is TableOrder.SIZE else self.entities
+
+
+@dataclass(frozen=True, slots=True)
+class Listing(Generic[T]):
+    """A page of tables; ``sizes`` by name, if their order took them."""
+
+    tables: list[T]
+    total: int  # number of matching tables
+    # where the next page starts: a folded name, or in another order than that of names a number
+    next: str | None
+    sizes: Mapping[str, Size] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A table with a quick estimate of its size; ``size`` in bytes on disk, ``policies`` None if not counted."""
+
+    name: str
+    created_at: datetime
+    entities: int
+    is_exact: bool
+    size: int
+    policies: int | None = None
+
+
+def page(
+    account: Account,
+    *,
+    containing: str = "",
+    tag: str = "",
+    start: str = "",
+    top: int = PAGE,
+    order: TableOrder = TableOrder.NAME,
+    descending: bool = False,
+) -> Listing[Table]:
+    """Return a page of tables: those with a text in name, tags or description in any letter case, or with that tag.
+
+    Each has the number of its policies as ``policy_count``.
+    """
+    matching = Table.objects.existing().filter(account=account)
+    if containing:
+        matching = matching.filter(
+            Q(name__icontains=containing)
+            | Q(tags__contains=[containing])
+            | Q(description__icontains=containing)
+        )
+    if tag:
+        matching = matching.filter(tags__contains=[tag])
+    total = matching.count()
+    if order is TableOrder.NAME and not descending:
+        rows = _with_policies(matching.filter(folded_name__gte=start).order_by("folded_name")[: top + 1])
+        return Listing(rows[:top], total, rows[top].folded_name if len(rows) > top else None)
+    offset = read_number(start, digits=8) or 0
+    window = slice(offset, offset + top)
+    following = str(offset + top) if total > offset + top else None
+    if order in _SIZED and total <= PAGE:
+        return _sized_page(matching, window, following, order, descending=descending)
+    # without a write is like one long ago
+    nulls = {"nulls_last": True} if descending else {"nulls_first": True}
+    key = _KEYS.get(order) or table_use.requests_of_table(timezone.now())
+    ordered = OrderBy(key, descending=descending, **nulls)
+    return Listing(_with_policies(matching.order_by(ordered, "folded_name")[window]), total, following)
+
+
+def largest(account: Account, top: int) -> Listing[Table]:
+    """Return the largest tables; of an account with thousands they may be those of a minute ago."""
+    known = _largest.get(account.pk)
+    if known is None:
+        found = page(account, top=top, order=TableOrder.SIZE, descending=True)
+        if found.total > MANY_TABLES:
+            _largest.put(account.pk, [table.pk for table in found.tables])
+        return found
+    by_id = Table.objects.existing().in_bulk(known)
+    return Listing([by_id[pk] for pk in known if pk in by_id], len(by_id), None)
+
+
+def _sized_page(
+    matching: QuerySet[Table], window: slice, following: str | None, order: TableOrder, *, descending: bool
+) -> Listing[Table]:
+    """Order a few tables by what they contain right now."""
+    found = _with_policies(matching.order_by("folded_name"))
+    known = sizes(found)
+    ordered = sorted(found, key=lambda table: known[table.name].by(order), reverse=descending)
+    return Listing(ordered[window], len(ordered), following, known)
+
+
+def _with_policies(tables: QuerySet[Table]) -> list[Table]:
+    return list(tables.annotate(policy_count=Coalesce(_POLICIES, 0)))
+
+
+def with_prefix(
+    account: Account, *, prefix: str = "", tag: str = "", after: str = "", top: int = PAGE
+) -> list[Table]:
+    """Return tables with a prefix in any letter case, by name, after a folded name."""
+    found = Table.objects.existing().filter(account=account, name__istartswith=prefix)
+    if tag:
+        found = found.filter(tags__contains=[tag])
+    return list(found.filter(folded_name__gt=after).order_by("folded_name")[:top])
+
+
+def tags(account: Account) -> list[str]:
+    """Return up to 100 tags in use, sorted."""
+    used = Table.objects.existing().filter(account=account).exclude(tags=[]).values_list("tags", flat=True)
+    return sorted({tag for found in used.distinct() for tag in found}, key=str.casefold)[:100]
+
+
+def sizes(tables: Sequence[Table]) -> dict[str, Size]:
+    """Return sizes by table name. Small tables are counted, because statistics may not cover them yet."""
+    known = background.sizes_of([table.pk for table in tables])
+    counts = {
+        table_id: found
+        for table_id, found in _counted(known, background.partitions_up_to).items()
+        if found[0] < _COUNTED
+    }
+    large = [table_id for table_id in known if table_id not in counts]
+    partitions = background.partitions_of(large) if large else {}
+    found: dict[str, Size] = {}
+    for table in tables:
+        size = known.get(table.pk, NOTHING)
+        entities, its_partitions = counts.get(table.pk, (size.rows, partitions.get(table.pk)))
+        found[table.name] = Size(entities, table.pk in counts, size.capacity, its_partitions)
+    return found
+
+
+def overview(account: Account, *, about: Table | None = None, top: int = PAGE) -> Listing[Overview]:
+    """Return the first tables of an account by name, with their sizes; ``about``: the table to count first."""
+    matching = Table.objects.existing().filter(account=account).only("name", "folded_name", "created_at")
+    rows = _with_policies(matching.order_by("folded_name")[: top + 1])
+    shown = _overviews(rows[:top], about)
+    if len(rows) <= top:
+        return Listing(shown, len(rows), None)
+    return Listing(shown, matching.count(), rows[top].folded_name)
+
+
+def names(account: Account, top: int = PAGE) -> Listing[str]:
+    """Return the names of the first tables of an account."""
+    matching = Table.objects.existing().filter(account=account).order_by("folded_name")
+    found = list(matching.values_list("name", "folded_name")[: top + 1])
+    shown = [name for name, _ in found[:top]]
+    if len(found) <= top:
+        return Listing(shown, len(found), None)
+    return Listing(shown, matching.count(), found[top][1])
+
+
+def describe(table: Table) -> Overview:
+    return _overviews([table], table)[0]
+
+
+def _overviews(tables: Sequence[Table], about: Table | None) -> list[Overview]:
+    known = background.sizes_of([table.pk for table in tables])
+    counts = _counted(_smallest(known, about.pk if about else None), background.count_up_to)
+    overviews = []
+    for table in tables:
+        size, count = known.get(table.pk, NOTHING), counts.get(table.pk, _COUNTED)
+        is_exact = count < _COUNTED
+        entities = count if is_exact else size.rows
+        policies = getattr(table, "policy_count", None)
+        overviews.append(Overview(table.name, table.created_at, entities, is_exact, size.capacity, policies))
+    return overviews
+
+
+def _smallest(known: Mapping[int, background.Size], about: int | None) -> dict[int, background.Size]:
+    """Return the smallest tables, as many as can be counted for every page."""
+    small = [(table_id, size) for table_id, size in known.items() if size.rows < _COUNTED]
+    by_rows = sorted(small, key=lambda it: (it[0] != about, it[1].rows))
+    sums = accumulate(size.rows for _, size in by_rows)
+    return {
+        table_id: size
+        for (table_id, size), rows in zip(by_rows, sums, strict=True)
+        if rows <= _COUNTED_TOGETHER
+    }
+
+
+def disk_usage(table: Table) -> background.DiskUsage:
+    if not capabilities_of(table).is_measured_here:
+        return background.DiskUsage(table.distributed_bytes)
+    return background.disk_usage(table.pk)
+
+
+def _counted(
+    known: Mapping[int, background.Size],
+    count: Callable[[Sequence[int], int], Statement[dict[int, T]]],
+) -> dict[int, T]:
+    """Count the tables that seem to be small, but for those on several nodes."""
+    table_ids = [it for it, size in known.items() if size.rows < _COUNTED and size.is_measured_here]
+    if not table_ids:
+        return {}
+    try:
+        return sql.run_in_lane(count(table_ids, _COUNTED))
+    except (TableNotFound, Canceled):  # one was just deleted, or the database is busy
+        return {}

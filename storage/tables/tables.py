@@ -1,0 +1,376 @@
+"""Create, change, delete and restore tables, and Query Tables."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.db import IntegrityError, transaction
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from storage.accounts import accounts
+from storage.activity import activity
+from storage.activity.catalog_change import invalidating_catalogs
+from storage.domain.access.actor import SERVER, Actor
+from storage.domain.errors import (
+    MethodNotAllowed,
+    ResourceNotFound,
+    ServerBusy,
+    TableAlreadyExists,
+)
+from storage.domain.filters.query import TableQuery, matches_table, names_of_tables
+from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import fold_new_table_name, fold_table_name
+from storage.models import Account, Activity, SnapshotTable, StoredAccessPolicy, Table, Tables
+from storage.relations import table_relations
+from storage.sql import background, moments, relations
+from storage.sql import django as sql
+from storage.sql.attempts import attempting_each
+from storage.sql.notify import notify_table
+from storage.tables import indexes
+from storage.tables.subject import TableVerb
+
+DELETED_TABLE_RETENTION: Final = timedelta(
+    days=7
+)  # how long people can restore a table they delete themselves
+_MOST_KEPT: Final = 200  # deleted tables of an account
+# of these, distributed ones: each is hundreds of files on every node, and a node that has crashed writes all of them to
+# its disk before it answers again
+_MOST_KEPT_ON_NODES: Final = 20
+_KEPT_ON_NODES: Final = timedelta(days=1)
+
+
+def find(account: Account, folded_name: str) -> Table | None:
+    return named(account, folded_name).first()
+
+
+def listed(account: Account) -> list[Table]:
+    """Return the tables of an account by name."""
+    return list(Table.objects.existing().filter(account=account).order_by("folded_name"))
+
+
+def names(account: Account, *, top: int | None = None) -> list[str]:
+    """Return the first names of tables, in their order."""
+    own = Table.objects.existing().filter(account=account).order_by("folded_name")
+    return list(own.values_list("name", flat=True)[:top])
+
+
+def named(account: Account | OuterRef, folded_name: str | OuterRef) -> Tables:
+    """Select the table that has a name now, if there is one; also for the rows of an outer query."""
+    return Table.objects.filter(account=account, folded_name=folded_name, deleted_at=None)
+
+
+def existing(account_id: int, folded_names: Collection[str]) -> set[str]:
+    """Return those of some names that tables of an account have."""
+    tables = Table.objects.filter(account_id=account_id, folded_name__in=folded_names, deleted_at=None)
+    return set(tables.values_list("folded_name", flat=True))
+
+
+def deleted_before(limit: datetime) -> Tables:
+    """Select tables that were deleted before a time, in all accounts."""
+    return Table.objects.filter(deleted_at__lt=limit)
+
+
+def get(account: Account, name: str) -> Table:
+    """Get Table by its name, in any letter case if the account is not of Cosmos."""
+    table = find(account, fold_table_name(name, AccountKind(account.kind)))
+    if table is None:
+        raise ResourceNotFound
+    return table
+
+
+def get_or_new(account: Account, name: str) -> Table:
+    """Get Table, or one without a number that is not created yet; raises a StorageError if that cannot be its name."""
+    table = find(account, fold_new_table_name(name, AccountKind(account.kind))) or Table(name=name)
+    table.account = account
+    return table
+
+
+def create(
+    account: Account,
+    name: str,
+    *,
+    by: Actor = SERVER,
+    is_checked: bool = False,
+    description: str = "",
+    tags: Sequence[str] = (),
+) -> Table:
+    """Create Table, with its relation, in one transaction.
+
+    ``is_checked``: the caller has checked that the account is writable.
+    """
+    folded = fold_new_table_name(name, AccountKind(account.kind))
+    if not is_checked:
+        accounts.writable(account)
+    try:
+        return _create_recorded(account, name, folded, by, description=description, tags=list(tags))
+    except IntegrityError:
+        if not named(account, folded).exists():  # the account was deleted
+            raise ServerBusy from None
+        raise TableAlreadyExists from None
+
+
+def create_filled(
+    account: Account, copied: Table | SnapshotTable, fill: Callable[[str], int]
+) -> tuple[Table, int]:
+    """Create a table with what ``fill`` inserts into its relation, which is indexed afterwards.
+
+    In the caller's transaction; what it has besides entities and policies is that of the one that is copied.
+    """
+    kind = AccountKind(account.kind)
+    table = _insert(
+        account=account,
+        name=copied.name,
+        folded_name=fold_table_name(copied.name, kind),
+        description=copied.description,
+        tags=copied.tags,
+        throughput=copied.throughput,
+    )
+    sql.execute(relations.create_bare(table.pk))
+    count = fill(relations.relation_name(table.pk))
+    sql.execute(relations.complete(table.pk, account.pk, kind))
+    return table, count
+
+
+@sql.repeatable_on_nodes
+def _create_recorded(account: Account, name: str, folded: str, by: Actor, **described: Any) -> Table:
+    table = _create(account, name, folded, **described)
+    activity.record(TableVerb.CREATE, by, account=account, table=table)
+    return table
+
+
+_AT_PRESENT: Final = "UPDATE storage_table SET created_at = {present} WHERE id = %s RETURNING created_at"
+
+
+def _insert(**fields: Any) -> Table:
+    table = Table.objects.create(**fields)
+    # by the time of the database, which the moments of the past are of
+    [(table.created_at,)] = sql.fetch(_AT_PRESENT.format(present=moments.PRESENT_TIME), table.pk)
+    return table
+
+
+def _create(account: Account, name: str, folded: str, **described: Any) -> Table:
+    distributed = _distributes(account)
+    table = _insert(
+        account_id=account.pk, name=name, folded_name=folded, distributed=distributed, **described
+    )
+    table_relations.create(table, AccountKind(account.kind))
+    return table
+
+
+def _distributes(account: Account) -> bool:
+    """Return whether the new tables of an account are spread over the nodes of the cluster, where there is one."""
+    if not table_relations.can_distribute():
+        return False
+    return Account.objects.filter(pk=account.pk, distributes=True).exists()
+
+
+def delete(
+    account: Account,
+    name: str,
+    *,
+    by: Actor = SERVER,
+    keep: timedelta | None = None,
+    is_checked: bool = False,
+    undoes: Activity | None = None,
+    check: Callable[[Table], object] = lambda table: None,
+) -> Activity:
+    """Delete Table, effective at once. drop_expired_tables frees its space.
+
+    It can be restored for the time ``keep``; by default, if it has entities, as long as the account keeps its history.
+    ``is_checked``: the caller has checked that the account is writable. ``check`` is called when no write to the table
+    is under way or can begin; an exception from it keeps the table.
+    """
+    folded = fold_table_name(name, AccountKind(account.kind))
+    table = find(account, folded)
+    if table is None:
+        raise ResourceNotFound
+    if not is_checked:
+        accounts.writable(account)
+    # a token of one of its policies must never open a new table of this name
+    has_policies = StoredAccessPolicy.objects.filter(table=table).exists()
+
+    def delete_recorded() -> Activity:
+        kept = _delete(table.pk, keep)
+        check(table)
+        return activity.record(
+            TableVerb.DELETE,
+            by,
+            account=account,
+            table=table,
+            detail={"kept_days": kept.days} if kept else {},
+            before={"description": table.description, "tags": table.tags},
+            undoes=undoes,
+        )
+
+    if has_policies:
+        with invalidating_catalogs():
+            return delete_recorded()
+    return sql.repeatable_on_nodes(delete_recorded)()
+
+
+def _kept_with_history(table: Table) -> timedelta | None:
+    """Return how long a table deleted by a client is kept; None if it is empty."""
+    days = table.account.history_days
+    if not days or not background.has_rows(table):
+        return None
+    # clients that make and delete tables all day may not fill the disk
+    kept = _kept().filter(account_id=table.account_id).order_by("-deleted_at").values_list("pk", flat=True)
+    longest, over = timedelta(days=days), list(kept[_MOST_KEPT - 1 :])
+    if table.distributed:
+        longest = min(longest, _KEPT_ON_NODES)
+        over += kept.filter(distributed=True)[_MOST_KEPT_ON_NODES - 1 :]
+    Table.objects.filter(pk__in=over).update(kept_until=timezone.now())
+    return longest
+
+
+def _delete(pk: int, keep: timedelta | None) -> timedelta | None:
+    """Delete a table; return how long it is kept."""
+    table = Table.objects.select_for_update().filter(pk=pk, deleted_at=None).first()
+    if table is None:
+        raise ResourceNotFound
+    if keep is None:
+        keep = _kept_with_history(table)  # while it is locked: its relation goes with another deletion
+    # a process with an old catalog must not find the relation: its writes would be lost
+    table_relations.soft_delete(table)
+    # while the relation is locked, so that a reader of the past waits for it: see storage.sql.moments
+    present = moments.present_time()
+    kept_until = present + keep if keep else None
+    Table.objects.filter(pk=pk).update(deleted_at=present, kept_until=kept_until)
+    notify_table(table.account_id, table.folded_name)
+    return keep
+
+
+def deleted(account: Account) -> list[Table]:
+    """Return the deleted tables that can be restored, latest first."""
+    return list(_kept().filter(account=account).order_by("-deleted_at"))
+
+
+def _kept() -> Tables:
+    return Table.objects.filter(kept_until__gt=timezone.now())
+
+
+@sql.repeatable_on_nodes
+def restore(
+    table: Table, *, by: Actor = SERVER, undoes: Activity | None = None, even_expired: bool = False
+) -> Activity:
+    """Restore a deleted table with its entities, policies and settings.
+
+    Raises ResourceNotFound if its retention is over, unless ``even_expired`` and it is not dropped yet, and
+    TableAlreadyExists if its name is taken.
+    """
+    deleted = Table.objects.exclude(deleted_at=None) if even_expired else _kept()
+    stored = deleted.select_for_update().filter(pk=table.pk).first()
+    if stored is None:
+        raise ResourceNotFound
+    account = accounts.writable(table.account)
+    stored.deleted_at = stored.kept_until = None
+    try:
+        with transaction.atomic():
+            stored.save(update_fields=("deleted_at", "kept_until"))
+    except IntegrityError:
+        raise TableAlreadyExists from None
+    table_relations.restore(stored, AccountKind(account.kind))
+    indexes.resume_pending(stored, by=by)
+    return activity.record(TableVerb.RESTORE, by, account=account, table=stored, undoes=undoes)
+
+
+@transaction.atomic
+def change(
+    table: Table,
+    *,
+    by: Actor = SERVER,
+    description: str | None = None,
+    tags: Sequence[str] | None = None,
+    throughput: int | None = None,
+    undoes: Activity | None = None,
+) -> Activity | None:
+    """Set the description, tags or throughput and update ``table``; return None if nothing changed.
+
+    Raises ChangedSince if ``undoes`` is not the last change, and MethodNotAllowed for a throughput in an account that
+    is not of the kind cosmos.
+    """
+    account = accounts.writable(table.account)
+    if throughput:
+        check_throughput(AccountKind(account.kind))
+    stored = Table.objects.select_for_update().filter(pk=table.pk, deleted_at=None).first()
+    if stored is None:
+        raise ResourceNotFound
+    given = {
+        "description": description,
+        "tags": None if tags is None else list(tags),
+        "throughput": throughput,
+    }
+    after = {field: value for field, value in given.items() if value is not None}
+    before = {field: getattr(stored, field) for field in after}
+    if undoes is not None and before != undoes.after:
+        raise activity.ChangedSince
+    if before == after:
+        return None
+    for field, value in after.items():
+        setattr(stored, field, value)
+        setattr(table, field, value)
+    stored.save(update_fields=tuple(after))
+    if throughput is not None:
+        notify_table(stored.account_id, stored.folded_name)
+    return activity.record(
+        TableVerb.CHANGE, by, account=account, table=stored, before=before, after=after, undoes=undoes
+    )
+
+
+def check_throughput(kind: AccountKind) -> None:
+    """Raise MethodNotAllowed for an account of a kind whose tables have no throughput."""
+    if kind is AccountKind.STORAGE:
+        raise MethodNotAllowed
+
+
+def query(account: Account, query: TableQuery) -> tuple[list[str], str | None]:
+    """Query Tables: return names as created, and the folded name with which the next page starts."""
+    rows = (
+        Table.objects.existing()
+        .filter(account=account, folded_name__gte=query.start)
+        .order_by("folded_name")
+        .values_list("name", "folded_name")
+    )
+    if query.filter is None:
+        found = list(rows[: query.top + 1])
+    else:
+        wanted = query.filter
+        lower, upper = names_of_tables(wanted) if query.kind is AccountKind.STORAGE else ("", "")
+        rows = rows.filter(folded_name__gte=lower) if lower else rows
+        rows = rows.filter(folded_name__lte=upper) if upper else rows
+        found = [row for row in rows.iterator() if matches_table(wanted, row[1], query.kind)][: query.top + 1]
+    # an empty page is the last one, as for entities
+    following = found[query.top][1] if 0 < query.top < len(found) else None
+    return [name for name, _ in found[: query.top]], following
+
+
+def counts(account_ids: Iterable[int]) -> dict[int, int]:
+    """Return the number of tables by account; accounts without tables are missing."""
+    own = Table.objects.existing().filter(account_id__in=account_ids).order_by()
+    return dict(own.values_list("account_id").annotate(number=Count("pk")))
+
+
+def drop_expired_tables() -> int:
+    """Drop deleted tables whose retention is over and that no other process is dropping; return their number."""
+    count = 0
+    over = Table.objects.filter(Q(kept_until=None) | Q(kept_until__lte=timezone.now())).exclude(
+        # a snapshot may need its entities
+        Q(deleted_at=None) | Exists(SnapshotTable.objects.filter(table=OuterRef("pk"), is_copied=False))
+    )
+    # a node that has the rows of one may be down; others need not wait for it
+    with attempting_each("Not every deleted table could be dropped") as attempt:
+        for pk in over.values_list("pk", flat=True):
+            with attempt():
+                count += _drop(pk, over)
+    return count
+
+
+@sql.repeatable_on_nodes
+def _drop(pk: int, over: QuerySet[Table]) -> bool:
+    # skip one that was restored meanwhile
+    table = over.select_for_update(skip_locked=True).filter(pk=pk).first()
+    if table is not None:
+        table_relations.drop(table)
+        Table.objects.filter(pk=pk).delete()
+    return table is not None

@@ -1,0 +1,320 @@
+"""How a file of rows is to be read: found out from its first bytes, shown, and chosen otherwise if that is wrong."""
+
+import csv
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import IO, Any, Final, Self
+
+from storage.domain.refusals import Reason
+from storage.domain.values.kinds import PROPERTY_LIMIT
+from storage.editing.column_names import find_name_twice, name_columns
+from storage.tabular import content, encoding_guess, encodings
+from storage.tabular.content import Bounds
+from storage.tabular.content import Compression as Compression
+from storage.tabular.content import FileRefused as FileRefused
+from storage.tabular.encoding_guess import Evidence, Guess, Reading
+
+SAMPLE: Final = 256 * 1024  # bytes that are looked at
+SCANNED: Final = 4 << 20  # bytes that are looked at for letters beyond ASCII, if the sample has too few
+# of properties with their types beside them, the keys and Timestamp, and what a file of rejected rows adds
+MOST_COLUMNS: Final = 2 * (PROPERTY_LIMIT + 3) + 2
+DELIMITERS: Final = ",\t;|"
+_QUOTES: Final = "\"'"
+_GZIP: Final = b"\x1f\x8b"
+_ZIP: Final = b"PK\x03\x04"
+_PARQUET: Final = b"PAR1"
+# a String may have some of them
+_CONTROLS: Final = re.compile("[\x00-\x08\x0e-\x1f]")
+_MOST_CONTROLS: Final = 0.05
+# the beginning of an answer of a table service
+_PAGE: Final = re.compile(r'\{\s*("@?odata\.[^"]*"\s*:\s*"[^"]*"\s*,\s*)*"value"\s*:\s*\[\s*[{\]]')
+# Excel understands this line, and other programs write it for Excel
+_SEPARATOR_LINE: Final = re.compile(r"sep=(.)\r?\n")
+
+
+class FileFormat(StrEnum):
+    CSV = "csv"
+    JSON = "json"
+    NDJSON = "ndjson"
+    PARQUET = "parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What one has to know to read a file.
+
+    ``columns`` names the fields of CSV; they come from its first line if ``has_header``. ``line_end`` is what Excel for
+    old Macs writes, or the usual one. ``member`` is the name of the file in a ZIP file. ``unnamed``: the columns whose
+    name in the file is empty, which are named by their position.
+    ``encoding_is_guess``: text of the file would be another one in one of the ``encoding_alternatives``, which have
+    samples of what differs, the chosen one first; ``encoding_is_sure``: it is much more probable than they are.
+    """
+
+    format: FileFormat
+    compression: Compression = Compression.NONE
+    encoding: str = "utf-8"
+    delimiter: str = ","
+    quote: str = '"'
+    line_end: str = "\n"
+    has_header: bool = True
+    has_separator_line: bool = False
+    columns: tuple[str, ...] = ()
+    member: str = ""
+    unnamed: tuple[str, ...] = ()
+    encoding_is_guess: bool = False
+    encoding_is_sure: bool = True
+    encoding_alternatives: tuple[Reading, ...] = ()
+
+    @property
+    def can_seek(self) -> bool:
+        """Whether reading can begin at any row, by its place in bytes."""
+        is_plain = self.compression is Compression.NONE and self.has_byte_lines
+        return is_plain and self.format in (FileFormat.CSV, FileFormat.NDJSON)
+
+    @property
+    def has_byte_lines(self) -> bool:
+        """Whether the byte of a line end stands for nothing else."""
+        return encodings.is_of_bytes(self.encoding)
+
+    @classmethod
+    def load(cls, found: dict[str, Any]) -> Self:
+        """Read what ``dataclasses.asdict`` made, from JSON."""
+        known = {
+            **found,
+            "format": FileFormat(found["format"]),
+            "compression": Compression(found["compression"]),
+            "columns": tuple(found["columns"]),
+            "unnamed": tuple(found.get("unnamed", ())),
+            "encoding_alternatives": tuple(map(Reading.load, found.get("encoding_alternatives", ()))),
+        }
+        return cls(**{name: value for name, value in known.items() if name in cls.__slots__})
+
+    def with_guess(self, guess: Guess, *, is_chosen: bool) -> Self:
+        """Return the layout with an encoding that was guessed or chosen."""
+        return replace(
+            self,
+            encoding=guess.encoding,
+            encoding_is_guess=bool(guess.readings) and not is_chosen,
+            encoding_is_sure=guess.is_sure or is_chosen,
+            encoding_alternatives=guess.readings,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What is known of a file and not to be found out; ``member``: the file in a ZIP file with several.
+
+    Its content may overrule the ``name`` of the file, and the ``language`` of who imports it, such as tr.
+    """
+
+    format: FileFormat | None = None
+    member: str = ""
+    encoding: str = ""
+    delimiter: str = ""
+    has_header: bool = True
+    columns: tuple[str, ...] = ()
+    name: str = ""
+    language: str = ""
+
+
+NO_WISHES: Final = Wishes()
+
+
+def detect(stream: IO[bytes], wishes: Wishes = NO_WISHES, bounds: Bounds | None = None) -> Layout:
+    """Find out how to read a file from its beginning; raises FileRefused."""
+    compression = _detect_compression(stream.read(len(_ZIP)))
+    member = ""
+    if compression is Compression.ZIP:
+        member = wishes.member or _only_member(stream)
+    stream.seek(0)
+    sample = content.read_beginning(stream, SAMPLE, compression, member, bounds)
+    if not sample.strip():
+        # one of several files may be that of a table without entities
+        format_ = wishes.format or (_FORMATS.get(extension_of(member)) if wishes.member else None)
+        if format_ is None:
+            raise FileRefused(Reason.FILE_ROWS_EMPTY)
+        return Layout(format_, compression, member=member)
+    if sample.startswith(_PARQUET):
+        return Layout(FileFormat.PARQUET, compression, member=member)
+    layout = Layout(FileFormat.CSV, compression, member=member, has_header=wishes.has_header)
+    layout = _detect_encoding(layout, stream, sample, wishes, bounds)
+    text = _decode_sample(sample, layout.encoding)
+    if len(_CONTROLS.findall(text)) > _MOST_CONTROLS * len(text):
+        raise FileRefused(Reason.FILE_ROWS_BINARY)
+    extension = extension_of(member or wishes.name)
+    layout = replace(layout, format=wishes.format or _detect_format(text, _FORMATS.get(extension)))
+    if layout.format is not FileFormat.CSV:
+        return layout
+    delimiters = _DELIMITERS_FIRST.get(extension, "") + DELIMITERS
+    return _detect_dialect(layout, text, wishes.delimiter or delimiters, wishes)
+
+
+def _detect_compression(head: bytes) -> Compression:
+    if head.startswith(_GZIP):
+        return Compression.GZIP
+    return Compression.ZIP if head.startswith(_ZIP) else Compression.NONE
+
+
+def _only_member(stream: IO[bytes]) -> str:
+    found = content.members(stream)
+    if len(found) != 1:
+        raise FileRefused(Reason.FILE_ROWS_ZIP_FILES, number=len(found))
+    return found[0]
+
+
+def _detect_encoding(
+    layout: Layout, stream: IO[bytes], sample: bytes, wishes: Wishes, bounds: Bounds | None
+) -> Layout:
+    chosen = encodings.with_order(find_encoding(wishes.encoding), sample) if wishes.encoding else ""
+    marked = encodings.of_mark(sample) or encodings.of_zeros(sample)
+    if marked:
+        return replace(layout, encoding=chosen or marked)
+    evidence = Evidence()
+    evidence.add(sample, is_cut=len(sample) == SAMPLE)
+    if len(sample) == SAMPLE and not evidence.is_enough:
+        stream.seek(0)
+        sample = content.read_beginning(stream, SCANNED, layout.compression, layout.member, bounds)
+        evidence = Evidence()
+        evidence.add(sample, is_cut=len(sample) == SCANNED)
+    if chosen:
+        guess = Guess(chosen, readings=encoding_guess.compare(evidence, chosen, wishes.language))
+    else:
+        guess = encoding_guess.guess(evidence, wishes.language)
+    return layout.with_guess(guess, is_chosen=bool(chosen))
+
+
+def find_encoding(name: str) -> str:
+    """Return an encoding by one of its names; raises FileRefused."""
+    found = encodings.find(name)
+    if found is None:
+        known = ", ".join(encodings.ENCODINGS)
+        raise FileRefused(Reason.FILE_ROWS_ENCODING, encoding=name, encodings=known)
+    return found
+
+
+def _decode_sample(sample: bytes, encoding: str) -> str:
+    return encodings.decode_beginning(sample, encoding).removeprefix("\ufeff")
+
+
+_FORMATS: Final = {
+    "csv": FileFormat.CSV,
+    "tsv": FileFormat.CSV,
+    "tab": FileFormat.CSV,
+    "json": FileFormat.JSON,
+    "ndjson": FileFormat.NDJSON,
+    "jsonl": FileFormat.NDJSON,
+    "ldjson": FileFormat.NDJSON,
+}
+_DELIMITERS_FIRST: Final = {"tsv": "\t", "tab": "\t"}
+_JSON_ARRAY: Final = re.compile(r'\s*\[\s*([\[{\]"0-9tfn-]|$)')
+_JSON_OBJECT: Final = re.compile(r'\s*\{\s*(["}]|$)')
+
+
+def extension_of(name: str) -> str:
+    """Return the extension of a file's name in lower case, without that of its compression."""
+    return name.lower().removesuffix(".gz").rpartition(".")[2]
+
+
+def _detect_format(text: str, expected: FileFormat | None) -> FileFormat:
+    """Return the format of a text; ``expected`` decides only between those that it can be."""
+    if _JSON_ARRAY.match(text):
+        return FileFormat.CSV if expected is FileFormat.CSV and not _is_json(text) else FileFormat.JSON
+    if not _JSON_OBJECT.match(text):
+        return FileFormat.CSV
+    return _detect_objects(text.lstrip(), expected)
+
+
+def _is_json(text: str) -> bool:
+    """Return whether a text begins with a JSON value, as far as the sample shows it."""
+    return re.match(r'\s*\[\s*(\{\s*["}]|\])', text) is not None
+
+
+def _detect_objects(text: str, expected: FileFormat | None) -> FileFormat:
+    """Return whether objects are one document or several, or a row on each line.
+
+    Answers of a table service are documents, also one on each line.
+    """
+    if _PAGE.match(text):
+        return FileFormat.JSON
+    try:
+        first, end = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):  # longer than the sample, or not JSON
+        line, line_end, _ = text.partition("\n")
+        is_row = expected is not FileFormat.JSON and (line.rstrip().endswith("}") or not line_end)
+        return FileFormat.NDJSON if is_row else FileFormat.JSON
+    same_line, _, others = text[end:].partition("\n")
+    if "\n" in text[:end] or same_line.strip():
+        return FileFormat.JSON
+    may_be_rows = others.strip() or expected is not FileFormat.JSON
+    is_list = isinstance(first.get("value"), list) and expected is not FileFormat.NDJSON
+    return FileFormat.NDJSON if may_be_rows and not is_list else FileFormat.JSON
+
+
+def _detect_dialect(layout: Layout, text: str, delimiters: str, wishes: Wishes) -> Layout:
+    separator = _SEPARATOR_LINE.match(text)
+    if separator is not None:
+        text = text[separator.end() :]
+        layout = replace(layout, has_separator_line=True)
+    line_end = "\r" if "\r" in text and "\n" not in text else "\n"
+    if separator is not None and not wishes.delimiter:
+        delimiters = separator[1]
+    delimiter, quote = _best_dialect(text.replace("\r\n", "\n").replace("\r", "\n"), delimiters)
+    layout = replace(layout, delimiter=delimiter, quote=quote, line_end=line_end)
+    if wishes.columns:
+        return replace(layout, columns=wishes.columns)
+    first = next((it for it in _parse(text.replace("\r", "\n"), delimiter, quote) if any(it)), [])
+    require_few_columns(first)
+    if not layout.has_header:
+        return replace(layout, columns=name_columns([""] * len(first))[0])
+    names, unnamed = name_columns([name.strip() for name in first])
+    require_different(names)
+    return replace(layout, columns=names, unnamed=unnamed)
+
+
+def require_few_columns(names: Sequence[str]) -> None:
+    """Raise FileRefused if there are more columns than an entity can have, also with the types of all beside them."""
+    if len(names) > MOST_COLUMNS:
+        raise FileRefused(Reason.FILE_ROWS_COLUMNS, number=len(names), most=PROPERTY_LIMIT)
+
+
+def require_different(names: Iterable[str]) -> None:
+    """Raise FileRefused if two columns have the same name."""
+    twice = find_name_twice(names)
+    if twice is not None:
+        raise FileRefused(Reason.FILE_ROWS_COLUMN_TWICE, column=twice)
+
+
+def _best_dialect(text: str, delimiters: str) -> tuple[str, str]:
+    """Return the delimiter with which most lines have the same number of fields, and many; and the quotation mark."""
+    best: list[Sequence[str]] = []
+    best_delimiter, best_score = delimiters[0], (-1.0, 0)
+    for delimiter in delimiters:
+        lines = _parse(text, delimiter, _QUOTES[0])
+        lines = lines[:-1] if len(lines) > 1 else lines  # the last one may be cut off
+        if not lines:
+            continue
+        width, number = Counter(map(len, lines)).most_common(1)[0]
+        score = (number / len(lines), width) if width > 1 else (0.0, 0)
+        if score > best_score:
+            best, best_delimiter, best_score = lines, delimiter, score
+    single = [field for fields in best for field in fields if field.startswith(_QUOTES[1])]
+    is_single = single and _QUOTES[0] not in text and all(it[1:].endswith(_QUOTES[1]) for it in single)
+    return best_delimiter, _QUOTES[1] if is_single else _QUOTES[0]
+
+
+def _parse(text: str, delimiter: str, quote: str) -> list[Sequence[str]]:
+    found: list[Sequence[str]] = []
+    try:
+        for fields in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quotechar=quote):
+            if fields:
+                found.append(fields)
+            if len(found) > 500:
+                break
+    except csv.Error:
+        pass  # what was read so far counts
+    return found

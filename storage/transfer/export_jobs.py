@@ -1,0 +1,112 @@
+"""Export a table, what a query finds, or several tables by a job, into a file to download."""
+
+import json
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import BinaryIO, Final
+
+from storage.domain.access.actor import Actor
+from storage.domain.access.roles import Capability
+from storage.domain.errors import ResourceNotFound
+from storage.domain.filters.parser import Dialect, parse
+from storage.entities import entities
+from storage.jobs import jobs
+from storage.jobs.exporting import (
+    Exported,
+    ExportJob,
+    FileType,
+    Progress,
+)
+from storage.jobs.kinds import NoState, Run, Step
+from storage.models import Account, Job, Table
+from storage.transfer import exports
+from storage.transfer.exports import MEDIA_TYPES, Export, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """``tables`` by their numbers, in a ZIP file unless it is the table of the job.
+
+    ``query``: a filter and the first columns as a JSON text, since a filter may hold what PostgreSQL's JSON cannot.
+    """
+
+    tables: list[int]
+    format: str
+    query: str = "{}"
+    escapes_formulas: bool = False
+
+
+class _TableExportJob(ExportJob[Arguments]):
+    name, arguments, capability = "entity.export", Arguments, Capability.READ
+
+    def begin(self, run: Run[Arguments]) -> Step[NoState]:
+        numbers = [entities.total(it.table, it.query).number for it in _exports(run)]
+        known = [number for number in numbers if number is not None]
+        return Step(NoState(), total=sum(known) if len(known) == len(numbers) else None)
+
+    def file_type(self, run: Run[Arguments]) -> FileType:
+        if run.job.table_id is None:
+            return FileType(f"{run.account.name}.zip", "application/zip")
+        return FileType(f"{run.table.name}.{run.arguments.format}", MEDIA_TYPES[run.arguments.format])
+
+    def export(self, run: Run[Arguments], stream: BinaryIO, progress: Progress) -> Exported:
+        wanted, count = _exports(run), 0
+
+        def add(number: int) -> None:
+            nonlocal count
+            count += number
+            progress(count)
+
+        is_zip = run.job.table_id is None
+        with closing(exports.write_zip(wanted, add) if is_zip else exports.write(wanted[0], add)) as pieces:
+            stream.writelines(pieces)
+        return Exported(len(wanted), count)
+
+
+TABLE_EXPORT_JOB: Final = _TableExportJob()
+
+
+def start(wanted: Export) -> Job:
+    """Export a table, or what a query finds, as a job; its keys, if any, and its past are left out."""
+    table = wanted.table
+    query = json.dumps({"text": wanted.text, "columns": list(wanted.columns)})
+    arguments = Arguments([table.pk], wanted.format, query, wanted.escapes_formulas)
+    return jobs.start(TABLE_EXPORT_JOB, arguments, account=table.account, table=table, by=wanted.by)
+
+
+def start_zip(
+    account: Account, several: Sequence[Table], format_: str, *, by: Actor, escapes_formulas: bool = False
+) -> Job:
+    """Export tables of an account as one ZIP file, as a job."""
+    arguments = Arguments([it.pk for it in several], format_, escapes_formulas=escapes_formulas)
+    return jobs.start(TABLE_EXPORT_JOB, arguments, account=account, by=by)
+
+
+def _exports(run: Run[Arguments]) -> list[Export]:
+    """Return what a job exports; raises ResourceNotFound if a table was deleted."""
+    arguments = run.arguments
+    query = json.loads(arguments.query)
+    text = query.get("text", "")
+    # times in a filter that are relative to now are those of the start
+    filter_ = parse(text, Dialect.CONSOLE, run.job.created_at) if text else None
+    scope = Scope.TABLE if filter_ is None else Scope.QUERY
+    found = Table.objects.filter(pk__in=arguments.tables, account=run.account, deleted_at=None).in_bulk()
+    if found.keys() != set(arguments.tables):
+        raise ResourceNotFound
+    for table in found.values():
+        table.account = run.account
+    columns = query.get("columns", ())
+    return [
+        Export(
+            found[pk],
+            arguments.format,
+            run.by,
+            scope,
+            filter=filter_,
+            text=text,
+            columns=columns,
+            escapes_formulas=arguments.escapes_formulas,
+        )
+        for pk in arguments.tables
+    ]

@@ -1,0 +1,302 @@
+"""Imports that a user prepares step by step: upload a file, map its columns, check it, repair, import."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from storage.accounts import accounts
+from storage.domain.access.actor import Actor
+from storage.domain.entities.entity import EntityKey, read_stored
+from storage.domain.refusals import Reason
+from storage.domain.values.edm import EdmValue
+from storage.domain.values.kinds import AccountKind
+from storage.entities import entities
+from storage.jobs import files, jobs
+from storage.jobs.jobs import JobFilter
+from storage.jobs.states import JobStatus
+from storage.models import Account, ImportDraft, Job, JobFile
+from storage.tables import tables
+from storage.tabular import proposals, rejects
+from storage.tabular.entities import Chunk
+from storage.tabular.file import RowFile, Sample
+from storage.tabular.layout import FileFormat, FileRefused, Wishes
+from storage.tabular.mapping import ColumnMapping, MappingRefused
+from storage.tabular.proposals import Proposal
+from storage.tabular.rejects import RejectGroup, Repair
+from storage.transfer import import_jobs, samples, uploads
+from storage.transfer.imports import ImportMode
+
+SAMPLE: Final = 5  # rows that are shown as entities
+
+
+@dataclass(frozen=True, slots=True)
+class DraftFile:
+    """The file of a draft as it is read, its first rows, and what is proposed for its columns.
+
+    ``mapping`` is that of the draft, or else that of the last import into the table if it fits, or else the proposed
+    one, with keys if it is clear what they are.
+    """
+
+    rows: RowFile
+    sample: Sample
+    proposal: Proposal
+    mapping: ColumnMapping
+    is_kept: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SampleChange:
+    """The properties of an entity before and after an import; empty before if there is none."""
+
+    key: EntityKey
+    before: Mapping[str, EdmValue]
+    after: Mapping[str, EdmValue]
+
+
+@transaction.atomic
+def create(
+    account: Account, table_name: str, name: str, size: int, *, by: Actor, language: str = ""
+) -> ImportDraft:
+    """Make a draft with an empty file, which is going to have ``size`` bytes. ``language``: of the user, such as tr.
+
+    Raises UploadTooLarge, and StorageError if the table cannot be written or its name is not one.
+    """
+    accounts.check_writable(account)
+    table = tables.get_or_new(account, table_name)
+    file = uploads.begin(account, name, size, by=by)
+    return ImportDraft.objects.create(
+        account=account,
+        table_name=table.name,
+        owner=files.owner_of(by),
+        file=file,
+        file_name=file.name,
+        size=size,
+        wishes=json.dumps({"language": language}),
+        mode=_imported(account, table.name).values_list("mode", flat=True).first() or ImportMode.MERGE.value,
+    )
+
+
+def forget_user(user: str) -> None:
+    """Delete the drafts of a deleted user, so that another of the same name does not get them, nor their files."""
+    ImportDraft.objects.filter(owner=user).delete()
+    files.disown(user)
+
+
+def get(account: Account, pk: int, *, by: Actor) -> ImportDraft | None:
+    """Return a draft of a user, as long as it is kept."""
+    found = ImportDraft.objects.filter(pk=pk, account=account, owner=files.owner_of(by))
+    return found.select_related("file", "account", "job__account", "check_job__account").first()
+
+
+def receive(draft: ImportDraft, start: int, content: bytes, *, by: Actor) -> int:
+    """Write a piece of the file; return how many bytes it has, up to where it has to go on.
+
+    Raises UploadTooLarge, because several files may arrive at once.
+    """
+    assert draft.file is not None
+    return uploads.receive(draft.file, draft.size, start, content, by=by)
+
+
+def read(draft: ImportDraft) -> DraftFile:
+    """Read the beginning of the file of a draft, in no transaction; raises what samples.take does."""
+    taken = samples.take(_file(draft), wishes_of(draft))
+    rows, sample, proposal = taken.rows, taken.sample, taken.proposal
+    if draft.mapping:
+        return DraftFile(rows, sample, proposal, ColumnMapping.load(json.loads(draft.mapping)), is_kept=False)
+    kept = _kept_mapping(draft, proposal)
+    mapping = kept or proposals.with_likely_keys(proposal)
+    return DraftFile(rows, sample, proposal, mapping, is_kept=kept is not None)
+
+
+def _kept_mapping(draft: ImportDraft, proposal: Proposal) -> ColumnMapping | None:
+    """Return the mapping of the last import into a table if it fits the columns of the file."""
+    last = _imported(draft.account, draft.table_name).values_list("mapping", flat=True).first()
+    if not last:
+        return None
+    mapping = ColumnMapping.load(json.loads(last))
+    known = {it.column.source for it in proposal.columns}
+    if not known >= {it.source for it in mapping.columns}:
+        return None
+    try:
+        mapping.check(proposal.names)
+    except MappingRefused:
+        return None
+    return proposals.with_others(proposal, mapping)
+
+
+def _imported(account: Account, table_name: str) -> QuerySet[ImportDraft]:
+    """Return the drafts of a table whose import was started, the newest first."""
+    found = ImportDraft.objects.filter(account=account, table_name__iexact=table_name, file=None)
+    return found.order_by("-pk")
+
+
+def wishes_of(draft: ImportDraft) -> Wishes:
+    found = {"name": draft.file_name, **(json.loads(draft.wishes) if draft.wishes else {})}
+    format_ = found.pop("format", None)
+    columns = tuple(found.pop("columns", ()))
+    return Wishes(FileFormat(format_) if format_ else None, columns=columns, **found)
+
+
+def read_otherwise(draft: ImportDraft, wishes: Wishes) -> None:
+    """Have the file read in another way, and its columns mapped again if they are others.
+
+    In no transaction; raises what samples.take does.
+    """
+    before = _column_names(draft)
+    after = samples.take(_file(draft), wishes).proposal.names
+    with transaction.atomic():
+        _lock(draft)
+        draft.wishes = json.dumps(asdict(wishes))
+        if after != before:
+            draft.mapping = ""
+        _forget_check(draft)
+        draft.save(update_fields=("wishes", "mapping", "check_job"))
+
+
+def _column_names(draft: ImportDraft) -> Sequence[str] | None:
+    """Return the names of the columns as the file is read now; None if it cannot be read so."""
+    try:
+        return read(draft).proposal.names
+    except FileRefused:
+        return None
+
+
+@transaction.atomic
+def save_mapping(draft: ImportDraft, mapping: ColumnMapping, mode: ImportMode) -> None:
+    """Change what becomes of the columns; then all rows have to be checked again."""
+    _lock(draft)
+    before = draft.mapping, draft.mode
+    draft.mapping, draft.mode = json.dumps(mapping.dump()), mode.value
+    if (draft.mapping, draft.mode) != before:
+        _forget_check(draft)
+    draft.save(update_fields=("mapping", "mode", "check_job"))
+
+
+def _lock(draft: ImportDraft) -> None:
+    """Read a draft again, while other requests of its user wait: a page saves what is typed while it is sent."""
+    draft.refresh_from_db(from_queryset=ImportDraft.objects.select_for_update())
+
+
+def _forget_check(draft: ImportDraft) -> None:
+    if draft.check_job is not None:
+        jobs.abandon(jobs.find(JobFilter()).filter(pk=draft.check_job.pk))
+    draft.check_job = None
+
+
+def sample(draft: ImportDraft, found: DraftFile) -> Chunk:
+    """Return what the first rows become; raises MappingRefused."""
+    return found.sample.first(SAMPLE, found.mapping, AccountKind(draft.account.kind), timezone.now())
+
+
+def sample_changes(draft: ImportDraft) -> list[SampleChange]:
+    """Return what becomes of the entities of the first rows; raises FileRefused, MappingRefused."""
+    table, mode = tables.get_or_new(draft.account, draft.table_name), ImportMode(draft.mode)
+    read_rows = [entity for _row, entity in sample(draft, read(draft)).entities]
+    keys = {entity.key for entity in read_rows}
+    stored = entities.get_many(table, keys) if table.pk is not None else []
+    now = {it.key: read_stored(it).properties for it in stored}
+    changes = []
+    for entity in read_rows:
+        before = now.get(entity.key, {})
+        if entity.key in now and mode in (ImportMode.SKIP, ImportMode.INSERT):
+            continue
+        kept = before if mode is ImportMode.MERGE else {}
+        changes.append(SampleChange(entity.key, before, {**kept, **entity.properties}))
+    return changes
+
+
+def check(draft: ImportDraft, *, by: Actor, left: Sequence[RejectGroup] = ()) -> Job:
+    """Say what the import would do, as a job; raises MappingRefused if the mapping does not fit the file.
+
+    ``left``: groups of rows that are known to be rejected still.
+    """
+    accounts.check_writable(draft.account)
+    found = read(draft)
+    _require_fit(found)
+    table, mode = tables.get_or_new(draft.account, draft.table_name), ImportMode(draft.mode)
+    with transaction.atomic():
+        _forget_check(draft)
+        job = import_jobs.start_check(table, _file(draft), found.rows, found.mapping, mode, by=by, left=left)
+        draft.check_job, draft.mapping = job, json.dumps(found.mapping.dump())
+        draft.save(update_fields=("check_job", "mapping"))
+    return job
+
+
+def is_checked(draft: ImportDraft) -> bool:
+    """Whether what would be imported now was checked to the end."""
+    return draft.check_job is not None and draft.check_job.status == JobStatus.DONE
+
+
+def repair(draft: ImportDraft, group: RejectGroup, how: Repair, *, by: Actor) -> Job:
+    """Change the mapping or the mode so that the rows of a group are not rejected for its reason, and check again.
+
+    All rows are read again, which takes half a minute for a million of them: the other groups can be repaired while
+    that goes on.
+    """
+    known = [] if draft.check_job is None else import_jobs.groups_of(draft.check_job)
+    left = [it for it in known if not rejects.is_repaired(it, group, how)]
+    mapping, mode = ColumnMapping.load(json.loads(draft.mapping)), ImportMode(draft.mode)
+    if how in (Repair.SKIP, Repair.REPLACE):
+        mode = ImportMode.SKIP if how is Repair.SKIP else ImportMode.REPLACE
+    save_mapping(draft, rejects.repair(mapping, group, how), mode)
+    return check(draft, by=by, left=left)
+
+
+def run(draft: ImportDraft, *, by: Actor) -> Job:
+    """Import the file as a job, which takes it over; the table is created if it does not exist.
+
+    In no transaction; raises what samples.take does, MappingRefused and TooMuchFileWork.
+    """
+    while True:
+        if draft.job is not None:
+            return draft.job
+        found = read(draft)
+        _require_fit(found)
+        job = _run(draft, found, by=by)
+        if job is not None:
+            return job
+        draft = ImportDraft.objects.select_related("account", "file", "job__account").get(pk=draft.pk)
+
+
+@transaction.atomic
+def _run(read_from: ImportDraft, found: DraftFile, *, by: Actor) -> Job | None:
+    """Import the file as it was read from a draft; None if another request has changed the draft since."""
+    draft = (
+        ImportDraft.objects.select_for_update(of=("self",))
+        .select_related("account", "file")
+        .get(pk=read_from.pk)
+    )
+    if draft.job is not None:
+        return draft.job  # the button was pressed twice
+    if (draft.wishes, draft.mapping) != (read_from.wishes, read_from.mapping):
+        return None
+    accounts.check_writable(draft.account)
+    file = _file(draft)
+    table = tables.get_or_new(draft.account, draft.table_name)
+    if table.pk is None:
+        table = tables.create(draft.account, table.name, by=by)
+    job = import_jobs.start(table, file, found.rows, found.mapping, ImportMode(draft.mode), by=by)
+    _forget_check(draft)
+    # another user may look at an import that has not ended
+    _imported(draft.account, draft.table_name).exclude(job__isnull=False, job__ended_at=None).delete()
+    draft.job, draft.file = job, None
+    draft.save(update_fields=("job", "file", "check_job"))
+    return job
+
+
+def _require_fit(found: DraftFile) -> None:
+    """Raise MappingRefused unless a mapping fits its file and makes both keys."""
+    proposals.require_keys(found.mapping, found.proposal.names)
+    found.mapping.check(found.proposal.names)
+
+
+def _file(draft: ImportDraft) -> JobFile:
+    """Return the file of a draft; raises FileRefused if it has gone to a job."""
+    if draft.file is None:
+        raise FileRefused(Reason.FILE_ROWS_EMPTY)
+    return draft.file

@@ -1,0 +1,364 @@
+"""Imports and their checks as jobs.
+
+A step of an import writes a chunk, and commits with it where the next one begins and what was rejected. A check writes
+nothing but the rejected rows; a process that takes it over begins again.
+"""
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from threading import Lock
+from typing import Any, Final
+
+from django.db import transaction
+
+from storage.activity import activity
+from storage.domain.access.actor import Actor
+from storage.domain.access.roles import Capability
+from storage.domain.refusals import Reason
+from storage.domain.values.kinds import AccountKind
+from storage.jobs import files, jobs
+from storage.jobs.kinds import (
+    Failure,
+    JobKind,
+    NoState,
+    Run,
+    Step,
+)
+from storage.jobs.states import JobStatus, Unit
+from storage.models import Activity, Job, JobFile, Table
+from storage.tabular.entities import Chunk
+from storage.tabular.file import RowFile
+from storage.tabular.layout import (
+    NO_WISHES,
+    FileRefused,
+    Layout,
+    Wishes,
+)
+from storage.tabular.mapping import ColumnMapping
+from storage.tabular.rejects import Reject, RejectGroup, RejectWriter
+from storage.tabular.rows import START, Position
+from storage.transfer import file_work
+from storage.transfer.imports import (
+    Check,
+    Import,
+    ImportMode,
+    ImportOutcome,
+)
+from storage.transfer.subject import TransferVerb
+
+_OPEN_FILES: Final = 8  # that this process keeps open between steps
+
+
+@dataclass(frozen=True, slots=True)
+class ImportArguments:
+    """What to import: a file of jobs, how it is read, and what becomes of its columns.
+
+    These are JSON texts: names of columns may hold what PostgreSQL's JSON cannot. ``new_table``: the name of a table
+    that does not exist when a file is checked. ``left``: groups of rows that the check before it has rejected, and that
+    were not repaired.
+    """
+
+    file: int
+    layout: str
+    mapping: str
+    mode: str
+    new_table: str = ""
+    left: str = ""
+
+    @property
+    def unit(self) -> Unit:
+        """Bytes are counted, or else rows, of which it is not known how many there are."""
+        return Unit.BYTES if self.read_layout().can_seek else Unit.ROWS
+
+    def read_layout(self) -> Layout:
+        return Layout.load(json.loads(self.layout))
+
+    def read_mapping(self) -> ColumnMapping:
+        return ColumnMapping.load(json.loads(self.mapping))
+
+
+@dataclass(frozen=True, slots=True)
+class ImportState:
+    """``position``: where the next chunk begins; ``outcome``: what became of the rows before it."""
+
+    began: str
+    position: tuple[int, int, int] = (0, 0, 0)
+    outcome: Mapping[str, Any] = field(default_factory=lambda: ImportOutcome().dump())
+
+
+class ImportJob(JobKind[ImportArguments, ImportState]):
+    """Write the rows of an uploaded file into a table; the rejected ones are a file of the job."""
+
+    name, parses_files = "entity.import", True
+    arguments, state, capability = ImportArguments, ImportState, Capability.WRITE
+
+    def unit(self, arguments: ImportArguments) -> Unit:
+        return arguments.unit
+
+    def begin(self, run: Run[ImportArguments]) -> Step[ImportState]:
+        assert run.job.started_at is not None
+        return Step(ImportState(run.job.started_at.isoformat()), total=_total(run))
+
+    def prepare(self, run: Run[ImportArguments], state: ImportState) -> Chunk | None:
+        return _next_chunk(run, state, Position(*state.position))
+
+    def step(self, run: Run[ImportArguments], state: ImportState) -> Step[ImportState]:
+        start = Position(*state.position)
+        chunk: Chunk | None = run.prepared
+        if chunk is None:
+            return Step(state, is_finished=True)
+        wanted = _import(run, state)
+        rejects = wanted.step(chunk)
+        _keep_rejects(run, rejects)
+        after = ImportState(state.began, chunk.position, wanted.outcome.dump())
+        before = ImportOutcome.load(state.outcome)
+        counts = {
+            name: getattr(wanted.outcome, name) - getattr(before, name)
+            for name in ("inserted", "changed", "skipped")
+        }
+        in_bytes = run.arguments.unit is Unit.BYTES
+        done = chunk.position.offset - start.offset if in_bytes else chunk.rows
+        return Step(after, done=done, counts=counts, failures=list(map(_failure, rejects)))
+
+    def end(self, run: Run[ImportArguments], state: ImportState | None, status: JobStatus) -> Activity | None:
+        _forget(run.job.pk)
+        _complete_rejects(run)
+        if state is None:
+            return None
+        wanted = _import(run, state)
+        detail = wanted.detail()
+        if not detail:
+            return None
+        if status is not JobStatus.DONE:
+            detail["interrupted"] = True
+        return activity.record(
+            TransferVerb.IMPORT, run.by, account=run.account, table=wanted.table, detail=detail
+        )
+
+    def read_state(self, written: Mapping[str, Any] | None) -> ImportState | None:
+        return None if written is None else ImportState(**{**written, "position": tuple(written["position"])})
+
+
+IMPORT_JOB: Final = ImportJob()
+
+
+class ImportCheckJob(JobKind[ImportArguments, NoState]):
+    """Say what the import of a file would do; the rows that it would reject are a file of the job."""
+
+    name, is_transactional, parses_files = "entity.import-check", False, True
+    arguments, state, capability = ImportArguments, NoState, Capability.WRITE
+
+    def unit(self, arguments: ImportArguments) -> Unit:
+        return arguments.unit
+
+    def begin(self, run: Run[ImportArguments]) -> Step[NoState]:
+        return Step(NoState(), total=_total(run))
+
+    def step(self, run: Run[ImportArguments], state: NoState) -> Step[NoState]:
+        files.discard_results(run.job)  # of a process that was interrupted
+        run.save(Step(state, starts_over=True))
+        wanted = Import(_table_or_new(run), ImportMode(run.arguments.mode), run.by)
+        source = open_rows(_file(run), run.arguments.read_layout(), check=run.look)
+        kind, last, in_bytes = AccountKind(run.account.kind), START, run.arguments.unit is Unit.BYTES
+        chunks = source.chunks(run.arguments.read_mapping(), kind, wanted.began)
+        with Check(wanted) as check:
+            for chunk in chunks:
+                rejects = check.add(chunk)
+                done = chunk.position.offset - last.offset if in_bytes else chunk.rows
+                last = chunk.position
+                with transaction.atomic():
+                    _keep_rejects(run, rejects)
+                    run.save(Step(state, done=done))
+                run.rest()
+            outcome = check.finish()
+        counts = {name: getattr(outcome, name) for name in ("inserted", "changed", "skipped", "rejected")}
+        result = {"outcome": outcome.dump()}
+        return Step(state, counts=counts, result=result, is_finished=True)
+
+    def end(self, run: Run[ImportArguments], state: NoState | None, status: JobStatus) -> None:
+        _complete_rejects(run)
+
+
+IMPORT_CHECK_JOB: Final = ImportCheckJob()
+
+
+def arguments_for(
+    file: JobFile, source: RowFile, mapping: ColumnMapping, mode: ImportMode
+) -> ImportArguments:
+    """Return the arguments of a job that imports a file; it must belong to the job: see jobs.start."""
+    layout, columns = json.dumps(asdict(source.layout)), json.dumps(mapping.dump())
+    return ImportArguments(file.pk, layout, columns, mode.value)
+
+
+@transaction.atomic
+def start(
+    table: Table, file: JobFile, source: RowFile, mapping: ColumnMapping, mode: ImportMode, *, by: Actor
+) -> Job:
+    """Import a file into a table as a job, which takes the file over; raises TooMuchFileWork."""
+    file_work.require_room(table.account, by=by)
+    arguments = arguments_for(file, source, mapping, mode)
+    return jobs.start(IMPORT_JOB, arguments, account=table.account, table=table, files=[file], by=by)
+
+
+@transaction.atomic
+def start_check(
+    table: Table,
+    file: JobFile,
+    source: RowFile,
+    mapping: ColumnMapping,
+    mode: ImportMode,
+    *,
+    by: Actor,
+    takes_file: bool = False,
+    left: Sequence[RejectGroup] = (),
+) -> Job:
+    """Check the import of a file into a table, which need not be created, as a job.
+
+    Unless it ``takes_file`` over, the file stays for the import. ``left``: what the check before it found.
+    Raises TooMuchFileWork.
+    """
+    file_work.require_room(table.account, by=by)
+    arguments, exists = arguments_for(file, source, mapping, mode), table.pk is not None
+    if left:
+        arguments = replace(arguments, left=json.dumps([group.dump() for group in left]))
+    if not exists:
+        arguments = replace(arguments, new_table=table.name)
+    return jobs.start(
+        IMPORT_CHECK_JOB,
+        arguments,
+        account=table.account,
+        table=table if exists else None,
+        files=[file] if takes_file else (),
+        by=by,
+    )
+
+
+def arguments_of(job: Job) -> ImportArguments:
+    """Return the arguments of an import or a check."""
+    return IMPORT_JOB.read_arguments(job.arguments)
+
+
+def outcome_of(job: Job) -> ImportOutcome:
+    """Return what an import or a check that has ended came to."""
+    if job.kind == IMPORT_CHECK_JOB.name:
+        found = job.result.get("outcome")
+    else:
+        found = None if job.state is None else job.state["outcome"]
+    outcome = ImportOutcome() if found is None else ImportOutcome.load(found)
+    if job.activity_id is not None:
+        outcome.activity = Activity.objects.filter(pk=job.activity_id).first()
+    return outcome
+
+
+def groups_of(check: Job) -> list[RejectGroup]:
+    """Return the rejected rows that a check has found, in groups; before its end, those of the check before it."""
+    if "outcome" in check.result:
+        return outcome_of(check).groups.listed()
+    left = arguments_of(check).left
+    return [RejectGroup.load(it) for it in json.loads(left)] if left else []
+
+
+def open_rows(
+    file: JobFile,
+    layout: Layout | None = None,
+    wishes: Wishes = NO_WISHES,
+    check: Callable[[], object] = lambda: None,
+) -> RowFile:
+    """Return a file of jobs as rows, found out or as they are known to be; raises FileRefused.
+
+    ``check`` is called while it is read, many times in a second, and may raise what ends that.
+    """
+    return RowFile(lambda: files.open_file(file), wishes, layout, check)
+
+
+def _table_or_new(run: Run[ImportArguments]) -> Table:
+    name = run.arguments.new_table
+    return Table(account=run.account, name=name) if name else run.table
+
+
+def _total(run: Run[ImportArguments]) -> int | None:
+    return _file(run).size if run.arguments.unit is Unit.BYTES else None
+
+
+def _file(run: Run[ImportArguments]) -> JobFile:
+    found = JobFile.objects.filter(pk=run.arguments.file, is_complete=True).first()
+    if found is None:
+        raise FileRefused(Reason.FILE_NOT_READ, path="-", why="it has expired")
+    return found
+
+
+def _import(run: Run[ImportArguments], state: ImportState) -> Import:
+    return Import(
+        run.table,
+        ImportMode(run.arguments.mode),
+        run.by,
+        _file(run).name,
+        datetime.fromisoformat(state.began),
+        ImportOutcome.load(state.outcome),
+    )
+
+
+# Files stay open between the steps of a job, because a compressed one has to be read again up to where it was.
+
+
+@dataclass(slots=True)
+class _OpenFile:
+    """``size`` and ``look`` are those of the present step."""
+
+    position: Position
+    chunks: Iterator[Chunk] = field(default_factory=lambda: iter(()))
+    size: int = 0
+    look: Callable[[], object] = lambda: None
+
+
+_open: Final[OrderedDict[int, _OpenFile]] = OrderedDict()
+_opening: Final = Lock()
+
+
+def _next_chunk(run: Run[ImportArguments], state: ImportState, start: Position) -> Chunk | None:
+    with _opening:
+        found = _open.pop(run.job.pk, None)
+    if found is None or found.position != start:  # a step was rolled back, or done by another process
+        found = _OpenFile(start)
+        source = open_rows(_file(run), run.arguments.read_layout(), check=lambda: found.look())
+        kind, now = AccountKind(run.account.kind), datetime.fromisoformat(state.began)
+        mapping = run.arguments.read_mapping()
+        found.chunks = source.chunks(mapping, kind, now, start, lambda: found.size)
+    found.size, found.look = run.size, run.look
+    chunk = next(found.chunks, None)
+    if chunk is not None:
+        found.position = chunk.position
+        with _opening:
+            _open[run.job.pk] = found
+            while len(_open) > _OPEN_FILES:
+                _open.popitem(last=False)
+    return chunk
+
+
+def _forget(job: int) -> None:
+    with _opening:
+        _open.pop(job, None)
+
+
+# rejects
+
+
+def _keep_rejects(run: Run[ImportArguments], rejects: list[Reject]) -> None:
+    if not rejects:
+        return
+    writer = RejectWriter(run.arguments.read_layout())
+    file = files.of_run(run, f"rejects.{writer.extension}", "text/csv" if writer.extension == "csv" else "")
+    files.append(file, (b"" if file.size else writer.head()) + writer.write(rejects))
+
+
+def _complete_rejects(run: Run[ImportArguments]) -> None:
+    for file in files.of_job(run.job):
+        if not file.is_complete:
+            files.complete(file)
+
+
+def _failure(reject: Reject) -> Failure:
+    return Failure(str(reject.row.line), Reason.OTHER.of(text=reject.sentence))

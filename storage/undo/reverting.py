@@ -1,0 +1,178 @@
+"""Make entities equal to images of them, as ordinary recorded writes that never overwrite newer work."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Final, Protocol
+
+from django.db import connection
+
+from storage.accounts import accounts
+from storage.domain.access.actor import Actor
+from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key, read_stored
+from storage.domain.entities.fits import find_misfit
+from storage.domain.entities.restoring import Skip, Skipped
+from storage.domain.errors import OperationTimedOut
+from storage.domain.values.kinds import AccountKind
+from storage.history import key_changes
+from storage.metrics import table_use
+from storage.models import Table
+from storage.relations import history, table_relations
+from storage.sql import django as sql
+from storage.sql import restoring
+from storage.sql.failures import Canceled
+from storage.sql.history import Recorder
+from storage.sql.relations import relation_name
+from storage.sql.restoring import Chunk, Content, Images, Span
+from storage.undo.outcomes import EXAMPLES, TableOutcome
+
+COLLECTION_LIMIT: Final = timedelta(seconds=60)
+
+
+class Save(Protocol):
+    """Store what was done up to a key; ``left``: how many entities of the table are to be done yet."""
+
+    def __call__(self, after: EntityKey, left: int) -> object: ...
+
+
+def apply_images(
+    table: Table,
+    images: Images,
+    *,
+    by: Actor,
+    into: TableOutcome | None = None,
+    save: Save | None = None,
+    rest: Callable[[], object] = lambda: None,
+    after: EntityKey | None = None,
+    kind: AccountKind | None = None,
+) -> TableOutcome:
+    """Make the entities of a table equal to their images, those that are still in the expected version.
+
+    Outside a transaction each chunk of up to 1,024 entities is committed on its own, so that writers never wait long:
+    then a failure leaves the chunks before it done, which ``into`` counts. ``save`` is called in the transaction of
+    each chunk, when that is counted, and ``rest`` between two chunks. ``after``: what was given to ``save`` last, by a
+    process that has died or was interrupted. In the caller's transaction it is all or nothing. The request id of
+    ``by`` is that of all changes. ``kind``: that of the account if the images are of one of the other kind. Raises
+    OperationTimedOut if the query of the images takes too long, and ServerBusy if a chunk is rolled back again and
+    again because of concurrent writes.
+    """
+    account = accounts.writable(table.account)
+    table_relations.refuse_distributed(table)
+    relation, outcome = relation_name(table.pk), TableOutcome(table.name, table) if into is None else into
+    recorder = history.recorder(account, by)
+    moves = key_changes.read_moves(table)
+
+    with _collected(images, outcome, kind, after) as has_long:
+        spans = sql.run(restoring.spans())
+
+        def count(chunk: Chunk, span: Span) -> None:
+            outcome.add(chunk)
+            if moves:
+                written = sql.run(restoring.among(span, list(moves)))
+                key_changes.follow(table, moves, written, recorder)
+            if save is not None:
+                save(sql.run(restoring.last_key(span)), spans[-1].last - span.last)
+
+        for span in spans:
+            _apply(relation, span, recorder, count, has_long=has_long)
+            rest()
+    if outcome.written:
+        table_use.record_write(table)
+    return outcome
+
+
+def preview_images(
+    images: Images,
+    into: TableOutcome,
+    *,
+    kind: AccountKind | None = None,
+    limit: timedelta = COLLECTION_LIMIT,
+) -> None:
+    """Count what applying images would do now; raises OperationTimedOut."""
+    if kind is None:
+        _count(images, into, limit)
+        return
+    with _collected(images, into, kind):
+        _count(restoring.COLLECTED, into, limit)
+
+
+def _count(images: Images, outcome: TableOutcome, limit: timedelta) -> None:
+    counted = sql.run_limited(restoring.count(images), limit)
+    outcome.add(counted)
+    if counted.skipped:
+        newer = sql.run_limited(restoring.newer_keys(images, EXAMPLES), limit)
+        outcome.examples += [Skipped(key, Skip.CHANGED) for key in newer][: EXAMPLES - len(outcome.examples)]
+
+
+@contextmanager
+def _collected(
+    images: Images, outcome: TableOutcome, kind: AccountKind | None, after: EntityKey | None = None
+) -> Iterator[bool]:
+    """Keep the images for the length of the block; yields whether an entity with long keys may be inserted."""
+    with sql.in_session():
+        sql.execute(restoring.DROP)
+        sql.execute(restoring.CREATE)
+        try:
+            has_long = sql.run_limited(
+                restoring.collect(images), COLLECTION_LIMIT, settings=restoring.settings_of(images)
+            )
+            if after is not None:
+                sql.run(restoring.leave_out(after))
+            if kind is not None:
+                # with the first chunk, all that do not fit were counted
+                _convert(kind, outcome if after is None else TableOutcome(outcome.name))
+            yield has_long
+        finally:
+            if not connection.needs_rollback and connection.is_usable():
+                sql.execute(restoring.DROP)
+
+
+def _convert(kind: AccountKind, outcome: TableOutcome) -> None:
+    """Write what was collected as an account of a kind does; what does not fit is skipped."""
+    for span in sql.run(restoring.spans()):
+        new = [_converted(content, kind, outcome) for content in sql.run(restoring.contents(span))]
+        if new:
+            sql.run(restoring.convert(new))
+
+
+def _converted(content: Content, kind: AccountKind, outcome: TableOutcome) -> Content:
+    key = EntityKey(content.partition_key, content.row_key)
+    assert content.text is not None
+    entity = read_stored(StoredEntity(encode_entity_key(key), b"0", content.text.encode()))
+    misfit = find_misfit(entity, kind)
+    if misfit is not None:
+        outcome.skip(key, Skip.MISFIT, misfit)
+        return Content(*key, None)
+    return Content(*key, entity.fragments.content)
+
+
+def _apply(
+    relation: str,
+    span: Span,
+    recorder: Recorder | None,
+    count: Callable[[Chunk, Span], None],
+    *,
+    has_long: bool,
+) -> None:
+    """Apply a chunk, or its halves if it takes longer than a statement may."""
+    try:
+        _apply_together(relation, span, recorder, count, has_long=has_long)
+    except Canceled:
+        if span.first == span.last:
+            raise OperationTimedOut from None
+        for half in span.halves():
+            _apply(relation, half, recorder, count, has_long=has_long)
+
+
+@sql.repeatable
+def _apply_together(
+    relation: str,
+    span: Span,
+    recorder: Recorder | None,
+    count: Callable[[Chunk, Span], None],
+    *,
+    has_long: bool,
+) -> None:
+    if has_long:
+        sql.run_in_lane(restoring.make_room(relation, span))
+    count(sql.run_in_lane(restoring.apply(relation, span, recorder, has_long=has_long)), span)
