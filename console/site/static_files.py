@@ -71,13 +71,13 @@ def _found() -> list[Path]:
 
 
 def _sources() -> dict[str, list[Path]]:
-    """The files behind each name; a stylesheet joins many, first layers.css, which orders the layers."""
+    """The files behind each name; a stylesheet joins many, first base.css, which orders the layers."""
     found = _found()
     sources = {path.relative_to(ROOT).as_posix(): [path] for path in found if not _is_style(path)}
     sources |= {sheet: [] for sheet in (STYLESHEET, *OTHER_STYLESHEETS.values())}
     for path in filter(_is_style, found):
         sheet = OTHER_STYLESHEETS.get(path.relative_to(CONSOLE).parts[0], STYLESHEET)
-        sources[sheet].insert(0 if path.name == "layers.css" else len(found), path)
+        sources[sheet].insert(0 if path.name == "base.css" else len(found), path)
     return sources
 
 
