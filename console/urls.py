@@ -16,7 +16,7 @@ urlpatterns = [
         path("ui/", include(module))
         for module in ("console.site.urls", "console.grid.urls", *registry.urls())
     ),
-    path("ui/api/v1/", include("storage.api.urls")),
+    path("ui/api/v1/", include("storage.rest.urls")),
     path("ui/api/v1/", include("console.api.urls")),
     path("ui/healthz", probes.alive),
     path("ui/readyz", probes.ready),

@@ -8,7 +8,7 @@ from rest_framework import serializers
 from console.models import Invitation, SavedQuery, User
 from console.people import invitations, users
 from console.queries.saved import GRID_FIELDS
-from storage.api.serializers.accounts import AccountNameField
+from storage.accounts.serializers import AccountNameField
 from storage.domain.access.roles import Role, Scope
 from storage.rest.answers import TypedSerializer
 from storage.rest.fields import (

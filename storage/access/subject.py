@@ -64,6 +64,7 @@ class AccessNotice(NoticeKind):
 
 SUBJECT = Subject(
     name="access",
+    api="storage.access.api",
     verbs=AccessVerb,
     notices=AccessNotice,
     tidying={"keys": "storage.access.retired_keys.tidy"},

@@ -4,6 +4,7 @@ from storage.core.subject import Subject
 
 SUBJECT = Subject(
     name="account_files",
+    api="storage.account_files.api",
     jobs=(
         "storage.account_files.account_copies.COPY_JOB",
         "storage.account_files.account_export_jobs.ACCOUNT_EXPORT_JOB",

@@ -70,6 +70,7 @@ class AccountNotice(NoticeKind):
 
 SUBJECT = Subject(
     name="accounts",
+    api="storage.accounts.api",
     verbs=AccountVerb,
     notices=AccountNotice,
     periodic=(

@@ -11,6 +11,7 @@ class ActivityVerb(Verb):
 
 SUBJECT = Subject(
     name="activity",
+    api="storage.activity.api",
     verbs=ActivityVerb,
     tidying={"activity": "storage.activity.activity.tidy"},
     pages=(

@@ -50,6 +50,7 @@ class BackupNotice(NoticeKind):
 
 SUBJECT = Subject(
     name="backups",
+    api="storage.backups.api",
     notices=BackupNotice,
     pages=(Page(Place.SERVER, 80, "home:backups", _("Backups"), "save", is_for_admins=True),),
 )

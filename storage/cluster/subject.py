@@ -23,6 +23,7 @@ class ClusterVerb(Verb):
 
 SUBJECT = Subject(
     name="cluster",
+    api="storage.cluster.api",
     verbs=ClusterVerb,
     periodic=(
         Periodic(

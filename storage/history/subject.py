@@ -26,6 +26,7 @@ class HistoryVerb(Verb):
 
 SUBJECT = Subject(
     name="history",
+    api="storage.history.api",
     verbs=HistoryVerb,
     periodic=(
         Periodic(

@@ -25,6 +25,7 @@ class JobNotice(NoticeKind):
 
 SUBJECT = Subject(
     name="jobs",
+    api="storage.jobs.api",
     verbs=JobVerb,
     notices=JobNotice,
     tidying={"job files": "storage.jobs.files.tidy", "jobs": "storage.jobs.jobs.tidy"},

@@ -9,16 +9,16 @@ from urllib.parse import urlsplit
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from storage.access.serializers import AccessPolicySerializer, check_policies
 from storage.accounts import account_settings
-from storage.api.serializers.accounts import AccountKindField, setting_fields
-from storage.api.serializers.service import (
+from storage.accounts.serializers import (
+    AccountKindField,
     CorsRuleSerializer,
     LoggingSerializer,
     MetricsSerializer,
     check_properties,
+    setting_fields,
 )
-from storage.api.serializers.snapshots import NewScheduleSerializer
-from storage.api.serializers.tables import AccessPolicySerializer, TableChangeSerializer, check_policies
 from storage.core.account_settings import SETTINGS
 from storage.domain.values.names import is_account_name
 from storage.manifest.declared import (
@@ -40,6 +40,8 @@ from storage.rest.fields import (
     StrictChoiceField,
     StrictSerializer,
 )
+from storage.snapshots.serializers import NewScheduleSerializer
+from storage.tables.serializers import TableChangeSerializer
 
 _NONE: Final = "none"  # for null, which TOML cannot write
 _ABSENT: Final = "absent"

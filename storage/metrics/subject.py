@@ -45,6 +45,7 @@ class MetricsNotice(NoticeKind):
 
 SUBJECT = Subject(
     name="metrics",
+    api="storage.metrics.api",
     verbs=MetricsVerb,
     notices=MetricsNotice,
     periodic=(

@@ -60,6 +60,7 @@ class PeopleNotice(NoticeKind):
 
 SUBJECT = Subject(
     name="people",
+    api="storage.people.api",
     verbs=PeopleVerb,
     notices=PeopleNotice,
     tidying={"api tokens": "storage.people.api_tokens.tidy"},

@@ -5,5 +5,6 @@ from storage.domain.translation import mark as _
 
 SUBJECT = Subject(
     name="replicas",
+    api="storage.replicas.api",
     pages=(Page(Place.SERVER, 70, "home:replicas", _("Replicas"), "database", is_for_admins=True),),
 )

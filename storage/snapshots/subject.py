@@ -66,6 +66,7 @@ class SnapshotNotice(NoticeKind):
 
 SUBJECT = Subject(
     name="snapshots",
+    api="storage.snapshots.api",
     verbs=SnapshotVerb,
     notices=SnapshotNotice,
     periodic=(

@@ -73,6 +73,7 @@ class TableVerb(Verb):
 
 SUBJECT = Subject(
     name="tables",
+    api="storage.tables.api",
     verbs=TableVerb,
     periodic=(
         Periodic(

@@ -34,6 +34,7 @@ class TransferVerb(Verb):
 
 SUBJECT = Subject(
     name="transfer",
+    api="storage.transfer.api",
     verbs=TransferVerb,
     pages=(
         Page(

@@ -58,7 +58,7 @@ def test_paths_of_the_api():
     }
     there = {
         (method.upper(), re.sub(r"<\w+:(\w+)>", r"{\1}", str(pattern.pattern)))
-        for urls in ("storage.api.urls", "console.api.urls")
+        for urls in ("storage.rest.urls", "console.api.urls")
         for pattern in get_resolver(urls).url_patterns
         for method in getattr(pattern.callback, "actions", {"get": ""})
         if method != "head"  # which REST framework adds with the first request

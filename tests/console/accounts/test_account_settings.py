@@ -11,8 +11,8 @@ from console.accounts.forms.settings import COLOURS, name_rules
 from console.grid import differences
 from console.site.account_settings import SECTIONS
 from storage.accounts import account_settings, accounts, sealed_keys
+from storage.accounts.serializers import AccountChangeSerializer, AccountSerializer
 from storage.accounts.subject import AccountVerb
-from storage.api.serializers.accounts import AccountChangeSerializer, AccountSerializer
 from storage.core import account_settings as declared
 from storage.models import Account, Activity
 from storage.tables import tables

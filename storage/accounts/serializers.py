@@ -1,6 +1,6 @@
-"""Accounts, their keys and connection strings."""
+"""Accounts and service properties as the management API shows and reads them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Final
 
@@ -8,17 +8,16 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from storage.access.keys import KeyState
-from storage.account_files.account_building import BuiltAccount
 from storage.accounts import quotas, sealed_keys
-from storage.accounts.connection_strings import ConnectionFormat, connection_string, read_host
+from storage.accounts import service_properties as operations
+from storage.accounts.connection_strings import connection_string
 from storage.core.account_settings import SETTINGS, Setting
 from storage.core.labels import LabelError
 from storage.core.lifetimes import AccountStage
 from storage.domain.access.addresses import read_network
 from storage.domain.access.roles import Role
-from storage.domain.entities.fits import Misfit
 from storage.domain.requests.observed import KEY_NAMES
+from storage.domain.service_properties.properties import DEFAULT_PROPERTIES, ServiceProperties, find_faults
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import is_account_name
 from storage.models import Account
@@ -37,8 +36,14 @@ from storage.rest.fields import (
 from storage.rest.paging import PageParameters
 
 COLOUR = r"^(#[0-9a-f]{6})?\Z"
+
+
 STAGES = [stage.value for stage in AccountStage]
+
+
 KEYS = list(KEY_NAMES)
+
+
 GRACE_LIMIT = timedelta(days=7)
 
 
@@ -121,6 +126,8 @@ def _setting_field(setting: Setting, *, is_answer: bool) -> serializers.Field:
 
 # the first in the order of answers
 _DESCRIPTION: Final = ("label", "description", "colour", "labels")
+
+
 # a state in answers, which operations of its own change
 _OTHERS: Final = tuple(name for name in SETTINGS if name not in {*_DESCRIPTION, "enabled"})
 
@@ -168,27 +175,6 @@ class AccountDeletionParameters(QueryParameters):
     with_tables = serializers.BooleanField(default=False, help_text="Delete the tables of the account too.")
 
 
-class ConnectionStringParameters(QueryParameters):
-    form = serializers.ChoiceField(
-        choices=[form.value for form in ConnectionFormat],
-        default=ConnectionFormat.STRING.value,
-        help_text="Format: the string alone, or a configuration file or program that contains it.",
-    )
-    key = serializers.ChoiceField(choices=KEYS, default="key1", help_text="The key it contains.")
-    host = serializers.CharField(
-        default="",
-        max_length=253,
-        help_text="Address of the server for applications, such as `tablero:10002` or"
-        " `https://tables.example.org`; by default the address of this request.",
-    )
-
-    def validate_host(self, host: str) -> str:
-        found = read_host(host)
-        if host and not found:
-            raise ValidationError("This is not a host name.")
-        return found
-
-
 class AccountSerializer(TypedSerializer):
     # of an account and the role of the token's user in it
 
@@ -231,69 +217,59 @@ class CreatedAccountSerializer(AccountSerializer):
         return {**found, "connection_string": connection_string(account.name, found["endpoint"], key)}
 
 
-class CopyCheckParameters(QueryParameters):
-    kind = AccountKindField(required=False, help_text="Of the copy; by default that of the account.")
+class RetentionField(StrictIntegerField):
+    def __init__(self, **options: Any) -> None:
+        defaults = {"allow_null": True, "default": None, "min_value": 1, "max_value": 365}
+        super().__init__(**defaults, help_text="Days; null keeps everything.", **options)
 
 
-class CopySerializer(StrictSerializer):
-    name = AccountNameField(help_text="Of the new account.")
-    kind = AccountKindField(required=False, help_text="Of the new account; by default that of the account.")
-    skip = StrictBooleanField(default=False, help_text="Leave out what does not fit.")
+class LoggingSerializer(StrictSerializer):
+    read = StrictBooleanField(default=False)
+    write = StrictBooleanField(default=False)
+    delete = StrictBooleanField(default=False)
+    retention = RetentionField()
 
 
-class CopyFindingSerializer(TypedSerializer):
-    # of a Finding
-
-    reason: str = serializers.ChoiceField(choices=[it.code for it in Misfit], source="misfit.code")
-    table: str
-    entities: Annotated[int, {"source": "number"}, "How many; 0 if it is about the table itself."]
-    example: Annotated[list[str] | None, "PartitionKey and RowKey of one of the entities."]
+class MetricsSerializer(StrictSerializer):
+    enabled = StrictBooleanField(default=False)
+    include_apis = StrictBooleanField(default=False)
+    retention = RetentionField()
 
 
-class CopyCheckSerializer(TypedSerializer):
-    items: list[CopyFindingSerializer]
-
-
-class CopiedSerializer(TypedSerializer):
-    # of a BuiltAccount
-
-    account: CreatedAccountSerializer
-    tables: int
-    entities: int
-
-    def to_representation(self, instance: BuiltAccount) -> Any:
-        found = {name: getattr(instance, name) for name in self.fields}
-        return super().to_representation({**found, "account": (instance.account, Role.OWNER)})
-
-
-class KeySerializer(TypedSerializer):
-    # of a KeyState
-
-    name: str = serializers.ChoiceField(choices=KEYS)
-    value: Annotated[str, "In base64."]
-    since: Annotated[datetime, "When the key was created."]
-    last_used_at: Annotated[datetime | None, {"source": "last.last"}]
-    requests_24h: Annotated[int, {"source": "uses"}, "Requests in the last 24 hours."]
-
-    def get_value(self, state: KeyState) -> str:
-        return sealed_keys.encode_key(sealed_keys.keys_of(self.context["account"])[state.number - 1])
-
-
-class KeyRotationSerializer(StrictSerializer):
-    grace = LifetimeField(
-        required=False,
-        help_text="How long the old key and the tokens it signed are still accepted, up to `7d`. Azure has no such"
-        " grace period.",
+class CorsRuleSerializer(StrictSerializer):
+    origins = serializers.ListField(child=StrictCharField(max_length=256), min_length=1, max_length=64)
+    methods = serializers.ListField(child=StrictCharField(max_length=16), min_length=1, max_length=8)
+    allowed_headers = serializers.ListField(
+        child=StrictCharField(max_length=256), default=list, max_length=66
     )
+    exposed_headers = serializers.ListField(
+        child=StrictCharField(max_length=256), default=list, max_length=66
+    )
+    max_age = StrictIntegerField(min_value=0, max_value=2**31 - 1, help_text="Seconds.")
 
-    def validate_grace(self, grace: timedelta) -> timedelta:
-        if grace > GRACE_LIMIT:
-            raise ValidationError("The grace period can be at most seven days.")
-        return grace
+
+class ServicePropertiesSerializer(StrictSerializer):
+    """All service properties; they replace the existing ones."""
+
+    logging = LoggingSerializer()
+    hour_metrics = MetricsSerializer()
+    minute_metrics = MetricsSerializer()
+    cors = CorsRuleSerializer(many=True, max_length=5)
+
+    def validate(self, attrs: dict[str, Any]) -> Any:
+        """Return the properties under the name ``properties``; serializers validate to a dict."""
+        return {"properties": check_properties(attrs)}
 
 
-class ConnectionStringSerializer(TypedSerializer):
-    form: ConnectionFormat
-    key: str = serializers.ChoiceField(choices=KEYS)
-    endpoint: str
-    text: Annotated[str, "The connection string, or the file or program that contains it."]
+def check_properties(attrs: Mapping[str, Any]) -> ServiceProperties:
+    """Return properties, with defaults for those that are left out; raise a ValidationError for invalid values."""
+    properties = operations.read({**operations.write(DEFAULT_PROPERTIES), **attrs})
+    errors: dict[str, Any] = {}
+    for fault in find_faults(properties):
+        within: Any = errors
+        for step in fault.where[:-1]:
+            within = within.setdefault(step, {})
+        within[fault.where[-1]] = [fault.error.text]
+    if errors:
+        raise ValidationError(errors)
+    return properties

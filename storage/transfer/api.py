@@ -1,4 +1,4 @@
-"""Import files into tables, and download the entities of a table as a file."""
+"""Imports of files into tables, and exports of tables as files in the management API."""
 
 import json
 from collections.abc import Sequence
@@ -14,7 +14,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from storage.accounts import accounts, quotas
-from storage.api.serializers import transfer as serializers
 from storage.core.quotas import DOWNLOADS
 from storage.domain.access.roles import Capability
 from storage.domain.refusals import Reason
@@ -30,6 +29,7 @@ from storage.rest.documentation import IDEMPOTENCY_KEY, operation
 from storage.rest.jobs import JobSerializer
 from storage.rest.negotiation import EscapingRenderer
 from storage.rest.problems import Problem
+from storage.rest.routing import TABLE, api_path
 from storage.rest.uploading import UploadViewSet, discarding
 from storage.rest.views import AccountScopedViewSet
 from storage.runtime import job_runner
@@ -40,7 +40,7 @@ from storage.tabular.encoding_guess import language_of_zone
 from storage.tabular.layout import FileFormat, FileRefused, Wishes
 from storage.tabular.mapping import ColumnMapping, MappingRefused
 from storage.tabular.proposals import ProposedColumn
-from storage.transfer import export_jobs, exports, file_work, import_jobs, samples
+from storage.transfer import export_jobs, exports, file_work, import_jobs, samples, serializers
 from storage.transfer.exports import PARQUET, Export, Scope
 from storage.transfer.imports import ImportMode, ImportOutcome
 
@@ -178,6 +178,8 @@ def _describe(job: Job, outcome: ImportOutcome, columns: Sequence[ProposedColumn
 
 
 _JSON = "application/json"
+
+
 _ENTITIES = {"type": "array", "items": {"type": "object"}}
 
 
@@ -250,3 +252,9 @@ def check_library(format_: str) -> None:
         parquet.library()
     except FileRefused as error:
         raise Problem(problems.CONFLICT, str(error)) from None
+
+
+urlpatterns = [
+    api_path(f"{TABLE}/import", ImportViewSet, "import", post="run"),
+    api_path(f"{TABLE}/export", ExportViewSet, "export", get="export", post="start"),
+]

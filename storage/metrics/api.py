@@ -1,4 +1,4 @@
-"""Metrics of an account or table over time, and marks of deployments."""
+"""Metrics of an account or table over time, and marks of deployments in the management API."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -8,19 +8,23 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from storage.api.serializers import metrics as serializers
 from storage.domain.access.roles import Capability
 from storage.domain.requests.series import PeriodCounts, Traffic, read_credential
-from storage.metrics import reports
+from storage.metrics import reports, serializers
 from storage.metrics.reports import Report, UnknownRange
 from storage.metrics.sizes import Size
 from storage.models import Table
 from storage.rest.documentation import operation
 from storage.rest.exceptions import InvalidParameters
+from storage.rest.routing import ACCOUNT, TABLE, api_path
 from storage.rest.views import AccountScopedViewSet
 
 _DEFAULT: Final = timedelta(days=1)
+
+
 _FIRST: Final = 20  # partitions and credentials
+
+
 _UNKNOWN: Final = "Unknown"  # an operation that was not recognized, as for Prometheus
 
 
@@ -154,3 +158,10 @@ def _describe_partition(key: str, number: int, table: Table | None) -> dict[str,
     else:
         name = table.name
     return {"table": name, "partition_key": key, "requests": number}
+
+
+urlpatterns = [
+    api_path(f"{ACCOUNT}/metrics", MetricsViewSet, "metrics", get="retrieve"),
+    api_path(f"{TABLE}/metrics", MetricsViewSet, "table-metrics", get="retrieve_table"),
+    api_path(f"{ACCOUNT}/deployments", MetricsViewSet, "deployments", post="mark"),
+]

@@ -1,4 +1,4 @@
-"""Snapshots, their restore and their schedule, and branches."""
+"""Branches, and restores of snapshots as the management API shows and reads them."""
 
 from datetime import datetime
 from typing import Annotated, Any, Final
@@ -8,7 +8,8 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from storage.account_files.account_building import Original
-from storage.api.serializers.accounts import AccountNameField, CopiedSerializer, LabelsField
+from storage.account_files.serializers import CopiedSerializer
+from storage.accounts.serializers import AccountNameField, LabelsField
 from storage.domain.entities.masking import Mask, MaskingError, MaskingRule, read_rules
 from storage.domain.entities.restoring import TableAction
 from storage.domain.errors import StorageError
@@ -21,83 +22,12 @@ from storage.rest.fields import (
     LifetimeField,
     StrictBooleanField,
     StrictCharField,
-    StrictIntegerField,
     StrictSerializer,
     StringMapField,
 )
-from storage.snapshots.schedule import (
-    NAME_LIMIT,
-    Schedule,
-    SnapshotReason,
-    is_snapshot_name,
-)
+from storage.snapshots.serializers import SnapshotNameField, _table_names
 
 _KEYS_LIMIT: Final = 1000
-_TABLES_LIMIT: Final = 10_000
-
-
-@extend_schema_field({"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"})
-class SnapshotNameField(StrictCharField):
-    def __init__(self, **options: Any) -> None:
-        super().__init__(max_length=NAME_LIMIT, **options)
-
-    def to_internal_value(self, data: Any) -> str:
-        name = super().to_internal_value(data)
-        if not is_snapshot_name(name):
-            raise ValidationError(
-                "The name of a snapshot has up to 64 letters, digits, periods, hyphens and underscores."
-            )
-        return name
-
-
-def _table_names(**options: Any) -> serializers.ListField:
-    child = StrictCharField(max_length=255)
-    return serializers.ListField(
-        child=child, min_length=1, max_length=_TABLES_LIMIT, required=False, **options
-    )
-
-
-class SnapshotTableSerializer(TypedSerializer):
-    name: str
-    entities: Annotated[int, "An estimate unless `is_copied`."]
-    size: Annotated[int, "Bytes of the table on disk when the snapshot was taken."]
-    is_copied: Annotated[bool, "Whether its entities are stored apart from the history of the account."]
-
-
-class SnapshotSerializer(TypedSerializer):
-    # of a Snapshot
-
-    id: int
-    name: str
-    reason: SnapshotReason = serializers.ChoiceField(
-        choices=[it.value for it in SnapshotReason if it is not SnapshotReason.BRANCH],
-        help_text="`user`: on request; `schedule`; `restore`, `deletion`: taken before one.",
-    )
-    taken_at: datetime
-    taken_by: Annotated[str, {"source": "actor"}, "Empty for the server."]
-    expires_at: Annotated[datetime | None, "When it is deleted; null if it is kept."]
-    tables: Annotated[list[SnapshotTableSerializer], {"source": "tables.all"}]
-
-
-class NewSnapshotSerializer(StrictSerializer):
-    name = SnapshotNameField()
-    tables = _table_names(help_text="Names; by default all tables.")
-    ttl = LifetimeField(
-        required=False, help_text="When it is deleted: `8h`, `2d`, `1w`; by default it is kept."
-    )
-
-
-class SnapshotChangeSerializer(StrictSerializer):
-    name = SnapshotNameField(required=False)
-    ttl = LifetimeField(required=False, help_text="When it is deleted, from now.")
-    keep = StrictBooleanField(required=False, help_text="If true, it is not deleted by the server.")
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if attrs.get("keep") and "ttl" in attrs:
-            raise ValidationError({"ttl": ["Send either ttl or keep, not both."]})
-        if attrs.get("keep") is False and "ttl" not in attrs:
-            raise ValidationError({"ttl": ["Send how long the snapshot is kept."]})
-        return attrs
 
 
 class EntityKeySerializer(StrictSerializer):
@@ -147,16 +77,6 @@ class RestoredSerializer(TypedSerializer):
         str | None, {"source": "before.name"}, "Name of the snapshot of the state before the restore."
     ]
     seconds: float | None
-
-
-class ScheduleAnswerSerializer(TypedSerializer):
-    schedule: Schedule | None
-
-
-class NewScheduleSerializer(StrictSerializer):
-    hour = StrictIntegerField(min_value=0, max_value=23)
-    weekday = StrictIntegerField(min_value=0, max_value=6, allow_null=True, default=None)
-    keep = StrictIntegerField(min_value=1, max_value=366, default=7)
 
 
 class BranchTableField(serializers.DictField):

@@ -1,4 +1,4 @@
-"""Tables and their stored access policies."""
+"""Tables and their property indexes in the management API."""
 
 from typing import Any
 
@@ -6,21 +6,21 @@ from django.http import Http404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from storage.access import policies
-from storage.activity.activity import ChangedSince
-from storage.api.serializers import tables as serializers
-from storage.cluster import distribution
 from storage.domain.access.roles import Capability
 from storage.domain.errors import TableAlreadyExists
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
-from storage.rest import etags, problems
+from storage.models import Table
+from storage.rest import problems
 from storage.rest.answers import page_of
-from storage.rest.documentation import IF_MATCH, operation
+from storage.rest.documentation import operation
 from storage.rest.paging import Page, take_page
 from storage.rest.problems import Problem
+from storage.rest.routing import ACCOUNT, TABLE, api_path
 from storage.rest.views import AccountScopedViewSet
-from storage.tables import table_list, tables
+from storage.tables import indexes, serializers, table_list, tables
+from storage.tables.indexes import IndexDetails, IndexExists, IndexMissing
+from storage.tables.subject import TableVerb
 
 
 class TableViewSet(AccountScopedViewSet):
@@ -32,8 +32,6 @@ class TableViewSet(AccountScopedViewSet):
         "partial_update": Capability.MANAGE_TABLES,
         "destroy": Capability.MANAGE_TABLES,
         "restore": Capability.MANAGE_TABLES,
-        "distribute": Capability.OWN,
-        "undistribute": Capability.OWN,
     }
 
     @operation(
@@ -140,68 +138,70 @@ class TableViewSet(AccountScopedViewSet):
         tables.restore(found, by=self.by)
         return self.answer(self.table())
 
+
+class IndexViewSet(AccountScopedViewSet):
+    tag = "Indexes"
+    capabilities = {
+        "index": Capability.READ,
+        "create": Capability.MANAGE_TABLES,
+        "retrieve": Capability.READ,
+        "destroy": Capability.MANAGE_TABLES,
+    }
+
     @operation(
-        "distribute_table",
-        "Distribute a table over the nodes of a cluster",
-        "Moves the rows to the nodes of the Citus cluster whose coordinator the database is. Reads go on meanwhile;"
-        " writes wait, and answer 503 if that takes long. For a very large table, use the command `distribute`.",
-        answer=serializers.TableSerializer,
+        "list_indexes", "List the property indexes of a table", answer=page_of(serializers.IndexSerializer)
+    )
+    def index(self, request: Request, account: str, table: str) -> Response:
+        return self.answer_page(Page(indexes.describe(self.table())))
+
+    @operation(
+        "create_index",
+        "Index a property",
+        "Queries with a range of the property no longer read the whole table, nor does sorting by it. The index is made"
+        " in the background; read it until its state is `ready`. If the property has an index, the answer is 200, and"
+        " one that the server has added is kept: it no longer drops it.",
+        body=serializers.NewIndexSerializer,
+        answer=serializers.IndexSerializer,
+        is_creation=True,
         problems=[problems.CONFLICT],
+        example={"property": "Score"},
     )
-    def distribute(self, request: Request, account: str, table: str) -> Response:
-        found = self.table()
-        distribution.distribute(found, by=self.by)
-        return self.answer(found)
-
-    @operation(
-        "undistribute_table",
-        "Bring a distributed table back to the coordinator",
-        answer=serializers.TableSerializer,
-        problems=[problems.CONFLICT],
-    )
-    def undistribute(self, request: Request, account: str, table: str) -> Response:
-        found = self.table()
-        distribution.undistribute(found, by=self.by)
-        return self.answer(found)
-
-
-class PolicyViewSet(AccountScopedViewSet):
-    tag = "Policies"
-    capabilities = {"retrieve": Capability.READ, "update": Capability.MANAGE_ACCESS}
-
-    @operation(
-        "get_policies",
-        "Get the stored access policies of a table",
-        answer=serializers.PoliciesSerializer,
-        has_etag=True,
-    )
-    def retrieve(self, request: Request, account: str, table: str) -> Response:
-        stored = policies.stored(self.table())
-        return self.answer_with_etag({"items": stored})
-
-    @operation(
-        "set_policies",
-        "Set the stored access policies of a table",
-        "Replaces all policies of the table. Tokens that reference one are checked against it from the next request"
-        " on.",
-        body=serializers.PoliciesSerializer,
-        answer=serializers.PoliciesSerializer,
-        headers=[IF_MATCH],
-        problems=[problems.PRECONDITION, problems.NO_METHOD],
-        has_etag=True,
-        example={
-            "items": [
-                {"id": "partners", "access_policy": {"expiry": "2027-01-01T00:00:00Z", "permission": "r"}}
-            ]
-        },
-    )
-    def update(self, request: Request, account: str, table: str) -> Response:
-        found = self.table()
-        wanted = self.read_body()
-        stored = policies.stored(found)
-        seen = stored if etags.check_match(request, self.serialize({"items": stored})) else None
+    def create(self, request: Request, account: str, table: str) -> Response:
+        found, name = self.table(), self.read_body()["property"]
         try:
-            policies.replace(found, wanted["items"], by=self.by, seen=seen)
-        except ChangedSince:
-            raise Problem(problems.PRECONDITION) from None
-        return self.answer_with_etag(wanted)
+            done = indexes.add(found, name, by=self.by)
+        except IndexExists:
+            return self.answer_created(_find(found, name), is_new=False)
+        return self.answer_created(_find(found, name), is_new=done.verb == TableVerb.INDEX_ADD)
+
+    @operation("get_index", "Get the index of a property", answer=serializers.IndexSerializer)
+    def retrieve(self, request: Request, account: str, table: str, property: str) -> Response:  # noqa: A002
+        return self.answer(_find(self.table(), property))
+
+    @operation(
+        "delete_index",
+        "Drop the index of a property",
+        "Queries no longer use it; its space is freed in the background. The server does not add it again by itself.",
+    )
+    def destroy(self, request: Request, account: str, table: str, property: str) -> Response:  # noqa: A002
+        try:
+            indexes.drop(self.table(), property, by=self.by)
+        except IndexMissing:
+            raise Http404 from None
+        return Response(status=204)
+
+
+def _find(table: Table, name: str) -> IndexDetails:
+    found = next((details for details in indexes.describe(table) if details.index.name == name), None)
+    if found is None:
+        raise Http404
+    return found
+
+
+urlpatterns = [
+    api_path(f"{ACCOUNT}/tables", TableViewSet, "tables", get="index", post="create"),
+    api_path(TABLE, TableViewSet, "table", get="retrieve", patch="partial_update", delete="destroy"),
+    api_path(f"{TABLE}/restore", TableViewSet, "table-restore", post="restore"),
+    api_path(f"{TABLE}/indexes", IndexViewSet, "indexes", get="index", post="create"),
+    api_path(f"{TABLE}/indexes/<str:property>", IndexViewSet, "index", get="retrieve", delete="destroy"),
+]

@@ -1,29 +1,165 @@
-"""Shared access signatures: listing, issuing and blocking them."""
+"""Keys, stored access policies and SAS tokens in the management API."""
 
 import re
-from typing import Any
+from typing import Any, Final
 
 from django.db import transaction
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from storage.access import keys, policies, retired_keys, serializers
 from storage.access import sas as sas_operations
+from storage.access.keys import KeyState
 from storage.access.sas import Refusal, SasDescription, SasRefused
-from storage.api.serializers import sas as serializers
-from storage.api.serializers.sas import Signed
+from storage.access.serializers import Signed
+from storage.accounts import accounts, sealed_keys
+from storage.accounts.connection_strings import ConnectionFormat, connection_string
+from storage.accounts.connection_strings import write_connection as write_form
+from storage.accounts.serializers import KEYS
+from storage.accounts.subject import AccountVerb
+from storage.activity import activity
+from storage.activity.activity import ChangedSince
 from storage.domain import sas
 from storage.domain.access.roles import Capability
 from storage.domain.errors import ResourceNotFound
 from storage.domain.sas.known import KnownToken, TokenState, token_state
 from storage.people import idempotency_keys
-from storage.rest import idempotency, problems
+from storage.rest import etags, idempotency, problems
 from storage.rest.answers import page_of
-from storage.rest.documentation import IDEMPOTENCY_KEY, operation
-from storage.rest.paging import take_page
+from storage.rest.documentation import IDEMPOTENCY_KEY, IF_MATCH, PLAIN_TEXT, operation
+from storage.rest.paging import Page, take_page
 from storage.rest.problems import Problem, invalid
+from storage.rest.routing import ACCOUNT, TABLE, api_path
 from storage.rest.views import AccountScopedViewSet
+
+
+class KeyViewSet(AccountScopedViewSet):
+    tag = "Keys"
+    capabilities = {
+        "index": Capability.MANAGE_ACCESS,
+        "rotate": Capability.OWN,
+        "end": Capability.OWN,
+        "connection": Capability.MANAGE_ACCESS,
+    }
+
+    @operation(
+        "list_keys",
+        "List the keys of an account",
+        "The activity log records that the keys were shown.",
+        answer=page_of(serializers.KeySerializer),
+    )
+    def index(self, request: Request, account: str) -> Response:
+        for number in (1, 2):
+            self._record_reveal(number)
+        return self.answer_page(Page([self._state(number) for number in (1, 2)]))
+
+    @operation(
+        "rotate_key",
+        "Rotate a key",
+        "Replaces a key by a new one. Whatever the old key signed is refused from the next request on, or when the"
+        " grace period ends.",
+        body=serializers.KeyRotationSerializer,
+        answer=serializers.KeySerializer,
+        example={"grace": "8h"},
+    )
+    def rotate(self, request: Request, account: str, key: str) -> Response:
+        if key not in KEYS:
+            raise Http404
+        grace = self.read_body().get("grace", accounts.NO_GRACE)
+        accounts.rotate(self.account.name, _number(key), by=self.by, grace=grace)
+        self.account.refresh_from_db()
+        return self.answer(self._state(_number(key)))
+
+    @operation(
+        "end_key_grace",
+        "End the grace period of a replaced key",
+        "Whatever the old key signed is refused from the next request on. Without such a key, nothing is changed.",
+        answer=serializers.KeySerializer,
+    )
+    def end(self, request: Request, account: str, key: str) -> Response:
+        if key not in KEYS:
+            raise Http404
+        retired_keys.end(self.account, _number(key), by=self.by)
+        return self.answer(self._state(_number(key)))
+
+    @operation(
+        "get_connection_string",
+        "Get a connection string",
+        "Answers JSON, or the text alone for `Accept: text/plain`.",
+        answer=serializers.ConnectionStringSerializer,
+        query=serializers.ConnectionStringParameters,
+        other_responses=PLAIN_TEXT,
+    )
+    def connection(self, request: Request, account: str) -> Response | HttpResponse:
+        wanted = self.read_query()
+        number, base = _number(wanted["key"]), self._endpoint_at(wanted["host"])
+        key = sealed_keys.encode_key(sealed_keys.keys_of(self.account)[number - 1])
+        text = write_form(ConnectionFormat(wanted["form"]), connection_string(self.account.name, base, key))
+        self._record_reveal(number)
+        if request.headers.get("Accept", "").startswith("text/plain"):
+            return HttpResponse(text, content_type="text/plain; charset=utf-8")
+        return self.answer({**wanted, "endpoint": base, "text": text})
+
+    def _endpoint_at(self, host: str) -> str:
+        if not host:
+            return self.endpoint()
+        base = host if "://" in host else f"{self.request.scheme}://{host}"
+        return f"{base.rstrip('/')}/{self.account.name}"
+
+    def _record_reveal(self, number: int) -> None:
+        activity.record(AccountVerb.KEY_REVEAL, self.by, account=self.account, detail={"key": f"key{number}"})
+
+    def _state(self, number: int) -> KeyState:
+        return keys.state(self.account, number, timezone.now())
+
+
+def _number(key: str) -> int:
+    return int(key.removeprefix("key"))
+
+
+class PolicyViewSet(AccountScopedViewSet):
+    tag = "Policies"
+    capabilities = {"retrieve": Capability.READ, "update": Capability.MANAGE_ACCESS}
+
+    @operation(
+        "get_policies",
+        "Get the stored access policies of a table",
+        answer=serializers.PoliciesSerializer,
+        has_etag=True,
+    )
+    def retrieve(self, request: Request, account: str, table: str) -> Response:
+        stored = policies.stored(self.table())
+        return self.answer_with_etag({"items": stored})
+
+    @operation(
+        "set_policies",
+        "Set the stored access policies of a table",
+        "Replaces all policies of the table. Tokens that reference one are checked against it from the next request"
+        " on.",
+        body=serializers.PoliciesSerializer,
+        answer=serializers.PoliciesSerializer,
+        headers=[IF_MATCH],
+        problems=[problems.PRECONDITION, problems.NO_METHOD],
+        has_etag=True,
+        example={
+            "items": [
+                {"id": "partners", "access_policy": {"expiry": "2027-01-01T00:00:00Z", "permission": "r"}}
+            ]
+        },
+    )
+    def update(self, request: Request, account: str, table: str) -> Response:
+        found = self.table()
+        wanted = self.read_body()
+        stored = policies.stored(found)
+        seen = stored if etags.check_match(request, self.serialize({"items": stored})) else None
+        try:
+            policies.replace(found, wanted["items"], by=self.by, seen=seen)
+        except ChangedSince:
+            raise Problem(problems.PRECONDITION) from None
+        return self.answer_with_etag(wanted)
+
 
 _FINGERPRINT = re.compile("[0-9a-f]{64}")
 
@@ -164,3 +300,17 @@ def _refusal_problem(refused: SasRefused) -> Problem:
         case Refusal.NO_POLICY:
             return invalid("The table has no policy with this id.", "/policy")
     return invalid(refused.detail or "The service would refuse this token.")
+
+
+TOKEN: Final = f"{ACCOUNT}/sas/<str:fingerprint>"
+urlpatterns = [
+    api_path(f"{ACCOUNT}/connection-string", KeyViewSet, "connection-string", get="connection"),
+    api_path(f"{ACCOUNT}/keys", KeyViewSet, "keys", get="index"),
+    api_path(f"{ACCOUNT}/keys/<str:key>/rotate", KeyViewSet, "key-rotate", post="rotate"),
+    api_path(f"{ACCOUNT}/keys/<str:key>/end", KeyViewSet, "key-end", post="end"),
+    api_path(f"{TABLE}/policies", PolicyViewSet, "policies", get="retrieve", put="update"),
+    api_path(f"{ACCOUNT}/sas", SasViewSet, "sas-list", get="index", post="create"),
+    api_path(TOKEN, SasViewSet, "sas", get="retrieve", patch="partial_update"),
+    api_path(f"{TOKEN}/block", SasViewSet, "sas-block", post="block"),
+    api_path(f"{TOKEN}/unblock", SasViewSet, "sas-unblock", post="unblock"),
+]

@@ -1,8 +1,7 @@
-"""Snapshots, their restore and their schedule, and branches."""
+"""Branches, and restores of snapshots in the management API."""
 
 from typing import Any
 
-from django.http import Http404
 from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,96 +12,27 @@ from storage.accounts import accounts
 from storage.accounts.refusals import AccountExists
 from storage.accounts.subject import AccountVerb
 from storage.activity import activity
-from storage.api.serializers import snapshots as serializers
-from storage.branches import branches, snapshot_restores
+from storage.branches import branches, serializers, snapshot_restores
 from storage.branches.branches import BranchRequest
 from storage.branches.snapshot_restores import RestoreRequest
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
 from storage.jobs import jobs
-from storage.models import Snapshot
 from storage.rest import access, idempotency, problems
 from storage.rest.answers import page_of
 from storage.rest.documentation import operation
 from storage.rest.paging import Page
 from storage.rest.problems import Problem
+from storage.rest.routing import ACCOUNT, api_path
 from storage.rest.views import AccountScopedViewSet
 from storage.snapshots import snapshots
-from storage.snapshots.schedule import Schedule, SnapshotReason
+from storage.snapshots.api import find_snapshot
 from storage.undo.outcome_jobs import outcome_of
 
 
-class SnapshotViewSet(AccountScopedViewSet):
+class RestoreViewSet(AccountScopedViewSet):
     tag = "Snapshots"
-    capabilities = {
-        "index": Capability.READ,
-        "create": Capability.MANAGE_TABLES,
-        "retrieve": Capability.READ,
-        "partial_update": Capability.MANAGE_TABLES,
-        "destroy": Capability.MANAGE_TABLES,
-        "restore": Capability.MANAGE_TABLES,
-    }
-
-    def _snapshot(self) -> Snapshot:
-        found = snapshots.find(self.account, self.kwargs["snapshot"])
-        if found is None or found.reason == SnapshotReason.BRANCH:
-            raise Http404
-        return found
-
-    @operation(
-        "list_snapshots",
-        "List snapshots",
-        "The latest first.",
-        answer=page_of(serializers.SnapshotSerializer),
-    )
-    def index(self, request: Request, account: str) -> Response:
-        return self.answer_page(Page(snapshots.listed(self.account)))
-
-    @operation(
-        "take_snapshot",
-        "Take a snapshot",
-        "Takes a moment, however large the account is. Only in an account that keeps no history, all entities are"
-        " copied at once.",
-        body=serializers.NewSnapshotSerializer,
-        answer=serializers.SnapshotSerializer,
-        is_creation=True,
-        problems=[problems.CONFLICT],
-        example={"name": "ci-baseline"},
-    )
-    def create(self, request: Request, account: str) -> Response:
-        data = self.read_body()
-        expires_at = timezone.now() + data["ttl"] if "ttl" in data else None
-        taken = snapshots.take(
-            self.account, data["name"], by=self.by, tables=data.get("tables"), expires_at=expires_at
-        )
-        return self.answer_created(taken, is_new=True)
-
-    @operation("get_snapshot", "Get a snapshot", answer=serializers.SnapshotSerializer)
-    def retrieve(self, request: Request, account: str, snapshot: str) -> Response:
-        return self.answer(self._snapshot())
-
-    @operation(
-        "update_snapshot",
-        "Rename a snapshot, or change how long it is kept",
-        body=serializers.SnapshotChangeSerializer,
-        answer=serializers.SnapshotSerializer,
-        problems=[problems.CONFLICT],
-        example={"keep": True},
-    )
-    def partial_update(self, request: Request, account: str, snapshot: str) -> Response:
-        found, data = self._snapshot(), self.read_body()
-        if "name" in data:
-            snapshots.rename(found, data["name"], by=self.by)
-        if "ttl" in data:
-            snapshots.keep_until(found, timezone.now() + data["ttl"], by=self.by)
-        elif data.get("keep"):
-            snapshots.keep_until(found, None, by=self.by)
-        return self.answer(found)
-
-    @operation("delete_snapshot", "Delete a snapshot")
-    def destroy(self, request: Request, account: str, snapshot: str) -> Response:
-        snapshots.delete(self._snapshot(), by=self.by)
-        return Response(status=204)
+    capabilities = {"restore": Capability.MANAGE_TABLES}
 
     @operation(
         "restore_snapshot",
@@ -117,7 +47,7 @@ class SnapshotViewSet(AccountScopedViewSet):
         example={"tables": ["customers"], "dry_run": True},
     )
     def restore(self, request: Request, account: str, snapshot: str) -> Response:
-        found, data = self._snapshot(), self.read_body()
+        found, data = find_snapshot(self.account, snapshot), self.read_body()
         if data["policies"] or data["service_properties"]:
             access.check_scope(self.token, Capability.MANAGE_ACCESS)
         keys = data.get("entities")
@@ -132,40 +62,6 @@ class SnapshotViewSet(AccountScopedViewSet):
             return self.answer(snapshot_restores.preview(found, wanted))
         restore = snapshot_restores.request(found, wanted)
         return self.answer_by_job(restore, lambda job: self.answer(outcome_of(job)))
-
-
-class SnapshotScheduleViewSet(AccountScopedViewSet):
-    tag = "Snapshots"
-    capabilities = {
-        "retrieve": Capability.READ,
-        "update": Capability.MANAGE_TABLES,
-        "destroy": Capability.MANAGE_TABLES,
-    }
-
-    @operation(
-        "get_snapshot_schedule",
-        "Get the schedule of snapshots",
-        answer=serializers.ScheduleAnswerSerializer,
-    )
-    def retrieve(self, request: Request, account: str) -> Response:
-        return self.answer({"schedule": snapshots.scheduled(self.account)})
-
-    @operation(
-        "set_snapshot_schedule",
-        "Take snapshots by a schedule",
-        "Each day at an hour, or each week; the oldest beyond `keep` are deleted.",
-        body=serializers.NewScheduleSerializer,
-        answer=serializers.ScheduleAnswerSerializer,
-        example={"hour": 3, "keep": 7},
-    )
-    def update(self, request: Request, account: str) -> Response:
-        snapshots.schedule(self.account, Schedule(**self.read_body()), by=self.by)
-        return self.retrieve(request, account)
-
-    @operation("delete_snapshot_schedule", "Take no more snapshots by a schedule")
-    def destroy(self, request: Request, account: str) -> Response:
-        snapshots.schedule(self.account, None, by=self.by)
-        return Response(status=204)
 
 
 class BranchViewSet(AccountScopedViewSet):
@@ -260,3 +156,12 @@ class BranchViewSet(AccountScopedViewSet):
             detail = "The account is not a branch; name the snapshot to reset it to."
             raise Problem(problems.CONFLICT, detail)
         return self.answer_by_job(wanted, lambda job: self.answer(outcome_of(job)))
+
+
+urlpatterns = [
+    api_path(
+        f"{ACCOUNT}/snapshots/<str:snapshot>/restore", RestoreViewSet, "snapshot-restore", post="restore"
+    ),
+    api_path(f"{ACCOUNT}/branches", BranchViewSet, "branches", get="index", post="create"),
+    api_path(f"{ACCOUNT}/reset", BranchViewSet, "reset", post="reset"),
+]

@@ -1,14 +1,21 @@
-"""Shared access signatures."""
+"""Keys, stored access policies and SAS tokens as the management API shows and reads them."""
 
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from storage.access import sas as sas_operations
-from storage.api.serializers.accounts import KEYS
+from storage.access.keys import KeyState
+from storage.accounts import sealed_keys
+from storage.accounts.connection_strings import ConnectionFormat, read_host
+from storage.accounts.serializers import GRACE_LIMIT, KEYS
 from storage.domain import sas
+from storage.domain.access import policies
+from storage.domain.access.policies import AccessPolicy, PolicyRule, SignedIdentifier
+from storage.domain.errors import InvalidXmlNodeValue
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.known import KnownToken, TokenState
 from storage.domain.sas.tokens import WRITTEN_VERSION
@@ -18,6 +25,7 @@ from storage.rest.fields import (
     InstantField,
     LifetimeField,
     OptionalCharField,
+    QueryParameters,
     StrictCharField,
     StrictChoiceField,
     StrictSerializer,
@@ -25,8 +33,148 @@ from storage.rest.fields import (
 )
 from storage.rest.paging import PageParameters
 
+
+class ConnectionStringParameters(QueryParameters):
+    form = serializers.ChoiceField(
+        choices=[form.value for form in ConnectionFormat],
+        default=ConnectionFormat.STRING.value,
+        help_text="Format: the string alone, or a configuration file or program that contains it.",
+    )
+    key = serializers.ChoiceField(choices=KEYS, default="key1", help_text="The key it contains.")
+    host = serializers.CharField(
+        default="",
+        max_length=253,
+        help_text="Address of the server for applications, such as `tablero:10002` or"
+        " `https://tables.example.org`; by default the address of this request.",
+    )
+
+    def validate_host(self, host: str) -> str:
+        found = read_host(host)
+        if host and not found:
+            raise ValidationError("This is not a host name.")
+        return found
+
+
+class KeySerializer(TypedSerializer):
+    # of a KeyState
+
+    name: str = serializers.ChoiceField(choices=KEYS)
+    value: Annotated[str, "In base64."]
+    since: Annotated[datetime, "When the key was created."]
+    last_used_at: Annotated[datetime | None, {"source": "last.last"}]
+    requests_24h: Annotated[int, {"source": "uses"}, "Requests in the last 24 hours."]
+
+    def get_value(self, state: KeyState) -> str:
+        return sealed_keys.encode_key(sealed_keys.keys_of(self.context["account"])[state.number - 1])
+
+
+class KeyRotationSerializer(StrictSerializer):
+    grace = LifetimeField(
+        required=False,
+        help_text="How long the old key and the tokens it signed are still accepted, up to `7d`. Azure has no such"
+        " grace period.",
+    )
+
+    def validate_grace(self, grace: timedelta) -> timedelta:
+        if grace > GRACE_LIMIT:
+            raise ValidationError("The grace period can be at most seven days.")
+        return grace
+
+
+class ConnectionStringSerializer(TypedSerializer):
+    form: ConnectionFormat
+    key: str = serializers.ChoiceField(choices=KEYS)
+    endpoint: str
+    text: Annotated[str, "The connection string, or the file or program that contains it."]
+
+
+class PolicyInstantField(StrictCharField):
+    """A time as policies store it; empty leaves it to the token."""
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        try:
+            return policies.read_instant(text) if text else text
+        except InvalidXmlNodeValue:
+            raise ValidationError("This is not a valid time; write it as 2026-11-30T18:00:00Z.") from None
+
+
+class AccessPolicySerializer(StrictSerializer):
+    """What tokens inherit from the policy. Fields that are absent, null or empty are set by the token."""
+
+    start = PolicyInstantField(allow_null=True, allow_blank=True, default=None, help_text="ISO 8601.")
+    expiry = PolicyInstantField(allow_null=True, allow_blank=True, default=None, help_text="ISO 8601.")
+    permission = StrictCharField(
+        allow_null=True,
+        allow_blank=True,
+        default=None,
+        max_length=4,
+        help_text="Letters out of r, a, u, d: query, add, update, delete.",
+    )
+
+
+class SignedIdentifierSerializer(StrictSerializer):
+    id = StrictCharField(
+        source="identifier", max_length=64, help_text="The id that tokens reference; case-sensitive."
+    )
+    access_policy = AccessPolicySerializer(source="policy", allow_null=True, default=None)
+
+
+class PoliciesSerializer(StrictSerializer):
+    """The stored access policies of a table: a list of SignedIdentifier as ``items``."""
+
+    items = SignedIdentifierSerializer(
+        many=True, help_text="Up to five policies in order. They replace all existing ones."
+    )
+
+    def validate_items(self, items: list[dict[str, Any]]) -> list[SignedIdentifier]:
+        found = [
+            SignedIdentifier(
+                item["identifier"], None if item["policy"] is None else AccessPolicy(**item["policy"])
+            )
+            for item in items
+        ]
+        for fault in policies.find_faults(found):
+            raise ValidationError(_error_of(fault))
+        return found
+
+
+def check_policies(by_id: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise a ValidationError by the ids of policies that a table cannot have."""
+    for fault in policies.find_faults(
+        [SignedIdentifier(id_, AccessPolicy(**it)) for id_, it in by_id.items()]
+    ):
+        message = [_MESSAGES[fault.rule]]
+        raise ValidationError(message if fault.place is None else {list(by_id)[fault.place]: message})
+
+
+_MESSAGES = {
+    PolicyRule.NUMBER: "A table can have at most five policies.",
+    PolicyRule.UNIQUE: "Another policy has this id.",
+    PolicyRule.IDENTIFIER: "An id must have 1 to 64 characters that are allowed in XML.",
+    PolicyRule.START: "This is not a valid time.",
+    PolicyRule.EXPIRY: "This is not a valid time.",
+    PolicyRule.PERMISSION: "Permissions must be letters out of r, a, u, d, each at most once.",
+}
+
+
+_MEMBERS = {PolicyRule.START: "start", PolicyRule.EXPIRY: "expiry", PolicyRule.PERMISSION: "permission"}
+
+
+def _error_of(fault: policies.PolicyFault) -> Any:
+    message = [_MESSAGES[fault.rule]]
+    if fault.place is None:
+        return message
+    member = _MEMBERS.get(fault.rule)
+    return {fault.place: {"access_policy": {member: message}} if member else {"id": message}}
+
+
 Signed = TableSas | AccountSas
+
+
 KINDS = ["table", "account"]
+
+
 _TABLE_SAS_ONLY = ("policy", "start_partition", "start_row", "end_partition", "end_row")
 
 

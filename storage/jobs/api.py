@@ -1,4 +1,4 @@
-"""Jobs: their progress, as an answer or as server-sent events, their files, and what becomes of them."""
+"""Jobs in the management API."""
 
 from typing import cast
 
@@ -24,6 +24,7 @@ from storage.rest.answers import page_of
 from storage.rest.documentation import LAST_EVENT_ID, operation
 from storage.rest.paging import take_page
 from storage.rest.problems import Problem
+from storage.rest.routing import api_path
 from storage.rest.streams import JobStream
 from storage.rest.views import ApiViewSet
 from storage.runtime import job_runner
@@ -195,3 +196,13 @@ class JobViewSet(ApiViewSet):
             return self.answer(change(self.job, by=self.by))
         except JobError as error:
             raise Problem(problems.CONFLICT, str(error)) from None
+
+
+urlpatterns = [
+    api_path("jobs", JobListViewSet, "jobs", get="index"),
+    api_path("jobs/<int:job>", JobViewSet, "job", get="retrieve"),
+    api_path("jobs/<int:job>/cancel", JobViewSet, "job-cancel", post="cancel"),
+    api_path("jobs/<int:job>/pause", JobViewSet, "job-pause", post="pause"),
+    api_path("jobs/<int:job>/resume", JobViewSet, "job-resume", post="resume"),
+    api_path("jobs/<int:job>/files/<int:file>", JobViewSet, "job-file", get="download"),
+]

@@ -1,17 +1,20 @@
-"""The change feed: as pages, as a stream of server-sent events, and as Cosmos DB writes its own."""
+"""Changes of an account as a feed, and versions of entities in the management API."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, Final
 
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.utils.urls import remove_query_param, replace_query_param
 
-from storage.api.serializers import changes as serializers
 from storage.domain.access.roles import Capability
-from storage.domain.errors import StorageError
+from storage.domain.entities.entity import EntityKey
+from storage.domain.entities.moments import Moment
+from storage.domain.errors import ResourceNotFound, StorageError, TableNotFound
 from storage.domain.history.feed import (
     ExpiredToken,
     FeedPage,
@@ -19,28 +22,39 @@ from storage.domain.history.feed import (
     write_change,
     write_cosmos_change,
 )
-from storage.history import feed
+from storage.domain.values.names import LONGEST_KEY, check_entity_key
+from storage.domain.values.numbers import read_number
+from storage.history import feed, past, serializers, versions
 from storage.history.feed import (
     NOW,
     Feed,
     NoHistory,
     Start,
 )
+from storage.models import Table
 from storage.people import api_tokens
 from storage.rest import problems, streams
+from storage.rest.answers import page_of
 from storage.rest.documentation import LAST_EVENT_ID, operation
+from storage.rest.negotiation import ProblemJSONRenderer
+from storage.rest.paging import Page
 from storage.rest.problems import FieldError, Problem
+from storage.rest.routing import ACCOUNT, TABLE, api_path
 from storage.rest.streams import FeedStream
 from storage.rest.views import AccountScopedViewSet
 from storage.tables import tables
 
 COSMOS_TYPE: Final = "application/vnd.tablero.cosmos-changes+json"
+
+
 _IF_NONE_MATCH: Final = OpenApiParameter(
     "If-None-Match",
     str,
     OpenApiParameter.HEADER,
     description="In the shape of Cosmos DB: the `ETag` of the previous page, or `*` to start now. Replaces `after`.",
 )
+
+
 _A_IM: Final = OpenApiParameter(
     "A-IM",
     str,
@@ -157,3 +171,49 @@ def _answer_cosmos(page: FeedPage, token: str) -> HttpResponse:
     changes = b",".join(map(write_cosmos_change, page.changes))
     content = b'{"Documents":[%b],"_count":%d}' % (changes, len(page.changes))
     return HttpResponse(content, content_type=COSMOS_TYPE, headers=headers)
+
+
+class EscapingRenderer(ProblemJSONRenderer):
+    """Render JSON in ASCII: the text of an entity may contain lone surrogates, which UTF-8 cannot encode."""
+
+    ensure_ascii = True
+
+
+class HistoryViewSet(AccountScopedViewSet):
+    renderer_classes = (EscapingRenderer,)
+    tag = "History"
+    capabilities = {"index": Capability.READ}
+
+    @operation(
+        "list_versions",
+        "List the versions of an entity",
+        "From the newest to the oldest, as far back as the account keeps changes; also of an entity that was deleted,"
+        " and of a deleted table until it is dropped.",
+        answer=page_of(serializers.VersionSerializer),
+        query=serializers.VersionParameters,
+    )
+    def index(self, request: Request, account: str, table: str) -> Response:
+        wanted = self.read_query()
+        key = EntityKey(wanted["pk"], wanted["rk"])
+        check_entity_key(*key, limit=LONGEST_KEY)
+        first = read_number(wanted["cursor"])
+        page = versions.page(self._find_table(wanted.get("as_of")), key, first=first, top=wanted["limit"])
+        return self.answer_page(Page(page.entries, None if page.next is None else str(page.next)))
+
+    def _find_table(self, as_of: Moment | None) -> Table:
+        """Return the table that had the name at a time; without one, that has it now or had it last."""
+        account, name = self.account, self.kwargs["table"]
+        try:
+            if as_of is not None:
+                return past.find_table(account, name, as_of)
+            with suppress(ResourceNotFound):
+                return tables.get(account, name)
+            return past.find_last(account, name)
+        except TableNotFound:
+            raise Http404 from None
+
+
+urlpatterns = [
+    api_path(f"{ACCOUNT}/changes", ChangeViewSet, "changes", get="index"),
+    api_path(f"{TABLE}/history", HistoryViewSet, "history", get="index"),
+]

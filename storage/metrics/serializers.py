@@ -1,11 +1,11 @@
-"""Metrics of an account or table, and marks of deployments."""
+"""Metrics as the management API shows and reads them."""
 
 from datetime import datetime
 from typing import Annotated, Any, Final
 
 from rest_framework import serializers
 
-from storage.api.serializers.service import ActorSerializer, DetailField
+from storage.activity.serializers import ActorSerializer, DetailField
 from storage.domain.requests.observed import Authentication
 from storage.metrics.reports import POINTS_LIMIT
 from storage.rest.answers import TypedSerializer

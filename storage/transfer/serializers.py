@@ -1,4 +1,4 @@
-"""Imports into tables and exports of them."""
+"""Imports and exports as the management API shows and reads them."""
 
 import json
 from typing import Annotated, Any
@@ -13,7 +13,6 @@ from storage.rest.fields import (
     OptionalCharField,
     QueryParameters,
     StrictBooleanField,
-    StrictCharField,
     StrictChoiceField,
     StrictSerializer,
 )
@@ -53,28 +52,6 @@ class ExportParameters(QueryParameters):
 class ExportSerializer(StrictSerializer):
     format = StrictChoiceField(choices=FORMATS, default="ndjson")
     filter = OptionalCharField(max_length=CONSOLE_LIMIT, help_text="Only what this filter finds.")
-    escape_formulas = StrictBooleanField(
-        default=False,
-        help_text="In CSV, put an apostrophe before text that a spreadsheet would run as a formula.",
-    )
-
-
-WHOLE_ACCOUNT = "account"
-
-
-class AccountExportSerializer(StrictSerializer):
-    format = StrictChoiceField(
-        choices=(WHOLE_ACCOUNT, *FORMATS),
-        default=WHOLE_ACCOUNT,
-        help_text="`account`: tables, policies and settings as one file for `account import`. The others: a ZIP file"
-        " with a file for each table, which readers may export too.",
-    )
-    tables = serializers.ListField(
-        child=StrictCharField(max_length=63),
-        default=list,
-        max_length=10_000,
-        help_text="Only these tables in a ZIP file.",
-    )
     escape_formulas = StrictBooleanField(
         default=False,
         help_text="In CSV, put an apostrophe before text that a spreadsheet would run as a formula.",

@@ -1,1 +1,0 @@
-"""The JSON of requests and responses. The OpenAPI document is generated from these serializers too."""
