@@ -16,6 +16,7 @@ from storage.core.verbs import Act, Verb
 from storage.jobs.kinds import JobKind
 from tests import rooms
 from tests.live_server import ROOT
+from tests.test_borders import imported
 
 PATH = re.compile(r"(?:console|storage)(?:\.\w+)+")
 
@@ -72,6 +73,32 @@ def test_a_room_names_folders_that_exist(name):
     docstring = import_module(f"storage.{name}").__doc__ or ""
     paths = re.findall(r"\b(?:console|storage|static|templates)/[\w/]*(?:\.\w+)?", docstring)
     assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("name", registry.optional_names())
+def test_nothing_outside_its_rooms_needs_an_optional_subject(name):
+    """Commands of the command line are rooms of none, and import what they are about."""
+    room = re.compile(rf"(storage|console)\.{name}(\..*)?")
+    own = re.compile(rf"(storage|console|templates/console)/{name}/|storage/(management|migrations)/")
+    needing = [
+        path
+        for path in product_files()
+        if not own.match(path) and (names_url(name, path) or any(map(room.fullmatch, imports_of(path))))
+    ]
+    assert needing == []
+
+
+def product_files() -> list[str]:
+    paths = (path for folder in ("storage", "console", "templates") for path in (ROOT / folder).rglob("*"))
+    return [path.relative_to(ROOT).as_posix() for path in paths if path.suffix in (".py", ".html")]
+
+
+def imports_of(path: str) -> Iterator[str]:
+    return imported((ROOT / path).read_text("utf-8")) if path.endswith(".py") else iter(())
+
+
+def names_url(name: str, path: str) -> bool:
+    return re.search(rf"""["']{name}:\w""", (ROOT / path).read_text("utf-8")) is not None
 
 
 def declared_paths(value: Any) -> Iterator[str]:

@@ -18,6 +18,8 @@ from console.site.actors import draw_actor
 from storage.activity import activity
 from storage.activity.actors import actor_of
 from storage.activity.undoing import CannotUndo, Reason
+from storage.core import registry
+from storage.core.subject import Word
 from storage.core.verbs import Group
 from storage.domain.access.actor import ActorKind
 from storage.history.subject import HistoryVerb
@@ -114,7 +116,9 @@ class _Words(dict[str, SafeString]):
         self.account = done.account_name if links_tokens else ""
 
     def __missing__(self, name: str) -> SafeString:
-        return _describe_actor(self.done, self.account) if name == "who" else _WORDS[name](self.done)
+        if name == "who":
+            return _describe_actor(self.done, self.account)
+        return _WORDS[name](self.done) if name in _WORDS else _draw_word(registry.words()[name], self.done)
 
 
 def _describe_actor(done: Activity, account: str) -> SafeString:
@@ -149,9 +153,12 @@ def _link_table(done: Activity) -> SafeString:
     return format_html('<a class="mono" href="{}">{}</a>', address, done.table_name)
 
 
-def _link_comment(done: Activity) -> SafeString:
-    address = reverse("comments:thread", args=(done.account_name, done.detail.get("thread", 0)))
-    return format_html('<a href="{}">{}</a>', address, _("a comment"))
+def _draw_word(word: Word, done: Activity) -> SafeString:
+    text = translate(word.text)
+    if not word.url:
+        return SafeString(conditional_escape(text))
+    address = reverse(word.url, args=(done.account_name, done.detail.get(word.detail, 0)))
+    return format_html('<a href="{}">{}</a>', address, text)
 
 
 def _link_entity(done: Activity) -> SafeString:
@@ -243,7 +250,6 @@ _WORDS: Final[Mapping[str, Callable[[Activity], SafeString]]] = {
     "webhook": lambda done: _strong_bdi(done.detail.get("webhook", "")),
     "notice": lambda done: _mono(done.detail.get("notice", "")),
     "deployment": lambda done: _strong_bdi(done.detail.get("deployment", "")),
-    "comment": _link_comment,
     "inviter": lambda done: _strong(done.detail.get("invited_by", "")),
 }
 

@@ -9,15 +9,19 @@ from typing import Any, Final, Self
 from django.http import HttpRequest
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from console.entities.entity_page import EntityTarget
+from console.grid.markup import EntityMark
 from console.models import SavedQuery, User
 from console.queries.saved import visible_queries
 from console.site.access import user_of
 from console.site.addresses import address_of, path_of
 from console.site.log_page import take_newest
 from storage.comments import comments, threads
-from storage.comments.content import LONGEST, SubjectKind, split_mentions
+from storage.comments.content import LONGEST, Subject, SubjectKind, split_mentions
+from storage.domain.entities.entity import EntityKey
 from storage.models import Comment, CommentThread, Table
 
 _DRAFT: Final = "comment"  # in the session
@@ -78,6 +82,25 @@ class ShownThread:
     @classmethod
     def of(cls, found: Iterable[CommentThread], reader: User, query: SavedQuery | None = None) -> list[Self]:
         return [cls(it, reader, query) for it in found]
+
+
+def entity_tabs(target: EntityTarget) -> list[tuple[str, str, str]]:
+    """Return the name, the label and the address of the tab beside an entity."""
+    number = threads.count(target.table, Subject(target.key))
+    label = f"{_('Comments')} ({number})" if number else _("Comments")
+    return [("comments", label, target.address("comments:entity"))]
+
+
+def mark_entities(table: Table, keys: Iterable[EntityKey]) -> dict[EntityKey, EntityMark]:
+    """Return the number of comments of each entity that has some."""
+    numbers = threads.count_many(table, [Subject(key) for key in keys])
+    return {
+        subject.key: EntityMark(
+            number, ngettext("%(number)d comment", "%(number)d comments", number) % {"number": number}
+        )
+        for subject, number in numbers.items()
+        if subject.key is not None
+    }
 
 
 def draw_text(text: str) -> SafeString:

@@ -18,8 +18,8 @@ from console.grid import tokens
 from console.site.access import AS_OF
 from console.site.responses import render_part, see_other, wants_part
 from storage.activity import activity
-from storage.comments import threads
-from storage.comments.content import Subject
+from storage.core import registry
+from storage.core.subject import Hook
 from storage.domain.entities.entity import (
     Entity,
     EntityKey,
@@ -87,14 +87,14 @@ def find_target(request: HttpRequest, table: Table) -> EntityTarget:
 def tab_links(target: EntityTarget, current: str) -> list[tuple[str, str, bool]]:
     """Return the label and the address of each tab, and whether it is the current one."""
     labels = {"form": _("Form"), "json": "JSON", "history": _("History"), "snippets": _("Snippets")}
-    number = threads.count(target.table, Subject(target.key))
-    labels["comments"] = f"{_('Comments')} ({number})" if number else _("Comments")
-    return [(label, _tab_address(target, tab), tab == current) for tab, label in labels.items()]
+    tabs = [(tab, label, _tab_address(target, tab)) for tab, label in labels.items()]
+    tabs += [tab for entity_tabs in registry.hooks(Hook.ENTITY_TABS) for tab in entity_tabs(target)]
+    return [(label, address, tab == current) for tab, label, address in tabs]
 
 
 def _tab_address(target: EntityTarget, tab: str) -> str:
-    if tab in ("history", "comments"):
-        return target.address(f"{tab}:entity")
+    if tab == "history":
+        return target.address("history:entity")
     return target.address(**({} if tab == "form" else {"tab": tab}))
 
 

@@ -28,8 +28,8 @@ from console.queries.values import example_filter, list_cell_filters
 from console.site.access import AS_OF, account_context, role_of, user_of
 from console.site.layout import allowed
 from console.site.refusals import describe_refusal
-from storage.comments import threads
-from storage.comments.content import Subject
+from storage.core import registry
+from storage.core.subject import Hook
 from storage.domain.entities.entity import Entity, read_stored
 from storage.domain.entities.previews import EntityPreview
 from storage.domain.errors import OperationTimedOut, ServerBusy, StorageError, TableNotFound
@@ -289,9 +289,13 @@ class GridPage:
         seen = dict.fromkeys(name for glance in found for name in glance.properties)
         names, widths = find_columns(self.table, seen, is_part=state.is_part)
         usual = sample(self.table) if set(names) - seen.keys() else {}
-        commented = threads.count_many(self.table, [Subject(glance.key) for glance in found])
-        numbers = {subject.key: number for subject, number in commented.items() if subject.key is not None}
-        options = GridOptions(self.table, state, names, usual, widths, since, numbers)
+        keys = [glance.key for glance in found]
+        marks = {
+            key: shown
+            for mark_entities in registry.hooks(Hook.ENTITY_MARKS)
+            for key, shown in mark_entities(self.table, keys).items()
+        }
+        options = GridOptions(self.table, state, names, usual, widths, since, marks)
         built = build_grid(options, found, before=state.rows_before, is_last=is_last)
         new = {column.name: column.width for column in built.columns if column.is_new}
         keep_widths(self.table, widths, new)

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from console.grid import cells, columns, markup
 from console.grid.cells import MIXED, NUMBERS, Cell
 from console.grid.columns import TIMESTAMP, ColumnChoice
-from console.grid.markup import SYSTEM, Column
+from console.grid.markup import SYSTEM, Column, EntityMark
 from console.grid.state import GridState, read_state
 from console.grid.time_travel import UNCHANGED, ChangesSince
 from storage.domain.entities.entity import KEY_PROPERTIES, EntityKey, StoredEntity, read_stored
@@ -54,8 +54,7 @@ class GridOptions:
     usual: Mapping[str, Edm] = field(default_factory=dict)  # the types of those without a value on the page
     widths: Mapping[str, int] = field(default_factory=dict)  # pixels, of columns that keep theirs
     since: ChangesSince = UNCHANGED  # of a past: what differs from now
-    # the numbers of comments, of entities that have some
-    comments: Mapping[EntityKey, int] = field(default_factory=dict)
+    marks: Mapping[EntityKey, EntityMark] = field(default_factory=dict)
 
 
 def build_grid(setting: GridOptions, found: Sequence[EntityPreview], *, before: int, is_last: bool) -> Grid:
@@ -91,7 +90,7 @@ def _rows(
         first=first,
         as_of=state.as_of,
         since=setting.since,
-        comments=setting.comments,
+        marked=setting.marks,
     )
     return made, rows
 

@@ -13,7 +13,6 @@ from typing import Final
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from console.grid.cells import MIXED, Cell
 from console.grid.columns import TIMESTAMP
@@ -83,6 +82,14 @@ def _heading(column: Column, sort: Sort | None, zone_name: str) -> str:
     return f'{markup}>{type_mark}<span class="name">{name}</span>{zone}{arrow}</th>'
 
 
+@dataclass(frozen=True, slots=True)
+class EntityMark:
+    """What a grid shows beside an entity: a number, and in words what it counts."""
+
+    number: int
+    text: str
+
+
 def draw_rows(
     path: str,
     columns: Sequence[Column],
@@ -92,7 +99,7 @@ def draw_rows(
     first: int,
     as_of: Moment | None = None,
     since: ChangesSince = UNCHANGED,
-    comments: Mapping[EntityKey, int] = MappingProxyType({}),
+    marked: Mapping[EntityKey, EntityMark] = MappingProxyType({}),
 ) -> list[SafeString]:
     """``path``: the address of an entity without its key; ``first``: the aria-rowindex of the first row."""
     openings = [_opening(column) for column in columns]
@@ -121,7 +128,7 @@ def draw_rows(
         gone = f' data-gone title="{escape(_("Deleted since"))}"' if glance.key in since.deleted else ""
         row = (
             f'<tr data-key="{token}" data-etag="{etag}" aria-rowindex="{index}"{gone}>'
-            f"{handle.draw(glance.key, token, comments.get(glance.key, 0))}"
+            f"{handle.draw(glance.key, token, marked.get(glance.key))}"
         )
         # every stored text in it was escaped when its cell was drawn
         rows.append(SafeString(f"{row}{''.join(parts)}</tr>"))
@@ -153,14 +160,12 @@ class _Handle:
     open_label: str
     more: str = ""  # fields of the address
 
-    def draw(self, key: EntityKey, token: str, comments: int = 0) -> str:
-        """``comments``: how many the entity has."""
+    def draw(self, key: EntityKey, token: str, shown: EntityMark | None = None) -> str:
         href = f"{self.path}?{key_query(key)}{self.more}"
         name = escape(f"{key.partition_key}, {key.row_key}")
         noted = mark = ""
-        if comments:
-            text = ngettext("%(number)d comment", "%(number)d comments", comments) % {"number": comments}
-            noted, mark = escape(f" · {text}"), f' data-comments="{comments}"'
+        if shown is not None:
+            noted, mark = escape(f" · {shown.text}"), f' data-mark="{shown.number}"'
         return (
             f'<td class="handle" aria-colindex="1"><input type="checkbox" name="key" form="selection"'
             f' value="{token}" aria-label="{self.select_label} {name}">'

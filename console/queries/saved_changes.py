@@ -16,14 +16,13 @@ from storage.accounts import locking, quotas
 from storage.accounts.quotas import Allowance, QuotaReached
 from storage.activity import activity
 from storage.activity.activity import ChangedSince
-from storage.comments import mentions
-from storage.comments.subject import CommentNotice
+from storage.core import registry
 from storage.core.quotas import OWN_SAVED_QUERIES, SAVED_QUERIES
+from storage.core.subject import Hook
 from storage.core.verbs import Verb
 from storage.domain.access.actor import Actor
 from storage.domain.refusals import Reason
 from storage.models import Account, Activity, Table
-from storage.notices import evaluation
 from storage.queries.subject import QueryVerb
 from storage.tables import tables
 
@@ -108,7 +107,7 @@ def change_query(
         setattr(fresh, name, value)
     fresh.save()
     if before.is_shared and not definition.is_shared:
-        _forget_mentions(fresh)
+        _hide(fresh)
     if before.is_shared or definition.is_shared:
         _record(QueryVerb.CHANGE, fresh, by, before=before, after=definition, undoes=undoes)
     return fresh
@@ -120,14 +119,13 @@ def delete_query(query: SavedQuery, *, by: Actor, undoes: Activity | None = None
     fresh = _lock(query)
     fresh.deleted_at = timezone.now()
     fresh.save(update_fields=("deleted_at",))
-    _forget_mentions(fresh)
+    _hide(fresh)
     return _record(QueryVerb.DELETE, fresh, by, before=read_definition(fresh), undoes=undoes)
 
 
-def _forget_mentions(query: SavedQuery) -> None:
-    """Drop mentions in comments that only readers of the query could find, and the notices of them."""
-    if mentions.forget_query(query.pk):
-        transaction.on_commit(lambda: evaluation.evaluate_kind(CommentNotice.MENTION, timezone.now()))
+def _hide(query: SavedQuery) -> None:
+    for hide_query in registry.hooks(Hook.QUERY_HIDDEN):
+        hide_query(query.pk)
 
 
 def _restore_query(query: SavedQuery, *, by: Actor, undoes: Activity) -> Activity:

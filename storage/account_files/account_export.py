@@ -19,7 +19,6 @@ from storage.account_files.account_files import (
 )
 from storage.accounts import sealed_keys
 from storage.accounts.refusals import busy
-from storage.comments import files
 from storage.compare import sides
 from storage.compare.sides import Side, SideTable
 from storage.domain.entities.entity import StoredEntity
@@ -93,7 +92,7 @@ def export(
                 TableInFile(table.name, table.description, table.tags, table.table.throughput, table.policies)
             )
             if isinstance(table.table, Table):
-                writer.write_threads(files.write_threads(table.table))
+                writer.write_lines(table.table)
             for page in _pages(table, side.moment):
                 writer.write_entities(page)
                 progress(writer.entities)

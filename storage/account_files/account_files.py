@@ -8,16 +8,18 @@ import hashlib
 import json
 import re
 import zlib
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from json import JSONDecoder
-from typing import Any, BinaryIO, Final, NoReturn, TypeVar
+from typing import Any, BinaryIO, Final, NoReturn, Protocol, TypeVar
 
 from storage.access import policies
 from storage.accounts import account_settings, sealed_keys, service_properties
-from storage.comments.files import Thread, read_thread
+from storage.core import registry
 from storage.core.account_settings import SETTINGS
+from storage.core.subject import Hook
 from storage.domain.access.policies import check_policies
 from storage.domain.entities.entity import (
     ODATA_TYPE,
@@ -35,6 +37,7 @@ from storage.domain.values.edm import EdmValue
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import LONGEST_KEY, check_entity_key, is_account_name
 from storage.health import release
+from storage.models import Table
 from storage.sql.django import storable_text
 
 T = TypeVar("T")
@@ -76,7 +79,31 @@ class TableInFile:
     tags: Sequence[str]
     throughput: int
     policies: Sequence[Mapping[str, Any]]
-    threads: Sequence[Thread] = ()  # of comments, as storage.comments.files reads them
+    lines: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # of other subjects: TableLines by name
+
+
+class TableLines(Protocol):
+    """Lines that a table has before its entities, which another subject writes and reads."""
+
+    name: str  # of the only member of a line
+    most: int  # that may be in a file
+    too_many: Reason
+
+    def write(self, table: Table) -> Iterator[Mapping[str, Any]]:
+        """Yield the members of lines."""
+
+    def read(self, found: Mapping[str, Any]) -> Any:
+        """Read what was written; raises ValueError, LookupError or TypeError for anything else."""
+
+    def count(self, item: Any) -> int:
+        """Return for how many a line counts that was read."""
+
+    def add(self, table: Table, items: Sequence[Any]) -> None:
+        """Store what was read, in the caller's transaction."""
+
+
+def table_lines() -> list[TableLines]:
+    return [make_lines() for make_lines in registry.hooks(Hook.ACCOUNT_FILE)]
 
 
 # writing
@@ -107,14 +134,15 @@ class FileWriter:
 
     def write_table(self, table: TableInFile) -> None:
         members = asdict(table)
-        del members["threads"]  # they have lines of their own
+        del members["lines"]
         self._write_line({"table": members})
         self.tables += 1
 
-    def write_threads(self, threads: Iterable[Mapping[str, Any]]) -> None:
-        """Write the comments of the table that was written last, before its entities."""
-        for thread in threads:
-            self._write_line({"thread": thread})
+    def write_lines(self, table: Table) -> None:
+        """Write the lines of other subjects about the table that was written last, before its entities."""
+        for lines in table_lines():
+            for found in lines.write(table):
+                self._write_line({lines.name: found})
 
     def write_entities(self, page: Sequence[StoredEntity]) -> None:
         self._write(b"".join(write_document(stored) + b"\n" for stored in page))
@@ -146,14 +174,15 @@ _decode: Final = JSONDecoder(parse_constant=_refuse_constant).decode
 class FileReader:
     """Reads an account from a stream, and refuses whatever ``FileWriter`` would not have written.
 
-    ``line`` is the number of the line that was read last. A file with more comments than ``most_comments`` is refused.
+    ``line`` is the number of the line that was read last.
     """
 
-    def __init__(self, stream: BinaryIO, most_comments: int) -> None:
+    def __init__(self, stream: BinaryIO) -> None:
         self._file = gzip.GzipFile(fileobj=stream, mode="rb")
         self._digest = hashlib.sha256()
-        self._most_comments = most_comments
-        self.line = self.tables = self.entities = self.comments = 0
+        self._lines = {lines.name: lines for lines in table_lines()}
+        self._counts = Counter[str]()
+        self.line = self.tables = self.entities = 0
         self.header = self._read_header()
         self._ahead = self._read_line()
 
@@ -165,7 +194,7 @@ class FileReader:
         while "table" in self._ahead:
             table = self._valid(_read_table, self._ahead["table"])
             self.tables += 1
-            table = replace(table, threads=self._read_threads())
+            table = replace(table, lines=self._read_lines())
             found = self._read_entities()
             yield table, found
             deque(found, maxlen=0)
@@ -179,15 +208,20 @@ class FileReader:
             raise FileRefused(Reason.FILE_VERSION, version=_shown(found.get("version")), known=VERSION)
         return self._valid(_read_header, found)
 
-    def _read_threads(self) -> Sequence[Thread]:
-        threads = []
-        while "thread" in (found := self._read_line()) and "PartitionKey" not in found:
-            threads.append(self._valid(_read_thread, found["thread"]))
-            self.comments += len(threads[-1].comments)
-            if self.comments > self._most_comments:
-                raise FileRefused(Reason.FILE_COMMENTS, most=self._most_comments)
+    def _read_lines(self) -> Mapping[str, Sequence[Any]]:
+        items = defaultdict[str, list[Any]](list)
+        while "PartitionKey" not in (found := self._read_line()):
+            name = next((name for name in self._lines if name in found), None)
+            if name is None:
+                break
+            lines = self._lines[name]
+            item = self._valid(partial(_read, name, read=lines.read), found)
+            self._counts[name] += lines.count(item)
+            if self._counts[name] > lines.most:
+                raise FileRefused(lines.too_many, most=lines.most)
+            items[name].append(item)
         self._ahead = found
-        return threads
+        return items
 
     def _read_entities(self) -> Iterator[Entity]:
         last, found = None, self._ahead
@@ -379,10 +413,6 @@ def _read_keys(value: Any) -> Sequence[bytes]:
     if len(value) not in (0, 2):
         raise ValueError
     return [sealed_keys.decode_key(key) for key in value]
-
-
-def _read_thread(found: dict[str, Any]) -> Thread:
-    return _read("thread", {"thread": found}, read_thread)
 
 
 def _read_throughput(value: Any) -> int:

@@ -25,12 +25,11 @@ from storage.account_files.account_files import (
     FileRefused,
     Header,
     TableInFile,
+    table_lines,
 )
-from storage.accounts import accounts, quotas
+from storage.accounts import accounts
 from storage.accounts.accounts import NewAccount
 from storage.accounts.refusals import AccountExists
-from storage.comments import files
-from storage.core.quotas import COMMENTS
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.entities.entity import Entity
 from storage.domain.refusals import Reason
@@ -86,7 +85,7 @@ def check(
 ) -> CheckedFile:
     """Read a whole file and find what does not fit. By default, the account has the name and kind in the file."""
     stream.seek(0)
-    reader = FileReader(stream, quotas.limit(COMMENTS))
+    reader = FileReader(stream)
     name, kind = name or reader.header.account, kind or reader.header.kind
     _check_name(name)
     fitting = Fitting(kind)
@@ -149,7 +148,7 @@ def _load(building: Building[Arguments], file: CheckedFile, progress: Progress) 
         account.service_properties = header.service_properties
         account.save(update_fields=("service_properties",))
     file.stream.seek(0)
-    reader = FileReader(file.stream, quotas.limit(COMMENTS))
+    reader = FileReader(file.stream)
     for table, found in reader.read_tables():
         _load_table(account, table, found, lambda: progress(reader.entities))
         building.add(reader.entities - building.entities)
@@ -190,7 +189,8 @@ def _load_table(
     )
     with transaction.atomic():
         table, _ = tables.create_filled(account, described, fill)
-        files.add(table, found.threads)
+        for lines in table_lines():
+            lines.add(table, found.lines.get(lines.name, ()))
         if kind is AccountKind.STORAGE:
             policies.copy(found.policies, table)
 

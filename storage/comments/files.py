@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR, datetime
 from typing import Any, Final
 
+from storage.accounts import quotas
 from storage.comments import threads
 from storage.comments.content import LONGEST, Subject, SubjectKind
+from storage.core.quotas import COMMENTS
 from storage.domain.entities.entity import EntityKey
+from storage.domain.refusals import Reason
 from storage.models import Comment, CommentThread, Table
 from storage.sql.django import storable_text
 
@@ -37,6 +40,28 @@ class Thread:
     resolved_by: str
     comments: tuple[Written, ...]
     continues: bool = False
+
+
+class CommentLines:
+    """The lines of threads: see TableLines in storage.account_files.account_files."""
+
+    name = "thread"
+    too_many = Reason.FILE_COMMENTS
+
+    def __init__(self) -> None:
+        self.most = quotas.limit(COMMENTS)
+
+    def write(self, table: Table) -> Iterator[dict[str, Any]]:
+        return write_threads(table)
+
+    def read(self, found: Mapping[str, Any]) -> Thread:
+        return read_thread(found)
+
+    def count(self, item: Thread) -> int:
+        return len(item.comments)
+
+    def add(self, table: Table, items: Iterable[Thread]) -> None:
+        add(table, items)
 
 
 def write_threads(table: Table) -> Iterator[dict[str, Any]]:

@@ -4,10 +4,14 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
+from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
 
 from storage.comments.content import RETENTION_DAYS, SubjectKind
+from storage.comments.subject import CommentNotice
 from storage.models import CommentMention, CommentThread, Membership
+from storage.notices import evaluation
 
 _LONGEST: Final = 200  # characters of what a thread is about
 
@@ -28,10 +32,11 @@ def not_seen(now: datetime) -> Iterable[CommentMention]:
     return latest.values()
 
 
-def forget_query(query: int) -> bool:
-    """Drop the mentions about a saved query whose comments can no longer be read; return whether there were any."""
+def forget_query(query: int) -> None:
+    """Drop the mentions about a saved query whose comments can no longer be read, and the notices of them."""
     number, _ = CommentMention.objects.filter(comment__thread__query=query, seen_at=None).delete()
-    return number > 0
+    if number:
+        transaction.on_commit(lambda: evaluation.evaluate_kind(CommentNotice.MENTION, timezone.now()))
 
 
 def describe(thread: CommentThread) -> str:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from storage.core.notices import Condition, NoticeKind, Severity
-from storage.core.subject import Subject
+from storage.core.subject import Hook, Part, Slot, Subject, Word
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -69,10 +69,23 @@ class CommentNotice(NoticeKind):
 
 SUBJECT = Subject(
     name="comments",
+    is_optional=True,
     verbs=CommentVerb,
     notices=CommentNotice,
     api="storage.comments.api",
     key_follower="storage.comments.moves",
     tidying={"comments": "storage.comments.comments.tidy"},
+    parts=(
+        Part(Slot.TABLE_HEAD, 10, "console/comments/_table_link.html"),
+        Part(Slot.QUERY_HEAD, 10, "console/comments/_query_link.html"),
+    ),
+    hooks={
+        Hook.ENTITY_TABS: "console.comments.presentation.entity_tabs",
+        Hook.ENTITY_MARKS: "console.comments.presentation.mark_entities",
+        Hook.QUERY_HIDDEN: "storage.comments.mentions.forget_query",
+        Hook.ACCOUNT_FILE: "storage.comments.files.CommentLines",
+    },
+    words=(Word("comment", _("a comment"), "comments:thread", "thread"),),
+    documents=("collaboration",),
     urls=("console.comments.urls",),
 )

@@ -7,13 +7,14 @@ To add a subject: ``manage.py newsubject NAME SENTENCE`` makes its rooms and nam
 ``storage/NAME/subject.py`` what it contributes.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
 from storage.core.notices import Condition, NoticeKind, Severity
-from storage.core.subject import Command, Key, Page, Part, Periodic, Place, Slot, Subject
+from storage.core.subject import Command, Hook, Key, Page, Part, Periodic, Place, Slot, Subject, Word
 from storage.core.verbs import Act, Undo, Verb
 from storage.domain.values.stored import make_stand_in
 
@@ -69,7 +70,7 @@ def leave_out(names: Collection[str]) -> None:
     """Leave optional subjects out of this process; it says so at its start, before anything else asks here."""
     global _left_out
     _left_out = frozenset(names)
-    for cached in (present, notice_kinds, pages, parts, keys, missing_documents):
+    for cached in (present, notice_kinds, hooks, words, pages, parts, keys, missing_documents):
         cached.cache_clear()
 
 
@@ -172,6 +173,25 @@ def parts(slot: Slot) -> tuple[Part, ...]:
     """Return the templates that subjects put into a slot of a page, in their order."""
     filling = (part for subject in present() for part in subject.parts if part.slot is slot)
     return tuple(sorted(filling, key=lambda part: part.position))
+
+
+@cache
+def hooks(hook: Hook) -> tuple[Callable[..., Any], ...]:
+    """Import the functions that subjects have for a hook."""
+    paths = (subject.hooks[hook] for subject in present() if hook in subject.hooks)
+    parted = (path.rpartition(".") for path in paths)
+    return tuple(getattr(import_module(module), name) for module, _, name in parted)
+
+
+@cache
+def words() -> Mapping[str, Word]:
+    """Return the words of sentences that subjects declare, without the pages of those that are left out."""
+    kept = present()
+    return {
+        word.name: word if subject in kept else replace(word, url="")
+        for subject in subjects()
+        for word in subject.words
+    }
 
 
 @cache

@@ -63,6 +63,7 @@ class Slot(Enum):
     """Where pages of the console include what subjects put there; the values say which variables are there."""
 
     TABLE_HEAD = "beside the name of a table: account, frame"
+    QUERY_HEAD = "beside the saved query that a grid shows: account, table, query"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,27 @@ class Part:
     slot: Slot
     position: int  # in the slot, from the left or the top
     template: str
+
+
+class Hook(Enum):
+    """What code calls functions of other subjects for; the values say what these take and return."""
+
+    ENTITY_TABS = (
+        "takes an EntityTarget, returns the names of tabs beside an entity with their labels and addresses"
+    )
+    ENTITY_MARKS = "takes a table and keys, returns by key an EntityMark that a grid shows"
+    QUERY_HIDDEN = "takes the id of a saved query that others can no longer read, in the transaction"
+    ACCOUNT_FILE = "is called with nothing, returns the TableLines that files of accounts have"
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of the sentences of activities: a link to a page, or the text alone while the page is left out."""
+
+    name: str
+    text: str
+    url: str  # takes the account, and
+    detail: str  # this part of the activity's detail
 
 
 class CommandGroup(Enum):
@@ -123,6 +145,8 @@ class Subject:
     daily: tuple[str, ...] = ()  # paths of functions that do so once a day
     pages: tuple[Page, ...] = ()
     parts: tuple[Part, ...] = ()  # of pages of other subjects
+    hooks: Mapping[Hook, str] = field(default_factory=dict)  # paths of functions
+    words: tuple[Word, ...] = ()
     keys: tuple[Key, ...] = ()
     commands: tuple[Command, ...] = ()
     documents: tuple[str, ...] = ()  # of docs/, that are about it alone, or about other optional subjects too

@@ -89,7 +89,7 @@ def test_a_mention_appears_in_the_bell_of_the_other(open_page, admin, bob, rows,
     expect(page.locator("#drawer .comment .mention")).to_have_text("@bob.b")
     page.screenshot(path=screenshots / "comments.png")
     page.reload()
-    expect(page.locator("tr[data-key] a.open[data-comments='1']")).to_have_count(1)
+    expect(page.locator("tr[data-key] a.open[data-mark='1']")).to_have_count(1)
 
     other = open_page("/ui/", state=bob)
     other.get_by_role("button", name=re.compile("Notices")).click()

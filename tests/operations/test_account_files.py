@@ -22,6 +22,7 @@ from storage.accounts.refusals import AccountExists
 from storage.comments import comments, threads
 from storage.comments import files as comment_files
 from storage.comments.content import Subject
+from storage.core import registry
 from storage.core.quotas import COMMENTS
 from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
@@ -405,6 +406,22 @@ def test_comments_go_with_their_account_by_the_names_of_their_authors(source):
     ]
     assert [it.resolved_by for it in found] == ["ada", ""]
     assert comparable(exported(copy)) == comparable(file)
+
+
+def test_a_file_with_comments_is_refused_where_comments_are_left_out(source):
+    table = fill(source, "people", one("a"))
+    author = User.objects.create(username="ada")
+    comments.begin(table, Subject(), "hello", author=author, by=Actor(ActorKind.USER, "ada"))
+    file = exported(source)
+    try:
+        registry.leave_out({"comments"})
+        with pytest.raises(FileRefused, match="Line 3 of the file does not belong there"):
+            imported(file, "there")
+        written = exported(source)
+        assert not any("thread" in line for line in lines(written))
+        assert Table.objects.get(account=imported(written, "there")).has_comments is False
+    finally:
+        registry.leave_out(())
 
 
 def test_a_long_thread_has_several_lines_and_not_more_comments_than_an_account_can_have(

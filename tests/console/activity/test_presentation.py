@@ -10,6 +10,7 @@ from console.activity.presentation import GROUP_LABELS
 from console.activity.sentences import plain_sentence, report_undo, sentence
 from storage.activity import activity
 from storage.activity.subject import ActivityVerb
+from storage.comments.subject import CommentVerb
 from storage.core import registry
 from storage.core.verbs import Group
 from storage.domain.access.actor import Actor, ActorKind
@@ -45,3 +46,18 @@ def test_every_verb_is_a_sentence(account, cast, language):
             assert plain_sentence(undone) == plain_sentence(done)
             for several in ([undone], [undone, undone]):
                 assert report_undo(several) and "%(" not in report_undo(several)
+
+
+def test_an_activity_of_a_subject_that_is_left_out_keeps_its_sentence(account, cast):
+    done = activity.record(
+        CommentVerb.CREATE, EVE, account=account, detail={"thread": 1, "of_table": "people"}
+    )
+    try:
+        registry.leave_out({"comments"})
+        assert plain_sentence(done) == "eve wrote a comment in people"
+        assert "/comments/" not in sentence(done)
+        assert registry.undo_of(done.effective_verb) is None
+    finally:
+        registry.leave_out(())
+    assert "/comments/1/" in sentence(done)
+    assert registry.undo_of(done.effective_verb) is not None

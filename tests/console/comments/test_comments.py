@@ -185,8 +185,8 @@ def test_the_grid_marks_entities_with_comments(visit, add, people):
     people("se", "alan")
     add("victor", "one")
     page = visit("eve").get(TABLE).content.decode()
-    assert page.count("data-comments=") == 1
-    assert re.search(r'data-comments="1" aria-label="[^"]*ada · 1 comment"', page)
+    assert page.count("data-mark=") == 1
+    assert re.search(r'data-mark="1" aria-label="[^"]*ada · 1 comment"', page)
 
 
 def test_comments_on_an_entity_that_is_gone(visit, add, account):
