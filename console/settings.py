@@ -72,7 +72,7 @@ TEMPLATES = [
             "loaders": LOADERS if DEVELOPMENT else [("django.template.loaders.cached.Loader", LOADERS)],
             "libraries": {
                 subject: f"console.{subject}.tags"
-                for subject in ("site", "activity", "grid", "help", "queries")
+                for subject in ("site", "activity", "grid", "help", "queries", "tables")
             },
             "context_processors": [
                 "django.template.context_processors.request",

@@ -6,12 +6,12 @@ from django.http import QueryDict
 
 from console.site.addresses import address_of, read_text
 from storage.models import Account
-from storage.tables.table_list import TableOrder
+from storage.tables.list_columns import NAME, SORTABLE, Column
 
 
 @dataclass(frozen=True, slots=True)
 class TableListQuery:
-    """``sort``: the name of an order, with a hyphen if descending; empty by name."""
+    """``sort``: the name of a sortable column, with a hyphen if descending; empty by name."""
 
     containing: str = ""
     tag: str = ""
@@ -19,23 +19,24 @@ class TableListQuery:
     sort: str = ""
 
     @property
-    def order(self) -> TableOrder:
-        return TableOrder(self.sort.removeprefix("-") or TableOrder.NAME)
+    def column(self) -> Column:
+        return SORTABLE[self.sort.removeprefix("-") or NAME.name]
 
     @property
     def is_descending(self) -> bool:
         return self.sort.startswith("-")
 
     @staticmethod
-    def first_sort(order: TableOrder) -> str:
+    def first_sort(column: Column) -> str:
         """Return ``sort`` of a column that is chosen for the first time: amounts begin with the largest."""
-        return "" if order is TableOrder.NAME else f"-{order}"
+        return "" if column is NAME else f"-{column.name}"
 
-    def sorted_by(self, order: TableOrder) -> str:
+    def sorted_by(self, column: Column) -> str:
         """What ``sort`` becomes when a column is chosen: amounts begin with the largest, a second choice turns."""
-        first, second = ("name", "-name") if order is TableOrder.NAME else (f"-{order}", order.value)
-        wanted = second if (self.sort or "name") == first else first
-        return "" if wanted == "name" else wanted
+        first = self.first_sort(column)
+        if column is not self.column or self.is_descending != first.startswith("-"):
+            return first
+        return "-name" if column is NAME else column.name
 
     def address(self, account: Account, name: str = "tables:index", **changed: str) -> str:
         values = {"q": self.containing, "tag": self.tag, "after": self.after, "sort": self.sort}
@@ -43,9 +44,9 @@ class TableListQuery:
 
 
 def read_list_query(data: QueryDict) -> TableListQuery:
-    """An unknown order is ignored."""
+    """An unknown column is ignored."""
     containing, tag, after, sort = (read_text(data, name) for name in ("q", "tag", "after", "sort"))
-    is_known = sort.removeprefix("-") in set(TableOrder)
+    is_known = sort.removeprefix("-") in SORTABLE
     return TableListQuery(containing, tag, after, sort if is_known else "")
 
 

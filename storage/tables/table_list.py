@@ -3,25 +3,24 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 from itertools import accumulate
 from typing import Final, Generic, TypeVar
 
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
-from django.db.models.expressions import OrderBy, RawSQL
-from django.db.models.functions import Coalesce
+from django.db.models import Q, QuerySet
+from django.db.models.expressions import OrderBy
 from django.utils import timezone
 
 from storage.domain.errors import TableNotFound
 from storage.domain.values.numbers import read_number
 from storage.metrics import table_use
 from storage.metrics.remembered import MANY_TABLES, Remembered
-from storage.models import Account, StoredAccessPolicy, Table
+from storage.models import Account, Table
 from storage.sql import background
 from storage.sql import django as sql
 from storage.sql.distribution import capabilities_of
 from storage.sql.failures import Canceled
 from storage.sql.statement import Statement
+from storage.tables.list_columns import ANNOTATIONS, COLUMNS, NAME, Column, Size, TableRow
 
 T = TypeVar("T")
 PAGE: Final = 100
@@ -30,54 +29,16 @@ _COUNTED: Final = 2000  # entities up to which a table is counted; the size of l
 _COUNTED_TOGETHER: Final = 20_000  # entities of all tables that are counted for an overview
 
 
-class TableOrder(StrEnum):
-    NAME = "name"
-    ENTITIES = "entities"
-    SIZE = "size"
-    REQUESTS = "requests"
-    WRITTEN = "written"
-    CREATED = "created"
-
-
-# large accounts are ordered by PostgreSQL's statistics, which lag behind by a minute
-_KEYS: Final[Mapping[TableOrder, F | RawSQL]] = {
-    TableOrder.NAME: F("folded_name"),
-    TableOrder.ENTITIES: background.ESTIMATED_ROWS,
-    TableOrder.SIZE: background.ESTIMATED_PAGES,
-    TableOrder.WRITTEN: F("written_at"),
-    TableOrder.CREATED: F("created_at"),
-}
-_SIZED: Final = (TableOrder.ENTITIES, TableOrder.SIZE)
 _largest: Final = Remembered[list[int]]()
-_POLICIES: Final = Subquery(
-    StoredAccessPolicy.objects.filter(table=OuterRef("pk"))
-    .order_by()
-    .values("table")
-    .annotate(number=Count("pk"))
-    .values("number")
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """The size of a table, estimated unless exact; ``bytes`` include indexes; ``partitions`` may be unknown."""
-
-    entities: int
-    is_exact: bool
-    bytes: int
-    partitions: int | None
-
-    def by(self, order: TableOrder) -> int:
-        return self.bytes if order is TableOrder.SIZE else self.entities
 
 
 @dataclass(frozen=True, slots=True)
 class Listing(Generic[T]):
-    """A page of tables; ``sizes`` by name, if their order took them."""
+    """A page of tables; ``sizes`` by name, if sorting by them took them."""
 
     tables: list[T]
     total: int  # number of matching tables
-    # where the next page starts: a folded name, or in another order than that of names a number
+    # where the next page starts: a folded name, or sorted by another column than the name a number
     next: str | None
     sizes: Mapping[str, Size] = field(default_factory=dict)
 
@@ -101,12 +62,12 @@ def page(
     tag: str = "",
     start: str = "",
     top: int = PAGE,
-    order: TableOrder = TableOrder.NAME,
+    column: Column = NAME,
     descending: bool = False,
 ) -> Listing[Table]:
     """Return a page of tables: those with a text in name, tags or description in any letter case, or with that tag.
 
-    Each has the number of its policies as ``policy_count``.
+    ``column``: a sortable one, by which they are sorted. Each table has the annotations of the columns.
     """
     matching = Table.objects.existing().filter(account=account)
     if containing:
@@ -118,26 +79,27 @@ def page(
     if tag:
         matching = matching.filter(tags__contains=[tag])
     total = matching.count()
-    if order is TableOrder.NAME and not descending:
-        rows = _with_policies(matching.filter(folded_name__gte=start).order_by("folded_name")[: top + 1])
+    annotated = matching.annotate(**ANNOTATIONS)
+    if column is NAME and not descending:
+        rows = list(annotated.filter(folded_name__gte=start).order_by("folded_name")[: top + 1])
         return Listing(rows[:top], total, rows[top].folded_name if len(rows) > top else None)
     offset = read_number(start, digits=8) or 0
     window = slice(offset, offset + top)
     following = str(offset + top) if total > offset + top else None
-    if order in _SIZED and total <= PAGE:
-        return _sized_page(matching, window, following, order, descending=descending)
+    if column.is_measured and total <= PAGE:
+        return _measured_page(annotated, window, following, column, descending=descending)
+    assert column.sort_key is not None
     # without a write is like one long ago
     nulls = {"nulls_last": True} if descending else {"nulls_first": True}
-    key = _KEYS.get(order) or table_use.requests_of_table(timezone.now())
-    ordered = OrderBy(key, descending=descending, **nulls)
-    return Listing(_with_policies(matching.order_by(ordered, "folded_name")[window]), total, following)
+    ordered = OrderBy(column.sort_key(), descending=descending, **nulls)
+    return Listing(list(annotated.order_by(ordered, "folded_name")[window]), total, following)
 
 
 def largest(account: Account, top: int) -> Listing[Table]:
     """Return the largest tables; of an account with thousands they may be those of a minute ago."""
     known = _largest.get(account.pk)
     if known is None:
-        found = page(account, top=top, order=TableOrder.SIZE, descending=True)
+        found = page(account, top=top, column=COLUMNS["size"], descending=True)
         if found.total > MANY_TABLES:
             _largest.put(account.pk, [table.pk for table in found.tables])
         return found
@@ -145,18 +107,21 @@ def largest(account: Account, top: int) -> Listing[Table]:
     return Listing([by_id[pk] for pk in known if pk in by_id], len(by_id), None)
 
 
-def _sized_page(
-    matching: QuerySet[Table], window: slice, following: str | None, order: TableOrder, *, descending: bool
+def _measured_page(
+    annotated: QuerySet[Table], window: slice, following: str | None, column: Column, *, descending: bool
 ) -> Listing[Table]:
-    """Order a few tables by what they contain right now."""
-    found = _with_policies(matching.order_by("folded_name"))
-    known = sizes(found)
-    ordered = sorted(found, key=lambda table: known[table.name].by(order), reverse=descending)
-    return Listing(ordered[window], len(ordered), following, known)
+    """Sort a few tables by what they contain right now."""
+    tables = list(annotated.order_by("folded_name"))
+    known = sizes(tables)
+    rows = [TableRow(table, known[table.name]) for table in tables]
+    rows.sort(key=column.read, reverse=descending)
+    return Listing([row.table for row in rows[window]], len(rows), following, known)
 
 
-def _with_policies(tables: QuerySet[Table]) -> list[Table]:
-    return list(tables.annotate(policy_count=Coalesce(_POLICIES, 0)))
+def read_rows(tables: Sequence[Table], sizes: Mapping[str, Size]) -> list[TableRow]:
+    """Read what the columns show of tables, but for their sizes."""
+    hours = table_use.last_day(tables, timezone.now())
+    return [TableRow(table, sizes.get(table.name), hours.get(table.pk, ())) for table in tables]
 
 
 def with_prefix(
@@ -196,7 +161,8 @@ def sizes(tables: Sequence[Table]) -> dict[str, Size]:
 def overview(account: Account, *, about: Table | None = None, top: int = PAGE) -> Listing[Overview]:
     """Return the first tables of an account by name, with their sizes; ``about``: the table to count first."""
     matching = Table.objects.existing().filter(account=account).only("name", "folded_name", "created_at")
-    rows = _with_policies(matching.order_by("folded_name")[: top + 1])
+    annotated = matching.annotate(**COLUMNS["policies"].annotations)
+    rows = list(annotated.order_by("folded_name")[: top + 1])
     shown = _overviews(rows[:top], about)
     if len(rows) <= top:
         return Listing(shown, len(rows), None)

@@ -10,8 +10,10 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
+from storage.access import policies
 from storage.accounts import account_settings, accounts, removal
 from storage.accounts.refusals import AccountHasTables
+from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import (
@@ -28,7 +30,7 @@ from storage.sql import background, batch
 from storage.sql.django import run
 from storage.sql.relations import relation_name
 from storage.tables import table_list, tables
-from storage.tables.table_list import TableOrder
+from storage.tables.list_columns import COLUMNS, SORTABLE, columns_of
 
 
 @pytest.fixture
@@ -243,23 +245,23 @@ def test_tables_in_another_order(account, monkeypatch):
     for name, entities in (("bbb", 3), ("aaa", 0), ("ccc", 7)):
         add_entities(tables.create(account, name), entities)
     assert listed(account, descending=True) == ["ccc", "bbb", "aaa"]
-    assert listed(account, order=TableOrder.CREATED) == ["bbb", "aaa", "ccc"]
-    assert listed(account, order=TableOrder.ENTITIES, descending=True) == ["ccc", "bbb", "aaa"]
-    assert listed(account, order=TableOrder.ENTITIES, containing="bbb") == ["bbb"]
-    first = table_list.page(account, order=TableOrder.ENTITIES, top=2)
+    assert listed(account, column=COLUMNS["created"]) == ["bbb", "aaa", "ccc"]
+    assert listed(account, column=COLUMNS["entities"], descending=True) == ["ccc", "bbb", "aaa"]
+    assert listed(account, column=COLUMNS["entities"], containing="bbb") == ["bbb"]
+    first = table_list.page(account, column=COLUMNS["entities"], top=2)
     assert ([table.name for table in first.tables], first.total, first.next) == (["aaa", "bbb"], 3, "2")
-    rest = table_list.page(account, order=TableOrder.ENTITIES, top=2, start=first.next)
+    rest = table_list.page(account, column=COLUMNS["entities"], top=2, start=first.next)
     assert ([table.name for table in rest.tables], rest.next) == (["ccc"], None)
-    assert listed(account, order=TableOrder.SIZE, start="nonsense", descending=True)[0] in ("bbb", "ccc")
+    assert listed(account, column=COLUMNS["size"], start="nonsense", descending=True)[0] in ("bbb", "ccc")
 
     # of many tables, by statistics
     monkeypatch.setattr(table_list, "PAGE", 2)
     add_entities(tables.get(account, "ccc"), 400, start=7)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
-    for order in (TableOrder.ENTITIES, TableOrder.SIZE):
-        assert listed(account, order=order, descending=True)[0] == "ccc"
-        assert listed(account, order=order)[-1] == "ccc"
+    for column in (COLUMNS["entities"], COLUMNS["size"]):
+        assert listed(account, column=column, descending=True)[0] == "ccc"
+        assert listed(account, column=column)[-1] == "ccc"
 
 
 def test_what_is_asked_of_an_account_with_very_many_tables_is_remembered(account, other, monkeypatch):
@@ -286,7 +288,7 @@ def test_what_is_asked_of_an_account_with_very_many_tables_is_remembered(account
 
 def test_sizes_that_order_a_page_are_not_read_again(account):
     add_entities(tables.create(account, "people"), 3)
-    assert table_list.page(account, order=TableOrder.SIZE).sizes["people"].entities == 3
+    assert table_list.page(account, column=COLUMNS["size"]).sizes["people"].entities == 3
     assert table_list.page(account).sizes == {}
 
 
@@ -297,9 +299,45 @@ def test_tables_by_what_clients_do(account):
     uses.add(now, {busy.pk: 5, quiet.pk: 1}, [written.pk])
     uses.add(now - timedelta(hours=30), {written.pk: 100}, [])
     uses.write()
-    assert listed(account, order=TableOrder.REQUESTS, descending=True) == ["busy", "quiet", "written"]
-    assert listed(account, order=TableOrder.WRITTEN, descending=True) == ["written", "busy", "quiet"]
-    assert listed(account, order=TableOrder.WRITTEN) == ["busy", "quiet", "written"]
+    assert listed(account, column=COLUMNS["requests"], descending=True) == ["busy", "quiet", "written"]
+    assert listed(account, column=COLUMNS["written"], descending=True) == ["written", "busy", "quiet"]
+    assert listed(account, column=COLUMNS["written"]) == ["busy", "quiet", "written"]
+
+
+def test_large_accounts_can_be_sorted_by_each_sortable_column(account, monkeypatch):
+    monkeypatch.setattr(table_list, "PAGE", 1)
+    for name in ("one", "two"):
+        tables.create(account, name)
+    for name, column in SORTABLE.items():
+        for descending in (False, True):
+            assert sorted(listed(account, column=column, descending=descending)) == ["one", "two"], name
+
+
+def test_columns_show_what_is_known_of_a_table(account):
+    people = tables.create(account, "people")
+    add_entities(people, 3)
+    policies.replace_by_name(account, "people", [SignedIdentifier("reader", AccessPolicy(permission="r"))])
+    now = timezone.now()
+    uses = TableUses()
+    uses.add(now, {people.pk: 5}, [people.pk])
+    uses.write()
+    found = table_list.page(account).tables
+    sizes = table_list.sizes(found)
+    (unmeasured,) = table_list.read_rows(found, {})
+    assert {column.read(unmeasured) for column in COLUMNS.values() if column.is_measured} == {None}
+    (row,) = table_list.read_rows(found, sizes)
+    shown = {name: column.read(row) for name, column in COLUMNS.items()}
+    assert sum(shown.pop("requests")) == 5
+    assert shown == {
+        "name": "people",
+        "entities": 3,
+        "partitions": 1,
+        "size": sizes["people"].bytes,
+        "written": now,
+        "policies": 1,
+        "created": people.created_at,
+    }
+    assert COLUMNS.keys() - {column.name for column in columns_of("cosmos")} == {"policies"}
 
 
 def test_overview_counts_small_tables_and_estimates_large_ones(account, monkeypatch):

@@ -7,21 +7,21 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
-from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
 from console.site.access import account_required, find_table, role_of
 from console.site.responses import render_part, wants_part
 from console.snippets import connections
 from console.tables.list_query import TableListQuery, read_list_query
+from console.tables.tags import draw_cell
 from storage.domain.access.roles import Capability, may
 from storage.domain.errors import StorageError
 from storage.domain.filters.query import EntityQuery
 from storage.entities import entities
-from storage.metrics import table_use
 from storage.models import Account, Table
 from storage.tables import table_list, tables
-from storage.tables.table_list import Listing, Size, TableOrder
+from storage.tables.list_columns import COLUMNS, SORTABLE, Size, TableRow, columns_of
+from storage.tables.table_list import Listing
 
 SNIPPET: Final = """\
 from azure.data.tables import TableServiceClient
@@ -31,15 +31,6 @@ service = TableServiceClient.from_connection_string(
 )
 service.create_table("people")
 """
-
-_ORDERS: Final = {
-    TableOrder.NAME: _("Name"),
-    TableOrder.ENTITIES: _("Entities"),
-    TableOrder.SIZE: _("Size"),
-    TableOrder.REQUESTS: _("Requests in 24 h"),
-    TableOrder.WRITTEN: _("Last write"),
-    TableOrder.CREATED: _("Created"),
-}
 
 
 @account_required(Capability.READ)
@@ -55,15 +46,19 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
 
 def _list_context(request: HttpRequest, account: Account, query: TableListQuery) -> dict[str, Any]:
     listing = _find_page(account, query)
+    sizes = listing.sizes or (table_list.sizes(listing.tables) if "sizes" in request.GET else {})
     context: dict[str, Any] = {
         "listing": listing,
+        "rows": table_list.read_rows(listing.tables, sizes),
+        "columns": columns_of(account.kind),
         "query": query,
         "orders": {
-            order.value: query.address(account, after="", sort=query.sorted_by(order)) for order in TableOrder
+            name: query.address(account, after="", sort=query.sorted_by(column))
+            for name, column in SORTABLE.items()
         },
         "sort_options": [
-            (query.sort if order is query.order else query.first_sort(order), label, order is query.order)
-            for order, label in _ORDERS.items()
+            (query.sort if column is query.column else query.first_sort(column), column)
+            for column in SORTABLE.values()
         ],
         "is_filtered": bool(query.containing or query.tag),
         "first": query.address(account, after=""),
@@ -73,8 +68,7 @@ def _list_context(request: HttpRequest, account: Account, query: TableListQuery)
         "tags": table_list.tags(account),
         # for browsers without JavaScript
         "with_sizes": query.address(account, sizes="1"),
-        "sizes": listing.sizes or (table_list.sizes(listing.tables) if "sizes" in request.GET else {}),
-        "requests": table_use.last_day(listing.tables, timezone.now()),
+        "has_sizes": bool(sizes),
     }
     if not context["is_filtered"] and not query.after:
         context |= _account_context(request, account, listing)
@@ -87,7 +81,7 @@ def _find_page(account: Account, query: TableListQuery) -> Listing[Table]:
         containing=query.containing,
         tag=query.tag,
         start=query.after,
-        order=query.order,
+        column=query.column,
         descending=query.is_descending,
     )
 
@@ -118,10 +112,12 @@ def sizes(request: HttpRequest, account: Account) -> HttpResponse:
     """Return the sizes of a page of tables; with ``exactly``, count the entities of one table."""
     if "exactly" in request.GET:
         found = find_table(account, request.GET["exactly"])
-        context = {"table": found, "size": _count_exactly(found), "is_tried": True}
-        return render(request, "console/tables/_entities.html", context)
+        row = TableRow(found, _count_exactly(found))
+        return HttpResponse(draw_cell(COLUMNS["entities"], row, account, is_tried=True))
     listing = _find_page(account, read_list_query(request.GET))
-    context = {"listing": listing, "sizes": table_list.sizes(listing.tables)}
+    sizes = table_list.sizes(listing.tables)
+    rows = [TableRow(table, sizes[table.name]) for table in listing.tables]
+    context = {"rows": rows, "columns": [column for column in COLUMNS.values() if column.is_measured]}
     return render(request, "console/tables/_sizes.html", context)
 
 

@@ -15,6 +15,7 @@ from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.models import Table
 from storage.tables import table_list, tables
+from storage.tables.list_columns import COLUMNS, TableRow
 
 
 @table_page(Capability.READ)
@@ -43,7 +44,8 @@ def _render(request: HttpRequest, table: Table, form: NotesForm) -> HttpResponse
     context = {
         "table": table,
         "form": form,
-        "size": table_list.sizes([table])[table.name],
+        "row": TableRow(table, table_list.sizes([table])[table.name]),
+        "columns": COLUMNS,
         "parts": table_list.disk_usage(table),
         "tags": table_list.tags(table.account),
         **distribution.describe(table),

@@ -12,6 +12,7 @@ from storage.domain.values.edm import Edm
 from storage.models import Account, Activity, Table
 from storage.sql import background
 from storage.tables import table_list, tables
+from storage.tables.list_columns import COLUMNS, NAME, SORTABLE, Importance, columns_of
 from storage.transfer.subject import TransferVerb
 from tests.live_server import ROOT
 
@@ -169,10 +170,8 @@ def test_sorts_in_the_address(visit, add):
     assert names(answer) == ["Carts", "audit"]
     assert re.findall(r'aria-sort="(\w+)"', text(answer)) == ["descending"]
     links = re.findall(r'<th scope="col"[^>]*><a href="([^"]*)"', text(answer).replace("\n", ""))
-    assert [link.partition("?")[2] for link in links] == [
-        "q=a", "q=a&amp;sort=-entities", "q=a&amp;sort=-size", "q=a&amp;sort=-requests", "q=a&amp;sort=-written",
-        "q=a&amp;sort=-created",
-    ]  # fmt: skip
+    amounts = [f"q=a&amp;sort=-{name}" for name in SORTABLE if name != "name"]
+    assert [link.partition("?")[2] for link in links] == ["q=a", *amounts]
     turned = client.get(LIST, {"sort": "-created"})
     assert names(turned) == ["audit", "people", "Carts"]
     assert "?sort=created" in text(turned)
@@ -375,19 +374,32 @@ def test_the_other_pages_of_the_account_have_its_tables_beside_them(visit, add):
         assert re.findall(r'<li data-filter-text="(\w+)">', page) == ["orders", "people"], address
 
 
+def test_draws_each_column(visit, people):
+    people("se", "1")
+    page = text(visit("alice").get(LIST, {"sizes": ""}))
+    cells = re.findall(r'<td class="number[^>]*>(.*?)</td>', page, re.DOTALL)
+    assert len(cells) == len(COLUMNS) - 1
+    assert all(re.sub(r"<[^>]*>|\s", "", cell) for cell in cells)
+
+
 @pytest.mark.parametrize("kind", ["storage", "cosmos"])
 def test_narrow_pages_hide_the_least_important_columns(visit, account, add, kind):
     """By what they are, since accounts of one kind have a column more."""
     add("people")
     Account.objects.filter(pk=account.pk).update(kind=kind)
     page = text(visit("alice").get(LIST))
-    optional = re.findall(r'<td class="[^"]*is-optional[^"]*" data-label="([^"]+)"', page)
-    assert optional == ["Partitions", "Created"]
-    assert len(re.findall(r'<th scope="col"[^>]* class="[^"]*is-optional', page)) == 2
-    minor = re.findall(r'<td class="[^"]*is-minor[^"]*" data-label="([^"]+)"', page)
-    assert minor == (["Policies"] if kind == "storage" else [])
+    for importance in Importance:
+        columns = [
+            column.label
+            for column in columns_of(kind)
+            if column.importance is importance and column is not NAME
+        ]
+        class_ = f"is-{importance}"
+        assert re.findall(rf'<td class="[^"]*{class_}[^"]*" data-label="([^"]+)"', page) == columns
+        assert len(re.findall(rf'<th scope="col"[^>]* class="[^"]*{class_}', page)) == len(columns)
     style = (ROOT / "static/console/tables/tables.css").read_text()
-    assert "nth-" not in style and ".is-optional { display: none; }" in style
+    assert "nth-" not in style
+    assert ".is-optional { display: none; }" in style and ".is-minor { display: none; }" in style
 
 
 def test_deleting_keeps_the_order_of_the_list(visit, account, add):

@@ -1,0 +1,142 @@
+"""The columns of the list of tables: each is declared here once, and the console's list is made of that.
+
+The declaration gives its head, its cells, whether and how the list is sorted by it, its place on narrow pages, and
+which accounts have it. A value that is no field of a table, no annotation and no part of its size is a new member of
+TableRow.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from operator import attrgetter
+from typing import Any, Final
+
+from django.db.models import Count, F, OuterRef, Subquery
+from django.db.models.expressions import Combinable, Expression
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from storage.domain.translation import mark as _
+from storage.domain.values.kinds import AccountKind
+from storage.metrics import table_use
+from storage.models import StoredAccessPolicy, Table
+from storage.sql import background
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """The size of a table, estimated unless exact; ``bytes`` include indexes; ``partitions`` may be unknown."""
+
+    entities: int
+    is_exact: bool
+    bytes: int
+    partitions: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """A table, and what its columns show of it."""
+
+    table: Table
+    size: Size | None = None  # None: not measured yet
+    hours: table_use.Hours = ()  # requests; empty if there were none
+
+
+class Cell(StrEnum):
+    """How a value is drawn."""
+
+    NAME = "name"  # the head of a row, with tags and description: of the first column
+    ENTITIES = "entities"  # a count that can be made exact
+    COUNT = "count"
+    BYTES = "bytes"
+    HOURS = "hours"
+    MOMENT = "moment"
+    POLICIES = "policies"
+
+
+class Importance(StrEnum):
+    """What is left out first where there is little space."""
+
+    HIGH = "high"
+    MINOR = "minor"  # phones leave it out
+    OPTIONAL = "optional"  # all narrow pages leave it out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """A column of the list of tables."""
+
+    name: str  # in addresses
+    label: str
+    value: str  # its path, from a TableRow
+    cell: Cell
+    sort_key: Callable[[], Expression | F] | None = (
+        None  # by which PostgreSQL sorts; None: it is not sorted by
+    )
+    importance: Importance = Importance.HIGH
+    annotations: Mapping[str, Combinable] = field(default_factory=dict)
+    only_storage: bool = False  # accounts of other kinds do not have it
+
+    @property
+    def is_sortable(self) -> bool:
+        return self.sort_key is not None
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether its values come with the sizes, which are read after the page."""
+        return self.value.startswith("size.")
+
+    def read(self, row: TableRow) -> Any:
+        """Return the value; None, too, if it is not measured yet."""
+        return None if self.is_measured and row.size is None else attrgetter(self.value)(row)
+
+
+_POLICIES: Final = (
+    StoredAccessPolicy.objects.filter(table=OuterRef("pk"))
+    .order_by()
+    .values("table")
+    .annotate(number=Count("pk"))
+    .values("number")
+)
+# large accounts are sorted by PostgreSQL's statistics, which lag behind by a minute
+_ALL: Final = (
+    Column("name", _("Name"), "table.name", Cell.NAME, lambda: F("folded_name")),
+    Column("entities", _("Entities"), "size.entities", Cell.ENTITIES, lambda: background.ESTIMATED_ROWS),
+    Column("partitions", _("Partitions"), "size.partitions", Cell.COUNT, importance=Importance.OPTIONAL),
+    Column("size", _("Size"), "size.bytes", Cell.BYTES, lambda: background.ESTIMATED_PAGES),
+    Column(
+        "requests",
+        _("Requests in 24 h"),
+        "hours",
+        Cell.HOURS,
+        lambda: table_use.requests_of_table(timezone.now()),
+    ),
+    Column("written", _("Last write"), "table.written_at", Cell.MOMENT, lambda: F("written_at")),
+    Column(
+        "policies",
+        _("Policies"),
+        "table.policy_count",
+        Cell.POLICIES,
+        importance=Importance.MINOR,
+        annotations={"policy_count": Coalesce(Subquery(_POLICIES), 0)},
+        only_storage=True,
+    ),
+    Column(
+        "created",
+        _("Created"),
+        "table.created_at",
+        Cell.MOMENT,
+        lambda: F("created_at"),
+        Importance.OPTIONAL,
+    ),
+)
+COLUMNS: Final[Mapping[str, Column]] = {column.name: column for column in _ALL}
+SORTABLE: Final[Mapping[str, Column]] = {column.name: column for column in _ALL if column.is_sortable}
+NAME: Final = COLUMNS["name"]
+# of each table that is listed
+ANNOTATIONS: Final = {name: value for column in _ALL for name, value in column.annotations.items()}
+
+
+def columns_of(kind: str) -> list[Column]:
+    """Return the columns for accounts of a kind."""
+    return [column for column in _ALL if kind == AccountKind.STORAGE or not column.only_storage]
