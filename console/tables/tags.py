@@ -41,7 +41,8 @@ def draw_cell(column: Column, row: TableRow, account: Account, *, is_tried: bool
         return _draw_awaited(get_language())
     is_estimate = column.is_measured and not (row.size and row.size.is_exact)
     place = _Place(account.name, row.table.name, is_estimate, is_tried)
-    return conditional_escape(_DRAWERS[column.cell](column.read(row), place))
+    value = column.read(row)
+    return conditional_escape(_draw_absent(column) if value is None else _DRAWERS[column.cell](value, place))
 
 
 @lru_cache(maxsize=8)
@@ -50,9 +51,13 @@ def _draw_awaited(_language: str | None) -> SafeString:
     return format_html('<span class="awaited">{}</span>', SafeString(skeleton))
 
 
-def _draw_count(number: int | None, place: _Place) -> str:
-    if number is None:
-        return format_html(_FAINT, _("unknown"))
+def _draw_absent(column: Column) -> SafeString:
+    if column.cell is Cell.MOMENT:
+        return format_html(_UNRECORDED, _("not recorded"))
+    return format_html(_FAINT, _("unknown"))
+
+
+def _draw_count(number: int, place: _Place) -> str:
     return _("about %(shown)s") % {"shown": grouped(number)} if place.is_estimate else grouped(number)
 
 
@@ -86,8 +91,8 @@ def _draw_hours(hours: Hours, _place: _Place) -> str:
     return format_html("<span>{} <b>{}</b></span>", bars, grouped(sum(hours)))
 
 
-def _draw_moment(moment: datetime | None, _place: _Place) -> str:
-    return times.show_distance(moment) if moment else format_html(_UNRECORDED, _("not recorded"))
+def _draw_moment(moment: datetime, _place: _Place) -> str:
+    return times.show_distance(moment)
 
 
 def _draw_policies(number: int, place: _Place) -> str:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import Any, Final
 
-from django.db.models import Count, F, OuterRef, Subquery
+from django.db.models import Count, F, Model, OuterRef, Subquery
 from django.db.models.expressions import Combinable, Expression
 from django.db.models.functions import Coalesce
 from django.utils import timezone
@@ -91,13 +91,12 @@ class Column:
         return None if self.is_measured and row.size is None else attrgetter(self.value)(row)
 
 
-_POLICIES: Final = (
-    StoredAccessPolicy.objects.filter(table=OuterRef("pk"))
-    .order_by()
-    .values("table")
-    .annotate(number=Count("pk"))
-    .values("number")
-)
+def _count_of(rows: type[Model]) -> Coalesce:
+    """Return an expression for the number of rows of a table in a model that refers to tables."""
+    own = rows._default_manager.filter(table=OuterRef("pk")).order_by().values("table")
+    return Coalesce(Subquery(own.annotate(number=Count("pk")).values("number")), 0)
+
+
 # large accounts are sorted by PostgreSQL's statistics, which lag behind by a minute
 _ALL: Final = (
     Column("name", _("Name"), "table.name", Cell.NAME, lambda: F("folded_name")),
@@ -118,7 +117,7 @@ _ALL: Final = (
         "table.policy_count",
         Cell.POLICIES,
         importance=Importance.MINOR,
-        annotations={"policy_count": Coalesce(Subquery(_POLICIES), 0)},
+        annotations={"policy_count": _count_of(StoredAccessPolicy)},
         only_storage=True,
     ),
     Column(

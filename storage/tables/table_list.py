@@ -89,7 +89,7 @@ def page(
     if column.is_measured and total <= PAGE:
         return _measured_page(annotated, window, following, column, descending=descending)
     assert column.sort_key is not None
-    # without a write is like one long ago
+    # without a value is like the least: without a write is like one long ago
     nulls = {"nulls_last": True} if descending else {"nulls_first": True}
     ordered = OrderBy(column.sort_key(), descending=descending, **nulls)
     return Listing(list(annotated.order_by(ordered, "folded_name")[window]), total, following)
@@ -114,7 +114,8 @@ def _measured_page(
     tables = list(annotated.order_by("folded_name"))
     known = sizes(tables)
     rows = [TableRow(table, known[table.name]) for table in tables]
-    rows.sort(key=column.read, reverse=descending)
+    # without a value is like the least
+    rows.sort(key=lambda row: (column.read(row) is not None, column.read(row)), reverse=descending)
     return Listing([row.table for row in rows[window]], len(rows), following, known)
 
 

@@ -30,7 +30,7 @@ from storage.sql import background, batch
 from storage.sql.django import run
 from storage.sql.relations import relation_name
 from storage.tables import table_list, tables
-from storage.tables.list_columns import COLUMNS, SORTABLE, columns_of
+from storage.tables.list_columns import COLUMNS, SORTABLE, Size, columns_of
 
 
 @pytest.fixture
@@ -311,6 +311,15 @@ def test_large_accounts_can_be_sorted_by_each_sortable_column(account, monkeypat
     for name, column in SORTABLE.items():
         for descending in (False, True):
             assert sorted(listed(account, column=column, descending=descending)) == ["one", "two"], name
+
+
+def test_unknown_values_are_sorted_like_the_least(account, monkeypatch):
+    sizes = {"one": Size(1, True, 0, None), "three": Size(1, True, 0, 3), "two": Size(1, True, 0, 2)}
+    for name in sizes:
+        tables.create(account, name)
+    monkeypatch.setattr(table_list, "sizes", lambda _: sizes)
+    assert listed(account, column=COLUMNS["partitions"]) == ["one", "two", "three"]
+    assert listed(account, column=COLUMNS["partitions"], descending=True) == ["three", "two", "one"]
 
 
 def test_columns_show_what_is_known_of_a_table(account):
