@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from hashlib import blake2b
@@ -12,27 +12,21 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _gettext
 from django.utils.translation import gettext_lazy as _
 
+from console.grid.tabular import describe_fault
 from console.site.refusals import describe_refusal
 from console.site.typed_text import sentence
 from storage.domain.entities.changes import Change, Insert, Update
-from storage.domain.entities.entity import StoredEntity, read_stored
-from storage.domain.errors import StorageError
+from storage.domain.entities.entity import Entity, StoredEntity, read_stored
+from storage.domain.refusals import Reason, Refused
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import Precondition
 from storage.editing import merge
 from storage.editing.conversions import convert
-from storage.editing.pasted_rows import (
-    Omission,
-    PastedRow,
-    PastedRows,
-    RowFault,
-    RowProblem,
-    TypeSource,
-    UnreadableReason,
-)
 from storage.editing.typed_text import InvalidText
 from storage.entities import entities
 from storage.models import Table
+from storage.tabular.pasted import PastedRow, PastedRows, TypeSource
+from storage.tabular.rejects import Fault, Reject
 
 LIMIT: Final = 1_000  # rows
 
@@ -53,33 +47,21 @@ MODES: Final[dict[Mode, str | Promise]] = {
     Mode.REPLACE: _("Replace: overwrite it"),
 }
 
-REASONS: Final[dict[UnreadableReason, Promise]] = {
-    UnreadableReason.EMPTY: _("There is nothing to paste."),
-    UnreadableReason.NO_JSON: _("Invalid JSON (line %(line)s)."),
-    UnreadableReason.NO_KEYS: _(
+# in place of sentences about files
+_REASONS: Final[Mapping[Reason, Promise]] = {
+    Reason.FILE_ROWS_EMPTY: _("There is nothing to paste."),
+    Reason.FILE_ROWS_NOT_JSON: _("Invalid JSON (line %(line)s)."),
+    Reason.FILE_ROWS_NO_KEY: _(
         "The first line must contain the column names, including PartitionKey and RowKey."
     ),
-    UnreadableReason.COLUMN_TWICE: _("Two columns are named %(column)s."),
-    UnreadableReason.BAD_CSV: _("Unclosed quotation mark (line %(line)s)."),
+    Reason.FILE_ROWS_COLUMN_TWICE: _("Two columns are named %(column)s."),
 }
 
-FLAWS: Final[dict[RowFault, Promise]] = {
-    RowFault.NO_KEY: _("The key is missing."),
-    RowFault.TWICE: _("This key appears twice."),
-    RowFault.MEMBER_TWICE: _("This member appears twice."),
-    RowFault.DIGITS_LOST: _(
-        "No type holds all digits of this number. Write it as a String, in quotation marks."
-    ),
-    RowFault.UNKNOWN_TYPE: _("Unknown type."),
-    RowFault.NESTED: _("A property cannot be an object or array. Store it as JSON in a String."),
-    RowFault.TOO_MANY_FIELDS: _("This row has more fields than columns."),
-    RowFault.NO_OBJECT: _("This is not a JSON object."),
-}
-
-OMISSIONS: Final[dict[Omission, Promise]] = {
-    Omission.TIMESTAMP: _("Left out: set by the service"),
-    Omission.CONTROL: _("Left out: control information of a service"),
-    Omission.BESIDE_ROWS: _("Left out: beside the rows, not in them"),
+# which say what to change in the text
+_FAULTS: Final[Mapping[Fault, Promise]] = {
+    Fault.EXISTS: _("This key appears twice."),
+    Fault.INEXACT: _("No type holds all digits of this number. Write it as a String, in quotation marks."),
+    Fault.NESTED: _("A property cannot be an object or array. Store it as JSON in a String."),
 }
 
 WHYS: Final[dict[TypeSource, Promise]] = {
@@ -148,7 +130,7 @@ def _fitted(row: PastedRow, before: Properties, guessed: frozenset[str], now: da
         name: _as(value, before[name].type, now) if name in guessed and name in before else value
         for name, value in row.entity.properties.items()
     }
-    return replace(row, entity=replace(row.entity, properties=fitted))
+    return row._replace(entity=Entity(row.entity.key, fitted, row.entity.kind))
 
 
 def _as(value: EdmValue, type_: Edm, now: datetime) -> EdmValue:
@@ -177,14 +159,20 @@ def _planned(
     return PlannedRow(row, Effect.UPDATE, changed, present.timestamp, change)
 
 
-def describe_problem(problem: RowProblem) -> str:
-    match problem.reason:
-        case InvalidText() as refusal:
-            return sentence(refusal)
-        case StorageError() as error:
-            return describe_refusal(error)
-        case RowFault() as flaw:
-            return str(FLAWS[flaw])
+def describe_problem(problem: Reject) -> str:
+    """Return what is wrong with a row."""
+    if (own_text := _FAULTS.get(problem.fault)) is not None:
+        return str(own_text)
+    if problem.invalid is not None:
+        return sentence(problem.invalid, problem.type)
+    return describe_fault(problem.fault, problem.column, problem.type, problem.text)
+
+
+def describe_unreadable(error: Refused) -> str:
+    """Return why no row of a text can be read."""
+    refusal = error.refusal
+    text = _REASONS.get(refusal.reason)
+    return describe_refusal(error) if text is None else str(text) % refusal.facts
 
 
 def too_many_rows_message(count: int) -> str:

@@ -17,6 +17,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from console.entities.typed_input import TYPES
+from console.grid.tabular import ReportView
 from console.imports import encodings
 from console.imports.formats import (
     FormatView,
@@ -33,9 +34,8 @@ from console.imports.presentation import (
     MODES,
     ChangeView,
     GroupView,
-    ReportView,
-    describe_fault,
     describe_guess,
+    describe_reject,
 )
 from console.jobs.presentation import JobView
 from console.site import time_zones
@@ -300,10 +300,7 @@ def _sample(draft: ImportDraft, found: DraftFile) -> list[dict[str, Any]]:
     """Return what the first rows become, in their order: keys, or why they are rejected."""
     chunk = import_drafts.sample(draft, found)
     lines: list[dict[str, Any]] = [{"line": row.line, "key": entity.key} for row, entity in chunk.entities]
-    for it in chunk.rejects:
-        type_name = "" if it.type is None else it.type.short_name
-        problem = describe_fault(it.fault, it.column, type_name, it.text, it.format)
-        lines.append({"line": it.row.line, "problem": problem})
+    lines += ({"line": it.row.line, "problem": describe_reject(it, it.text)} for it in chunk.rejects)
     return sorted(lines, key=lambda line: int(line["line"]))
 
 

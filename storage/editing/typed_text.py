@@ -43,7 +43,9 @@ def read(type_: Edm, text: str, now: datetime, form: TextForm | None = None) -> 
 
 
 def read_exactly(type_: Edm, text: str, now: datetime, form: TextForm | None = None) -> EdmValue:
-    """Read text of a file: raises InvalidText also for a number that a Double would round."""
+    """Read text of a file: raises InvalidText also for a number that a Double would round, and for words as times."""
+    if type_ is Edm.DATETIME and not text.strip()[:4].isdecimal():
+        raise InvalidText(TextFault.NOT_DATETIME, Edm.STRING)  # words such as "now" are for typing
     value = read(type_, text, now, form)
     if type_ is not Edm.DOUBLE or not math.isfinite(number := cast("float", value.value)):
         return value

@@ -21,7 +21,7 @@ from storage.editing.field_roles import FieldRoles, find_roles, read_type_name
 from storage.editing.formats.format import Format, NotInFormat
 from storage.editing.formats.reading import read_format
 from storage.editing.invalid_text import TextFault
-from storage.editing.typed_text import InvalidText
+from storage.editing.typed_text import InvalidText, TextForm
 from storage.tabular import rejects
 from storage.tabular.formulas import unescape_formula
 from storage.tabular.layout import FileFormat, Layout
@@ -111,6 +111,14 @@ class Chunk:
     rejects: list[Reject] = field(default_factory=list)
     report: FileReport = field(default_factory=FileReport)
 
+    def add(self, row: Row, found: Entity | Sequence[Reject]) -> None:
+        """Add what a row has become; of the reasons why it becomes no entity, the first."""
+        self.rows += 1
+        if isinstance(found, Entity):
+            self.entities.append((row, found))
+        else:
+            self.rejects.append(found[0])
+
 
 class RowMapper:
     """Makes entities for an account of a kind; times without a zone are those of the mapping's, or of ``now``.
@@ -140,35 +148,44 @@ class RowMapper:
         if self._is_text:  # of which rows may end before the last column
             self._shapes[layout.columns] = self._make_shape(layout.columns)
 
-    def read(self, row: Row, number: int) -> Entity | Reject:
-        """Return the entity of a row, the ``number``-th of its file."""
+    def read(self, row: Row, number: int) -> Entity | Sequence[Reject]:
+        """Return the entity of a row, the ``number``-th of its file, or all reasons why it becomes none."""
         if row.fault is not None:
-            return rejects.of_row(row)
+            return [rejects.of_row(row)]
         self._number = number
         self._changes.clear()
         try:
             entity = self._read(row)
-        except _Misfit as misfit:
-            return misfit.reject
         except StorageError as error:
-            return rejects.of_error(row, error)
-        for column, change, text in self._changes:
-            self.report.add_value(column, change, 1, text[:_EXAMPLE])
+            return [rejects.of_error(row, error)]
+        if isinstance(entity, Entity):
+            for column, change, text in self._changes:
+                self.report.add_value(column, change, 1, *([text[:_EXAMPLE]] if text else []))
         return entity
 
-    def _read(self, row: Row) -> Entity:
-        """Raises _Misfit, StorageError."""
-        key = self._key(row)
+    def _read(self, row: Row) -> Entity | Sequence[Reject]:
+        """Raises StorageError for an entity that is refused as a whole."""
+        found: list[Reject] = []
+        try:
+            key = self._key(row)
+        except _Misfit as misfit:
+            key = EntityKey("", "")
+            found.append(misfit.reject)
         steps = self._steps(row.fields)
         count = len(self._changes)
-        if (members := self._members(steps, row.fields)) is not None:
+        if not found and (members := self._members(steps, row.fields)) is not None:
             properties = plans.encode(members, self._kind)
             if properties is not None:
                 entity = Entity(key, properties, self._kind)
                 check_size(entity, properties.fragments)
                 return entity
         del self._changes[count:]
-        return self._read_values(row, key, steps)
+        values = self._read_values(row, steps, found)
+        if found:
+            return found
+        entity = Entity(key, values, self._kind)
+        check_size(entity, entity.fragments)
+        return entity
 
     # keys
 
@@ -327,6 +344,7 @@ class RowMapper:
                         return None
                     type_ = found
                 if not value and not self._keeps_empty(type_, type_field, fields):
+                    self._report_empty(source, type_field, fields)
                     continue
                 if rival:
                     return None
@@ -376,10 +394,8 @@ class RowMapper:
 
     def _read_local(self, text: str) -> str | None:
         """Return a time as the service writes it, one without a zone in that of the mapping; None for no time."""
-        if not text.strip()[:4].isdecimal():
-            return None
         try:
-            return encoding.write(typed_text.read(Edm.DATETIME, text, self._now)).strip('"')
+            return encoding.write(typed_text.read_exactly(Edm.DATETIME, text, self._now)).strip('"')
         except InvalidText:
             return None
 
@@ -398,18 +414,25 @@ class RowMapper:
             return bool(fields.get(type_field)) and type_ in (Edm.STRING, Edm.BINARY)
         return type_ is Edm.STRING and self._mapping.empty is Empty.STRING
 
+    def _report_empty(self, source: str, type_field: str | None, fields: Mapping[str, Any]) -> None:
+        """Report an empty field whose type is declared, and which is therefore no value that is merely absent."""
+        if type_field is not None and fields.get(type_field):
+            self._changes.append((source, ValueChange.EMPTY, ""))
+
     # unusual ones
 
-    def _read_values(self, row: Row, key: EntityKey, steps: Sequence[_Step]) -> Entity:
-        """Read value by value, which says what is wrong; raises _Misfit, StorageError."""
+    def _read_values(self, row: Row, steps: Sequence[_Step], found: list[Reject]) -> dict[str, EdmValue]:
+        """Read value by value, which says what is wrong, and is added to ``found``."""
         properties: dict[str, EdmValue] = {}
         for step in steps:
-            value = self._read_step(row, step)
+            try:
+                value = self._read_step(row, step)
+            except _Misfit as misfit:
+                found.append(misfit.reject)
+                continue
             if value is not None:
                 properties[step.target] = value
-        entity = Entity(key, properties, self._kind)
-        check_size(entity, entity.fragments)
-        return entity
+        return properties
 
     def _read_step(self, row: Row, step: _Step) -> EdmValue | None:
         value, source = row.fields[step.source], step.source
@@ -462,6 +485,7 @@ class RowMapper:
                 raise _Misfit(Reject(row, Fault.UNKNOWN_TYPE, step.source, text=declared[:80]))
         assert type_ is not None
         if not text and not self._keeps_empty(type_, step.type_field, row.fields):
+            self._report_empty(step.source, step.type_field, row.fields)
             return None
         if self._mapping.unescapes_formulas:
             text = unescape_formula(text)
@@ -474,9 +498,6 @@ class RowMapper:
 
     def _read_typed(self, row: Row, step: _Step, type_: Edm, text: str) -> EdmValue:
         try:
-            # words such as "now" are for typing: in a file they are not times
-            if type_ is Edm.DATETIME and not text.strip()[:4].isdecimal():
-                raise InvalidText(TextFault.NOT_DATETIME)
             if type_ is Edm.DATETIME:
                 json_values.check_fraction(text)
             is_local = type_ is Edm.DATETIME and self._mapping.zone != ""
@@ -484,9 +505,10 @@ class RowMapper:
                 try:
                     return edm.read(text, type_, self._kind)
                 except StorageError:
-                    if type_ is not Edm.DATETIME:
+                    if type_ is Edm.STRING:
                         raise
-            return typed_text.read_exactly(type_, text, self._now)
+            form = TextForm.BASE64 if type_ is Edm.BINARY else None
+            return typed_text.read_exactly(type_, text, self._now, form)
         except (InvalidText, StorageError) as error:
             raise _Misfit(rejects.of_value(row, error, step.source, type_, text)) from None
 
@@ -547,12 +569,9 @@ def read_chunks(
         return replace(chunk, position=reader.position, report=report)
 
     for number, row in enumerate(reader, reader.position.rows + 1):
-        chunk.rows += 1
         found = mapper.read(row, number)
-        if isinstance(found, Reject):
-            chunk.rejects.append(found)
-        else:
-            chunk.entities.append((row, found))
+        chunk.add(row, found)
+        if isinstance(found, Entity):
             size += len(found.fragments.content)
         if chunk.rows >= most() or size > _BYTES_AT_ONCE:
             yield end_chunk()

@@ -20,7 +20,6 @@ from storage.tabular.layout import (
 )
 from storage.tabular.mapping import ColumnMapping
 from storage.tabular.proposals import Proposal
-from storage.tabular.rejects import Reject
 from storage.tabular.rows import (
     START,
     Position,
@@ -96,12 +95,7 @@ class Sample:
         """Return what the first rows become; raises MappingRefused."""
         mapper, chunk = RowMapper(mapping, self.layout, kind, now), Chunk(START)
         for place, row in enumerate(self.rows[:number], 1):
-            chunk.rows += 1
-            made = mapper.read(row, place)
-            if isinstance(made, Reject):
-                chunk.rejects.append(made)
-            else:
-                chunk.entities.append((row, made))
+            chunk.add(row, mapper.read(row, place))
         return chunk
 
 

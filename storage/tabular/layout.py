@@ -18,6 +18,7 @@ from storage.tabular.content import Bounds
 from storage.tabular.content import Compression as Compression
 from storage.tabular.content import FileRefused as FileRefused
 from storage.tabular.encoding_guess import Evidence, Guess, Reading
+from storage.tabular.mapping import has_keys
 
 SAMPLE: Final = 256 * 1024  # bytes that are looked at
 SCANNED: Final = 4 << 20  # bytes that are looked at for letters beyond ASCII, if the sample has too few
@@ -105,18 +106,22 @@ class Layout:
         )
 
 
+PLAIN_TEXT: Final = Layout(FileFormat.CSV)
+
+
 @dataclass(frozen=True, slots=True)
 class Wishes:
     """What is known of a file and not to be found out; ``member``: the file in a ZIP file with several.
 
     Its content may overrule the ``name`` of the file, and the ``language`` of who imports it, such as tr.
+    ``has_header`` None: the first line is one if it names both keys, or if there are not as many ``columns`` as fields.
     """
 
     format: FileFormat | None = None
     member: str = ""
     encoding: str = ""
     delimiter: str = ""
-    has_header: bool = True
+    has_header: bool | None = True
     columns: tuple[str, ...] = ()
     name: str = ""
     language: str = ""
@@ -141,13 +146,19 @@ def detect(stream: IO[bytes], wishes: Wishes = NO_WISHES, bounds: Bounds | None 
         return Layout(format_, compression, member=member)
     if sample.startswith(_PARQUET):
         return Layout(FileFormat.PARQUET, compression, member=member)
-    layout = Layout(FileFormat.CSV, compression, member=member, has_header=wishes.has_header)
+    layout = Layout(FileFormat.CSV, compression, member=member)
     layout = _detect_encoding(layout, stream, sample, wishes, bounds)
     text = _decode_sample(sample, layout.encoding)
     if len(_CONTROLS.findall(text)) > _MOST_CONTROLS * len(text):
         raise FileRefused(Reason.FILE_ROWS_BINARY)
-    extension = extension_of(member or wishes.name)
-    layout = replace(layout, format=wishes.format or _detect_format(text, _FORMATS.get(extension)))
+    return detect_text(text, wishes, layout)
+
+
+def detect_text(text: str, wishes: Wishes, layout: Layout = PLAIN_TEXT) -> Layout:
+    """Find out how to read a text from its beginning, given how its bytes are read; raises FileRefused."""
+    extension = extension_of(layout.member or wishes.name)
+    format_ = wishes.format or _detect_format(text, _FORMATS.get(extension))
+    layout = replace(layout, format=format_, has_header=wishes.has_header is not False)
     if layout.format is not FileFormat.CSV:
         return layout
     delimiters = _DELIMITERS_FIRST.get(extension, "") + DELIMITERS
@@ -265,9 +276,11 @@ def _detect_dialect(layout: Layout, text: str, delimiters: str, wishes: Wishes) 
         delimiters = separator[1]
     delimiter, quote = _best_dialect(text.replace("\r\n", "\n").replace("\r", "\n"), delimiters)
     layout = replace(layout, delimiter=delimiter, quote=quote, line_end=line_end)
-    if wishes.columns:
+    if wishes.columns and wishes.has_header is not None:
         return replace(layout, columns=wishes.columns)
     first = next((it for it in _parse(text.replace("\r", "\n"), delimiter, quote) if any(it)), [])
+    if wishes.columns and len(wishes.columns) == len(first) and not has_keys(it.strip() for it in first):
+        return replace(layout, columns=wishes.columns, has_header=False)
     require_few_columns(first)
     if not layout.has_header:
         return replace(layout, columns=name_columns([""] * len(first))[0])

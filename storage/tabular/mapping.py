@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, Final, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from storage.domain.entities.entity import SYSTEM_PROPERTIES
+from storage.domain.entities.entity import KEY_PROPERTIES, SYSTEM_PROPERTIES
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Reason, Refused
 from storage.domain.values.edm import Edm
@@ -256,6 +256,12 @@ def find_key(name: str, columns: Iterable[str]) -> str | None:
     """
     columns = tuple(columns)
     return name if name in columns else next((it for it in columns if is_spelling(it, name)), None)
+
+
+def has_keys(columns: Iterable[str]) -> bool:
+    """Return whether both keys are among columns by their names."""
+    columns = tuple(columns)
+    return all(find_key(name, columns) is not None for name in KEY_PROPERTIES)
 
 
 def is_spelling(column: str, name: str) -> bool:

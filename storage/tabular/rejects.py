@@ -97,7 +97,10 @@ _REPAIRS: Final[Mapping[Fault, tuple[Repair, ...]]] = {
 
 
 class Reject(NamedTuple):
-    """A row of the file that becomes no entity; ``text`` is the value at fault, ``format`` that of its column."""
+    """A row of the file that becomes no entity; ``text`` is the value at fault, ``format`` that of its column.
+
+    ``invalid``: what is wrong with a text, more exactly than the fault.
+    """
 
     row: Row
     fault: Fault
@@ -105,6 +108,7 @@ class Reject(NamedTuple):
     type: Edm | None = None
     text: str = ""
     format: str = ""
+    invalid: InvalidText | None = None
 
     @property
     def sentence(self) -> str:
@@ -163,8 +167,9 @@ def of_value(row: Row, error: StorageError | InvalidText, column: str, type_: Ed
     """Return why a text or JSON value is not one of a type."""
     if isinstance(error, InvalidText):
         fault = _OF_TEXTS.get(error.fault, Fault.NOT_OF_TYPE)
-    else:
-        fault = next((it for kind, it in _OF_VALUES if isinstance(error, kind)), Fault.NOT_OF_TYPE)
+        # with its traceback, it would keep the frames of the reading
+        return Reject(row, fault, column, type_, text[:80], invalid=error.with_traceback(None))
+    fault = next((it for kind, it in _OF_VALUES if isinstance(error, kind)), Fault.NOT_OF_TYPE)
     return Reject(row, fault, column, type_, text[:80])
 
 

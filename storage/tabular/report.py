@@ -87,6 +87,7 @@ class ValueChange(StrEnum):
     STRING = "{values} of {column} kept as String: not of its type"
     ROUNDED = "{values} of {column} rounded to what its type holds"
     KEY_REPLACED = "{values} of {column} with characters replaced that keys cannot have"
+    EMPTY = "{values} of {column} left out: empty, though a type is declared that has no empty value"
 
     @property
     def code(self) -> str:

@@ -27,6 +27,7 @@ from storage.tabular.report import ColumnUse, FileReport
 LONGEST_LINE: Final = 16 << 20
 _PIECE: Final = 1 << 20  # characters of JSON that are read at once
 
+csv.field_size_limit(4 << 20)  # characters, of a value of the largest entity as base64
 
 # what reading may raise when a file is damaged, by itself or by the libraries that read it
 _UNREADABLE: Final = (

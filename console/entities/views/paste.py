@@ -8,20 +8,23 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from console.entities import paste
-from console.entities.paste import LIMIT, MODES, OMISSIONS, REASONS, WHYS, Effect, Mode, PastePlan
+from console.entities.paste import LIMIT, MODES, WHYS, Effect, Mode, PastePlan
 from console.entities.saving import Refusal, back_address, save
 from console.entities.typed_input import TYPES
 from console.grid import cells
+from console.grid.tabular import ReportView
 from console.site import toasts
 from console.site.access import table_required
 from console.site.responses import render_part, wants_part
 from console.site.typed_text import field_text, local_now
 from storage.domain.access.roles import Capability
+from storage.domain.refusals import Refused
 from storage.domain.values.edm import Edm
-from storage.editing import typed_csv
-from storage.editing.pasted_rows import PastedRows, TypeSource, UnreadableRows
-from storage.editing.typed_csv import ColumnOptions
+from storage.domain.values.kinds import AccountKind
 from storage.models import Table
+from storage.tabular import pasted as pasted_rows
+from storage.tabular.pasted import PastedRows, PasteOptions, TooManyRows, TypeSource
+from storage.tabular.report import ColumnUse
 
 SHOWN = 100  # rows of a preview
 PROBLEMS = 50
@@ -36,12 +39,11 @@ def index(request: HttpRequest, table: Table) -> HttpResponse:
     text = field_text(request.POST.get("text", ""))
     now = local_now()
     try:
-        pasted = typed_csv.read(text, now, _wishes(request))
-    except UnreadableRows as refusal:
-        error = str(REASONS[refusal.reason]) % {"line": refusal.line, "column": refusal.column}
-        return _show(request, table, {"error": error}, status=422)
-    if pasted.count > LIMIT:
-        return _show(request, table, {"error": paste.too_many_rows_message(pasted.count)}, status=422)
+        pasted = pasted_rows.read(text, _options(request), AccountKind(table.account.kind), now, LIMIT)
+    except Refused as refusal:
+        return _show(request, table, {"error": paste.describe_unreadable(refusal)}, status=422)
+    except TooManyRows as refusal:
+        return _show(request, table, {"error": paste.too_many_rows_message(refusal.count)}, status=422)
     plan = paste.plan(table, pasted, _mode(request), now)
     is_agreed = (
         request.POST.get("apply") == plan.token and not pasted.problems and not plan.counts[Effect.EXISTS]
@@ -79,8 +81,8 @@ def _mode(request: HttpRequest) -> Mode:
         return Mode.MERGE
 
 
-def _wishes(request: HttpRequest) -> ColumnOptions:
-    return ColumnOptions(
+def _options(request: HttpRequest) -> PasteOptions:
+    return PasteOptions(
         columns=request.POST.getlist("column"),
         chosen=_types(request, "as:"),
         known=_types(request, "known:"),
@@ -108,7 +110,7 @@ def _preview(
     names = [column.name for column in pasted.columns]
     problems = [
         {
-            "line": problem.line,
+            "line": problem.row.line,
             "column": problem.column,
             "why": paste.describe_problem(problem),
             "text": problem.text,
@@ -122,10 +124,8 @@ def _preview(
         "problems": problems,
         "more_problems": len(pasted.problems) - len(problems),
         "columns": [(column, WHYS[column.why]) for column in pasted.columns],
-        "left_out": [
-            (OMISSIONS[omission], [name for name, why in pasted.left_out.items() if why is omission])
-            for omission in dict.fromkeys(pasted.left_out.values())
-        ],
+        # of columns of types, those that they are beside say it
+        "uses": [it for it in ReportView(pasted.report).uses if it[1][0].use is not ColumnUse.TYPES],
         "lines": [_line(planned, names) for planned in plan.rows[:SHOWN]],
         "more_lines": len(plan.rows) - SHOWN,
         "has_changed": has_changed and not pasted.problems and not plan.counts[Effect.EXISTS],

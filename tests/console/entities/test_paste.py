@@ -11,6 +11,7 @@ from storage.domain.entities.changes import Update
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
+from storage.editing import typed_text
 from storage.entities import edits, entities
 from storage.models import Activity
 from storage.tables import tables
@@ -49,7 +50,7 @@ def test_says_what_it_leaves_out(visit, account, ada):
     answer = visit("eve").post(PASTE, {"text": ROWS.replace("Age", "Name")})
     assert answer.status_code == 422 and "Two columns are named Name." in markup.text(answer)
     twice = '{"PartitionKey": "p", "RowKey": "1", "a": 1, "a": 2}'
-    assert "This member appears twice." in markup.text(visit("eve").post(PASTE, {"text": twice}))
+    assert "The row has a twice." in markup.text(visit("eve").post(PASTE, {"text": twice}))
 
 
 def applied(client, mode="merge", text=ROWS, **more):
@@ -124,8 +125,9 @@ def test_names_each_error_with_its_line_and_column(visit, people):
     answer = visit("eve").post(PASTE, {"text": text})
     shown = answer.content.decode()
     assert answer.status_code == 422
-    assert "3 errors" in shown and "Enter a whole number" in shown and "out of range" in shown
-    assert "Unknown type" in shown and 'name="apply"' not in shown
+    assert "3 errors" in shown and "Enter a whole number" in shown
+    assert "PartitionKey has a character that keys cannot have" in shown
+    assert "The type of Age is not one of the service." in shown and 'name="apply"' not in shown
 
 
 @pytest.mark.parametrize(
@@ -133,7 +135,8 @@ def test_names_each_error_with_its_line_and_column(visit, people):
     [
         ("", "nothing to paste"),
         ("a,b\n1,2", "must contain the column names"),
-        ("{", "Invalid JSON"),
+        ("[{", "Invalid JSON"),
+        ("{", "The row is not JSON."),
         ("PartitionKey,RowKey,Age\nse,ada,36\n", "1 unchanged"),
     ],
 )
@@ -167,6 +170,18 @@ def test_what_the_grid_copies_pastes_back_as_it_was(visit, people, account):
         copied = client.post("/ui/a/acme/t/people/copy/", sent).json()["text"]
         text = client.post(PASTE, {"text": copied, "column": columns, **known}).content.decode()
         assert "2 unchanged" in text, text
+
+
+def test_times_without_a_zone_are_those_of_the_reader(visit, people, account):
+    client = visit("eve")
+    client.cookies["tablero_zone"] = "Europe/Istanbul"
+    rows = "PartitionKey,Row Key,At,a b\nse,x,2026-11-20 14:03,1\n"
+    applied(client, text=rows, **{"known:At": "Edm.DateTime"})
+    assert typed_text.write(properties(account, "x")["At"]) == "2026-11-20T11:03:00Z"
+    assert properties(account, "x")["a_b"] == EdmValue(Edm.INT32, 1)
+    shown = markup.text(client.post(PASTE, {"text": rows}))
+    plain = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", shown))
+    assert "Renamed: a b → a_b" in plain and "Used as a key: Row Key → RowKey" in plain
 
 
 def test_a_thousand_rows_go_in_together_and_one_more_is_refused(visit, people, account):

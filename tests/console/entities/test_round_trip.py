@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from console.grid.formats import ExportFormat, write
 from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, encode_entity_key, write_fragments
 from storage.domain.values.edm import Edm
-from storage.editing.typed_csv import ColumnOptions, read
+from storage.domain.values.kinds import AccountKind
+from storage.tabular.pasted import PasteOptions, read
 from tests.domain.test_edm import same
 from tests.strategies import keys, properties
 
@@ -29,11 +30,11 @@ def stored(entity):
 
 def pasted(format_, entity):
     file = "".join(write(format_, [[stored(entity)]], list(entity.properties)))
-    return read(file, NOW, ColumnOptions())
+    return read(file, PasteOptions(), AccountKind.STORAGE, NOW, 1)
 
 
 def check(found, entity):
-    assert found.problems == ()
+    assert not found.problems
     [row] = found.rows
     assert row.entity.key == entity.key
     assert list(row.entity.properties) == list(entity.properties)

@@ -5,36 +5,42 @@ from datetime import UTC, datetime
 
 import pytest
 
-from storage.domain.errors import KeyValueTooLarge, OutOfRangeInput, PropertyNameInvalid
+from storage.domain.refusals import Reason, Refused
 from storage.domain.values.edm import Edm, EdmValue
-from storage.editing.pasted_rows import (
-    Omission,
-    RowFault,
-    RowFormat,
-    TypeSource,
-    UnreadableReason,
-    UnreadableRows,
-)
-from storage.editing.typed_csv import ColumnOptions, read
+from storage.domain.values.kinds import AccountKind
 from storage.editing.typed_text import TextFault
+from storage.tabular import pasted
+from storage.tabular.pasted import PasteOptions, TooManyRows, TypeSource
+from storage.tabular.rejects import Fault
+from storage.tabular.report import ColumnUse
 
 NOW = datetime(2026, 11, 20, 14, 3, 7, tzinfo=UTC)
-NONE = ColumnOptions()
+NONE = PasteOptions()
+
+
+def read(text, options=NONE, now=NOW, kind=AccountKind.STORAGE):
+    return pasted.read(text, options, kind, now, 1000)
 
 
 def only(text, wishes=NONE):
     """The properties of the one row."""
-    found = read(text, NOW, wishes)
+    found = read(text, wishes)
     assert not found.problems
     [row] = found.rows
     return row.entity.properties
 
 
+def faults(found):
+    """Where each problem is, and what it is."""
+    return [
+        (it.row.line, it.column, it.fault if it.invalid is None else it.invalid.fault, it.text)
+        for it in found.problems
+    ]
+
+
 def test_reads_what_a_spreadsheet_copies():
-    found = read(
-        "PartitionKey\tRowKey\tName\tAge\nse\tada\tAda, Countess\t36\nse\talan\tAlan\t41\n", NOW, NONE
-    )
-    assert found.format is RowFormat.TSV
+    found = read("PartitionKey\tRowKey\tName\tAge\nse\tada\tAda, Countess\t36\nse\talan\tAlan\t41\n")
+    assert found.format == "tab-separated"
     assert [row.entity.key for row in found.rows] == [("se", "ada"), ("se", "alan")]
     assert found.rows[0].entity.properties == {
         "Name": EdmValue(Edm.STRING, "Ada, Countess"),
@@ -65,18 +71,18 @@ def test_reads_what_a_spreadsheet_copies():
 )
 def test_finds_the_type_of_a_column(values, type_):
     lines = [f"p,{number},{value}" for number, value in enumerate(values)]
-    found = read("\n".join(["PartitionKey,RowKey,P", *lines]), NOW, NONE)
+    found = read("\n".join(["PartitionKey,RowKey,P", *lines]))
     assert found.columns[0].type is type_
 
 
 def test_a_column_keeps_the_type_that_the_table_knows_or_somebody_chooses():
     text = "PartitionKey,RowKey,P\np,r,5\n"
-    assert only(text, ColumnOptions(known={"P": Edm.INT64})) == {"P": EdmValue(Edm.INT64, 5)}
-    assert only(text, ColumnOptions(chosen={"P": Edm.STRING})) == {"P": EdmValue(Edm.STRING, "5")}
-    other = read("PartitionKey,RowKey,P\np,r,x\n", NOW, ColumnOptions(known={"P": Edm.INT64}))
+    assert only(text, PasteOptions(known={"P": Edm.INT64})) == {"P": EdmValue(Edm.INT64, 5)}
+    assert only(text, PasteOptions(chosen={"P": Edm.STRING})) == {"P": EdmValue(Edm.STRING, "5")}
+    other = read("PartitionKey,RowKey,P\np,r,x\n", PasteOptions(known={"P": Edm.INT64}))
     assert (other.columns[0].type, other.columns[0].why) == (Edm.STRING, TypeSource.DIFFERENT)
     # a missing type is the last one of its column
-    typed = read("PartitionKey,RowKey,A,A@type\np,1,5,Int64\np,2,6,\n", NOW, NONE)
+    typed = read("PartitionKey,RowKey,A,A@type\np,1,5,Int64\np,2,6,\n")
     assert typed.rows[1].entity.properties["A"] == EdmValue(Edm.INT64, 6)
 
 
@@ -102,7 +108,7 @@ def test_reads_typed_csv_of_all_types(prefix):
 
 def test_tells_absent_from_empty():
     text = "PartitionKey,RowKey,A,A@type,B,B@type,C,C@type,D,E,E@type\n,,,,,String,,Int32,,,Binary\n"
-    found = read(text, NOW, NONE)
+    found = read(text)
     assert found.rows[0].entity.key == ("", "")
     assert found.rows[0].entity.properties == {
         "B": EdmValue(Edm.STRING, ""),
@@ -118,11 +124,13 @@ def test_finds_the_delimiter(delimiter):
 
 
 def test_lines_without_a_header_are_those_of_the_grid():
-    columns = ColumnOptions(columns=["PartitionKey", "RowKey", "Name"])
+    columns = PasteOptions(columns=["PartitionKey", "RowKey", "Name"])
     assert only("se\tada\tAda", columns)["Name"].value == "Ada"
-    with pytest.raises(UnreadableRows) as refusal:
-        read("ada\tAda", NOW, columns)
-    assert refusal.value.reason is UnreadableReason.NO_KEYS
+    assert only("se\tse\tse", columns)["Name"].value == "se"
+    assert only("PartitionKey\trow_key\tAge\np\tr\t1", columns) == {"Age": EdmValue(Edm.INT32, 1)}
+    with pytest.raises(Refused) as refusal:
+        read("ada\tAda", columns)
+    assert refusal.value.refusal.reason is Reason.FILE_ROWS_NO_KEY
 
 
 def test_says_what_is_wrong_in_which_line_and_column():
@@ -134,21 +142,26 @@ def test_says_what_is_wrong_in_which_line_and_column():
         "p,4,1,Int32,,,\n"
         "p\n"
     )
-    problems = read(text, NOW, NONE).problems
-    assert (problems[0].line, problems[0].column, problems[0].reason.fault) == (2, "A", TextFault.NOT_WHOLE)
-    assert isinstance(problems[1].reason, PropertyNameInvalid)
-    found = [(problem.reason, problem.line) for problem in problems]
-    assert (RowFault.UNKNOWN_TYPE, 3) in found
-    assert (RowFault.TOO_MANY_FIELDS, 5) in found
+    found = read(text)
+    assert faults(found) == [
+        (2, "A", TextFault.NOT_WHOLE, "x"),
+        (3, "A", Fault.UNKNOWN_TYPE, "Edm.GeographyPoint"),
+        (4, "PartitionKey", Fault.KEY_CHARACTERS, "p/q"),
+        (5, "", Fault.TOO_MANY_FIELDS, "p,4,1,Int32,,,"),
+        (6, "RowKey", Fault.NO_KEY, ""),
+    ]
+    assert ("bad name", ColumnUse.RENAMED, "bad_name") in found.report.columns
+    # all that is wrong with a row is told at once
+    all_wrong = read("PartitionKey,RowKey,A,A@type,B,B@type\np/q,r,x,Int32,y,Guid\n")
+    assert [it.column for it in all_wrong.problems] == ["PartitionKey", "A", "B"]
 
 
 def test_refuses_rows_without_or_with_the_same_or_with_bad_keys():
     text = f"PartitionKey,RowKey\np,1\np,1\np\np/q,2\np,{'r' * 1025}\n"
-    found = read(text, NOW, NONE)
-    assert len(found.rows) == 1 and found.count == 5
-    reasons = [problem.reason for problem in found.problems]
-    assert reasons[:2] == [RowFault.TWICE, RowFault.NO_KEY]
-    assert [type(reason) for reason in reasons[2:]] == [OutOfRangeInput, KeyValueTooLarge]
+    found = read(text)
+    assert len(found.rows) == 1
+    reasons = [problem.fault for problem in found.problems]
+    assert reasons == [Fault.EXISTS, Fault.NO_KEY, Fault.KEY_CHARACTERS, Fault.KEY_LONG]
 
 
 JSON = (
@@ -160,15 +173,16 @@ JSON = (
 @pytest.mark.parametrize(
     ("text", "format_"),
     [
-        (JSON, RowFormat.JSON),
-        (f"[{JSON}]", RowFormat.JSON),
-        (f'{{"odata.metadata": "x", "value": [{JSON}]}}', RowFormat.JSON),
-        (JSON + "\n\n" + JSON.replace('"r"', '"s"'), RowFormat.NDJSON),
+        (JSON, "NDJSON"),
+        (JSON.replace(", ", ",\n"), "JSON"),
+        (f"[{JSON}]", "JSON"),
+        (f'{{"odata.metadata": "x", "value": [{JSON}]}}', "JSON"),
+        (JSON + "\n\n" + JSON.replace('"r"', '"s"'), "NDJSON"),
     ],
 )
 def test_reads_json_of_the_service(text, format_):
-    found = read(text, NOW, NONE)
-    assert found.format is format_ and not found.problems
+    found = read(text)
+    assert found.format == format_ and not found.problems
     assert found.rows[0].entity.properties == {
         "A": EdmValue(Edm.INT32, 5),
         "B": EdmValue(Edm.INT64, 9007199254740993),
@@ -187,11 +201,10 @@ def test_says_what_is_wrong_with_json():
         ' {"PartitionKey": "p", "RowKey": "3", "A": "x", "A@odata.type": "Edm.Int32"},'
         ' {"PartitionKey": "p", "RowKey": "4", "A": "x", "A@odata.type": "Edm.Point"}]'
     )
-    found = read(text, NOW, NONE)
-    reasons = {problem.line: problem.reason for problem in found.problems}
-    del reasons[4]
+    found = read(text)
+    reasons = {problem.row.line: problem.fault for problem in found.problems}
     assert reasons == {
-        1: RowFault.NESTED, 2: RowFault.NO_OBJECT, 3: RowFault.NO_KEY, 5: RowFault.UNKNOWN_TYPE,
+        1: Fault.NESTED, 2: Fault.NO_OBJECT, 3: Fault.NO_KEY, 4: Fault.NOT_OF_TYPE, 5: Fault.UNKNOWN_TYPE,
     }  # fmt: skip
     assert not found.rows
 
@@ -199,37 +212,53 @@ def test_says_what_is_wrong_with_json():
 @pytest.mark.parametrize(
     ("text", "reason", "line"),
     [
-        ("", UnreadableReason.EMPTY, 0),
-        (" \n", UnreadableReason.EMPTY, 0),
-        ("{}\n{", UnreadableReason.NO_JSON, 2),
-        ("[" * 100_000, UnreadableReason.NO_JSON, None),
-        ("a,b\n1,2", UnreadableReason.NO_KEYS, 1),
-        ('PartitionKey,RowKey\n"p,r', UnreadableReason.BAD_CSV, None),
+        ("", Reason.FILE_ROWS_EMPTY, None),
+        (" \n", Reason.FILE_ROWS_EMPTY, None),
+        ('{"PartitionKey": "p"},\n\n!', Reason.FILE_ROWS_NOT_JSON, 1),
+        ("{PartitionKey: 'p'}", Reason.FILE_ROWS_NOT_JSON, 1),
+        ("[" * 100_000, Reason.FILE_ROWS_NOT_JSON, 1),
+        ("a,b\n1,2", Reason.FILE_ROWS_NO_KEY, None),
     ],
 )
 def test_cannot_read(text, reason, line):
-    with pytest.raises(UnreadableRows) as refusal:
-        read(text, NOW, NONE)
-    assert refusal.value.reason is reason
-    if line is not None:
-        assert refusal.value.line == line
+    with pytest.raises(Refused) as refusal:
+        read(text)
+    assert refusal.value.refusal.reason is reason
+    assert refusal.value.refusal.facts.get("line") == line
+
+
+def test_a_row_that_cannot_be_read_leaves_the_others():
+    row = '{"PartitionKey": "p", "RowKey": "r"}'
+    assert faults(read(row + "\n{")) == [(2, "", Fault.BAD_JSON, "{")]
+    found = read('PartitionKey,RowKey\np,r\n"p,s')
+    assert len(found.rows) == 1 and faults(found) == [(3, "", Fault.BAD_CSV, '"p,s')]
+
+
+def test_more_rows_than_allowed_are_counted():
+    with pytest.raises(TooManyRows) as refusal:
+        read("PartitionKey,RowKey\n" + "".join(f"p,{number}\n" for number in range(1001)))
+    assert refusal.value.count == 1001
 
 
 def test_keys_in_other_spellings_and_columns_without_names_are_kept():
     text = "rowkey,RowKey,PartitionKey,,n,n@odata.type,Timestamp,odata.etag,\nx,r,p,y,5,int64,2026-11-28,W,\n,,,,,,,,\n"
-    found = read(text, NOW, NONE)
+    found = read(text)
     assert only(text) == {
         "rowkey": EdmValue(Edm.STRING, "x"), "column4": EdmValue(Edm.STRING, "y"), "n": EdmValue(Edm.INT64, 5),
     }  # fmt: skip
-    assert (
-        found.left_out == {"odata.etag": Omission.CONTROL, "Timestamp": Omission.TIMESTAMP}
-        and found.blank == 1
+    assert set(found.report.columns) == {
+        ("column4", ColumnUse.UNNAMED, "column4"), ("n@odata.type", ColumnUse.TYPES, "n"),
+        ("Timestamp", ColumnUse.TIMESTAMP, ""), ("odata.etag", ColumnUse.CONTROL, ""),
+        ("column9", ColumnUse.EMPTY, ""),
+    }  # fmt: skip
+    assert found.report.blank_rows == 1
+    with pytest.raises(Refused) as refusal:
+        read("PartitionKey,RowKey,a,a\np,r,1,2\n")
+    assert (refusal.value.refusal.reason, refusal.value.refusal.facts["column"]) == (
+        Reason.FILE_ROWS_COLUMN_TWICE,
+        "a",
     )
-    with pytest.raises(UnreadableRows) as refusal:
-        read("PartitionKey,RowKey,a,a\np,r,1,2\n", NOW, NONE)
-    assert (refusal.value.reason, refusal.value.column) == (UnreadableReason.COLUMN_TWICE, "a")
-    [problem] = read("PartitionKey,RowKey,n@type\np,r,Int32\n", NOW, NONE).problems
-    assert problem.column == "n@type" and isinstance(problem.reason, PropertyNameInvalid)
+    assert only("partition_key,Row Key,n@type\np,r,Int32\n") == {"n_type": EdmValue(Edm.STRING, "Int32")}
 
 
 def test_no_member_of_json_is_lost():
@@ -243,21 +272,20 @@ def test_no_member_of_json_is_lost():
         '{"PartitionKey": "p", "RowKey": "5", "a@odata.type": "Edm.Double", "a": 9007199254740993},'
         '{"PartitionKey": "p", "RowKey": "6", "t@type": "DateTime", "t": "2026-11-28T01:02:03.12345678Z"}]}'
     )
-    found = read(text, NOW, NONE)
-    [row] = found.rows
+    found = read(text)
+    [row, other] = found.rows
     assert row.entity.properties == {"rowkey": EdmValue(Edm.STRING, "x"), "n": EdmValue(Edm.INT64, 5)}
-    assert found.left_out == {
-        "odata.metadata": Omission.CONTROL, "total": Omission.BESIDE_ROWS, "odata.etag": Omission.CONTROL,
-        "Timestamp": Omission.TIMESTAMP,
+    assert not other.entity.properties  # its n@type says the type of a value that it has not
+    assert set(found.report.columns) == {
+        ("odata.metadata", ColumnUse.CONTROL, ""), ("total", ColumnUse.BESIDE_ROWS, ""),
+        ("odata.etag", ColumnUse.CONTROL, ""), ("Timestamp", ColumnUse.TIMESTAMP, ""),
+        ("n@type", ColumnUse.TYPES, "n"),
+        ("a@odata.type", ColumnUse.TYPES, "a"), ("t@type", ColumnUse.TYPES, "t"),
     }  # fmt: skip
-    problems = [
-        (it.line, it.column, getattr(it.reason, "fault", it.reason), it.text) for it in found.problems
-    ]
-    assert problems[0] == (2, "a", RowFault.MEMBER_TWICE, "")
-    assert problems[1][:2] == (3, "n@type") and isinstance(problems[1][2], PropertyNameInvalid)
-    assert problems[2:] == [
-        (4, "a", RowFault.DIGITS_LOST, "0.1000000000000000055511"),
-        (4, "b", RowFault.DIGITS_LOST, "12345678901234567890"),
+    assert faults(found) == [
+        (2, "a", Fault.MEMBER_TWICE, '{"PartitionKey": "p", "RowKey": "2", "a": 1, "a": 2}'),
+        (4, "a", Fault.INEXACT, "0.1000000000000000055511"),
+        (4, "b", Fault.INEXACT, "12345678901234567890"),
         (4, "c", TextFault.TOO_LARGE, "1e400"),
         (5, "a", TextFault.DIGITS_LOST, "9007199254740993"),
         (6, "t", TextFault.TOO_PRECISE, "2026-11-28T01:02:03.12345678Z"),
@@ -266,8 +294,8 @@ def test_no_member_of_json_is_lost():
 
 def test_a_double_is_not_rounded():
     text = "PartitionKey,RowKey,A,A@type\np,1,0.1000000000000000055511,Double\n"
-    [problem] = read(text, NOW, NONE).problems
-    assert problem.reason.fault is TextFault.DIGITS_LOST
+    [problem] = read(text).problems
+    assert problem.invalid.fault is TextFault.DIGITS_LOST
     untyped = text.replace("@type", "2")
-    known = read(untyped, NOW, ColumnOptions(known={"A": Edm.DOUBLE}))
+    known = read(untyped, PasteOptions(known={"A": Edm.DOUBLE}))
     assert known.rows[0].entity.properties["A"] == EdmValue(Edm.STRING, "0.1000000000000000055511")
