@@ -8,35 +8,18 @@ from typing import Final, TypeVar
 from console.activity.filters import ActivityQuery, read_position, write_position
 from storage.activity import activity
 from storage.activity.activity import ActivityFilter
-from storage.bulk_edit.subject import BulkEditVerb
-from storage.compare.subject import CompareVerb
-from storage.copies.subject import CopyVerb
+from storage.core import registry
 from storage.domain.history.recorded import ChangePage
 from storage.domain.values.ticks import to_datetime
 from storage.entities.subject import EntityVerb
 from storage.history import changes
 from storage.history.changes import ChangeEntry, ChangeFilter
-from storage.history.subject import HistoryVerb
 from storage.models import Account, Activity
-from storage.transfer.subject import TransferVerb
 
 _MOMENT: Final = timedelta(microseconds=1)
 _MINUTE: Final = timedelta(minutes=1)
 _CLOCKS: Final = timedelta(minutes=5)
 _MOST: Final = 200  # activities of a minute that are on one page
-# their entities are listed with the activity
-_OF_ENTITIES: Final = (
-    EntityVerb.INSERT,
-    EntityVerb.CHANGE,
-    EntityVerb.DELETE,
-    EntityVerb.REKEY,
-    HistoryVerb.REVERT,
-    CompareVerb.APPLY,
-    BulkEditVerb.BULK_EDIT,
-    TransferVerb.IMPORT,
-    CopyVerb.COPY_IN,
-)
-
 Entry = Activity | ChangeEntry
 Wanted = TypeVar("Wanted", ActivityFilter, ChangeFilter)
 
@@ -151,7 +134,9 @@ def _merge(wanted: ActivityFilter, done: Sequence[Activity], written: Sequence[C
     if written:
         since, until = written[-1].earliest - _CLOCKS, written[0].latest + _CLOCKS
         near = replace(wanted, since=since, until=until)
-        told = activity.requests_of(near, _OF_ENTITIES, {it.request for it in written if it.request})
+        told = activity.requests_of(
+            near, registry.verbs_of_entities(), {it.request for it in written if it.request}
+        )
     entries: list[Entry] = [*done, *(it for it in written if it.request not in told)]
     return sorted(entries, key=time_of, reverse=True)
 

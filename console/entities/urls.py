@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from console.entities.views import browse, bulk_edit, cell, cells, deletion, entity, key, new, paste, value
+from console.entities.views import browse, cell, cells, deletion, entity, key, new, paste, value
 
 app_name = "entities"
 urlpatterns = [
@@ -15,7 +15,6 @@ urlpatterns = [
     path("a/<account>/t/<table>/cells/", cells.change, name="cells"),
     path("a/<account>/t/<table>/cell/check/", cell.check, name="check_cell"),
     path("a/<account>/t/<table>/delete/", deletion.delete, name="delete"),
-    path("a/<account>/t/<table>/bulk/", bulk_edit.show, name="bulk_edit"),
     path("a/<account>/t/<table>/paste/", paste.index, name="paste"),
     path("a/<account>/t/<table>/staged/", cells.review, name="staged"),
     path("a/<account>/t/<table>/value/", value.show, name="value"),

@@ -1,15 +1,12 @@
-"""URLs of imports: the file, its columns, the check, and the import itself; and of copies."""
+"""URLs of imports: the file, its columns, the check, and the import itself."""
 
 from django.urls import path
 
-from console.imports import copies, views
+from console.imports import views
 
 app_name = "imports"
 urlpatterns = [
     path("a/<account>/import/", views.start_new, name="start_new"),
-    path("a/<account>/copy/", copies.start, name="copy"),
-    path("a/<account>/copy/file/", copies.start_from_file, name="copy_file"),
-    path("a/<account>/copy/file/<int:file>/<int:size>/", copies.upload, name="copy_upload"),
     path("a/<account>/t/<table>/import/", views.start, name="start"),
     path("a/<account>/imports/<int:draft>/file/", views.upload, name="upload"),
     path("a/<account>/imports/<int:draft>/columns/", views.map_columns, name="map"),

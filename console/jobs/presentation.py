@@ -1,34 +1,29 @@
 """How the console shows jobs: what each kind is called, how far a job is, and what it has done.
 
-To add a kind: add its title to ``_TITLES``, and the names that its steps count to ``_COUNTS``.
+To add a kind: add its title to ``_TITLES`` or to ``job_titles`` of its subject, and the names that its steps count to
+``_COUNTS``.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from django.template.defaultfilters import filesizeformat
-from django.urls import reverse
 from django.utils.formats import number_format
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from console.entities.bulk_edit_preview import describe_obstacle, describe_operation
-from console.entities.entity_page import EntityTarget
-from console.jobs.copied_tables import COPY_KINDS, SHOWN, CopiedTableView, copied_tables, is_preview
+from console.jobs.details import FailureView, JobDetails, NextStep, details_of, table_of
 from console.site.refusals import describe_refusal
 from console.site.tags import grouped
 from console.snapshots.originals import describe_original
 from storage.account_files.account_building import built_by
 from storage.activity import activity
 from storage.branches.branches import BRANCH_JOB
-from storage.bulk_edit import bulk_edit_jobs
-from storage.bulk_edit.bulk_edit_jobs import BULK_EDIT_JOB
-from storage.bulk_edit.bulk_edits import BulkEditRequest
+from storage.core import registry
 from storage.domain.access.actor import Actor
 from storage.domain.refusals import Refused
 from storage.domain.values.stored import read_member
@@ -40,18 +35,8 @@ from storage.relations import history
 from storage.runtime import job_runner
 from storage.undo.undo import is_undoable
 
-_BULK_EDITS: Final = frozenset({BULK_EDIT_JOB.name, "entity.bulk-edit-preview"})
 _TITLES: Final[Mapping[str, Callable[[Job], str]]] = {
-    "entity.bulk-edit": lambda job: _("Edit entities of %(table)s") % {"table": job.table_name},
     "account.copy": lambda job: _("Copy %(name)s") % {"name": job.arguments["origin"]},
-    "account.copy-in": lambda job: (
-        (_("Preview a copy from %(service)s") if is_preview(job) else _("Copy from %(service)s"))
-        % {"service": job.arguments["service"]}
-    ),
-    "account.copy-out": lambda job: (
-        (_("Preview a copy to %(service)s") if is_preview(job) else _("Copy to %(service)s"))
-        % {"service": job.arguments["service"]}
-    ),
     "account.delete": lambda job: _("Delete account %(name)s") % {"name": job.arguments["name"]},
     "account.export": lambda job: _("Export the account %(name)s") % {"name": job.arguments["name"]},
     "account.import": lambda job: _("Import the account %(name)s") % {"name": job.arguments["name"]},
@@ -63,7 +48,6 @@ _TITLES: Final[Mapping[str, Callable[[Job], str]]] = {
         if job.arguments["branch"] is None
         else _("Reset %(name)s") % {"name": job.account.name if job.account else ""}
     ),
-    "entity.bulk-edit-preview": lambda job: _("Preview an edit of %(table)s") % {"table": job.table_name},
     "entity.import": lambda job: _("Import into %(table)s") % {"table": job.table_name},
     "entity.import-local": lambda job: _("Import into %(table)s") % {"table": job.table_name},
     "entity.export": lambda job: (
@@ -73,10 +57,6 @@ _TITLES: Final[Mapping[str, Callable[[Job], str]]] = {
     ),
     "entity.import-check": lambda job: (
         _("Check a file for %(table)s") % {"table": job.table_name or job.arguments["new_table"]}
-    ),
-    "table.distribute": lambda job: (
-        (_("Distribute %(table)s") if job.arguments["distributed"] else _("Bring %(table)s back"))
-        % {"table": job.table_name}
     ),
     "table.index": lambda job: (
         _("Index %(property)s of %(table)s")
@@ -117,15 +97,6 @@ _COUNTS: Final[Mapping[str, Promise]] = {
 STATUS_CHOICES: Final = [(status.value, label) for status, label in _STATUSES.items()]
 
 
-@dataclass(frozen=True, slots=True)
-class FailureView:
-    """``address``: of the entity that could not be edited."""
-
-    subject: str
-    reason: str
-    address: str = ""
-
-
 @dataclass(frozen=True)
 class JobView:
     """A job as pages show it; ``may_change``: its reader may cancel, pause and resume it."""
@@ -136,7 +107,11 @@ class JobView:
     @property
     def title(self) -> str:
         title = _TITLES.get(self.job.kind)
-        return self.job.kind if title is None else title(self.job)
+        return _declared_title(self.job) if title is None else title(self.job)
+
+    @cached_property
+    def details(self) -> JobDetails:
+        return details_of(self.job)
 
     @property
     def label(self) -> Promise | str:
@@ -168,38 +143,12 @@ class JobView:
     @property
     def can_resume(self) -> bool:
         is_stopped = self.job.status in (JobStatus.PAUSED, JobStatus.FAILED, JobStatus.CANCELLED)
-        is_resumable = is_stopped and not jobs.is_of_one_process(self.job) and not self._ended_copy
+        is_resumable = is_stopped and not jobs.is_of_one_process(self.job) and self.details.is_resumable
         return self.may_change and is_resumable and not self.job.wish
 
     @property
-    def _ended_copy(self) -> bool:
-        """Whether it is a copy whose credentials were deleted when it ended, so that it is continued by a new one."""
-        return self.job.kind in COPY_KINDS and self.job.ended_at is not None
-
-    @property
-    def copy_address(self) -> str:
-        """The form that continues a copy, or makes what was previewed."""
-        account = self.job.account
-        if not self.may_change or not self._ended_copy or account is None:
-            return ""
-        page = "imports:copy_file" if self.job.arguments["file"] else "imports:copy"
-        return f"{reverse(page, args=(account.name,))}?again={self.job.pk}"
-
-    @property
-    def is_preview(self) -> bool:
-        return is_preview(self.job)
-
-    @cached_property
-    def _copied_tables(self) -> list[CopiedTableView]:
-        return copied_tables(self.job)
-
-    @property
-    def copied_tables(self) -> list[CopiedTableView]:
-        return self._copied_tables[:SHOWN]
-
-    @property
-    def other_copied_tables(self) -> int:
-        return len(self._copied_tables) - SHOWN
+    def next_step(self) -> NextStep | None:
+        return self.details.next_step if self.may_change else None
 
     @cached_property
     def percentage(self) -> int | None:
@@ -238,31 +187,19 @@ class JobView:
 
     @property
     def counts(self) -> list[tuple[str | Promise, int]]:
-        counts = {} if self.is_preview else self.job.counts
+        counts = {} if self.details.is_preview else self.job.counts
         names = dict.fromkeys((*(name for name in _COUNTS if name in counts), *counts))
         return [(_COUNTS.get(name, name), counts[name]) for name in names]
-
-    @cached_property
-    def edit(self) -> BulkEditRequest | None:
-        """What a bulk edit, or its preview, was asked to do; None of another job."""
-        if self.job.kind not in _BULK_EDITS:
-            return None
-        return BulkEditRequest.load(json.loads(self.job.arguments["request"]))
-
-    @property
-    def operations(self) -> list[tuple[Promise | str, str]]:
-        return [] if self.edit is None else [describe_operation(it) for it in self.edit.operations]
 
     @property
     def table(self) -> Table | None:
         """The table, unless it was deleted."""
-        table = self.job.table
-        return None if table is None or table.deleted_at is not None or self.job.account is None else table
+        return table_of(self.job)
 
     @property
     def failed(self) -> int:
-        """Failures that are in no count; a bulk edit counts them as skipped."""
-        return 0 if self.job.kind == BULK_EDIT_JOB.name else self.job.failed
+        """Failures that are in no count."""
+        return 0 if self.details.has_own_failures else self.job.failed
 
     @property
     def error(self) -> str:
@@ -274,11 +211,8 @@ class JobView:
         return [self._view_failure(it) for it in jobs.failures_of(self.job)]
 
     def _view_failure(self, failure: Failure) -> FailureView:
-        skipped = bulk_edit_jobs.read_skipped(failure)
-        if skipped is None:
-            return FailureView(failure.subject, describe_refusal(Refused(failure.refusal)))
-        address = "" if self.table is None else EntityTarget(self.table, skipped.key).address()
-        return FailureView(failure.subject, describe_obstacle(skipped.obstacle), address)
+        shown = self.details.view_failure(failure)
+        return shown or FailureView(failure.subject, describe_refusal(Refused(failure.refusal)))
 
     @property
     def other_failures(self) -> int:
@@ -286,10 +220,10 @@ class JobView:
 
     @property
     def warnings(self) -> list[str]:
-        """What is to be done with the branch or the copies that it has made."""
+        """What is to be done with what it has made."""
         job = self.job
-        if job.status == JobStatus.DONE and any(it.is_unequal for it in self._copied_tables):
-            return [_("Some tables differ from their sources. If clients still write to these, copy again.")]
+        if self.details.warnings:
+            return list(self.details.warnings)
         if job.kind != BRANCH_JOB.name or job.status != JobStatus.DONE or job.account is None:
             return []
         return [describe_original(it) for it in built_by(job).originals]
@@ -310,6 +244,19 @@ class JobView:
     @property
     def by(self) -> Actor:
         return jobs.started_by(self.job)
+
+
+def _declared_title(job: Job) -> str:
+    title = registry.job_titles().get(job.kind)
+    if title is None:
+        return job.kind
+    value: Any = job.arguments
+    for name in title.other_if:
+        value = value[name]
+    return _(title.other if title.other_if and value else title.text) % {
+        **job.arguments,
+        "table": job.table_name,
+    }
 
 
 def describe_duration(duration: timedelta) -> str:

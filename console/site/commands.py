@@ -165,12 +165,6 @@ _COMMANDS: Final = (
     Command("drawer.next", "Alt+ArrowDown", _("Next entity"), Where.DRAWER, "arrow-down"),
     Command("request.previous", "K Alt+ArrowUp", _("Previous request"), Where.REQUEST, "arrow-up"),
     Command("request.next", "J Alt+ArrowDown", _("Next request"), Where.REQUEST, "arrow-down"),
-    Command(
-        "operation.up", "Alt+Shift+ArrowUp", _("Move the operation up"), Where.BULK_EDIT, "arrow-up"
-    ),
-    Command(
-        "operation.down", "Alt+Shift+ArrowDown", _("Move the operation down"), Where.BULK_EDIT, "arrow-down"
-    ),
 )  # fmt: skip
 
 

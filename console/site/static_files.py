@@ -22,7 +22,8 @@ DATA_STYLESHEET = "console/data.css"
 # the sheets of subjects that only some pages need: those of a table, those about access
 OTHER_STYLESHEETS = {
     **dict.fromkeys(
-        ("activity", "compare", "entities", "grid", "history", "imports", "queries"), DATA_STYLESHEET
+        ("activity", "compare", "copies", "entities", "grid", "history", "imports", "queries"),
+        DATA_STYLESHEET,
     ),
     **dict.fromkeys(
         ("accounts", "help", "metrics", "notices", "policies", "requests", "sas", "snapshots"),

@@ -14,6 +14,7 @@ class AccessVerb(Verb):
         "shield",
         _("%(who)s changed the access policies of %(table)s"),
         undo=Undo("storage.access.undo.undo_policies", Capability.MANAGE_ACCESS, changes_catalog=True),
+        is_marked=True,
     )
     SAS_ISSUE = Act("sas.issue", Group.ACCESS, "ticket", _("%(who)s created the SAS token %(sas)s"))
     # label, purpose, owner
@@ -30,6 +31,7 @@ class AccessVerb(Verb):
         "ban",
         _("%(who)s blocked the SAS token %(sas)s"),
         undo=Undo("storage.access.undo.undo_block", Capability.MANAGE_ACCESS, changes_catalog=True),
+        is_marked=True,
     )
     SAS_UNBLOCK = Act(
         "sas.unblock",
@@ -37,6 +39,7 @@ class AccessVerb(Verb):
         "ticket",
         _("%(who)s unblocked the SAS token %(sas)s"),
         undo=Undo("storage.access.undo.undo_block", Capability.MANAGE_ACCESS, changes_catalog=True),
+        is_marked=True,
     )
 
 

@@ -18,6 +18,7 @@ class AccountVerb(Verb):
         "database",
         _("%(who)s changed settings of the account %(account)s"),
         undo=Undo("storage.accounts.undo.undo_account_change", Capability.OWN, changes_catalog=True),
+        is_marked=True,
     )
     # frozen at the end of its lifetime
     EXPIRE = Act(
@@ -26,15 +27,28 @@ class AccountVerb(Verb):
     DELETE = Act("account.delete", Group.SETTINGS, "trash-2", _("%(who)s deleted the account %(account)s"))
     KEY_REVEAL = Act("key.reveal", Group.ACCESS, "eye", _("%(who)s revealed %(key)s"))
     KEY_COPY = Act("key.copy", Group.ACCESS, "copy", _("%(who)s copied %(key)s"))
-    KEY_ROTATE = Act("key.rotate", Group.ACCESS, "rotate-ccw-key", _("%(who)s rotated %(key)s"))
+    KEY_ROTATE = Act(
+        "key.rotate",
+        Group.ACCESS,
+        "rotate-ccw-key",
+        _("%(who)s rotated %(key)s"),
+        is_marked=True,
+    )
     # a replaced key is no longer accepted
-    KEY_END = Act("key.end", Group.ACCESS, "key-round", _("%(who)s ended the grace period of %(key)s"))
+    KEY_END = Act(
+        "key.end",
+        Group.ACCESS,
+        "key-round",
+        _("%(who)s ended the grace period of %(key)s"),
+        is_marked=True,
+    )
     PROPERTIES_SET = Act(
         "properties.set",
         Group.SETTINGS,
         "sliders-horizontal",
         _("%(who)s changed the service properties"),
         undo=Undo("storage.accounts.undo.undo_properties", Capability.MANAGE_ACCESS, changes_catalog=True),
+        is_marked=True,
     )
 
 

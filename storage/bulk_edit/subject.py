@@ -1,6 +1,6 @@
 """What the subject of bulk edits contributes: see storage.core.registry."""
 
-from storage.core.subject import Page, Place, Subject
+from storage.core.subject import Command, CommandGroup, Hook, JobTitle, Key, Page, Part, Place, Slot, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -20,16 +20,47 @@ class BulkEditVerb(Verb):
         ),
         undone=ngettext("Undid changes to %(number)s entity.", "Undid changes to %(number)s entities."),
         undo=Undo(request="storage.undo.data_undo.request_revert", capability=Capability.MANAGE_TABLES),
+        has_entities=True,
+        is_marked=True,
     )
 
 
 SUBJECT = Subject(
     name="bulk_edit",
+    is_optional=True,
     verbs=BulkEditVerb,
-    pages=(Page(Place.TABLE_SEARCH, 10, "entities:bulk_edit", _("Bulk edit"), "pencil", Capability.WRITE),),
+    pages=(Page(Place.TABLE_SEARCH, 10, "bulk_edit:show", _("Bulk edit"), "pencil", Capability.WRITE),),
     jobs=(
         "storage.bulk_edit.bulk_edit_jobs.BULK_EDIT_JOB",
         "storage.bulk_edit.bulk_edit_jobs.PREVIEW_JOB",
     ),
+    job_titles={
+        "entity.bulk-edit": JobTitle(_("Edit entities of %(table)s")),
+        "entity.bulk-edit-preview": JobTitle(_("Preview an edit of %(table)s")),
+    },
+    parts=(
+        Part(Slot.TABLE_ACTIONS, 10, "console/bulk_edit/_link.html"),
+        Part(Slot.SELECTION_ACTIONS, 10, "console/bulk_edit/_selection.html"),
+    ),
+    hooks={
+        Hook.DELETION_PAGE: "console.bulk_edit.draft.deletion_address",
+        Hook.JOB_DETAILS: "console.bulk_edit.job_details.find_details",
+    },
+    keys=(
+        Key("operation.up", "Alt+Shift+ArrowUp", _("Move the operation up"), "BULK_EDIT", 0, "arrow-up"),
+        Key(
+            "operation.down",
+            "Alt+Shift+ArrowDown",
+            _("Move the operation down"),
+            "BULK_EDIT",
+            1,
+            "arrow-down",
+        ),
+    ),
+    commands=(
+        Command("bulk-edit", CommandGroup.TABLES, 4, "Edit or delete all entities that a query finds."),
+    ),
+    documents=("bulk-edit",),
+    urls=("console.bulk_edit.urls",),
     api="storage.bulk_edit.api",
 )

@@ -1,6 +1,6 @@
 """What the subject of tables over the nodes of a cluster contributes: see storage.core.registry."""
 
-from storage.core.subject import Periodic, Subject
+from storage.core.subject import JobTitle, Periodic, Subject
 from storage.core.verbs import Act, Group, Verb
 from storage.domain.translation import mark as _
 
@@ -12,12 +12,14 @@ class ClusterVerb(Verb):
         Group.TABLES,
         "database",
         _("%(who)s distributed the table %(table)s over the nodes of the cluster"),
+        is_marked=True,
     )
     UNDISTRIBUTE = Act(
         "table.undistribute",
         Group.TABLES,
         "database",
         _("%(who)s brought the table %(table)s back to the coordinator"),
+        is_marked=True,
     )
 
 
@@ -33,5 +35,8 @@ SUBJECT = Subject(
             "Distributed tables could not be measured",
         ),
     ),
+    job_titles={
+        "table.distribute": JobTitle(_("Bring %(table)s back"), _("Distribute %(table)s"), ("distributed",)),
+    },
     jobs=("storage.cluster.distribution_jobs.DISTRIBUTION_JOB",),
 )

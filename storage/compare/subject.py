@@ -20,6 +20,7 @@ class CompareVerb(Verb):
         ),
         undone=ngettext("Undid changes to %(number)s entity.", "Undid changes to %(number)s entities."),
         undo=Undo(request="storage.undo.data_undo.request_revert", capability=Capability.MANAGE_TABLES),
+        has_entities=True,
     )
 
 

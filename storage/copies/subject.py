@@ -1,6 +1,6 @@
 """What the subject of copies from and to other services contributes: see storage.core.registry."""
 
-from storage.core.subject import Page, Place, Subject
+from storage.core.subject import Command, CommandGroup, Hook, JobTitle, Page, Part, Place, Slot, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -20,6 +20,8 @@ class CopyVerb(Verb):
         ),
         undone=ngettext("Undid changes to %(number)s entity.", "Undid changes to %(number)s entities."),
         undo=Undo(request="storage.undo.data_undo.request_revert", capability=Capability.MANAGE_TABLES),
+        has_entities=True,
+        is_marked=True,
     )
     # to another service
     COPY_OUT = Act(
@@ -36,13 +38,37 @@ class CopyVerb(Verb):
 
 SUBJECT = Subject(
     name="copies",
+    is_optional=True,
     verbs=CopyVerb,
     pages=(
-        Page(Place.ACCOUNT_SEARCH, 30, "imports:copy", _("Copy tables"), "copy", Capability.MANAGE_ACCESS),
+        Page(Place.ACCOUNT_SEARCH, 30, "copies:start", _("Copy tables"), "copy", Capability.MANAGE_ACCESS),
     ),
     jobs=(
         "storage.copies.copy_jobs.COPY_IN_JOB",
         "storage.copies.copy_jobs.COPY_OUT_JOB",
     ),
+    job_titles={
+        "account.copy-in": JobTitle(
+            _("Copy from %(service)s"), _("Preview a copy from %(service)s"), ("options", "dry_run")
+        ),
+        "account.copy-out": JobTitle(
+            _("Copy to %(service)s"), _("Preview a copy to %(service)s"), ("options", "dry_run")
+        ),
+    },
+    parts=(
+        Part(Slot.TABLE_SOURCES, 10, "console/copies/_link.html"),
+        Part(Slot.FIRST_TABLE_SOURCES, 10, "console/copies/_first.html"),
+        Part(Slot.OVERVIEW_SOURCES, 10, "console/copies/_overview.html"),
+    ),
+    hooks={Hook.JOB_DETAILS: "console.copies.copied_tables.find_details"},
+    commands=(
+        Command(
+            "copy",
+            CommandGroup.TABLES,
+            3,
+            "Copy tables from Azure, Azurite or another server to an account, or back.",
+        ),
+    ),
+    urls=("console.copies.urls",),
     api="storage.copies.api",
 )

@@ -14,7 +14,19 @@ from importlib import import_module
 from typing import Any, Final
 
 from storage.core.notices import Condition, NoticeKind, Severity
-from storage.core.subject import Command, Hook, Key, Page, Part, Periodic, Place, Slot, Subject, Word
+from storage.core.subject import (
+    Command,
+    Hook,
+    JobTitle,
+    Key,
+    Page,
+    Part,
+    Periodic,
+    Place,
+    Slot,
+    Subject,
+    Word,
+)
 from storage.core.verbs import Act, Undo, Verb
 from storage.domain.values.stored import make_stand_in
 
@@ -91,6 +103,18 @@ def verbs() -> Mapping[str, Verb]:
     return {str(verb): verb for subject in subjects() if subject.verbs for verb in subject.verbs}
 
 
+@cache
+def verbs_of_entities() -> tuple[Verb, ...]:
+    """Return the verbs whose entities the log of an account lists with the activity."""
+    return tuple(verb for verb in verbs().values() if verb.act.has_entities)
+
+
+@cache
+def marked_verbs() -> tuple[Verb, ...]:
+    """Return the verbs that charts mark: they may explain why something looks different from then on."""
+    return tuple(verb for verb in verbs().values() if verb.act.is_marked)
+
+
 def find_verb(value: str) -> Verb:
     """Return the verb of a stored value, or a stand-in, equal to none, for one that only a newer version knows."""
     return verbs().get(value) or make_stand_in(Verb, value, Act(value))
@@ -123,6 +147,12 @@ def find_notice_kind(value: str) -> NoticeKind:
 def jobs() -> list[str]:
     """Return the paths of all kinds of jobs."""
     return [path for subject in present() for path in subject.jobs]
+
+
+@cache
+def job_titles() -> Mapping[str, JobTitle]:
+    """Return the titles that subjects declare for kinds of jobs, which are stored."""
+    return {kind: title for subject in subjects() for kind, title in subject.job_titles.items()}
 
 
 def periodic() -> Iterator[Periodic]:

@@ -63,6 +63,11 @@ class Slot(Enum):
     """Where pages of the console include what subjects put there; the values say which variables are there."""
 
     TABLE_HEAD = "beside the name of a table: account, frame"
+    TABLE_ACTIONS = "what one can do with the entities that a query finds: account, table, state, may"
+    SELECTION_ACTIONS = "what one can do with selected entities: account, table, state, may"
+    TABLE_SOURCES = "ways to get tables: account, may, look (a class)"
+    FIRST_TABLE_SOURCES = "ways to get tables, where an account has none: account, may"
+    OVERVIEW_SOURCES = "ways to get tables, below the overview of an account that has none: account, may"
     QUERY_HEAD = "beside the saved query that a grid shows: account, table, query"
 
 
@@ -83,6 +88,8 @@ class Hook(Enum):
     )
     ENTITY_MARKS = "takes a table and keys, returns by key an EntityMark that a grid shows"
     QUERY_HIDDEN = "takes the id of a saved query that others can no longer read, in the transaction"
+    DELETION_PAGE = "takes a table and a filter, returns the address of a page that deletes all that it finds"
+    JOB_DETAILS = "takes a job, returns the JobDetails of those of its kinds; None for others"
     ACCOUNT_FILE = "is called with nothing, returns the TableLines that files of accounts have"
 
 
@@ -94,6 +101,18 @@ class Word:
     text: str
     url: str  # takes the account, and
     detail: str  # this part of the activity's detail
+
+
+@dataclass(frozen=True, slots=True)
+class JobTitle:
+    """What a kind of job is called. The words of a text are ``table`` and the job's arguments.
+
+    ``other``: the title of jobs for which the argument that ``other_if`` leads to is true.
+    """
+
+    text: str
+    other: str = ""
+    other_if: tuple[str, ...] = ()
 
 
 class CommandGroup(Enum):
@@ -139,6 +158,7 @@ class Subject:
     verbs: type[Verb] | None = None
     notices: type[NoticeKind] | None = None
     jobs: tuple[str, ...] = ()  # paths of its kinds of jobs
+    job_titles: Mapping[str, JobTitle] = field(default_factory=dict)  # by kind
     periodic: tuple[Periodic, ...] = ()
     # name → path of a function that deletes old records
     tidying: Mapping[str, str] = field(default_factory=dict)

@@ -56,6 +56,8 @@ class Act:
     several: Plural | None = None  # replaces the sentence if several entities were changed
     undone: Plural | str = ""  # reports an undo that had this effect; without it, the report is a general one
     undo: Undo | None = None  # None: it cannot be undone
+    has_entities: bool = False  # the log of an account lists its entities with it
+    is_marked: bool = False  # charts mark it
 
 
 class Verb(StrEnum):

@@ -21,6 +21,7 @@ class EntityVerb(Verb):
             "Restored %(number)s entity in %(table)s.", "Restored %(number)s entities in %(table)s."
         ),
         undo=Undo("storage.entities.undo.undo_entities", Capability.MANAGE_TABLES),
+        has_entities=True,
     )
     CHANGE = Act(
         "entity.change",
@@ -35,6 +36,7 @@ class EntityVerb(Verb):
             "Reverted %(number)s entity in %(table)s.", "Reverted %(number)s entities in %(table)s."
         ),
         undo=Undo("storage.entities.undo.undo_entities", Capability.MANAGE_TABLES),
+        has_entities=True,
     )
     DELETE = Act(
         "entity.delete",
@@ -49,6 +51,7 @@ class EntityVerb(Verb):
             "Deleted %(number)s entity from %(table)s.", "Deleted %(number)s entities from %(table)s."
         ),
         undo=Undo("storage.entities.undo.undo_entities", Capability.MANAGE_TABLES),
+        has_entities=True,
     )
     REKEY = Act(
         "entity.rekey",
@@ -57,6 +60,7 @@ class EntityVerb(Verb):
         _("%(who)s changed the key of an entity in %(table)s to %(entity)s"),
         undone=_("Restored the previous key of the entity in %(table)s."),
         undo=Undo("storage.entities.undo.undo_entities", Capability.MANAGE_TABLES),
+        has_entities=True,
     )
 
 

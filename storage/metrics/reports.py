@@ -8,13 +8,9 @@ from typing import Final, NamedTuple
 
 from django.db import transaction
 
-from storage.access.subject import AccessVerb
-from storage.accounts.subject import AccountVerb
 from storage.activity import activity
 from storage.activity.activity import ActivityFilter
-from storage.bulk_edit.subject import BulkEditVerb
-from storage.cluster.subject import ClusterVerb
-from storage.copies.subject import CopyVerb
+from storage.core import registry
 from storage.domain.access.actor import Actor
 from storage.domain.refusals import Reason, Refused
 from storage.domain.requests.series import PeriodCounts, Traffic
@@ -22,37 +18,12 @@ from storage.metrics import series, sizes
 from storage.metrics.sizes import Size
 from storage.metrics.subject import MetricsVerb
 from storage.models import Account, Activity, Table
-from storage.snapshots.subject import SnapshotVerb
-from storage.tables.subject import TableVerb
-from storage.transfer.subject import TransferVerb
 
 STEPS: Final = (1, 5, 15, 30, 60, 120, 240, 480, 1440)  # minutes
 LONGEST: Final = timedelta(days=90)
 POINTS: Final = 100  # that a chart has room for
 POINTS_LIMIT: Final = 1500
 _MARKS_LIMIT: Final = 200
-# what may explain why something looks different from then on
-MARKED: Final = (
-    MetricsVerb.DEPLOYMENT_MARK,
-    AccountVerb.CHANGE,
-    AccountVerb.PROPERTIES_SET,
-    AccessVerb.POLICIES_SET,
-    AccountVerb.KEY_ROTATE,
-    AccountVerb.KEY_END,
-    AccessVerb.SAS_BLOCK,
-    AccessVerb.SAS_UNBLOCK,
-    TableVerb.CREATE,
-    TableVerb.DELETE,
-    TableVerb.RESTORE,
-    ClusterVerb.DISTRIBUTE,
-    ClusterVerb.UNDISTRIBUTE,
-    TableVerb.INDEX_ADD,
-    TableVerb.INDEX_DROP,
-    CopyVerb.COPY_IN,
-    TransferVerb.IMPORT,
-    BulkEditVerb.BULK_EDIT,
-    SnapshotVerb.RESTORE,
-)
 
 
 class UnknownRange(Refused):
@@ -157,7 +128,9 @@ def total_before(account: Account, table: Table | None, wanted: Range, now: date
 def _marks(account: Account, table: Table | None, wanted: Range) -> list[Activity]:
     """Return what changed in a range; of a table, what changed it or the whole account."""
     found = activity.page(
-        ActivityFilter(account_ids=[account.pk], verbs=MARKED, since=wanted.since, until=wanted.until),
+        ActivityFilter(
+            account_ids=[account.pk], verbs=registry.marked_verbs(), since=wanted.since, until=wanted.until
+        ),
         top=_MARKS_LIMIT,
     ).activities
     return [it for it in reversed(found) if table is None or it.table_id in (None, table.pk)]

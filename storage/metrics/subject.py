@@ -10,7 +10,13 @@ from storage.domain.translation import mark as _
 
 class MetricsVerb(Verb):
     # of a client, for metrics
-    DEPLOYMENT_MARK = Act("deployment.mark", Group.SETTINGS, "rocket", _("%(who)s deployed %(deployment)s"))
+    DEPLOYMENT_MARK = Act(
+        "deployment.mark",
+        Group.SETTINGS,
+        "rocket",
+        _("%(who)s deployed %(deployment)s"),
+        is_marked=True,
+    )
 
 
 class MetricsNotice(NoticeKind):

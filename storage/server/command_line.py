@@ -48,8 +48,6 @@ _COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "import": "Write the rows of a file into a table: CSV, JSON, lines of JSON, or Parquet.",
         "export": "Write the entities of a table, or of all tables, into a file of any of these formats.",
         "index": "List, add and drop property indexes.",
-        "copy": "Copy tables from Azure, Azurite or another server to an account, or back.",
-        "bulk-edit": "Edit or delete all entities that a query finds.",
         "changes": "Print the change feed of an account or a table.",
         "compare": "Compare two accounts or tables, and make one equal to the other.",
         "job": "List jobs, wait for one, cancel, pause and resume it.",

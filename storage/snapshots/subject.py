@@ -43,6 +43,7 @@ class SnapshotVerb(Verb):
             capability=Capability.MANAGE_TABLES,
             changes_catalog=True,
         ),
+        is_marked=True,
     )
     BRANCH_CREATE = Act(
         "branch.create",

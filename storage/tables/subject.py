@@ -16,6 +16,7 @@ class TableVerb(Verb):
         "table-2",
         _("%(who)s created the table %(table)s"),
         undo=Undo("storage.tables.undo.undo_creation", Capability.MANAGE_TABLES, changes_catalog=True),
+        is_marked=True,
     )
     # description, tags
     CHANGE = Act(
@@ -32,6 +33,7 @@ class TableVerb(Verb):
         _("%(who)s deleted the table %(table)s"),
         undone=ngettext("Deleted %(number)s table.", "Deleted %(number)s tables.", _("Deleted %(table)s.")),
         undo=Undo("storage.tables.undo.undo_deletion", Capability.MANAGE_TABLES),
+        is_marked=True,
     )
     RESTORE = Act(
         "table.restore",
@@ -42,6 +44,7 @@ class TableVerb(Verb):
             "Restored %(number)s table.", "Restored %(number)s tables.", _("Restored %(table)s.")
         ),
         undo=Undo("storage.tables.undo.undo_creation", Capability.MANAGE_TABLES, changes_catalog=True),
+        is_marked=True,
     )
     # of a property
     INDEX_ADD = Act(
@@ -51,6 +54,7 @@ class TableVerb(Verb):
         _("%(who)s added an index on %(property)s to %(table)s"),
         undone=_("Added the index again."),
         undo=Undo("storage.tables.undo.undo_new_index", Capability.MANAGE_TABLES),
+        is_marked=True,
     )
     INDEX_DROP = Act(
         "index.drop",
@@ -59,6 +63,7 @@ class TableVerb(Verb):
         _("%(who)s dropped the index on %(property)s of %(table)s"),
         undone=_("Dropped the index."),
         undo=Undo("storage.tables.undo.undo_dropped_index", Capability.MANAGE_TABLES),
+        is_marked=True,
     )
     # that the server has made
     INDEX_KEEP = Act(

@@ -98,9 +98,9 @@ home:replicas                 -                   admin:200    user:405
 home:backups                  -                   admin:200    user:405
 imports:start                 acme/people         editor:200   editor:422
 imports:start_new             acme                manager:200  manager:422
-imports:copy                  acme                manager:200  manager:422
-imports:copy_file             acme                manager:200  manager:422
-imports:copy_upload           acme/0/1            manager:404  manager:404
+copies:start                  acme                manager:200  manager:422
+copies:file                   acme                manager:200  manager:422
+copies:upload                 acme/0/1            manager:404  manager:404
 imports:upload                acme/0              editor:404   editor:404
 imports:map                   acme/0              editor:404   editor:404
 imports:check                 acme/0              editor:404   user:405
@@ -190,7 +190,7 @@ entities:cell                 acme/people         editor:404   editor:404
 entities:cells                acme/people         user:405     editor:400
 entities:check_cell           acme/people         user:405     editor:404
 entities:delete               acme/people         user:405     editor:302
-entities:bulk_edit            acme/people         editor:200   editor:303
+bulk_edit:show                acme/people         editor:200   editor:303
 entities:paste                acme/people         editor:200   editor:422
 entities:show                 acme/people         user:404     editor:404
 entities:key                  acme/people         editor:404   editor:404

@@ -29,7 +29,7 @@ ROLES = {
 # what pages wait for: statements, samples, jobs, and other servers
 PATIENCE = {
     "console.compare.views.compare._BUDGET": 60.0,
-    "console.entities.views.bulk_edit._WHILE_TYPING": timedelta(minutes=1),
+    "console.bulk_edit.views._WHILE_TYPING": timedelta(minutes=1),
     "console.site.waiting.PATIENCE": 60.0,
     "storage.access.key_set.TIMEOUT": 60,
     "storage.entities.estimates.LIMIT": timedelta(minutes=1),

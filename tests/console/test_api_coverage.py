@@ -59,9 +59,9 @@ imports:upload                import_table
 imports:map                   import_table
 imports:repair                import_table
 imports:run                   import_table
-imports:copy                  copy_from_service copy_to_service
-imports:copy_file             copy_from_file
-imports:copy_upload           copy_from_file
+copies:start                  copy_from_service copy_to_service
+copies:file                   copy_from_file
+copies:upload                 copy_from_file
 jobs:cancel                   cancel_job
 jobs:pause                    pause_job
 jobs:resume                   resume_job
@@ -84,7 +84,7 @@ activity:revert               undo_changes
 activity:undo                 undo_changes
 history:entity                undo_changes
 compare:apply                 apply_differences
-entities:bulk_edit            bulk_edit
+bulk_edit:show                bulk_edit
 grid:export                   export_table
 grid:copy                     export_table
 queries:new                   create_query

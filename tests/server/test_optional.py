@@ -138,11 +138,14 @@ def check_pages(live, session):
     assert page.status_code == 200
     assert "link.copy" not in page.text
     assert "comments/" not in page.text
+    assert "t/people/bulk/" not in page.text
+    assert session.get(f"{live.url}/ui/a/{ACCOUNT}/t/people/bulk/").status_code == 404
+    assert "/copy/" not in session.get(f"{live.url}/ui/a/{ACCOUNT}/").text
     assert session.get(f"{live.url}/ui/a/{ACCOUNT}/t/people/entity/?pk=a&rk=b").status_code == 200
     assert session.get(f"{live.url}/ui/a/{ACCOUNT}/t/people/comments/").status_code == 404
     assert session.get(f"{live.url}/ui/links/new/").status_code == 404
     assert "/ui/api/v1/accounts" in (document := session.get(f"{live.url}/ui/api/v1/schema").json()["paths"])
-    assert not any("manifest" in path for path in document)
+    assert not any(re.search("manifest|comments|bulk|copies|copy-from", path) for path in document)
 
 
 def test_names_are_checked_at_start():

@@ -1,4 +1,4 @@
-"""Deletes the selected rows of the grid, with Undo; everything that its query matches by a bulk edit."""
+"""Deletes the selected rows of the grid, with Undo; everything that its query matches on a page that a hook names."""
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
@@ -6,13 +6,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from console.entities.bulk_edit_draft import deletion_address
 from console.entities.saving import Refusal, attempt, back_address
 from console.grid import tokens
 from console.grid.tokens import Scope, Selection
 from console.site import toasts
 from console.site.access import actor_of, table_required
 from console.site.responses import render_part, wants_part
+from storage.core import registry
+from storage.core.subject import Hook
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.entities import edits
@@ -22,13 +23,15 @@ from storage.models import Table
 @require_POST
 @table_required(Capability.WRITE)
 def delete(request: HttpRequest, table: Table) -> HttpResponse:
-    """Delete the selected entities, all or none; lead to the bulk edit for everything that a query matches."""
+    """Delete the selected entities, all or none; lead to a page of its own for everything that a query matches."""
     wanted = _selection(request)
     is_done = False
     if wanted is None or wanted.scope is Scope.TABLE:
         toasts.notify_error(request, _("Select the entities to delete."))
     elif wanted.scope is Scope.QUERY:
-        return redirect(deletion_address(table, wanted.text))
+        if pages := registry.hooks(Hook.DELETION_PAGE):
+            return redirect(pages[0](table, wanted.text))
+        toasts.notify_error(request, _("Select at least one row."))
     elif not wanted.keys:
         toasts.notify_error(request, _("Select at least one row."))
     elif table.account.protected and "confirmed" not in request.POST:

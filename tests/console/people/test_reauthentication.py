@@ -152,11 +152,11 @@ mfa_reauthenticate_webauthn openid_connect_login people:join people:setup people
 accounts:export accounts:invitation_withdraw accounts:member_remove accounts:new accounts:service_save accounts:settings
 activity:revert
 comments:add comments:delete comments:edit comments:reply comments:resolve
-entities:bulk_edit entities:cell entities:cells entities:check_cell entities:delete entities:key entities:new
+bulk_edit:show entities:cell entities:cells entities:check_cell entities:delete entities:key entities:new
 entities:paste entities:row entities:show entities:staged
 grid:columns grid:compare grid:copy grid:export grid:layout_delete grid:layouts grid:presence
 history:entity links:new home:star
-imports:copy imports:copy_file imports:copy_upload imports:map imports:repair imports:run imports:start
+copies:start copies:file copies:upload imports:map imports:repair imports:run imports:start
 imports:start_new imports:upload
 jobs:cancel jobs:clear_tray jobs:pause jobs:resume
 notices:address_confirm notices:address_remove notices:mute notices:seen notices:server_settings notices:server_webhook

@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
+from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from console.jobs.details import JobDetails, NextStep
 from console.site.tags import grouped
 from storage.copies import copy_jobs
 from storage.copies.copy_jobs import COPY_IN_JOB, COPY_OUT_JOB
@@ -90,6 +93,56 @@ class CopiedTableView:
     def notes(self) -> list[str | Promise]:
         notes = [_NOTES.get(it, it) for it in self.found["notes"]]
         return notes if self.found["is_full"] else [_("Only changes since the last copy were read."), *notes]
+
+
+@dataclass(frozen=True)
+class CopyDetails(JobDetails):
+    """A copy whose credentials were deleted when it ended, so that it is continued by a new one."""
+
+    @property
+    def template(self) -> str:
+        return "console/copies/_job.html" if self._tables else ""
+
+    @property
+    def is_preview(self) -> bool:
+        return is_preview(self.job)
+
+    @property
+    def is_resumable(self) -> bool:
+        return self.job.ended_at is None
+
+    @property
+    def next_step(self) -> NextStep | None:
+        """The form that continues a copy, or makes what was previewed."""
+        account = self.job.account
+        if self.is_resumable or account is None:
+            return None
+        page = "copies:file" if self.job.arguments["file"] else "copies:start"
+        address = f"{reverse(page, args=(account.name,))}?again={self.job.pk}"
+        label = _("Continue to copy") if self.is_preview else _("Copy again")
+        return NextStep(address, label, "copy", is_main=self.is_preview)
+
+    @property
+    def warnings(self) -> list[str]:
+        if self.job.status == JobStatus.DONE and any(it.is_unequal for it in self._tables):
+            return [_("Some tables differ from their sources. If clients still write to these, copy again.")]
+        return []
+
+    @cached_property
+    def _tables(self) -> list[CopiedTableView]:
+        return copied_tables(self.job)
+
+    @property
+    def tables(self) -> list[CopiedTableView]:
+        return self._tables[:SHOWN]
+
+    @property
+    def other_tables(self) -> int:
+        return len(self._tables) - SHOWN
+
+
+def find_details(job: Job) -> CopyDetails | None:
+    return CopyDetails(job) if job.kind in COPY_KINDS else None
 
 
 def is_preview(job: Job) -> bool:

@@ -61,7 +61,7 @@ class BulkEditDraft:
 
     def address(self, table: Table) -> str:
         """The address that shows it; a long one stands in a saved URL."""
-        place, query = path_of("entities:bulk_edit", table.account.name, table.name), urlencode(self._fields)
+        place, query = path_of("bulk_edit:show", table.account.name, table.name), urlencode(self._fields)
         if len(place) + len(query) >= saved_urls.LONGEST:
             query = urlencode({saved_urls.NAME: saved_urls.keep(table, query).key})
         return f"{place}?{query}" if query else place

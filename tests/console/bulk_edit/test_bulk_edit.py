@@ -107,7 +107,7 @@ def test_says_what_it_would_do(visit, rows):
 
 def test_a_job_examines_what_is_too_much_while_typing(visit, rows, monkeypatch):
     eve = visit("eve")
-    monkeypatch.setattr("console.entities.views.bulk_edit._WHILE_TYPING", bulk_edits.COUNT_LIMIT * 0)
+    monkeypatch.setattr("console.bulk_edit.views._WHILE_TYPING", bulk_edits.COUNT_LIMIT * 0)
     shown = markup.text(ask(eve, "preview"))
     assert "These numbers are of the first 0 entities." in shown and "Edit up to 3 entities" in shown
     begun = ask(eve, "examine").content.decode()
@@ -169,7 +169,7 @@ def test_a_protected_account_asks_for_the_number(visit, rows, account, monkeypat
     refused = eve.post(PAGE, INCREMENT | {"do": "run", "number": "4"})
     assert "finds 3 entities now, not 4" in refused.content.decode()
     assert eve.post(PAGE, INCREMENT | {"do": "run", "number": "3"}).status_code == 302
-    monkeypatch.setattr("console.entities.views.bulk_edit._WHILE_TYPING", bulk_edits.COUNT_LIMIT * 0)
+    monkeypatch.setattr("console.bulk_edit.views._WHILE_TYPING", bulk_edits.COUNT_LIMIT * 0)
     shown = markup.text(ask(eve, "preview"))
     assert "These numbers are of the first 0 entities." in shown and "Edit 3 entities" not in shown
 

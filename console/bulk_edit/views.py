@@ -15,8 +15,8 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from console import snippets
-from console.entities.bulk_edit_draft import BulkEditDraft, read_draft, write_keys
-from console.entities.bulk_edit_preview import KINDS, PreviewView
+from console.bulk_edit.draft import BulkEditDraft, read_draft, write_keys
+from console.bulk_edit.preview import KINDS, PreviewView
 from console.entities.typed_input import TYPES
 from console.grid import tokens
 from console.grid.tokens import Scope
@@ -91,7 +91,7 @@ def _arrange(request: HttpRequest, table: Table, draft: BulkEditDraft, action: s
     if not wants_part(request):
         return see_other(draft.address(table))
     context = _context(request, table, draft, {"focus": focus})
-    return _at_address(render(request, "console/entities/bulk_edit/_operations.html", context), table, draft)
+    return _at_address(render(request, "console/bulk_edit/_operations.html", context), table, draft)
 
 
 def _at_address(response: HttpResponse, table: Table, draft: BulkEditDraft) -> HttpResponse:
@@ -112,7 +112,7 @@ def _answer(request: HttpRequest, table: Table, draft: BulkEditDraft, found: dic
     if not wants_part(request):
         return _show(request, table, draft, found)
     context = _context(request, table, draft, found | {"beside": True})
-    return _at_address(render(request, "console/entities/bulk_edit/_answer.html", context), table, draft)
+    return _at_address(render(request, "console/bulk_edit/_answer.html", context), table, draft)
 
 
 @contextmanager
@@ -168,7 +168,7 @@ def _examine(request: HttpRequest, table: Table, draft: BulkEditDraft) -> HttpRe
         return response
     if not wants_part(request):
         return redirect("jobs:show", job.pk)
-    return render(request, "console/entities/bulk_edit/_more.html", {"table": table, "job": job})
+    return render(request, "console/bulk_edit/_more.html", {"table": table, "job": job})
 
 
 def _follow(request: HttpRequest, table: Table, draft: BulkEditDraft) -> HttpResponse:
@@ -180,7 +180,7 @@ def _follow(request: HttpRequest, table: Table, draft: BulkEditDraft) -> HttpRes
     shown = _show_preview(found)
     if job.ended_at is None:
         context = shown | {"table": table, "draft": draft, "job": job}
-        return render(request, "console/entities/bulk_edit/_preview.html", context)
+        return render(request, "console/bulk_edit/_preview.html", context)
     if (error := jobs.error_of(job)) is not None:
         shown["error"] = describe_refusal(Refused(error))
     return _answer(request, table, draft, shown | {"is_asked": True})
@@ -243,4 +243,4 @@ def _show(
         "names": list(property_types(table)),
         "functions": "\n".join(it.usage for it in FUNCTIONS.values()),
     }
-    return render(request, "console/entities/bulk_edit/show.html", context, status=status)
+    return render(request, "console/bulk_edit/show.html", context, status=status)

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from console.jobs.copied_tables import COPY_KINDS
+from console.copies.copied_tables import COPY_KINDS
 from console.site.access import account_required, actor_of
 from console.site.refusals import describe_refusal
 from console.site.responses import wants_json
@@ -199,7 +199,7 @@ def start(request: HttpRequest, account: Account) -> HttpResponse:
         else:
             return redirect("jobs:show", jobs.start_requested(wanted, by=actor_of(request)).pk)
     context = {"form": form, "earlier": earlier, "tabs": _tabs(account, is_file=False)}
-    return render(request, "console/imports/copy.html", context, status=422 if form.errors else 200)
+    return render(request, "console/copies/service.html", context, status=422 if form.errors else 200)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -239,7 +239,7 @@ def start_from_file(request: HttpRequest, account: Account) -> HttpResponse:
         if wants_json(request):
             return JsonResponse({"error": context["error"]}, status=422)
     is_wrong = "error" in context or ("form" in context and context["form"].errors)
-    return render(request, "console/imports/copy_file.html", context, status=422 if is_wrong else 200)
+    return render(request, "console/copies/file.html", context, status=422 if is_wrong else 200)
 
 
 def _take_file(request: HttpRequest, account: Account) -> HttpResponse:
@@ -247,7 +247,7 @@ def _take_file(request: HttpRequest, account: Account) -> HttpResponse:
     if wants_json(request):
         size = read_number(request.POST.get("size", "")) or 0
         file = uploads.begin(account, request.POST.get("name", ""), size, by=by)
-        return JsonResponse({"address": reverse("imports:copy_upload", args=(account.name, file.pk, size))})
+        return JsonResponse({"address": reverse("copies:upload", args=(account.name, file.pk, size))})
     sent = request.FILES.get("file")
     content = b"" if sent is None else sent.read()
     if not content:
@@ -258,7 +258,7 @@ def _take_file(request: HttpRequest, account: Account) -> HttpResponse:
 
 
 def _address_of(account: Account, file: JobFile) -> str:
-    return f"{reverse('imports:copy_file', args=(account.name,))}?file={file.pk}"
+    return f"{reverse('copies:file', args=(account.name,))}?file={file.pk}"
 
 
 @require_http_methods(["GET", "POST"])
@@ -305,6 +305,6 @@ def _initial(job: Job | None) -> dict[str, Any]:
 
 def _tabs(account: Account, *, is_file: bool) -> list[tuple[str, str, bool]]:
     return [
-        (_("Another service"), reverse("imports:copy", args=(account.name,)), not is_file),
-        (_("A file of Azurite"), reverse("imports:copy_file", args=(account.name,)), is_file),
+        (_("Another service"), reverse("copies:start", args=(account.name,)), not is_file),
+        (_("A file of Azurite"), reverse("copies:file", args=(account.name,)), is_file),
     ]

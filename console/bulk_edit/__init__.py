@@ -1,0 +1,1 @@
+"""The page that edits or deletes everything that a query finds."""

@@ -1,0 +1,50 @@
+"""What the page of a job says of a bulk edit, or of its preview."""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from django.utils.functional import Promise
+
+from console.bulk_edit.preview import describe_obstacle, describe_operation
+from console.entities.entity_page import EntityTarget
+from console.jobs.details import FailureView, JobDetails, table_of
+from storage.bulk_edit import bulk_edit_jobs
+from storage.bulk_edit.bulk_edit_jobs import BULK_EDIT_JOB, PREVIEW_JOB
+from storage.bulk_edit.bulk_edits import BulkEditRequest
+from storage.jobs.kinds import Failure
+from storage.models import Job
+
+_KINDS: Final = frozenset({BULK_EDIT_JOB.name, PREVIEW_JOB.name})
+
+
+@dataclass(frozen=True)
+class BulkEditDetails(JobDetails):
+    @property
+    def template(self) -> str:
+        return "console/bulk_edit/_job.html"
+
+    @property
+    def has_own_failures(self) -> bool:
+        """They are counted as skipped."""
+        return self.job.kind == BULK_EDIT_JOB.name
+
+    @cached_property
+    def edit(self) -> BulkEditRequest:
+        return BulkEditRequest.load(json.loads(self.job.arguments["request"]))
+
+    @property
+    def operations(self) -> list[tuple[Promise | str, str]]:
+        return [describe_operation(it) for it in self.edit.operations]
+
+    def view_failure(self, failure: Failure) -> FailureView | None:
+        skipped, table = bulk_edit_jobs.read_skipped(failure), table_of(self.job)
+        if skipped is None:
+            return None
+        address = "" if table is None else EntityTarget(table, skipped.key).address()
+        return FailureView(failure.subject, describe_obstacle(skipped.obstacle), address)
+
+
+def find_details(job: Job) -> BulkEditDetails | None:
+    return BulkEditDetails(job) if job.kind in _KINDS else None

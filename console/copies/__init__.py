@@ -1,0 +1,1 @@
+"""Copies of tables from and to other services."""

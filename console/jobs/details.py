@@ -1,0 +1,79 @@
+"""What subjects add to the page of a job of their kinds: see Hook.JOB_DETAILS in storage.core.subject."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from storage.core import registry
+from storage.core.subject import Hook
+from storage.jobs.kinds import Failure
+from storage.models import Job, Table
+
+
+@dataclass(frozen=True, slots=True)
+class FailureView:
+    """``address``: of what could not be done."""
+
+    subject: str
+    reason: str
+    address: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    """A page that goes on from a job that has ended."""
+
+    address: str
+    label: str
+    icon: str
+    is_main: bool
+
+
+@dataclass(frozen=True)
+class JobDetails:
+    """The defaults are those of jobs that have nothing of their own."""
+
+    job: Job
+
+    @property
+    def template(self) -> str:
+        """A section of the page, which has this as ``details``; empty for none."""
+        return ""
+
+    @property
+    def is_preview(self) -> bool:
+        """Whether it has changed nothing, so that its counts say nothing."""
+        return False
+
+    @property
+    def has_own_failures(self) -> bool:
+        """Whether its failures are in its counts."""
+        return False
+
+    @property
+    def is_resumable(self) -> bool:
+        return True
+
+    @property
+    def next_step(self) -> NextStep | None:
+        return None
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        return ()
+
+    def view_failure(self, failure: Failure) -> FailureView | None:
+        """Return a failure in words of its own; None if its refusal says it all."""
+
+
+def table_of(job: Job) -> Table | None:
+    """Return the table of a job, unless it was deleted."""
+    table = job.table
+    return None if table is None or table.deleted_at is not None or job.account is None else table
+
+
+def details_of(job: Job) -> JobDetails:
+    for find_details in registry.hooks(Hook.JOB_DETAILS):
+        details: JobDetails | None = find_details(job)
+        if details is not None:
+            return details
+    return JobDetails(job)
