@@ -9,7 +9,7 @@ from storage.domain.access.grants import Grant
 from storage.domain.access.identity import Trust
 from storage.domain.errors import BadRequest, TableNotFound
 from storage.domain.requests.consistency import ReadTerms
-from storage.domain.requests.observed import Authentication, ObservedRequest
+from storage.domain.requests.observed import Authentication, Credential, ObservedRequest
 from storage.domain.requests.routes import Address, Target
 from storage.domain.values.etag import write_etag
 from storage.domain.values.kinds import AccountKind
@@ -17,6 +17,7 @@ from storage.domain.values.names import KEY_LENGTH_LIMIT, fold_table_name
 from storage.protocol import cosmos
 from storage.protocol.accept import Format
 from storage.protocol.http_request import Headers
+from storage.protocol.incoming import Caller
 from storage.protocol.json_format import Context, Rules
 from storage.protocol.negotiation import response_format
 from storage.protocol.query_options import read_select
@@ -66,6 +67,8 @@ class Call(NamedTuple):
     request: OperationRequest
     account: KnownAccount
     grant: Grant
+    credential: Credential
+    caller: Caller
     address: Address
     service: Service
     settings: ServerSettings
@@ -74,13 +77,12 @@ class Call(NamedTuple):
 
     def actor(self) -> Actor:
         """The caller, as the activity log records it."""
-        credential = self.observed.credential
-        assert credential is not None
+        credential, caller = self.credential, self.caller
         return Actor(
             ACTORS[credential.authentication],
             credential.name,
-            self.observed.address,
-            self.observed.agent.decode("latin-1"),
+            caller.address,
+            caller.agent.decode("latin-1"),
             self.observed.request_id,
         )
 

@@ -1,10 +1,11 @@
 """The head of a request, and the operation it asks for."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from storage.domain.access.grants import Operation
 from storage.domain.errors import InsufficientAccountPermissions, StorageError
+from storage.domain.requests.cleaning import clean_agent
 from storage.domain.requests.options import read_options
 from storage.domain.requests.routes import (
     Address,
@@ -18,6 +19,9 @@ from storage.domain.values.kinds import AccountKind
 from storage.protocol.errors import ErrorOrigin
 from storage.protocol.http_request import RequestHead
 from storage.protocol.negotiation import NEWEST_VERSION, effective_method, read_version, supported_options
+
+_ADDRESS_LIMIT: Final = 64  # characters
+_AGENT_LIMIT: Final = 256  # bytes that are remembered
 
 
 class IncomingRequest(NamedTuple):
@@ -43,6 +47,13 @@ class IncomingRequest(NamedTuple):
         """Where an error comes from that the operation raises."""
         is_xml = "comp" in self.options or "restype" in self.options
         return ErrorOrigin.XML_OPERATION if is_xml else ErrorOrigin.ODATA
+
+
+class Caller(NamedTuple):
+    """Where a request comes from, as logs show it: ``agent`` is without credentials."""
+
+    address: str
+    agent: bytes
 
 
 class ResolvedRequest(NamedTuple):
@@ -71,6 +82,11 @@ def read_incoming_request(head: RequestHead, host_suffixes: Sequence[str]) -> In
         version,
         version_error,
     )
+
+
+def read_caller(request: IncomingRequest) -> Caller:
+    agent = clean_agent(request.headers.get(b"user-agent", b"")[:_AGENT_LIMIT])
+    return Caller(request.client[:_ADDRESS_LIMIT], agent)  # a proxy may have passed on anything
 
 
 def negotiate_version(

@@ -5,8 +5,7 @@ of the earlier ones and returns its own; an error is answered in the format of t
 """
 
 import logging
-from collections.abc import Awaitable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Sequence
 from itertools import count
 from time import perf_counter
 from typing import ClassVar, Final, NamedTuple
@@ -14,8 +13,6 @@ from uuid import uuid4
 
 from storage.domain.access.grants import Operation
 from storage.domain.errors import InternalError, NotImplemented, ServerBusy, StorageError, UnsupportedHttpVerb
-from storage.domain.requests.cleaning import clean_agent, clean_table
-from storage.domain.requests.consistency import ReadTerms
 from storage.domain.requests.observed import REFUSALS, ObservedRequest
 from storage.domain.requests.recorded import SentRequest
 from storage.domain.requests.routes import TargetKind, check_target
@@ -23,7 +20,7 @@ from storage.domain.service_properties.properties import CorsRule
 from storage.domain.values.kinds import AccountKind
 from storage.protocol import as_of, batch, consistency, cosmos, entities, tables, xml_operations
 from storage.protocol.accept import Format
-from storage.protocol.authorization import Authorized, authorize, read_authentication
+from storage.protocol.authorization import Authorized, authorize
 from storage.protocol.call import ACTORS, Answer, Call, OperationRequest, ServerSettings
 from storage.protocol.cors import preflight, response_headers
 from storage.protocol.errors import HEADERS, ErrorOrigin, error_reason, write_error
@@ -32,13 +29,14 @@ from storage.protocol.http_exchange import Write
 from storage.protocol.http_request import ClientDisconnected, Headers, RequestBody, RequestHead
 from storage.protocol.incoming import (
     IncomingRequest,
-    ResolvedRequest,
     as_cosmos,
     negotiate_version,
+    read_caller,
     read_incoming_request,
     resolve_request,
 )
 from storage.protocol.negotiation import FIRST_WITHOUT_ATOM, read_preference
+from storage.protocol.progress import Progress, observe
 from storage.protocol.query_options import check_options
 from storage.runtime.catalog import KnownAccount
 from storage.runtime.live_feed import LiveFeed
@@ -49,8 +47,6 @@ logger = logging.getLogger(__name__)
 
 _CLIENT_REQUEST_ID_LIMIT: Final = 1024
 _SLOW: Final = 1.0  # seconds after which a request is authorized again before anything is done
-_ADDRESS_LIMIT: Final = 64  # characters
-_AGENT_LIMIT: Final = 256  # bytes that are remembered
 
 _AS_OF: Final = (TargetKind.ENTITY, TargetKind.ENTITIES)  # what can be read as of a moment
 _SERVER: Final = (b"Server", SERVER)
@@ -104,19 +100,23 @@ class TableService:
         # a GUID: the process at random, the request in order
         request_id = f"{self._request_prefix}{next(self._request_numbers):012x}"
         observed = ObservedRequest(perf_counter(), request_id=request_id)
+        progress = Progress(head, observed)
         try:
-            response = await self._respond(head, body, observed)
+            response = await self._respond(progress, body)
             observed.answered = perf_counter()
             reusable = body.complete or await body.drain()
         except ClientDisconnected:
-            self._record(head, observed)
-            return
-        sent = response.body if head.method != "HEAD" else b""
-        write(response.status, response.headers, sent, reusable, response.reason)
-        observed.status = response.status
-        observed.ingress = body.received
-        observed.egress = len(response.body)
-        observed.sent = perf_counter()
+            pass
+        else:
+            sent = response.body if head.method != "HEAD" else b""
+            write(response.status, response.headers, sent, reusable, response.reason)
+            observed.status = response.status
+            observed.ingress = body.received
+            observed.egress = len(response.body)
+            observed.sent = perf_counter()
+        operation = observe(progress)
+        if progress.error is not None:
+            _log_error(progress, operation)
         self._record(head, observed)
 
     def _record(self, head: RequestHead, observed: ObservedRequest) -> None:
@@ -129,96 +129,77 @@ class TableService:
             sent = SentRequest(head.method, head.path, head.query, head.headers, head.scheme, head.client)
             observer.keep(observed, sent)
 
-    async def _respond(self, head: RequestHead, body: RequestBody, observed: ObservedRequest) -> Response:
-        """Run the stages of a request."""
-        request: IncomingRequest | None = None
-        account: KnownAccount | None = None
-        terms: ReadTerms | None = None
-        origin = ErrorOrigin.FRONT_END
+    async def _respond(self, progress: Progress, body: RequestBody) -> Response:
+        """Take a request through its stages; what they raise is answered too."""
         try:
-            request = read_incoming_request(head, self._settings.host_suffixes)
-            origin = ErrorOrigin.ODATA
-            account = await self._find_account(request)
-            if _is_cosmos(account):
-                request = as_cosmos(request)
-            _observe_caller(observed, head, request, account)
-            if request.method == "OPTIONS":
-                observed.operation = Operation.PREFLIGHT
-                origin = request.operation_origin
-                if _is_cosmos(account):
-                    raise NotImplemented
-                answer = Answer(200, preflight(_cors_rules(account), head.headers))
-            else:
-                origin = ErrorOrigin.AUTHORIZATION
-                authorized = await self._authorize(request, account, observed)
-                origin = request.operation_origin
-                resolved = resolve_request(
-                    request, head.fields, authorized.account.name, authorized.account.kind
-                )
-                _observe_target(observed, resolved)
-                check_target(authorized.grant, resolved.operation, resolved.target)
-                check_options(request.options)
-                terms = consistency.read_terms(request, authorized.account)
-                content = await body.read(head)
-                if perf_counter() - observed.started > _SLOW:
-                    # a key, a policy or a token may have been revoked since the request began
-                    current = await self._find_account(request)
-                    origin = ErrorOrigin.AUTHORIZATION
-                    authorized = await self._authorize(request, current, observed)
-                    origin = request.operation_origin
-                    check_target(authorized.grant, resolved.operation, resolved.target)
-                answer = await perform(self._call(request, resolved, authorized, content, observed, terms))
+            answer = await self._answer(progress, body)
         except StorageError as error:
-            operation = _observe_table(observed, head, request, account)
-            answer = _refuse(error, origin, request, account, head.headers, observed)
-            if answer.status in REFUSALS and logger.isEnabledFor(logging.INFO):
-                _log_refusal(answer.status, observed, operation)
+            answer = _refuse(error, progress)
         except ClientDisconnected:
             raise
-        except Exception:
-            fields = _log_fields(observed, observed.operation)
-            logger.exception("Request %s failed", observed.request_id, extra=fields)
-            answer = _refuse(InternalError(), origin, request, account, head.headers, observed)
-        return _complete(answer, origin, request, account, head, observed.request_id, terms)
+        except Exception as failure:
+            progress.failure = failure
+            answer = _refuse(InternalError(), progress)
+        return _complete(answer, progress)
 
-    async def _find_account(self, request: IncomingRequest) -> KnownAccount | None:
+    async def _answer(self, progress: Progress, body: RequestBody) -> Answer:
+        """Run the stages of a request."""
+        request = progress.request = read_incoming_request(progress.head, self._settings.host_suffixes)
+        progress.origin = ErrorOrigin.ODATA
+        account = progress.account = await self._find_account(request)
+        if progress.is_cosmos:
+            request = progress.request = as_cosmos(request)
+        progress.caller = read_caller(request)
+        if request.method == "OPTIONS":
+            progress.origin = request.operation_origin
+            if progress.is_cosmos:
+                raise NotImplemented
+            return Answer(200, preflight(_cors_rules(account), request.headers))
+        authorized = await self._authorize(progress, account, request)
+        resolved = progress.resolved = resolve_request(
+            request, progress.head.fields, authorized.account.name, authorized.account.kind
+        )
+        check_target(authorized.grant, resolved.operation, resolved.target)
+        check_options(request.options)
+        terms = progress.terms = consistency.read_terms(request, authorized.account)
+        content = await body.read(progress.head)
+        if perf_counter() - progress.observed.started > _SLOW:
+            # a key, a policy or a token may have been revoked since the request began
+            authorized = await self._authorize(progress, await self._find_account(request), request)
+            check_target(authorized.grant, resolved.operation, resolved.target)
+        return await perform(
+            Call(
+                OperationRequest(
+                    method=resolved.method,
+                    target=resolved.target,
+                    options=request.options,
+                    headers=request.headers,
+                    version=request.version,
+                    body=content,
+                ),
+                account=authorized.account,
+                grant=authorized.grant,
+                credential=authorized.credential,
+                caller=progress.caller,
+                address=request.address,
+                service=self._service,
+                settings=self._settings,
+                observed=progress.observed,
+                terms=terms,
+            )
+        )
+
+    def _find_account(self, request: IncomingRequest) -> Awaitable[KnownAccount | None]:
         address = request.address
-        return await self._service.account(address.account, secondary=address.secondary)
+        return self._service.account(address.account, secondary=address.secondary)
 
     async def _authorize(
-        self, request: IncomingRequest, account: KnownAccount | None, observed: ObservedRequest
+        self, progress: Progress, account: KnownAccount | None, request: IncomingRequest
     ) -> Authorized:
-        observed.authentication = read_authentication(request)
-        authorized = await authorize(self._service, account, request)
-        observed.credential = authorized.credential
+        progress.origin = ErrorOrigin.AUTHORIZATION
+        progress.authorized = authorized = await authorize(self._service, account, request)
+        progress.origin = request.operation_origin
         return authorized
-
-    def _call(
-        self,
-        request: IncomingRequest,
-        resolved: ResolvedRequest,
-        authorized: Authorized,
-        content: bytes,
-        observed: ObservedRequest,
-        terms: ReadTerms | None,
-    ) -> Call:
-        return Call(
-            OperationRequest(
-                method=resolved.method,
-                target=resolved.target,
-                options=request.options,
-                headers=request.headers,
-                version=request.version,
-                body=content,
-            ),
-            account=authorized.account,
-            grant=authorized.grant,
-            address=request.address,
-            service=self._service,
-            settings=self._settings,
-            observed=observed,
-            terms=terms,
-        )
 
 
 def perform(call: Call) -> Awaitable[Answer]:
@@ -227,7 +208,7 @@ def perform(call: Call) -> Awaitable[Answer]:
     if call.request.method != "GET" or call.request.target.kind not in _AS_OF:
         as_of.refuse(call.request)
     if "comp" in options or "restype" in options:
-        if _is_cosmos(call.account):
+        if call.account.kind is AccountKind.COSMOS:
             raise NotImplemented
         return xml_operations.handle_xml_operation(call)
     match call.request.target.kind:
@@ -253,58 +234,27 @@ def _xml_headers(status: int) -> Headers:
     return [_SERVER, _NO_SNIFFING] if status >= _ERROR else [_SERVER]
 
 
-def _is_cosmos(account: KnownAccount | None) -> bool:
-    return account is not None and account.kind is AccountKind.COSMOS
-
-
-def _observe_caller(
-    observed: ObservedRequest, head: RequestHead, request: IncomingRequest, account: KnownAccount | None
-) -> None:
-    if account is not None:
-        observed.account_id, observed.account, observed.kind = account.id, account.name, account.kind
-    observed.secondary = request.address.secondary
-    observed.address = request.client[:_ADDRESS_LIMIT]  # a proxy may have passed on anything
-    observed.agent = clean_agent(request.headers.get(b"user-agent", b"")[:_AGENT_LIMIT])
-
-
-def _observe_target(observed: ObservedRequest, resolved: ResolvedRequest) -> None:
-    observed.operation = resolved.operation
-    _observe_name(observed, resolved.target.table)
-
-
-def _observe_name(observed: ObservedRequest, name: str) -> None:
-    """Note the name of a table; in a Cosmos account, where nearly every text is one, it may be something else."""
-    observed.table = clean_table(name, observed.kind) if name else ""
-    observed.possible_table = "" if observed.table or observed.kind is AccountKind.STORAGE else name
-
-
-def _observe_table(
-    observed: ObservedRequest,
-    head: RequestHead,
-    request: IncomingRequest | None,
-    account: KnownAccount | None,
-) -> Operation | None:
-    """Note the table of a request that was refused before it was resolved, and return the operation, if it has one."""
-    if observed.operation is None and not observed.table and request is not None and account is not None:
-        with suppress(StorageError):
-            resolved = resolve_request(request, head.fields, account.name, account.kind)
-            _observe_name(observed, resolved.target.table)
-            return resolved.operation
-    return observed.operation
-
-
-def _log_refusal(status: int, observed: ObservedRequest, operation: Operation | None) -> None:
-    """Log who may not do what, without keys of entities."""
-    logger.info(
-        "%s of %s refused with %d %s to %s: request %s",
-        operation or "A request",
-        observed.account or "an unknown account",
-        status,
-        observed.error,
-        observed.address,
-        observed.request_id,
-        extra=_log_fields(observed, operation),
-    )
+def _log_error(progress: Progress, operation: Operation | None) -> None:
+    """Log a failure, and who may not do what, without keys of entities."""
+    observed, failure = progress.observed, progress.failure
+    if failure is not None:
+        logger.error(
+            "Request %s failed",
+            observed.request_id,
+            exc_info=failure,
+            extra=_log_fields(observed, operation),
+        )
+    elif progress.status in REFUSALS and logger.isEnabledFor(logging.INFO):
+        logger.info(
+            "%s of %s refused with %d %s to %s: request %s",
+            operation or "A request",
+            observed.account or "an unknown account",
+            progress.status,
+            observed.error,
+            observed.address,
+            observed.request_id,
+            extra=_log_fields(observed, operation),
+        )
 
 
 def _log_fields(observed: ObservedRequest, operation: Operation | None) -> dict[str, str]:
@@ -322,20 +272,21 @@ def _cors_rules(account: KnownAccount | None) -> Sequence[CorsRule]:
     return account.properties.cors if account is not None else ()
 
 
-def _refuse(
-    error: StorageError,
-    origin: ErrorOrigin,
-    request: IncomingRequest | None,
-    account: KnownAccount | None,
-    fields: Mapping[bytes, bytes],
-    observed: ObservedRequest,
-) -> Answer:
-    observed.error, observed.refusal = error.code, error
-    if request is not None and _is_cosmos(account):
-        return Answer(*cosmos.refuse(error, observed.request_id, request.method, fields))
+def _refuse(error: StorageError, progress: Progress) -> Answer:
+    progress.error = error
+    answer = _write_refusal(error, progress)
+    progress.status = answer.status
+    return answer
+
+
+def _write_refusal(error: StorageError, progress: Progress) -> Answer:
+    request, origin, request_id = progress.request, progress.origin, progress.observed.request_id
+    fields = progress.head.headers
+    if request is not None and progress.is_cosmos:
+        return Answer(*cosmos.refuse(error, request_id, request.method, fields))
     format_option = request.options.get("$format") if request is not None else None
     written = write_error(
-        error, origin, observed.request_id, format_option=format_option, accept=fields.get(b"accept")
+        error, origin, request_id, format_option=format_option, accept=fields.get(b"accept")
     )
     headers: Headers = [
         (b"Content-Type", written.content_type),
@@ -351,18 +302,11 @@ def _refuse(
     return Answer(written.status, headers, written.body, reason)
 
 
-def _complete(
-    answer: Answer,
-    origin: ErrorOrigin,
-    request: IncomingRequest | None,
-    account: KnownAccount | None,
-    head: RequestHead,
-    request_id: str,
-    terms: ReadTerms | None,
-) -> Response:
+def _complete(answer: Answer, progress: Progress) -> Response:
     """Add the headers that every response has."""
-    fields, method = head.headers, head.method
-    if _is_cosmos(account):
+    fields, method = progress.head.headers, progress.head.method
+    request, terms, request_id = progress.request, progress.terms, progress.observed.request_id
+    if progress.is_cosmos:
         headers = [_SERVER, (b"x-ms-request-id", request_id.encode()), *answer.headers]
         if not answer.body and all(name != b"Content-Type" for name, _ in headers):
             headers.append(cosmos.NO_CONTENT)
@@ -373,7 +317,7 @@ def _complete(
     # the options may be what could not be read
     version = request.version if request is not None else negotiate_version(fields, {})[0]
     headers = [
-        *(_COMMON if origin is not ErrorOrigin.XML_OPERATION else _xml_headers(answer.status)),
+        *(_COMMON if progress.origin is not ErrorOrigin.XML_OPERATION else _xml_headers(answer.status)),
         (b"x-ms-request-id", request_id.encode()),
         *answer.headers,
         (b"Content-Length", b"%d" % len(answer.body)),
@@ -387,7 +331,7 @@ def _complete(
     client_request_id = fields.get(b"x-ms-client-request-id")
     if client_request_id is not None and len(client_request_id) <= _CLIENT_REQUEST_ID_LIMIT:
         headers.append((b"x-ms-client-request-id", client_request_id))
-    rules = _cors_rules(account)
+    rules = _cors_rules(progress.account)
     if rules and method != "OPTIONS":
         headers += response_headers(rules, method, fields.get(b"origin"), headers)
     return Response(answer.status, headers, answer.body, answer.reason)

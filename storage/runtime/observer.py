@@ -5,7 +5,7 @@ import logging
 import secrets
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,9 +16,12 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
+from storage.domain.entities.entity import StoredEntity
 from storage.domain.errors import StorageError
+from storage.domain.filters.access_plan import plan_access
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.keys import key_range
+from storage.domain.filters.query import EntityQuery, Page
 from storage.domain.requests.metrics import CredentialClient, RequestKind, Tally, UseCount
 from storage.domain.requests.observed import Authentication, ObservedRequest
 from storage.domain.requests.recorded import KeptRequest, RequestLogSettings, SentRequest, read_fault
@@ -42,6 +45,7 @@ from storage.runtime.idleness import idleness
 from storage.runtime.threads import in_thread
 from storage.sql.django import is_lost, storable_text
 from storage.tables.adaptive_indexes import ScanCosts, SlowQueries, SlowQuery
+from storage.tables.index_rules import COSTLY_SCAN
 
 logger = logging.getLogger(__name__)
 
@@ -282,9 +286,16 @@ class Observer:
     def record_write(self, table_id: int) -> None:
         self._batch.written.add(table_id)
 
-    def record_slow(self, query: SlowQuery) -> None:
-        """Record a query that took long, and that an index may have made cheaper."""
-        self._batch.slow.add(query)
+    async def time_query(
+        self, table_id: int, query: EntityQuery, page: Awaitable[Page[StoredEntity]]
+    ) -> Page[StoredEntity]:
+        """Await the page of a query, and record a query that takes long if an index may make it cheaper."""
+        began = perf_counter()
+        result = await page
+        seconds = perf_counter() - began
+        if seconds >= COSTLY_SCAN and (names := plan_access(query.filter).index_candidates(query.indexed)):
+            self._batch.slow.add(SlowQuery(table_id, names, seconds, query, result.next))
+        return result
 
     async def flush(self) -> None:
         """Write what was recorded; what cannot be written now is tried again with the next write."""

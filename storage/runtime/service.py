@@ -25,7 +25,6 @@ from storage.domain.errors import (
     ServerBusy,
     TableNotFound,
 )
-from storage.domain.filters.access_plan import plan_access
 from storage.domain.filters.keys import key_range
 from storage.domain.filters.query import EntityQuery, Page, TableQuery
 from storage.domain.refusals import Reason
@@ -59,8 +58,6 @@ from storage.sql.links import ReplicaAddress as ReplicaAddress
 from storage.sql.past import Past, as_of
 from storage.sql.relations import relation_name
 from storage.tables import tables
-from storage.tables.adaptive_indexes import SlowQuery
-from storage.tables.index_rules import COSTLY_SCAN
 
 if TYPE_CHECKING:
     from storage.access.identity import Identity
@@ -412,19 +409,13 @@ class Service:
 
         async def walk(known: KnownTable) -> Page[StoredEntity]:
             wanted = replace(query, indexed=known.indexed) if known.indexed else query
-            began = time.perf_counter()
 
             def read(lanes: Lanes) -> Awaitable[Page[StoredEntity]]:
                 steps: Steps[Page[StoredEntity]] = entities.query(known.relation, wanted, time.monotonic)
                 return lanes.walk(steps, session=_session(terms))
 
-            page = await (read(self._lanes) if terms is None else self._read(account, terms, read))
-            seconds = time.perf_counter() - began
-            if seconds >= COSTLY_SCAN and (
-                names := plan_access(query.filter).index_candidates(wanted.indexed)
-            ):
-                self.observer.record_slow(SlowQuery(known.id, names, seconds, wanted, page.next))
-            return page
+            page = read(self._lanes) if terms is None else self._read(account, terms, read)
+            return await self.observer.time_query(known.id, wanted, page)
 
         return await self._on(
             account,

@@ -41,6 +41,7 @@ from tests.bench.workloads import WORKLOADS, Workload
 STAGES = {
     "service": [  # the steps between the stages, and metrics
         "storage.protocol.table_service:TableService._respond",
+        "storage.protocol.table_service:observe",
         "storage.runtime.observer:Observer.record",
     ],
     "connection": [  # the head parsed, the answer written

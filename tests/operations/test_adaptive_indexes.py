@@ -18,7 +18,7 @@ from storage.domain.filters.query import EntityQuery, Sort
 from storage.domain.values.kinds import AccountKind
 from storage.entities import entities
 from storage.models import Account, Activity, PropertyIndex, PropertyScans, Table
-from storage.runtime import job_runner, service
+from storage.runtime import job_runner, observer
 from storage.runtime.service import Service
 from storage.runtime.threads import in_thread
 from storage.sql import indexes as statements
@@ -248,7 +248,7 @@ def test_old_scans_are_forgotten(large):
 
 async def test_a_server_counts_costly_queries_that_an_index_would_spare(account, large, monkeypatch):
     """Also those that are slow only because the machine is busy, but not as scans."""
-    monkeypatch.setattr(service, "COSTLY_SCAN", 0.0)
+    monkeypatch.setattr(observer, "COSTLY_SCAN", 0.0)
     asked = Service(settings.LANES_CONNINFO)
     await asked.open()
     try:

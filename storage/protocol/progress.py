@@ -1,0 +1,79 @@
+"""How far a request has come: what its stages have returned, and what is observed of that."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from storage.domain.access.grants import Operation
+from storage.domain.errors import StorageError
+from storage.domain.requests.cleaning import clean_table
+from storage.domain.requests.consistency import ReadTerms
+from storage.domain.requests.observed import ObservedRequest
+from storage.domain.values.kinds import AccountKind
+from storage.protocol.authorization import Authorized, read_authentication
+from storage.protocol.errors import ErrorOrigin
+from storage.protocol.http_request import RequestHead
+from storage.protocol.incoming import Caller, IncomingRequest, ResolvedRequest, resolve_request
+from storage.runtime.catalog import KnownAccount
+
+
+@dataclass(slots=True)
+class Progress:
+    """What the stages of a request have returned so far; ``origin`` is where an error comes from now.
+
+    The account may be None after its stage. The operation notes in ``observed`` what only it knows, such as the
+    partition; ``observe`` adds the rest.
+    """
+
+    head: RequestHead
+    observed: ObservedRequest
+    origin: ErrorOrigin = ErrorOrigin.FRONT_END
+    request: IncomingRequest | None = None
+    account: KnownAccount | None = None
+    caller: Caller | None = None
+    authorized: Authorized | None = None
+    resolved: ResolvedRequest | None = None
+    terms: ReadTerms | None = None
+    error: StorageError | None = None  # the one that is answered
+    status: int = 0  # of the answer to it
+    failure: Exception | None = None  # an unexpected one, which is answered as an InternalError
+
+    @property
+    def is_cosmos(self) -> bool:
+        return self.account is not None and self.account.kind is AccountKind.COSMOS
+
+
+def observe(progress: Progress) -> Operation | None:
+    """Note what the stages of a request have returned; return its operation, if it has one."""
+    observed, request, account, error = progress.observed, progress.request, progress.account, progress.error
+    if error is not None:
+        observed.error, observed.refusal = error.code, error
+    if request is None or progress.caller is None:
+        return None
+    if account is not None:
+        observed.account_id, observed.account, observed.kind = account.id, account.name, account.kind
+    observed.secondary = request.address.secondary
+    observed.address, observed.agent = progress.caller
+    if request.method == "OPTIONS":
+        observed.operation = Operation.PREFLIGHT
+        return observed.operation
+    observed.authentication = read_authentication(request)
+    if progress.authorized is not None:
+        observed.credential = progress.authorized.credential
+    resolved = progress.resolved
+    if resolved is not None:
+        observed.operation = resolved.operation
+    elif account is not None and error is not None and progress.failure is None:
+        # what is refused before this stage is shown with its table too
+        with suppress(StorageError):
+            resolved = resolve_request(request, progress.head.fields, account.name, account.kind)
+    if resolved is None:
+        return None
+    if not observed.table:
+        _observe_table(observed, resolved.target.table)
+    return resolved.operation
+
+
+def _observe_table(observed: ObservedRequest, name: str) -> None:
+    """Note the name of a table; in a Cosmos account, where nearly every text is one, it may be something else."""
+    observed.table = clean_table(name, observed.kind) if name else ""
+    observed.possible_table = "" if observed.table or observed.kind is AccountKind.STORAGE else name
