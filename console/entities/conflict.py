@@ -14,7 +14,7 @@ from console.entities.entity_page import EntityTarget
 from console.entities.saving import Conflict, EntityEdit, Refusal
 from console.grid import formats
 from console.site.last_changes import draw_recent
-from console.site.responses import render_part, see_other, wants_part
+from console.site.responses import render_page, see_other, wants_part
 from console.site.toasts import notify_error, notify_success
 from console.site.typed_text import edited_text
 from storage.domain.entities.changes import Change, Insert, Update
@@ -86,10 +86,9 @@ def render_conflict(
         "copy": formats.write_pretty_document(mine_stored) if theirs is None else "",
         "in_drawer": wants_part(request),
     }
-    return render_part(
+    return render_page(
         request,
         "console/entities/entity/conflict.html",
-        "_conflict.html",
         context,
         status=412 if chosen is None else 422,
     )

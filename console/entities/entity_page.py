@@ -16,7 +16,7 @@ from console.entities.entity_draft import EntityDraft, sign_entity
 from console.entities.typed_input import TYPES
 from console.grid import tokens
 from console.site.access import AS_OF
-from console.site.responses import render_part, see_other, wants_part
+from console.site.responses import render_page, render_part, see_other, wants_part
 from storage.activity import activity
 from storage.core import registry
 from storage.core.subject import Hook
@@ -194,4 +194,4 @@ def render_missing(request: HttpRequest, target: EntityTarget) -> HttpResponse:
         "history_address": target.address("history:entity"),
         "in_drawer": wants_part(request),
     }
-    return render_part(request, "console/entities/entity/gone.html", "_gone.html", context, status=404)
+    return render_page(request, "console/entities/entity/gone.html", context, status=404)

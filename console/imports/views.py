@@ -41,7 +41,7 @@ from console.jobs.presentation import JobView
 from console.site import time_zones
 from console.site.access import RoleNeeded, account_required, actor_of, role_of, table_required
 from console.site.refusals import describe_refusal, notify_refusals
-from console.site.responses import render_part, wants_json
+from console.site.responses import render_page, render_part, wants_json
 from console.site.typed_text import field_text
 from storage.domain.access.roles import Capability, may
 from storage.domain.errors import StorageError
@@ -254,7 +254,7 @@ def _show_map(request: HttpRequest, draft: ImportDraft, error: str) -> HttpRespo
     except (Refused, StorageError) as refused:
         context["error"] = error or describe_refusal(refused)
     status = 422 if context["error"] else 200
-    return render_part(request, "console/imports/map.html", "_map.html", context, status=status)
+    return render_page(request, "console/imports/map.html", context, status=status)
 
 
 def _columns(found: DraftFile) -> list[dict[str, Any]]:
@@ -323,7 +323,7 @@ def check(request: HttpRequest, draft: ImportDraft) -> HttpResponseBase:
     is_progress = "progress" in request.GET
     if is_progress and shown.goes_on:
         return render(request, "console/imports/_check_progress.html", context)
-    response = render_part(request, "console/imports/check.html", "_check.html", context)
+    response = render_page(request, "console/imports/check.html", context)
     if is_progress:
         response.headers["HX-Retarget"] = "#check"
     return response

@@ -19,7 +19,7 @@ from console.site import errors
 from console.site.access import actor_of, user_of
 from console.site.log_page import LogQuery, QueryPart, is_one_of, take_newest, url_field
 from console.site.refusals import notify_refusals
-from console.site.responses import render_part
+from console.site.responses import render_page, render_part
 from console.site.toasts import notify_success
 from storage.domain.access.roles import Capability, may
 from storage.domain.values.numbers import read_number
@@ -62,7 +62,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "query": query,
         "goes_on": any(it.goes_on for it in shown),
     }
-    return render_part(request, "console/jobs/index.html", "_list.html", context)
+    return render_page(request, "console/jobs/index.html", context)
 
 
 @login_required

@@ -16,7 +16,7 @@ from console.policies.forms import BasePolicyFormSet, PolicyFormSet, write_data
 from console.policies.requests import PolicyRequest
 from console.site.access import actor_of, require_storage, table_page, table_required
 from console.site.refusals import describe_refusal
-from console.site.responses import render_part, wants_part
+from console.site.responses import render_page, wants_part
 from console.site.toasts import notify_error, notify_success
 from console.site.xml_text import error_position
 from storage.access import policies
@@ -232,10 +232,9 @@ def _render_xml(
 
 def _render_editor(editor: PolicyRequest, context: Mapping[str, Any], status: int) -> HttpResponse:
     is_draft = editor.request.method == "POST"
-    response = render_part(
+    response = render_page(
         editor.request,
         "console/policies/show.html",
-        "_editor.html",
         {
             "table": editor.table,
             "sources": policies.tables_with_policies(editor.table.account, except_table=editor.table),
@@ -263,6 +262,4 @@ def _render_conflict(editor: PolicyRequest, mine: Sequence[SignedIdentifier]) ->
         "last": next(iter(activity.page(changes, top=1).activities), None),
         "preview": editor.preview(stored, mine),
     }
-    return render_part(
-        editor.request, "console/policies/conflict.html", "_conflict.html", context, status=409
-    )
+    return render_page(editor.request, "console/policies/conflict.html", context, status=409)

@@ -7,24 +7,39 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 
 REFRESH: Final = "X-Tablero-Refresh"
+PART: Final = "components/part.html"
+
+
+def render_page(
+    request: HttpRequest, page: str, context: dict[str, Any], *, status: int = 200
+) -> HttpResponse:
+    """Answer with the page, or, if htmx asks, with its block ``part`` alone and the toasts for it.
+
+    The template extends ``page_layout``, by default the layout that it has as a page.
+    """
+    if not wants_part(request):
+        return render(request, page, context, status=status)
+    return render(request, page, context | {"page_layout": PART} | _toasts_of(request), status=status)
 
 
 def render_part(
     request: HttpRequest, page: str, part: str, context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
-    """Answer with the page, or, if htmx asks, with the part alone and the toasts for it.
+    """Answer with the page, or, if htmx asks, with one of its parts and the toasts for it.
 
-    A restored history entry and a boosted link get the whole page although htmx asks. The part is in the folder of the
-    page, unless its name has a folder too. A page that reloads itself gets no toasts: they may be for another
-    one, which is on its way.
+    The part is in the folder of the page, unless its name has a folder too. If only that page has
+    it, use ``render_page``.
     """
     if not wants_part(request):
         return render(request, page, context, status=status)
-    is_refresh = request.headers.get(REFRESH) == "true"
     template = part if "/" in part else f"{posixpath.dirname(page)}/{part}"
     # one template: the context of the layout is made once
-    both = context | {"part_template": template, "has_toasts": not is_refresh}
-    return render(request, "components/part.html", both, status=status)
+    return render(request, PART, context | {"part_template": template} | _toasts_of(request), status=status)
+
+
+def _toasts_of(request: HttpRequest) -> dict[str, bool]:
+    """A page that reloads itself gets no toasts: they may be for another one, which is on its way."""
+    return {"has_toasts": request.headers.get(REFRESH) != "true"}
 
 
 def is_script(request: HttpRequest) -> bool:
@@ -33,7 +48,7 @@ def is_script(request: HttpRequest) -> bool:
 
 
 def wants_part(request: HttpRequest) -> bool:
-    """Whether htmx will swap the answer into a page."""
+    """Whether htmx will swap the answer into a page, unlike one for a restored history entry or a boosted link."""
     return request.headers.get("HX-Request") == "true" and request.headers.get("HX-Request-Type") != "full"
 
 

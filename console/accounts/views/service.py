@@ -13,7 +13,7 @@ from console.accounts.forms.cors import METHODS, add_rule, move_rule, remove_rul
 from console.accounts.forms.service import ServiceForms
 from console.site.access import account_required, actor_of, require_storage
 from console.site.refusals import describe_refusal
-from console.site.responses import render_part
+from console.site.responses import render_page
 from console.site.toasts import notify_error, notify_success
 from console.site.xml_text import error_position
 from storage.accounts import service_properties
@@ -181,9 +181,7 @@ def _render_editor(
         **(_form_context(context["forms"]) if "forms" in context else {}),
         "is_draft": is_draft,
     }
-    response = render_part(
-        request, "console/accounts/service/show.html", "_editor.html", context, status=status
-    )
+    response = render_page(request, "console/accounts/service/show.html", context, status=status)
     if is_draft:
         address = reverse("accounts:service", args=(account.name,))
         response["HX-Replace-Url"] = f"{address}?view=xml" if "xml" in context else address
@@ -213,6 +211,4 @@ def _render_conflict(
         "version": service_xml.version_of(current),
         "last": next(iter(activity.page(wanted, top=1).activities), None),
     }
-    return render_part(
-        request, "console/accounts/service/conflict.html", "_conflict.html", context, status=409
-    )
+    return render_page(request, "console/accounts/service/conflict.html", context, status=409)

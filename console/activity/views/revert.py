@@ -22,7 +22,7 @@ from console.site.access import account_required
 from console.site.actors import DOOR_LABELS, label_door
 from console.site.addresses import is_console_path
 from console.site.refusals import describe_refusal
-from console.site.responses import render_part
+from console.site.responses import render_page
 from console.site.toasts import notify_error, notify_success
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
@@ -100,7 +100,7 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
     except StorageError as error:  # a table is distributed
         notify_error(request, describe_refusal(error))
         return redirect(back)
-    return render_part(request, "console/activity/revert.html", "_revert.html", context)
+    return render_page(request, "console/activity/revert.html", context)
 
 
 def _read_selection(request: HttpRequest, query: ActivityQuery) -> ChangeFilter | None:

@@ -15,7 +15,7 @@ from console.queries.saved import get_query, visible_queries
 from console.site.access import account_required, table_page, table_required, user_of
 from console.site.addresses import address_of
 from console.site.log_page import take_newest
-from console.site.responses import render_part, wants_part
+from console.site.responses import render_page, render_part, wants_part
 from storage.comments import comments, threads
 from storage.comments.content import Subject
 from storage.comments.subject import CommentNotice
@@ -59,7 +59,7 @@ def of_entity(request: HttpRequest, table: Table) -> HttpResponse:
         "in_drawer": wants_part(request),
         **presentation.form_context(request, table),
     }
-    return render_part(request, "console/comments/entity.html", "_entity.html", context)
+    return render_page(request, "console/comments/entity.html", context)
 
 
 @require_safe

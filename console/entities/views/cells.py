@@ -12,7 +12,7 @@ from console.entities.saving import Refusal, back_address, save
 from console.grid.cells import draw_or_absent
 from console.site import toasts
 from console.site.access import table_required
-from console.site.responses import render_part, wants_part
+from console.site.responses import render_page, render_part, wants_part
 from console.site.typed_text import field_text, local_now
 from storage.domain.access.roles import Capability
 from storage.domain.entities.changes import Change
@@ -110,4 +110,4 @@ def _show(
         "failed": sum(bool(line.error) for line in lines),
         "changes": request.POST.get("changes", ""),
     }
-    return render_part(request, "console/entities/staged/review.html", "_review.html", context, status=status)
+    return render_page(request, "console/entities/staged/review.html", context, status=status)

@@ -11,7 +11,7 @@ from console.grid import tokens
 from console.grid.tokens import Scope, Selection
 from console.site import toasts
 from console.site.access import actor_of, table_required
-from console.site.responses import render_part, wants_part
+from console.site.responses import render_page, render_part, wants_part
 from storage.core import registry
 from storage.core.subject import Hook
 from storage.domain.access.roles import Capability
@@ -78,4 +78,4 @@ def _ask(request: HttpRequest, table: Table, wanted: Selection) -> HttpResponse:
         "tokens": [tokens.encode_key(key) for key in wanted.keys],
         "next": back_address(request, table),
     }
-    return render_part(request, "console/entities/deletion/confirm.html", "_ask.html", context)
+    return render_page(request, "console/entities/deletion/confirm.html", context)

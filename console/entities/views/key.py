@@ -14,7 +14,7 @@ from console.entities.entity_form import FieldError
 from console.entities.entity_page import EntityTarget
 from console.entities.saving import Refusal, attempt
 from console.site.access import actor_of, table_required
-from console.site.responses import render_part, see_other, wants_part
+from console.site.responses import render_page, see_other, wants_part
 from console.site.toasts import notify_success
 from storage.domain.access.roles import Capability
 from storage.domain.entities.entity import EntityKey
@@ -55,9 +55,7 @@ def _page(
         "table_address": target.table_address,
         "in_drawer": wants_part(request),
     }
-    return render_part(
-        request, "console/entities/entity/key.html", "_key_form.html", context, status=422 if wrong else 200
-    )
+    return render_page(request, "console/entities/entity/key.html", context, status=422 if wrong else 200)
 
 
 def _change(request: HttpRequest, target: EntityTarget) -> HttpResponse:

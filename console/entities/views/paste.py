@@ -15,7 +15,7 @@ from console.grid import cells
 from console.grid.tabular import ReportView
 from console.site import toasts
 from console.site.access import table_required
-from console.site.responses import render_part, wants_part
+from console.site.responses import render_page, wants_part
 from console.site.typed_text import field_text, local_now
 from storage.domain.access.roles import Capability
 from storage.domain.refusals import Refused
@@ -157,4 +157,4 @@ def _show(request: HttpRequest, table: Table, context: dict[str, Any], status: i
         "known": [(name, type_.value) for name, type_ in _types(request, "known:").items()],
         "limit": LIMIT,
     }
-    return render_part(request, "console/entities/paste/index.html", "_form.html", context, status=status)
+    return render_page(request, "console/entities/paste/index.html", context, status=status)

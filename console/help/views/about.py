@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from console.help import contents, documents, vendored
 from console.site.addresses import read_text
-from console.site.responses import render_part
+from console.site.responses import render_page
 from storage.health import release
 
 
@@ -82,7 +82,7 @@ def index(request: HttpRequest) -> HttpResponse:
     """Show the documents by task, or with ?q= those that a text finds."""
     text = read_text(request.GET, "q", longest=LONGEST)
     context = {"text": text, "places": contents.find(text), "groups": contents.groups()}
-    return render_part(request, page="console/help/index.html", part="_contents.html", context=context)
+    return render_page(request, page="console/help/index.html", context=context)
 
 
 @login_required

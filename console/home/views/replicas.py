@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from console.accounts.forms.settings import LEVELS
 from console.site.access import admin_required
-from console.site.responses import render_part
+from console.site.responses import render_page
 from storage.accounts import accounts
 from storage.runtime import replicas
 from storage.runtime.replicas import ReplicaProblem, ReplicaStatus
@@ -47,7 +47,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "limit": settings.REPLICA_LAG,
         "levels": list(_accounts_by_level()),
     }
-    return render_part(request, "console/home/replicas.html", "_replicas.html", context)
+    return render_page(request, "console/home/replicas.html", context)
 
 
 def _synchronized_at(status: ReplicaStatus) -> datetime | None:

@@ -10,7 +10,7 @@ from console.grid import cells
 from console.grid.state import GridState, read_state
 from console.site.access import table_required
 from console.site.refusals import describe_refusal
-from console.site.responses import render_part
+from console.site.responses import render_page
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.domain.values.edm import EdmValue
@@ -37,7 +37,7 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
         "error": error,
         "without": replace(state, has_facets=False).address(table),
     }
-    return render_part(request, "console/queries/facets/show.html", "_facets.html", context)
+    return render_page(request, "console/queries/facets/show.html", context)
 
 
 def _view_facet(table: Table, state: GridState, facet: Facet) -> dict[str, Any]:

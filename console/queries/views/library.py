@@ -14,7 +14,7 @@ from console.queries import recent, saved
 from console.site import toasts
 from console.site.access import account_required, role_of, table_required, user_of
 from console.site.addresses import address_of, read_text, split_url
-from console.site.responses import render_part, see_other
+from console.site.responses import render_page, see_other
 from storage.domain.access.roles import Capability
 from storage.models import Account, Table
 from storage.tables import tables
@@ -29,7 +29,7 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
     tab = "recent" if request.GET.get("tab") == "recent" else "saved"
     queries = _recent(request, account) if tab == "recent" else _saved(request, account, text)
     context: dict[str, Any] = {"text": text, "tab": tab, "queries": queries}
-    response = render_part(request, "console/queries/saved/index.html", "_list.html", context)
+    response = render_page(request, "console/queries/saved/index.html", context)
     response["HX-Replace-Url"] = address_of("queries:index", account.name, q=text)
     return response
 

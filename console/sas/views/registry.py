@@ -20,7 +20,7 @@ from console.sas.registry import FIELDS, RegistryRow, filter_rows, list_tokens
 from console.sas.sentences import view_parameters
 from console.site.access import account_required, actor_of
 from console.site.downloads import stream_list
-from console.site.responses import render_part
+from console.site.responses import render_page, render_part
 from console.site.toasts import notify_error, notify_success
 from storage.access import keys, policies
 from storage.access import sas as sas_operations
@@ -126,7 +126,7 @@ def _show(
         "now": now,
     }
     status = 422 if form is not None else 200
-    return render_part(request, "console/sas/show.html", "_token.html", context, status=status)
+    return render_page(request, "console/sas/show.html", context, status=status)
 
 
 def _policy_impact(shown: RegistryRow, found: list[RegistryRow]) -> Impact | None:
