@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from console.access.sas.views.inspector import report_context
 from console.entities.entity_page import EntityTarget
 from console.queries.access_paths import PATHS
 from console.requests.code import write_code
@@ -20,7 +21,6 @@ from console.requests.files import FIELDS
 from console.requests.filters import DURATIONS, KINDS, SPANS, RequestQuery, read_query
 from console.requests.presentation import AUTHENTICATIONS, RequestView
 from console.requests.remedies import find_remedies
-from console.sas.views.inspector import report_context
 from console.site.access import account_required, find_table, role_of, user_of
 from console.site.downloads import stream_list
 from console.site.histogram import Histogram, draw_histogram, write_ticks

@@ -146,11 +146,12 @@ def context(request: HttpRequest) -> dict[str, Any]:
 
 
 def _stylesheets(request: HttpRequest) -> list[str]:
-    """Name the styles of a page beside those of every page: of its subject, and of data if it is one of a table."""
+    """Name the styles of a page beside those of every page: of its room, and of data if it is one of a table."""
     match = request.resolver_match
-    subject = OTHER_STYLESHEETS.get(match.namespace if match else "", "")
-    has_data = _shows_table(request) or (match is not None and match.namespace == "requests")
-    return sorted({subject, DATA_STYLESHEET if has_data else ""} - {""})
+    _, _, path = match.func.__module__.partition("console.") if match else ("", "", "")
+    room = path.partition(".")[0]
+    has_data = _shows_table(request) or room == "requests"
+    return sorted({OTHER_STYLESHEETS.get(room, ""), DATA_STYLESHEET if has_data else ""} - {""})
 
 
 def _shows_table(request: HttpRequest) -> bool:

@@ -22,11 +22,11 @@ DATA_STYLESHEET = "console/data.css"
 # the sheets of subjects that only some pages need: those of a table, those about access
 OTHER_STYLESHEETS = {
     **dict.fromkeys(
-        ("activity", "compare", "copies", "entities", "grid", "history", "imports", "queries"),
+        ("activity", "compare", "copies", "entities", "grid", "history", "queries", "transfer"),
         DATA_STYLESHEET,
     ),
     **dict.fromkeys(
-        ("accounts", "help", "metrics", "notices", "policies", "requests", "sas", "snapshots"),
+        ("access", "accounts", "help", "metrics", "notices", "requests", "snapshots"),
         "console/access.css",
     ),
 }

@@ -4,4 +4,4 @@ import "./entities/cell.js";
 import "./entities/drawer.js";
 import "./entities/read_only.js";
 import "./history/entity.js";
-import "./imports/upload.js";
+import "./transfer/upload.js";

@@ -1,4 +1,4 @@
 """Access policies, SAS tokens and keys.
 
-Pages: console/policies/ and console/sas/. SAS itself: storage/domain/sas/.
+SAS itself: storage/domain/sas/.
 """

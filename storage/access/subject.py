@@ -84,5 +84,5 @@ SUBJECT = Subject(
         Page(Place.SERVER, 40, "sas:inspector", _("Inspector"), "scroll-text"),
         Page(Place.TABLE, 50, "policies:show", _("Policies"), "shield", only_storage=True),
     ),
-    urls=("console.policies.urls", "console.sas.urls"),
+    urls=("console.access.policies.urls", "console.access.sas.urls"),
 )

@@ -1,4 +1,4 @@
 """Whole accounts as files, and copies of them.
 
-Pages: console/accounts/ and console/imports/.
+Pages: console/accounts/.
 """

@@ -1,4 +1,4 @@
 """Copies between an account of this server and another table service, or from a file of Azurite.
 
-Client: storage/remote/. Pages: console/imports/.
+Client: storage/remote/.
 """

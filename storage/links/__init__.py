@@ -1,4 +1,1 @@
-"""Short links to the addresses of pages, kept as long as they are used.
-
-Pages: console/home/.
-"""
+"""Short links to the addresses of pages, kept as long as they are used."""

@@ -42,12 +42,12 @@ SUBJECT = Subject(
         Page(
             Place.ACCOUNT_SEARCH,
             20,
-            "imports:start_new",
+            "transfer:start_new",
             _("New table from a file"),
             "upload",
             Capability.MANAGE_TABLES,
         ),
-        Page(Place.TABLE_SEARCH, 40, "imports:start", _("Import"), "upload", Capability.WRITE),
+        Page(Place.TABLE_SEARCH, 40, "transfer:start", _("Import"), "upload", Capability.WRITE),
         Page(Place.TABLE_SEARCH, 50, "grid:export", _("Export"), "download"),
     ),
     jobs=(
@@ -56,5 +56,5 @@ SUBJECT = Subject(
         "storage.transfer.import_jobs.IMPORT_JOB",
         "storage.transfer.imports.LOCAL_IMPORT_JOB",
     ),
-    urls=("console.imports.urls",),
+    urls=("console.transfer.urls",),
 )

@@ -84,7 +84,7 @@ def test_an_expired_session_is_renewed_in_a_dialog(page, kept):
     with page.expect_response("**/preview/**"):  # which would ask to sign in before the button does
         page.get_by_label("Label").fill("For the night job")
     expire(page)
-    script = Held(page, "**/console/sas/test.js")
+    script = Held(page, "**/console/access/test.js")
     page.get_by_role("button", name="Create SAS token").click()
     sign_in(page)
     script.wait()

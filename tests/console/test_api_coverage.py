@@ -53,12 +53,12 @@ comments:reply                reply_to_comments
 comments:resolve              resolve_comments
 comments:edit                 edit_comment
 comments:delete               delete_comment
-imports:start                 import_table
-imports:start_new             import_table
-imports:upload                import_table
-imports:map                   import_table
-imports:repair                import_table
-imports:run                   import_table
+transfer:start                 import_table
+transfer:start_new             import_table
+transfer:upload                import_table
+transfer:map                   import_table
+transfer:repair                import_table
+transfer:run                   import_table
 copies:start                  copy_from_service copy_to_service
 copies:file                   copy_from_file
 copies:upload                 copy_from_file

@@ -14,9 +14,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
+from console.access.sas.registry import describe_token
 from console.accounts.forms.settings import RotationForm
 from console.people.reauthentication import recently_authenticated
-from console.sas.registry import describe_token
 from console.site.access import account_required, actor_of
 from console.site.responses import render_part, wants_part
 from console.site.toasts import notify_success

@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET
 
+from console.access.sas.registry import RegistryRow, describe_token
 from console.accounts.forms.settings import LEVELS
-from console.sas.registry import RegistryRow, describe_token
 from console.site.access import account_required, role_of, user_of
 from console.site.tags import grouped
 from console.site.times import describe_distance

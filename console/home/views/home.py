@@ -12,10 +12,10 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from console.access.sas.registry import RegistryRow, describe_token
 from console.activity.runs import Repeated, repeated
 from console.grid import bookmarks
 from console.home.views import backups
-from console.sas.registry import RegistryRow, describe_token
 from console.site.access import table_required, user_of
 from console.site.addresses import address_of, read_text
 from console.site.responses import wants_part

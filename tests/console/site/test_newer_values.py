@@ -310,7 +310,7 @@ class World:
             ("requests:entity", "acme", request),
             ("requests:export", "acme"),
             ("people:user", self.cast["victor"].pk),
-            ("imports:map", "acme", self.draft.pk),
+            ("transfer:map", "acme", self.draft.pk),
             ("queries:run", "acme", "people", "mine"),
             ("queries:versions", "acme", "people", "mine"),
         ):
@@ -353,11 +353,10 @@ SHOWING = {
         "help",
         "history",
         "home",
-        "imports",
         "jobs",
         "metrics",
     ),
-    *("notices", "people", "policies", "requests", "sas", "snapshots", "tables"),
+    *("access", "copies", "notices", "people", "requests", "snapshots", "tables", "transfer"),
 }
 COMMANDS = (
     ("job", "list"),

@@ -1,0 +1,1 @@
+"""Access: SAS tokens, and the stored access policies of a table."""

@@ -1,0 +1,36 @@
+"""The policies of a table as XML to read and edit, and what is wrong with edited XML."""
+
+from collections.abc import Sequence
+
+from console.access.policies.forms import describe_rule
+from console.site.xml_text import indent_xml
+from storage.domain.access.policies import POLICY_LIMIT, PolicyRule, SignedIdentifier, find_faults
+from storage.domain.access.policies_xml import read_identifiers, write_identifiers
+from storage.domain.errors import StorageError
+from storage.domain.values.xml import read_xml
+
+
+def write_xml(identifiers: Sequence[SignedIdentifier]) -> str:
+    """The body of Get Table ACL, indented."""
+    # a carriage return that is not escaped would be read as a line feed
+    return indent_xml(write_identifiers(identifiers)).replace("\r", "&#13;")
+
+
+def read_edited(text: str, seen: Sequence[SignedIdentifier]) -> list[SignedIdentifier]:
+    """Unchanged XML keeps the stored policies, even where XML cannot tell two of them apart."""
+    unbroken = text.replace("\r\n", "\n")
+    if unbroken.strip() == write_xml(seen).strip():
+        return list(seen)
+    return read_identifiers(unbroken.encode(errors="surrogatepass"))
+
+
+def broken_rules(text: str) -> list[str]:
+    """Explain the rules that the service reports with one error code."""
+    document = text.encode(errors="surrogatepass")
+    try:
+        if len(read_xml(document)) > POLICY_LIMIT:
+            return [describe_rule(PolicyRule.NUMBER)]
+        found = find_faults(read_identifiers(document))
+    except StorageError:
+        return []
+    return list(dict.fromkeys(describe_rule(fault.rule) for fault in found))

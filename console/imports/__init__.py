@@ -1,1 +1,0 @@
-"""Imports of files, and copies from and to other services."""

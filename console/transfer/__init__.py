@@ -1,0 +1,1 @@
+"""Imports of files: upload, columns, check, and the import itself."""
