@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from console.help.views import about, api_docs, kit
+from console.help.views import about, kit
 
 app_name = "help"
 urlpatterns = [
@@ -12,5 +12,5 @@ urlpatterns = [
     path("help/limits/", about.limits, name="limits"),
     path("help/<slug:page>/", about.document, name="document"),
     path("kit/", kit.show, name="kit"),
-    path("api/docs/", api_docs.show, name="api"),
+    path("api/docs/", about.api, name="api"),
 ]

@@ -3,7 +3,7 @@
 import logging
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final, NoReturn
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -23,12 +23,15 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from console.models import Invitation, User
-from console.people import group_roles, invitations, open_id, setup, sign_ins
+from console.people import invitations, open_id, setup, sign_ins, users
 from console.people.reauthentication import RECENT
 from console.site.access import actor_named
 from console.site.toasts import notify_error, notify_success
 from storage.activity import activity
+from storage.domain.access.actor import SERVER
 from storage.domain.access.identity import read_roles
+from storage.domain.access.sign_in import Provider
+from storage.people import members
 from storage.people.subject import PeopleVerb
 
 logger = logging.getLogger(__name__)
@@ -107,7 +110,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         if is_admitted and not sociallogin.is_existing and provider.links_by_email:
             self._link(request, sociallogin, open_id.verified_email(claims))
         if sociallogin.is_existing:
-            group_roles.apply(sociallogin.user, provider, groups if is_admitted else ())
+            _apply_groups(sociallogin.user, provider, groups if is_admitted else ())
         username = sociallogin.user.username if sociallogin.is_existing else ""
         if not is_admitted:
             self._refuse(
@@ -159,7 +162,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         provider = open_id.find_provider(sociallogin.account.provider)
         if provider is not None:
             claims = open_id.claims_of(sociallogin.account)
-            group_roles.apply(user, provider, read_roles(claims, provider.groups_claim))
+            _apply_groups(user, provider, read_roles(claims, provider.groups_claim))
         return user
 
     def get_connect_redirect_url(self, request: HttpRequest, socialaccount: SocialAccount) -> str:
@@ -207,3 +210,15 @@ def _free_name(wanted: str) -> str:
     taken = set(User.objects.filter(username__startswith=name).values_list("username", flat=True))
     numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
     return name if name not in taken else next(one for one in numbered if one not in taken)
+
+
+@transaction.atomic
+def _apply_groups(user: User, provider: Provider, groups: Collection[str]) -> None:
+    """Give a user the roles of these groups, and take back those of other groups; what a person gave stays."""
+    try:
+        users.set_given_admin(user, is_admin=provider.is_admin(groups), given_by=provider.id, by=SERVER)
+    except users.LastAdmin:
+        logger.warning(
+            "The groups of %s take admin rights from %s, the only admin, who keeps them.", provider.id, user
+        )
+    members.set_given_roles(user, provider.roles_of(groups), given_by=provider.id, by=SERVER)

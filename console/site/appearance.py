@@ -3,10 +3,14 @@
 from dataclasses import dataclass
 
 from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.utils.translation import check_for_language
+from django.views.decorators.http import require_POST
 
-from console.models import Density, Theme
+from console.models import Density, Theme, User
+from console.site.addresses import is_console_path
 
 THEME_COOKIE = "tablero_theme"
 DENSITY_COOKIE = "tablero_density"
@@ -33,6 +37,17 @@ def read(request: HttpRequest) -> Appearance:
         request.COOKIES.get(SIDEBAR_COOKIE) == "closed",
         request.COOKIES.get(NARROW_COOKIE) == "grid",
     )
+
+
+@login_not_required
+@require_POST
+def change(request: HttpRequest) -> HttpResponse:
+    """Remember what a form of any page chooses, and go back to that page."""
+    target = request.POST.get("next", "")
+    chosen = {name: request.POST.get(name, "") for name in ("language", "theme", "density")}
+    if isinstance(request.user, User):
+        request.user.remember(**chosen)
+    return remember(redirect(target if is_console_path(target) else "home:index"), **chosen)
 
 
 def remember(

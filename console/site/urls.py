@@ -2,9 +2,9 @@
 
 from django.urls import path
 
-from console.site import views
+from console.site import appearance
 
 app_name = "site"
 urlpatterns = [
-    path("appearance/", views.change, name="appearance"),
+    path("appearance/", appearance.change, name="appearance"),
 ]

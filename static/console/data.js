@@ -1,5 +1,21 @@
 // The behaviours of a page of entities, beside those of every page.
-import "./entities/browse.js";
+import "./grid/grid.js";
+import "./grid/columns.js";
+import "./grid/copy.js";
+import "./grid/entrance.js";
+import "./entities/menus.js";
+import "./entities/range.js";
+import "./entities/narrow.js";
+import "./entities/results.js";
+import "./entities/live.js";
+import "./entities/presence.js";
+import "./grid/selection.js";
+import "./queries/query.js";
+import "./queries/code.js";
+import "./queries/save.js";
+import "./queries/cells.js";
+import "./queries/builder.js";
+import "./entities/viewer.js";
 import "./entities/cell.js";
 import "./entities/drawer.js";
 import "./entities/read_only.js";

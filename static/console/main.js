@@ -12,7 +12,6 @@ import "./home/search.js";
 import "./notices/bell.js";
 import "./site/selection.js";
 import "./site/shortcuts.js";
-import "./site/submit.js";
 import "./site/time_zone.js";
 import "./site/toast.js";
 import "./site/trouble.js";

@@ -1,4 +1,4 @@
-"""About, shortcuts, limits, and the documentation."""
+"""About, shortcuts, limits, the documentation, and the reference of the management API."""
 
 import platform
 from dataclasses import dataclass
@@ -12,11 +12,13 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_safe
 
-from console.help import contents, documents, vendored
+from console.help import api_reference, contents, documents, vendored
 from console.site.addresses import read_text
 from console.site.responses import render_page
 from storage.health import release
+from storage.rest import problems
 
 
 @login_required
@@ -94,3 +96,15 @@ def document(request: HttpRequest, page: str) -> HttpResponse:
         raise Http404
     context = {"document": documents.read(page), "page": page, "groups": contents.groups()}
     return render(request, "console/help/document.html", context)
+
+
+@login_required
+@require_safe
+def api(request: HttpRequest) -> HttpResponse:
+    """Show the reference of the management API."""
+    context = {
+        "groups": api_reference.groups(),
+        "kinds": problems.PROBLEM_TYPES,
+        "where": f"{request.scheme}://{request.get_host()}",
+    }
+    return render(request, "console/help/api_docs/show.html", context)

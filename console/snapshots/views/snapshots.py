@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -16,7 +17,6 @@ from console.site import waiting
 from console.site.access import account_required, actor_of, role_of, user_of
 from console.site.refusals import describe_refusal
 from console.site.toasts import count_text, notify_error, notify_success
-from console.snapshots import ci
 from console.snapshots.forms import ScheduleForm, SnapshotForm
 from console.snapshots.previews import Choices, preview
 from storage.branches import branches, snapshot_restores
@@ -65,7 +65,7 @@ def _page(
         "may_settings": may(role_of(request), Capability.MANAGE_ACCESS),
         "schedule": scheduled,
         "schedule_form": schedule_form or ScheduleForm(initial=ScheduleForm.initial_of(scheduled)),
-        "lines": ci.reset_lines(request, account, chosen),
+        "lines": _reset_lines(request, account, chosen),
     }
     if chosen is not None:
         context["preview"] = preview(chosen, Choices.read(request.GET))
@@ -190,3 +190,17 @@ def _find(account: Account, name: str) -> Snapshot:
 def _posted(request: HttpRequest) -> QueryDict | None:
     """Return what a form sent, an empty one too."""
     return request.POST if request.method == "POST" else None
+
+
+def _reset_lines(request: HttpRequest, account: Account, snapshot: Snapshot | None) -> str:
+    """Return the curl command that resets a branch to where it began, or another account to a snapshot."""
+    is_branch = branches.find(account) is not None
+    name = snapshot.name if snapshot is not None else "ci-baseline"
+    body = "{}" if is_branch and snapshot is None else f'{{"snapshot": "{name}"}}'
+    address = request.build_absolute_uri(reverse("api-reset", args=[account.name]))
+    return (
+        f"curl -fsS -X POST \\\n  {address} \\\n"
+        '  -H "Authorization: Bearer $TABLERO_TOKEN" \\\n'
+        '  -H "Content-Type: application/json" \\\n'
+        f"  -d '{body}'"
+    )

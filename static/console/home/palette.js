@@ -2,8 +2,9 @@
 import { bind } from "../site/commands.js";
 import { get } from "../site/request.js";
 import { actionsOf, fold, rank } from "./actions.js";
-import { recent, remember } from "./recent.js";
 
+const PLACE = "palette"; // in the local storage
+const MOST = 20; // choices that are remembered
 const RECENT = 5; // used last, shown before something is typed
 const LOCAL = 8; // commands, so that what is found stays visible
 const dialog = document.getElementById("palette");
@@ -193,3 +194,21 @@ dialog.addEventListener("pointermove", (event) => {
 });
 
 dialog.addEventListener("close", () => opener?.focus?.());
+
+// what was used last, by ids that name no table and no account; signing out clears it
+
+function recent() {
+  try {
+    return JSON.parse(localStorage.getItem(PLACE) ?? "[]");
+  } catch {
+    return []; // storage is off, or not ours
+  }
+}
+
+function remember(id) {
+  try {
+    localStorage.setItem(PLACE, JSON.stringify([id, ...recent().filter((other) => other !== id)].slice(0, MOST)));
+  } catch {
+    // without it, nothing comes first
+  }
+}

@@ -1,5 +1,5 @@
 // Ordinary forms of a page, sent without leaving it: what was typed stays until the server has taken it.
-import { pageSignal } from "./on.js";
+import { on, pageSignal } from "./on.js";
 import { loadHead, read, request } from "./request.js";
 import { goOnSaved, setOnItsWay, setSent } from "./unsaved.js";
 
@@ -71,3 +71,6 @@ function showPage(found) {
   if (!main.contains(document.activeElement)) (first ?? main).focus(); // its own scripts may know a better place
   if (!first) scrollTo(0, 0);
 }
+
+// a form of one choice is sent when the choice is made; without scripts it has a button
+on("change", "form[data-submit-on-change]", (form) => form.requestSubmit());
