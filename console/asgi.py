@@ -47,8 +47,6 @@ def _make_service() -> TableService:
         host_suffixes=settings.HOST_SUFFIXES,
         bearer=settings.BEARER,
         key_length_limit=settings.TABLERO_KEY_LENGTH_LIMIT,
-        replicas=settings.REPLICAS,
-        replica_lag=settings.REPLICA_LAG,
     )
     if telemetry is None:
         return TableService(server_settings)

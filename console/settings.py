@@ -93,7 +93,7 @@ ROOT_URLCONF = "console.urls"
 ASGI_APPLICATION = "console.asgi.application"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 DATABASES = database.databases(OPTIONS)
-DATABASE_ROUTERS = ["storage.sql.django.ReplicaRouter"] if OPTIONS.replicas else []
+DATABASE_ROUTERS = ["storage.sql.django.StandbyRouter"] if OPTIONS.replicas else []
 # the form of an entity; console.asgi limits what any other page takes
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 5000  # 252 properties, each of up to a dozen fields

@@ -1,7 +1,7 @@
 """What the subject of backups and the archive contributes: see storage.core.registry."""
 
 from storage.core.notices import Condition, NoticeKind, Severity
-from storage.core.subject import Page, Place, Subject
+from storage.core.subject import Examination, Page, Place, Subject
 from storage.domain.translation import mark as _
 
 
@@ -52,5 +52,9 @@ SUBJECT = Subject(
     name="backups",
     api="storage.backups.api",
     notices=BackupNotice,
+    examinations=(
+        Examination("backup", 3, "storage.backups.examination.examine_backups"),
+        Examination("archive", 4, "storage.backups.examination.examine_archive"),
+    ),
     pages=(Page(Place.SERVER, 80, "home:backups", _("Backups"), "save", is_for_admins=True),),
 )

@@ -1,6 +1,6 @@
 """What the subject of tables over the nodes of a cluster contributes: see storage.core.registry."""
 
-from storage.core.subject import JobTitle, Periodic, Subject
+from storage.core.subject import Examination, JobTitle, Periodic, Subject
 from storage.core.verbs import Act, Group, Verb
 from storage.domain.translation import mark as _
 
@@ -35,6 +35,7 @@ SUBJECT = Subject(
             "Distributed tables could not be measured",
         ),
     ),
+    examinations=(Examination("cluster", 7, "storage.cluster.examination.examine"),),
     job_titles={
         "table.distribute": JobTitle(_("Bring %(table)s back"), _("Distribute %(table)s"), ("distributed",)),
     },

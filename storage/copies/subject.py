@@ -69,6 +69,7 @@ SUBJECT = Subject(
             "Copy tables from Azure, Azurite or another server to an account, or back.",
         ),
     ),
+    options=("COPY_NETWORKS",),
     urls=("console.copies.urls",),
     api="storage.copies.api",
 )

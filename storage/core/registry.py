@@ -16,6 +16,7 @@ from typing import Any, Final
 from storage.core.notices import Condition, NoticeKind, Severity
 from storage.core.subject import (
     Command,
+    Examination,
     Hook,
     JobTitle,
     Key,
@@ -230,10 +231,23 @@ def keys() -> tuple[Key, ...]:
     return tuple(key for subject in present() for key in subject.keys)
 
 
+def examinations() -> list[Examination]:
+    """Return the parts of what ``doctor`` examines that subjects declare, in their order."""
+    found = [part for subject in present() for part in subject.examinations]
+    return sorted(found, key=lambda part: part.position)
+
+
 def commands() -> list[Command]:
     """Return the commands of the command line, group by group in their order."""
     found = [command for subject in present() for command in subject.commands]
     return sorted(found, key=lambda command: command.position)
+
+
+def options_of(names: Collection[str]) -> dict[str, str]:
+    """Return the subjects by the variables that only they read."""
+    return {
+        option: subject.name for subject in subjects() if subject.name in names for option in subject.options
+    }
 
 
 @cache

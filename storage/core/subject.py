@@ -90,6 +90,13 @@ class Hook(Enum):
     QUERY_HIDDEN = "takes the id of a saved query that others can no longer read, in the transaction"
     DELETION_PAGE = "takes a table and a filter, returns the address of a page that deletes all that it finds"
     JOB_DETAILS = "takes a job, returns the JobDetails of those of its kinds; None for others"
+    READ_ROUTER = (
+        "takes the connection string of the primary, and what to call when another server has become it, with when the"
+        " former one answered last; returns a ReadRouter, None without other databases"
+    )
+    ACCOUNT_WARNINGS = (
+        "takes whether the reader is an admin, returns texts with the address and label of a page, or empty"
+    )
     ACCOUNT_FILE = "is called with nothing, returns the TableLines that files of accounts have"
 
 
@@ -113,6 +120,15 @@ class JobTitle:
     text: str
     other: str = ""
     other_if: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """A part of what ``doctor`` examines in the database; ``do``: the path of a function that returns findings."""
+
+    name: str
+    position: int  # from the top
+    do: str
 
 
 class CommandGroup(Enum):
@@ -169,9 +185,11 @@ class Subject:
     words: tuple[Word, ...] = ()
     keys: tuple[Key, ...] = ()
     commands: tuple[Command, ...] = ()
+    options: tuple[str, ...] = ()  # names of variables that only it reads
     documents: tuple[str, ...] = ()  # of docs/, that are about it alone, or about other optional subjects too
     urls: tuple[str, ...] = ()  # paths of modules with the addresses of its pages
     api: str = ""  # the path of a module with views of the management API, and their ``urlpatterns``
+    examinations: tuple[Examination, ...] = ()
     key_follower: str = (
         ""  # the path of a module that moves what belongs to entities: its functions move and move_one
     )

@@ -22,7 +22,7 @@ from storage.protocol.json_format import Context, Rules
 from storage.protocol.negotiation import response_format
 from storage.protocol.query_options import read_select
 from storage.runtime.catalog import KnownAccount
-from storage.runtime.service import ReplicaAddress, Service
+from storage.runtime.service import Service
 
 
 class Answer(NamedTuple):
@@ -42,8 +42,6 @@ class ServerSettings:
     host_suffixes: tuple[str, ...] = ()
     bearer: Trust | None = None
     key_length_limit: int = KEY_LENGTH_LIMIT
-    replicas: tuple[ReplicaAddress, ...] = ()
-    replica_lag: float = 0.0  # seconds by which a replica may be behind
 
 
 class OperationRequest(NamedTuple):

@@ -75,8 +75,6 @@ class TableService:
         self._service = self.service_type(
             settings.conninfo,
             settings.bearer,
-            settings.replicas,
-            settings.replica_lag,
         )
         self._request_prefix = str(uuid4())[:24]
         self._request_numbers = count(1)

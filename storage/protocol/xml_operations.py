@@ -21,7 +21,6 @@ from storage.domain.service_properties.xml import read_properties, write_propert
 from storage.domain.values.names import fold_table_name
 from storage.domain.values.xml import START
 from storage.protocol.call import Answer, Call
-from storage.runtime.replicas import ReplicaState
 
 _XML: Final = (b"Content-Type", b"application/xml")
 
@@ -72,21 +71,21 @@ async def handle_properties(call: Call) -> Answer:
 
 
 async def get_stats(call: Call) -> Answer:
-    """Statistics of the secondary: of the replicas, of which the least fresh one in use may be the one that answers.
+    """Statistics of the secondary: of the databases beside the primary, of which the least fresh one may answer.
 
-    Without replicas, this server itself answers, and is never behind.
+    Without any, this server itself answers, and is never behind.
     """
     if call.request.method != "GET":
         raise UnsupportedHttpVerb(Allow="GET")
     if not call.address.secondary:
         raise _invalid_parameter("comp", "stats")
-    states = call.service.replica_states()
-    if not states:
+    found = call.service.synchronizations()
+    if not found:
         return Answer(200, [_XML], write_stats(time()))
-    in_use = [it.synchronized_at for it in states if it.state is ReplicaState.IN_USE]
+    in_use = [it.at for it in found if it.is_in_use]
     if in_use:
         return Answer(200, [_XML], write_stats(min(it for it in in_use if it is not None)))
-    known = [it.synchronized_at for it in states if it.synchronized_at is not None]
+    known = [it.at for it in found if it.at is not None]
     return Answer(200, [_XML], write_stats(max(known, default=None), status="unavailable"))
 
 

@@ -1,4 +1,4 @@
 """Replicas: which database answers a read, and how far each is behind.
 
-Code: storage/runtime/replicas.py. SQL: storage/sql/positions.py.
+Console: console/replicas/. SQL: storage/sql/positions.py, storage/sql/links.py.
 """

@@ -5,14 +5,13 @@ from rest_framework.response import Response
 
 from storage.domain.access.roles import Capability
 from storage.models import ApiToken
-from storage.replicas import serializers
+from storage.replicas import replicas, serializers
 from storage.rest import access
 from storage.rest.answers import page_of
 from storage.rest.documentation import operation
 from storage.rest.paging import Page
 from storage.rest.routing import api_path
 from storage.rest.views import ApiViewSet
-from storage.runtime import replicas
 
 
 class ReplicaViewSet(ApiViewSet):

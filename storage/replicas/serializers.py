@@ -4,8 +4,8 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
+from storage.replicas.replicas import ReplicaStatus
 from storage.rest.answers import TypedSerializer
-from storage.runtime.replicas import ReplicaStatus
 
 
 class ReplicaSerializer(TypedSerializer):

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, ParamSpec, TypeVar
 from storage.access import retired_keys
 from storage.access.retired_keys import AcceptedKey
 from storage.accounts import account_settings, accounts, sealed_keys, service_properties
+from storage.core.reading import ReadRouter
 from storage.domain.access.addresses import Network
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.errors import ServerBusy, TableNotFound
@@ -28,9 +29,8 @@ from storage.models import Account, BlockedSas
 from storage.relations import history
 from storage.runtime import presence
 from storage.runtime.job_news import JobNews
-from storage.runtime.replicas import Replicas
 from storage.runtime.stream_access import AccessChanges
-from storage.runtime.threads import in_thread, on_replica
+from storage.runtime.threads import in_thread, on_standby
 from storage.sql.distribution import is_on_nodes
 from storage.sql.notify import LEASE, Event, News, listen
 from storage.sql.relations import relation_of
@@ -44,8 +44,8 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _PAUSE: Final = 0.5  # seconds between attempts to listen
-_PRIMARY_PATIENCE: Final = 1.0  # seconds for the primary where a replica can answer too
-_STANDBY_SECONDS: Final = 2.0  # for which what a replica says is used
+_PRIMARY_PATIENCE: Final = 1.0  # seconds for the primary where a standby can answer too
+_STANDBY_SECONDS: Final = 2.0  # for which what a standby says is used
 _STANDBY_LIMIT: Final = 10_000  # accounts, and tables
 
 
@@ -64,7 +64,7 @@ class KnownAccount(NamedTuple):
     records: bool = False  # changes, in its history
     consistency: Consistency = Consistency.STRONG
     max_staleness: float = 0.0  # seconds
-    standby: bool = False  # whether it was read from a replica, because the primary does not answer
+    standby: bool = False  # whether it was read from a standby, because the primary does not answer
     # whether this server must not write, because a newer version has upgraded the database
     outdated: bool = False
     distributes: bool = False  # whether its new tables are spread over the nodes of a cluster
@@ -236,19 +236,19 @@ _STANDBY: Final = ReadTerms(Consistency.EVENTUAL, 0.0)
 
 
 class StandbyCatalog:
-    """Accounts and tables as a replica has them, for reads while the primary does not answer.
+    """Accounts and tables as a standby has them, for reads while the primary does not answer.
 
     Changes of them are not announced, so they are read again after a moment.
     """
 
-    def __init__(self, replicas: Replicas, clock: Callable[[], float] = monotonic) -> None:
-        self._replicas = replicas
+    def __init__(self, router: ReadRouter, clock: Callable[[], float] = monotonic) -> None:
+        self._router = router
         self._clock = clock
         self._accounts: dict[str, tuple[float, KnownAccount | None]] = {}
         self._tables: dict[tuple[int, str], tuple[float, KnownTable | None]] = {}
 
     async def account(self, name: str) -> KnownAccount | None:
-        """Raises ServerBusy if no replica answers."""
+        """Raises ServerBusy if no standby answers."""
         kept = self._accounts.get(name)
         if kept is not None and kept[0] > self._clock():
             return kept[1]
@@ -260,7 +260,7 @@ class StandbyCatalog:
         return known
 
     async def table(self, account: KnownAccount, folded_name: str) -> KnownTable:
-        """Raises TableNotFound, and ServerBusy if no replica answers."""
+        """Raises TableNotFound, and ServerBusy if no standby answers."""
         key = (account.id, folded_name)
         kept = self._tables.get(key)
         if kept is not None and kept[0] > self._clock():
@@ -278,24 +278,24 @@ class StandbyCatalog:
     async def after_primary(
         self, cached: T | None, ask_primary: Callable[[], Awaitable[T]], ask: Callable[[], Awaitable[T]]
     ) -> T:
-        """Return what is cached, what the primary answers, or what a replica does once the primary is lost.
+        """Return what is cached, what the primary answers, or what a standby does once the primary is lost.
 
-        What may have changed is not asked of a replica while the primary answers. If the primary fails, it is asked
+        What may have changed is not asked of a standby while the primary answers. If the primary fails, it is asked
         once more: it may have been lost, or come back, a moment ago.
         """
         if cached is not None:
             return cached
         for is_last in (False, True):
-            if not self._replicas.primary_answers:
+            if not self._router.primary_answers:
                 break
             try:
                 return await self._soon(ask_primary)
             except ServerBusy:
-                if is_last and self._replicas.primary_answers:
+                if is_last and self._router.primary_answers:
                     raise
-            if is_last or not self._replicas.primary_answers:
+            if is_last or not self._router.primary_answers:
                 break
-            looking = asyncio.create_task(self._replicas.look_again())
+            looking = asyncio.create_task(self._router.look_again())
             await asyncio.wait([looking], timeout=_PRIMARY_PATIENCE)
             looking.cancel()
         return await ask()
@@ -304,21 +304,21 @@ class StandbyCatalog:
         """Wait for what the primary is asked, unless it turns out to be lost; raises ServerBusy."""
         looking = asyncio.ensure_future(ask())
         await asyncio.wait([looking], timeout=_PRIMARY_PATIENCE)
-        if not looking.done() and not self._replicas.primary_answers:
+        if not looking.done() and not self._router.primary_answers:
             looking.cancel()
             raise ServerBusy
         return await looking
 
     async def read(self, operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run an operation on a replica; raises ServerBusy."""
-        # the primary may be back meanwhile, and no replica known yet to have what it has now
-        replica = await self._replicas.choose(_STANDBY, is_required=True)
-        if replica is None:
+        """Run an operation on a standby; raises ServerBusy."""
+        # the primary may be back meanwhile, and no standby known yet to have what it has now
+        source = await self._router.choose(_STANDBY, is_required=True)
+        if source is None:
             raise ServerBusy
         try:
-            return await on_replica(replica.alias, operation, *args, **kwargs)
+            return await on_standby(source.alias, operation, *args, **kwargs)
         except ServerBusy:
-            replica.mark_suspect()
+            source.mark_suspect()
             raise
 
 

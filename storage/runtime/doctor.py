@@ -1,4 +1,4 @@
-"""Health checks for operators: the database, its disk, backups, clock, tables, cluster, connections, jobs and replicas.
+"""Health checks for operators: the database, its disk, clock, tables, connections and jobs, and what subjects add.
 
 Each part is a function that returns its findings; a part that fails is a finding itself.
 """
@@ -11,29 +11,25 @@ from typing import Final
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection, transaction
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
-from storage.backups import archive, backups
-from storage.cluster import distribution_jobs
+from storage.core import registry
 from storage.domain.values.numbers import counted
 from storage.health import connections, disk
 from storage.health.findings import (
     Finding,
-    Severity,
     error,
     fine,
     warning,
 )
-from storage.jobs import jobs
 from storage.models import Account, Table
 from storage.relations import history, table_relations
-from storage.runtime import periodic, replicas, work_failures
-from storage.runtime.replicas import ReplicaProblem, ReplicaState
+from storage.runtime import periodic, work_failures
 from storage.sql import diagnosis as statements
-from storage.sql import distributed_relations, moments
 from storage.sql import django as sql
+from storage.sql import moments
 from storage.sql.interruption import interrupting_after
-from storage.sql.nodes import CoordinatorSilent, unanswering
-from storage.sql.relations import source_name
+from storage.sql.nodes import CoordinatorSilent
 
 _CLOCK_TOLERANCE: Final = 5.0  # seconds
 _STUCK: Final = 5  # minutes after which a prepared transaction is not a running one
@@ -46,7 +42,7 @@ Part = Callable[[], Iterable[Finding]]
 
 def examine() -> Iterator[tuple[str, Finding]]:
     """Yield the findings of all parts with the names of the parts; no part takes longer than its time limit."""
-    for name, part in PARTS.items():
+    for name, part in parts().items():
         yield from ((name, finding) for finding in _examine(part))
 
 
@@ -111,41 +107,6 @@ def _disk() -> Iterator[Finding]:
     yield disk.examine(settings.OPTIONS.data)
 
 
-def _backup() -> Iterator[Finding]:
-    found = backups.state()
-    if found.last is None:
-        yield fine(
-            "The command backup has made no backup of this server yet. Make one with the command backup DIR."
-        )
-    else:
-        text = f"The last backup is of {found.last.made_at:%Y-%m-%d %H:%M} UTC, in {found.last.path}."
-        if found.is_overdue:
-            yield warning(f"{text} That is more than twice the interval of the schedule ago.")
-        elif found.next_at is None and timezone.now() - found.last.made_at > backups.OLD:
-            yield warning(f"{text} Make one at least every {backups.OLD.days} days.")
-        else:
-            yield fine(text)
-    if found.failure is not None and found.is_failing:
-        at = found.failure.failed_at
-        yield warning(f"The backup of {at:%Y-%m-%d %H:%M} UTC failed: {found.failure.reason}")
-
-
-def _archive() -> Iterator[Finding]:
-    found = archive.summary()
-    if found is None:
-        yield fine(
-            "The log is not archived; serve --archive DIR does, and the database can be restored to any moment."
-        )
-        return
-    for it in found.problems:
-        yield warning(f"{archive.describe(it)} The archive is {found.folder}.")
-    if found.periods:
-        start, end = found.periods[-1]
-        yield fine(
-            f"The database can be restored to {start:%Y-%m-%d %H:%M:%S} UTC until {end:%Y-%m-%d %H:%M:%S} UTC."
-        )
-
-
 def _clock() -> Iterator[Finding]:
     ahead = sql.run(moments.ahead())
     if ahead > _CLOCK_TOLERANCE:
@@ -172,70 +133,6 @@ def _tables() -> Iterator[Finding]:
             f"{_name(table)} was created or restored by an older version of Tablero and lacks its function for changes."
             " A server of this version adds it at its start, at the first change, or within a minute. Stop the older"
             " servers."
-        )
-
-
-def _cluster() -> Iterator[Finding]:
-    every = Table.objects.filter(distributed=True).select_related("account").order_by("pk")
-    distributed, deleted = every.filter(deleted_at=None), every.exclude(deleted_at=None)
-    if not distributed_relations.is_coordinator():
-        yield fine("The database is not part of a Citus cluster; all tables are in it.")
-        for table in distributed:
-            yield warning(
-                f"{_name(table)} has the form of a distributed table. It works; undistribute ends the form."
-            )
-        return
-    nodes = statements.nodes()
-    yield fine(
-        f"Coordinator of Citus {statements.citus_version()} with {len(nodes)} nodes for rows:"
-        f" {', '.join(nodes) or 'none'}. "
-        f"Distributed: {counted(len(distributed), 'table')}; all others are here."
-        + (f" Deleted and not dropped yet: {counted(len(deleted), 'table')}." if deleted else "")
-    )
-    if not nodes:
-        yield error("No node can take rows. Add workers with citus_add_node before distributing.")
-    # those that do not answer first: what asks all nodes would wait for them
-    for unreachable in [str(it) for it in unanswering()] or statements.unreachable_nodes():
-        yield error(
-            f"{unreachable} cannot be reached. Requests for its partitions answer 503, and tables cannot be"
-            " distributed until it is back."
-        )
-    missing = distributed_relations.missing_helpers()
-    if missing:
-        yield Finding(
-            Severity.WARNING if not distributed else Severity.ERROR,
-            f"The nodes lack functions that statements call: {', '.join(missing)}. Distributing a table adds them.",
-        )
-    for name in statements.distributed_by_hand():
-        yield error(
-            f"The relation {name} was distributed by hand, but the server takes its table for a local one, whose"
-            f" history is then not atomic. Run SELECT undistribute_table('{name}'), then manage.py distribute."
-        )
-    for table in every:
-        yield from _table(table)
-    for job in distribution_jobs.failed().select_related("table__account"):
-        if job.table is not None:
-            yield warning(f"Moving {_name(job.table)} has failed: {jobs.error_of(job)}")
-
-
-def _table(table: Table) -> Iterator[Finding]:
-    is_deleted = table.deleted_at is not None
-    relation = source_name(table.pk, is_deleted=is_deleted, is_distributed=True)
-    if not distributed_relations.is_spread(relation):
-        yield warning(
-            f"{_name(table)} has the form of a distributed table, but its rows are here. It works;"
-            " distribute or undistribute it."
-        )
-        return
-    if not is_deleted and not distributed_relations.is_delegated(relation):
-        yield error(
-            f"The function of {_name(table)} is not delegated to the nodes, so that writes with history are not"
-            " atomic. Delete and restore the table, or undistribute and distribute it."
-        )
-    left = 0 if is_deleted else distributed_relations.local_bytes(relation)
-    if left:
-        yield warning(
-            f"Former rows of {_name(table)} still take {left / 2**20:,.1f} MiB here; a job of the server frees them."
         )
 
 
@@ -279,27 +176,6 @@ def _name(table: Table) -> str:
     return f"{table.account.name}/{table.name}"
 
 
-_PROBLEMS: Final[Mapping[ReplicaProblem, str]] = {
-    ReplicaProblem.NO_ANSWER: "It does not answer within half a second.",
-    ReplicaProblem.ACCEPTS_WRITES: "It accepts writes, so it is a primary. It is left out until it follows the other.",
-    ReplicaProblem.OTHER_DATABASE: "It is a replica of another database. Correct TABLERO_REPLICAS.",
-    ReplicaProblem.NOT_RECEIVING: "It receives nothing from the primary. See primary_conninfo and its log.",
-    ReplicaProblem.OTHER_TIMELINE: "It follows a former primary. Use pg_rewind or copy the present one.",
-}
-
-
-def _replicas() -> Iterator[Finding]:
-    found = replicas.states()
-    if not found:
-        yield fine("There are no replicas: the primary answers all reads.")
-    for replica in found:
-        is_used = replica.state is ReplicaState.IN_USE
-        lag = "" if replica.lag_seconds is None else f", {replica.lag_seconds:.1f} seconds behind"
-        why = "" if replica.problem is None else f" {_PROBLEMS[replica.problem]}"
-        severity = Severity.OK if is_used and not why else Severity.WARNING
-        yield Finding(severity, f"{replica.name} is {replica.state}{lag}.{why}")
-
-
 # of PostgreSQL, with what they mean and what to do
 _WRONG: Final[Mapping[tuple[str, str], str]] = {
     ("fsync", "off"): "a crash of the machine may damage the whole database. Turn it on.",
@@ -311,17 +187,21 @@ _WRONG: Final[Mapping[tuple[str, str], str]] = {
 }
 _SETTINGS: Final = tuple(name for name, _ in _WRONG)
 
-# other parts are added here
-PARTS: Final[Mapping[str, Part]] = {
+# other parts are those that subjects declare
+_PARTS: Final[Mapping[str, Part]] = {
     "database": _database,
     "settings": _settings,
     "disk": _disk,
-    "backup": _backup,
-    "archive": _archive,
     "clock": _clock,
     "tables": _tables,
-    "cluster": _cluster,
     "connections": _connections,
     "jobs": _jobs,
-    "replicas": _replicas,
 }
+
+
+def parts() -> dict[str, Part]:
+    """Return all parts in their order."""
+    found = list(_PARTS.items())
+    for part in registry.examinations():
+        found.insert(part.position, (part.name, import_string(part.do)))
+    return dict(found)

@@ -109,15 +109,6 @@ _GAUGES: Final = dict(
 UNKNOWN: Final = "Unknown"  # the operation of a request that was refused before it was recognized
 NO_ACCOUNT: Final = "(none)"
 OTHER_ACCOUNTS: Final = "(other)"
-_REPLICA_IN_USE: Final = Gauge(
-    "tablero_replica_in_use", "1 while a replica answers reads", ("replica",), multiprocess_mode="livemin"
-)
-_REPLICA_LAG: Final = Gauge(
-    "tablero_replica_lag_seconds",
-    "How far a replica is behind the primary",
-    ("replica",),
-    multiprocess_mode="livemax",
-)
 
 
 _ACCOUNT_SIZES: Final = {
@@ -153,12 +144,6 @@ def note(**values: float) -> None:
     """Set gauges by their names without the prefix."""
     for name, value in values.items():
         _GAUGES[name].set(value)
-
-
-def note_replica(name: str, *, in_use: bool, lag: float | None) -> None:
-    _REPLICA_IN_USE.labels(name).set(in_use)
-    if lag is not None:
-        _REPLICA_LAG.labels(name).set(lag)
 
 
 def note_account(name: str, *, entities: int, size: int, history: int) -> None:

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 from storage.access import policies
 from storage.accounts import service_properties
+from storage.core import registry
+from storage.core.reading import ReadRouter, Synchronization
+from storage.core.subject import Hook
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.access.identity import Trust
 from storage.domain.access.policies import SignedIdentifier
@@ -37,14 +40,13 @@ from storage.entities.entities import Steps
 from storage.history import past
 from storage.relations import table_relations
 from storage.relations.history import Actors
-from storage.runtime import presence, replicas, throughput
+from storage.runtime import presence, throughput
 from storage.runtime.catalog import Catalog, KnownAccount, KnownTable, StandbyCatalog
 from storage.runtime.clock import keep_noting
 from storage.runtime.job_news import JobNews
 from storage.runtime.live_feed import LiveFeed
 from storage.runtime.node_watch import NodeWatch, Partition
 from storage.runtime.observer import Observer
-from storage.runtime.replicas import Replicas, ReplicaStatus
 from storage.runtime.stream_access import AccessChanges
 from storage.runtime.threads import in_thread
 from storage.runtime.throughput import Throughput
@@ -54,7 +56,6 @@ from storage.sql.distributed_relations import DISTRIBUTION_PATIENCE
 from storage.sql.failures import Canceled, NodeLost, RolledBack, UnexpectedFailure
 from storage.sql.interruption import interrupt_older
 from storage.sql.lanes import Lanes
-from storage.sql.links import ReplicaAddress as ReplicaAddress
 from storage.sql.past import Past, as_of
 from storage.sql.relations import relation_name
 from storage.tables import tables
@@ -88,38 +89,38 @@ def _import_background() -> tuple[
     return periodic.run, job_runner.run
 
 
+def _find_router(conninfo: str, on_new_primary: Callable[[float], None]) -> ReadRouter | None:
+    for make_router in registry.hooks(Hook.READ_ROUTER):
+        router: ReadRouter | None = make_router(conninfo, on_new_primary)
+        if router is not None:
+            return router
+    return None
+
+
 class Service:
     def __init__(
         self,
         conninfo: str,
         trust: Trust | None = None,
-        addresses: Sequence[ReplicaAddress] = (),
-        replica_lag: float = 0.0,
     ) -> None:
-        """Replicas at these addresses answer reads that need not see everything.
-
-        Those that are behind by more than ``replica_lag`` seconds answer nothing.
-        """
         self.identity = _identity(trust)
         self.observer = Observer()
         self.access_changes = AccessChanges()
         self._job_news = JobNews()
         self._lanes = Lanes(conninfo)
+        self._router = _find_router(conninfo, self._leave_former)
         self._catalog = Catalog(
             conninfo,
             self.access_changes,
             self._job_news,
-            # where replicas answer too, these are asked instead
-            None if addresses else self._lanes.until_reachable,
+            # where other databases answer too, these are asked instead
+            self._lanes.until_reachable if self._router is None else None,
         )
         self._actors = Actors(self._lanes)
         self.live_feed = LiveFeed(self._lanes)
         self._throughput = Throughput(self._lanes)
         self._nodes = NodeWatch(conninfo, self._lanes)
-        self._replicas = None
-        if addresses:
-            self._replicas = Replicas(conninfo, addresses, replica_lag, on_new_primary=self._leave_former)
-        self._standby = StandbyCatalog(self._replicas) if self._replicas is not None else None
+        self._standby = StandbyCatalog(self._router) if self._router is not None else None
         self._background: asyncio.Task[None] | None = None
         self._noting: asyncio.Task[None] | None = None
         # changes that invalidate catalogs run one at a time: waiting ones would occupy threads
@@ -135,9 +136,8 @@ class Service:
         await self._lanes.open(recovery=_RECOVERY)
         await self._catalog.open()
         await self.observer.open()
-        if self._replicas is not None:
-            self._replicas.open()
-            replicas.set_of_this_process(self._replicas)
+        if self._router is not None:
+            self._router.open()
         self._noting = asyncio.create_task(keep_noting(self._lanes))
         self._background = asyncio.create_task(self._run_background())
 
@@ -145,9 +145,8 @@ class Service:
         for task in filter(None, (self._background, self._noting)):
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-        if self._replicas is not None:
-            replicas.set_of_this_process(None)
-            await self._replicas.close()
+        if self._router is not None:
+            await self._router.close()
         await self._nodes.close()
         await self.live_feed.close()
         await presence.board.close()
@@ -166,7 +165,7 @@ class Service:
             group.create_task(run_jobs(self._job_news))
 
     async def account(self, name: str, *, secondary: bool = False) -> KnownAccount | None:
-        """Return an account; for its secondary address, also while only a replica answers."""
+        """Return an account; for its secondary address, also while only a standby answers."""
         if secondary and self._standby is not None:
             return await self._standby.after_primary(
                 self._catalog.cached_account(name),
@@ -201,8 +200,9 @@ class Service:
         await self._lanes.until_reachable()
         return await in_thread(operation, *args, **kwargs)
 
-    def replica_states(self) -> list[ReplicaStatus]:
-        return self._replicas.states() if self._replicas is not None else []
+    def synchronizations(self) -> Sequence[Synchronization]:
+        """Return how far the databases beside the primary are; none if there are none."""
+        return self._router.synchronizations() if self._router is not None else ()
 
     # tables
 
@@ -455,25 +455,25 @@ class Service:
     async def _read(
         self, account: KnownAccount, terms: ReadTerms, read: Callable[[Lanes], Awaitable[T]]
     ) -> T:
-        """Read from a replica that may answer, else from the primary."""
-        replica = None
-        if self._replicas is not None:
-            replica = await self._replicas.choose(terms, is_required=account.standby)
-        if replica is not None:
+        """Read from a standby that may answer, else from the primary."""
+        source = None
+        if self._router is not None:
+            source = await self._router.choose(terms, is_required=account.standby)
+        if source is not None:
             try:
-                return await read(replica.lanes)
+                return await read(source.lanes)
             except TableNotFound:
                 if account.standby:
                     raise  # else it may not be there yet
             except (ServerBusy, UnexpectedFailure):
-                replica.mark_suspect()
-        if account.standby or (replica is not None and not self._primary_answers):
+                source.mark_suspect()
+        if account.standby or (source is not None and not self._primary_answers):
             raise ServerBusy
         return await read(self._lanes)
 
     @property
     def _primary_answers(self) -> bool:
-        return self._replicas is None or self._replicas.primary_answers
+        return self._router is None or self._router.primary_answers
 
     async def _write(
         self,
@@ -507,7 +507,7 @@ class Service:
         catalog = self._catalog_of(account)
         if terms is None or self._standby is None or account.standby:
             known = await catalog.table(account, table)
-        else:  # a replica may be asked for it, also if the primary is lost meanwhile
+        else:  # a standby may be asked for it, also if the primary is lost meanwhile
             known = await self._standby.after_primary(
                 self._catalog.cached_table(account, table),
                 partial(self._catalog.table, account, table),

@@ -30,7 +30,7 @@ _PATIENCE: Final = (
 
 _probe = ThreadPoolExecutor(max_workers=1, thread_name_prefix="probe")
 _threads = ThreadPoolExecutor(max_workers=RESERVED_CONNECTIONS - 1, thread_name_prefix="control")
-# what waits for a primary that does not answer must not delay what is read from a replica
+# what waits for a primary that does not answer must not delay what is read from a standby
 _standby = ThreadPoolExecutor(max_workers=4, thread_name_prefix="standby")
 # streams ask all at once whether they may go on, which must not delay requests either
 _access = ThreadPoolExecutor(max_workers=2, thread_name_prefix="access")
@@ -50,8 +50,8 @@ def _reserved(operation: Callable[[], T]) -> T:
         return operation()
 
 
-async def on_replica(alias: str, operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run an operation that only reads, with a replica as Django's database."""
+async def on_standby(alias: str, operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run an operation that only reads, with a standby as Django's database."""
 
     def call() -> T:
         with reading_from(alias):

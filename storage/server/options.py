@@ -301,6 +301,7 @@ class Options:
 def read(environ: Mapping[str, str]) -> Options:
     """The settings in these environment variables; raises Refusal for one that is unknown or makes no sense."""
     _refuse_unknown(environ)
+    without = read_without(environ)
     value = {
         name: environ.get(key) or variable.default
         for key, variable in KEYS.items()
@@ -357,7 +358,7 @@ def read(environ: Mapping[str, str]) -> Options:
         if value["OLD_POSTGRESQL"]
         else None,
         messages=messages.read(value),
-        without=read_without(environ),
+        without=without,
     )
 
 
@@ -371,6 +372,9 @@ def read_without(environ: Mapping[str, str]) -> tuple[str, ...]:
                 f"{PREFIX}WITHOUT has {name!r}{nearest(name, optional)}; these can be left out:"
                 f" {', '.join(sorted(optional))}."
             )
+    for option, name in registry.options_of(names).items():
+        if environ.get(PREFIX + option):
+            raise Refusal(f"{PREFIX}{option} needs {name}, which {PREFIX}WITHOUT leaves out.")
     return names
 
 

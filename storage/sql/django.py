@@ -327,7 +327,7 @@ _reads_from: ContextVar[str | None] = ContextVar("reads_from", default=None)
 
 @contextmanager
 def reading_from(alias: str) -> Iterator[None]:
-    """Let models be read from another of Django's databases, a replica; its connection is closed at the end."""
+    """Let models be read from another of Django's databases, a standby; its connection is closed at the end."""
     token = _reads_from.set(alias)
     try:
         yield
@@ -336,7 +336,7 @@ def reading_from(alias: str) -> Iterator[None]:
         connections[alias].close()
 
 
-class ReplicaRouter:
+class StandbyRouter:
     """Where models are read, for Django's setting DATABASE_ROUTERS."""
 
     def db_for_read(self, model: type[object], **hints: object) -> str | None:

@@ -94,7 +94,7 @@ help:document                 access              user:200     -
 help:shortcuts                -                   user:200     -
 help:limits                   -                   user:200     -
 help:kit                      -                   user:200     -
-home:replicas                 -                   admin:200    user:405
+replicas:index                -                   admin:200    user:405
 home:backups                  -                   admin:200    user:405
 transfer:start                 acme/people         editor:200   editor:422
 transfer:start_new             acme                manager:200  manager:422

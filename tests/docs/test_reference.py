@@ -45,7 +45,7 @@ def test_commands():
 def test_parts_of_the_doctor():
     assert [code_of(row[0])[0] for row in rows(DOCS / "operations.md", "Doctor")] == [
         *examination.PARTS,
-        *doctor.PARTS,
+        *doctor.parts(),
     ]
 
 

@@ -105,7 +105,7 @@ def test_the_doctor_examines_the_next_part_after_one_that_hangs(stopped, monkeyp
         yield fine("")
 
     parts = {"hung": hang, "slow": wait, "well": lambda: [fine("here")]}
-    monkeypatch.setattr(doctor, "PARTS", parts)
+    monkeypatch.setattr(doctor, "parts", lambda: parts)
     late = "This could not be examined: it took longer than 1 seconds"
     assert [(part, it.text) for part, it in doctor.examine()] == [
         ("hung", late),

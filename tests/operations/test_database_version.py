@@ -246,13 +246,13 @@ def test_tables_of_older_servers_are_named_and_completed(older):
     table = older("people")
 
     assert table_relations.incomplete() == [table]
-    [finding] = doctor.PARTS["tables"]()
+    [finding] = doctor.parts()["tables"]()
     assert (finding.severity, finding.text[:12]) == (doctor.Severity.ERROR, "owner/People")
 
     table_relations.complete_all()
 
     assert table_relations.incomplete() == []
-    assert [finding.severity for finding in doctor.PARTS["tables"]()] == [doctor.Severity.OK]
+    assert [finding.severity for finding in doctor.parts()["tables"]()] == [doctor.Severity.OK]
 
 
 def test_a_table_of_an_older_server_can_be_edited_in_the_console(older):

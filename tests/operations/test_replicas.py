@@ -7,9 +7,9 @@ from django.conf import settings as django_settings
 
 from storage.domain.requests.consistency import Consistency, ReadTerms, Session
 from storage.domain.service_properties.properties import ServiceProperties
-from storage.runtime import replicas
+from storage.replicas import replicas
+from storage.replicas.replicas import ReplicaProblem, Replicas, ReplicaState, _Log, states
 from storage.runtime.catalog import KnownAccount
-from storage.runtime.replicas import ReplicaProblem, Replicas, ReplicaState, _Log, states
 from storage.runtime.service import Service
 from storage.sql.links import ReplicaAddress
 from storage.sql.positions import Sample
@@ -144,8 +144,8 @@ async def test_while_the_primary_is_lost_a_replica_that_was_slow_once_is_waited_
 async def test_a_read_of_the_secondary_goes_on_when_the_primary_comes_back_in_its_midst(world):
     world.primary_is_at(100)
     world.replica_is_at(world.near, 100)
-    service = Service("host=/nowhere", addresses=[ReplicaAddress("near", "host=/nowhere")])
-    service._replicas = world.replicas
+    service = Service("host=/nowhere")
+    service._router = world.replicas
     # as a replica has it, because the primary did not answer
     account = KnownAccount(1, "a", (), True, True, (), ServiceProperties(), standby=True)
 

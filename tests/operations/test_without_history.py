@@ -43,7 +43,7 @@ def account(db):
 
 
 def findings():
-    return [finding.text for finding in doctor.PARTS["database"]() if "history" in finding.text]
+    return [finding.text for finding in doctor.parts()["database"]() if "history" in finding.text]
 
 
 def test_changes_are_made_but_not_recorded(older, account):

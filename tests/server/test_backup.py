@@ -246,7 +246,7 @@ def test_the_doctor_says_when_the_last_backup_was_made(good, filled, settings):
     settings.OPTIONS = options.read({"TABLERO_DATA": str(filled)})
 
     def examine():
-        return "\n".join(f"{found.severity}: {found.text}" for found in doctor.PARTS["backup"]())
+        return "\n".join(f"{found.severity}: {found.text}" for found in doctor.parts()["backup"]())
 
     made = last_backup.read(filled).last
     assert made.made_at >= good.started_at

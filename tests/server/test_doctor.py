@@ -112,7 +112,7 @@ def test_a_data_folder_that_others_may_read(tmp_path):
 @pytest.mark.django_db
 def test_settings_of_postgresql_that_lose_data():
     """The database of the tests is fast and not durable."""
-    found = list(doctor.PARTS["settings"]())
+    found = list(doctor.parts()["settings"]())
     assert {it.severity for it in found} == {Severity.WARNING}
     assert [it.text.partition(":")[0] for it in found] == [
         "fsync is off",

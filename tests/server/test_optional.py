@@ -8,6 +8,8 @@ from importlib import import_module
 import pytest
 
 from storage.core import registry
+from storage.server import options
+from storage.server.refusal import Refusal
 from storage.server.workers import environment
 from tests.first_sign_in import sign_in_first
 from tests.live_server import ACCOUNT, ROOT, clean_environment, start_server
@@ -146,6 +148,16 @@ def check_pages(live, session):
     assert session.get(f"{live.url}/ui/links/new/").status_code == 404
     assert "/ui/api/v1/accounts" in (document := session.get(f"{live.url}/ui/api/v1/schema").json()["paths"])
     assert not any(re.search("manifest|comments|bulk|copies|copy-from", path) for path in document)
+
+
+@pytest.mark.parametrize("name", OPTIONAL)
+def test_options_of_what_is_left_out_are_refused(name):
+    for option, subject in registry.options_of({name}).items():
+        assert options.PREFIX + option in options.KEYS
+        with pytest.raises(
+            Refusal, match=f"TABLERO_{option} needs {subject}, which TABLERO_WITHOUT leaves out"
+        ):
+            options.read({"TABLERO_WITHOUT": name, f"TABLERO_{option}": "1"})
 
 
 def test_names_are_checked_at_start():

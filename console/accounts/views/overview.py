@@ -23,6 +23,8 @@ from storage.access import policies, sas
 from storage.activity import activity
 from storage.activity.activity import ActivityFilter
 from storage.branches import branches
+from storage.core import registry
+from storage.core.subject import Hook
 from storage.domain.access.roles import Capability, may
 from storage.domain.requests.consistency import Consistency
 from storage.domain.requests.series import Traffic
@@ -30,8 +32,6 @@ from storage.metrics import reports, totals
 from storage.metrics.last_day import Day, Hour, last_day
 from storage.metrics.totals import Contents
 from storage.models import Account
-from storage.runtime import replicas
-from storage.runtime.replicas import ReplicaState
 from storage.tables import table_list
 
 ACTIVITIES: Final = 8
@@ -97,7 +97,7 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
         "endpoint": connections.endpoint(request, account),
         "warnings": [
             *_warnings(account, day, now, owns=may(role, Capability.OWN)),
-            *_replica_warnings(is_admin=user_of(request).is_admin),
+            *_server_warnings(is_admin=user_of(request).is_admin),
         ],
         "level": _name_level(account.consistency),
         "expiring": _expiring(account, now) if manages_access else [],
@@ -167,17 +167,10 @@ def _ending_branches(account: Account, now: datetime) -> list[Account]:
     return [it for it in ends if it.expires_at is not None and it.expires_at < now + _DAY]
 
 
-def _replica_warnings(*, is_admin: bool) -> Iterator[Notice]:
-    states = replicas.states()
-    left_out = sum(status.state is not ReplicaState.IN_USE for status in states)
-    if left_out:
-        text = ngettext(
-            "%(number)s replica of %(total)s is not in use. Other servers answer its reads.",
-            "%(number)s replicas of %(total)s are not in use. Other servers answer their reads.",
-            left_out,
-        )
-        page = (reverse("home:replicas"), _("Replicas")) if is_admin else ()
-        yield Notice(text % {"number": grouped(left_out), "total": grouped(len(states))}, *page)
+def _server_warnings(*, is_admin: bool) -> Iterator[Notice]:
+    for find_warnings in registry.hooks(Hook.ACCOUNT_WARNINGS):
+        for text, address, label in find_warnings(is_admin=is_admin):
+            yield Notice(text, address, label)
 
 
 def _expiring(account: Account, now: datetime) -> list[RegistryRow]:

@@ -29,7 +29,7 @@ def card(client):
 
 
 def found_by_doctor():
-    return " ".join(finding.text for finding in doctor.PARTS["cluster"]())
+    return " ".join(finding.text for finding in doctor.parts()["cluster"]())
 
 
 def test_without_a_cluster_nothing_is_offered(visit, people):

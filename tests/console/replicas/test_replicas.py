@@ -3,7 +3,7 @@
 import pytest
 from django.utils.html import strip_tags
 
-from storage.runtime import replicas
+from storage.replicas import replicas
 from tests.operations.test_replicas import LIMIT, World
 
 PAGE = "/ui/replicas/"

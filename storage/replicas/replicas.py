@@ -13,10 +13,11 @@ from time import monotonic, time
 from typing import Annotated, Final
 
 from django.conf import settings
+from prometheus_client import Gauge
 
+from storage.core.reading import ReadRouter, Synchronization
 from storage.domain.errors import ServerBusy
 from storage.domain.requests.consistency import Consistency, ReadTerms
-from storage.runtime import prometheus
 from storage.sql import positions
 from storage.sql.failures import Canceled, UnexpectedFailure
 from storage.sql.links import Link, ReplicaAddress, open_lanes, replica_lanes
@@ -30,6 +31,15 @@ _SAMPLES_LIMIT: Final = 1024
 _MEASURE_LIMIT: Final = 4.0  # seconds
 
 Clock = Callable[[], float]
+_IN_USE: Final = Gauge(
+    "tablero_replica_in_use", "1 while a replica answers reads", ("replica",), multiprocess_mode="livemin"
+)
+_LAG: Final = Gauge(
+    "tablero_replica_lag_seconds",
+    "How far a replica is behind the primary",
+    ("replica",),
+    multiprocess_mode="livemax",
+)
 
 
 class ReplicaProblem(StrEnum):
@@ -179,7 +189,7 @@ class Replica:
         self.lanes.close()
 
 
-class Replicas:
+class Replicas(ReadRouter):
     """The replicas as one process sees them; a task for each server looks after it."""
 
     def __init__(
@@ -208,6 +218,10 @@ class Replicas:
         self._looked = asyncio.Event()
 
     def open(self) -> None:
+        set_of_this_process(self)
+        self.start()
+
+    def start(self) -> None:
         """Begin to look after the servers; nothing waits for one."""
         self._tasks = [
             asyncio.create_task(self._look_after_primary()),
@@ -215,6 +229,8 @@ class Replicas:
         ]
 
     async def close(self) -> None:
+        if _of_this_process is self:
+            set_of_this_process(None)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -282,6 +298,9 @@ class Replicas:
         now = self._clock()
         return [self._status(replica, now) for replica in self._replicas]
 
+    def synchronizations(self) -> list[Synchronization]:
+        return [Synchronization(it.state is ReplicaState.IN_USE, it.synchronized_at) for it in self.states()]
+
     def _may_answer(self, replica: Replica, terms: ReadTerms, now: float) -> bool:
         if not replica.answers or replica.fresh_at is None:
             return False
@@ -340,8 +359,9 @@ class Replicas:
                 self.primary_answers = False
             self._primary_looks += 1
             for status in self.states():
-                in_use = status.state is ReplicaState.IN_USE
-                prometheus.note_replica(status.name, in_use=in_use, lag=status.lag_seconds)
+                _IN_USE.labels(status.name).set(status.state is ReplicaState.IN_USE)
+                if status.lag_seconds is not None:
+                    _LAG.labels(status.name).set(status.lag_seconds)
             self._looked.set()
             await asyncio.sleep(INTERVAL)
 
@@ -384,6 +404,13 @@ class Replicas:
             replica.note_fresh(self._log.fresh_at(replica.replayed))
 
 
+def make_router(conninfo: str, on_new_primary: Callable[[float], None]) -> Replicas | None:
+    """Return what chooses among the replicas that are configured; None if there are none."""
+    if not settings.REPLICAS:
+        return None
+    return Replicas(conninfo, settings.REPLICAS, settings.REPLICA_LAG, on_new_primary=on_new_primary)
+
+
 _of_this_process: Replicas | None = None
 
 
@@ -402,7 +429,7 @@ def states() -> list[ReplicaStatus]:
 
 async def _measure() -> list[ReplicaStatus]:
     replicas = Replicas(settings.LANES_CONNINFO, settings.REPLICAS, settings.REPLICA_LAG)
-    replicas.open()
+    replicas.start()
     try:
         async with asyncio.timeout(_MEASURE_LIMIT):
             await replicas.wait_for_health_checks()

@@ -6,17 +6,20 @@ from typing import Final
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from console.accounts.forms.settings import LEVELS
 from console.site.access import admin_required
 from console.site.responses import render_page
+from console.site.tags import grouped
 from storage.accounts import accounts
-from storage.runtime import replicas
-from storage.runtime.replicas import ReplicaProblem, ReplicaStatus
+from storage.replicas import replicas
+from storage.replicas.replicas import ReplicaProblem, ReplicaState, ReplicaStatus
 
 _PROBLEMS: Final = {
     ReplicaProblem.NO_ANSWER: gettext_lazy("It does not answer. It is used again once it does."),
@@ -47,7 +50,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "limit": settings.REPLICA_LAG,
         "levels": list(_accounts_by_level()),
     }
-    return render_page(request, "console/home/replicas.html", context)
+    return render_page(request, "console/replicas/index.html", context)
 
 
 def _synchronized_at(status: ReplicaStatus) -> datetime | None:
@@ -61,3 +64,17 @@ def _accounts_by_level() -> Iterator[tuple[Promise, int]]:
     for level, label in LEVELS:
         if level in counts:
             yield label, counts[level]
+
+
+def find_warnings(*, is_admin: bool) -> Iterator[tuple[str, str, str]]:
+    """Warn of replicas that are not in use; admins get a link to the page."""
+    states = replicas.states()
+    left_out = sum(status.state is not ReplicaState.IN_USE for status in states)
+    if left_out:
+        text = ngettext(
+            "%(number)s replica of %(total)s is not in use. Other servers answer its reads.",
+            "%(number)s replicas of %(total)s are not in use. Other servers answer their reads.",
+            left_out,
+        )
+        page = (reverse("replicas:index"), _("Replicas")) if is_admin else ("", "")
+        yield text % {"number": grouped(left_out), "total": grouped(len(states))}, *page

@@ -1,0 +1,1 @@
+"""Replicas of the database, for those who look after the server."""

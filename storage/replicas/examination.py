@@ -1,0 +1,28 @@
+"""What ``doctor`` says of replicas."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from storage.health.findings import Finding, Severity, fine
+from storage.replicas import replicas
+from storage.replicas.replicas import ReplicaProblem, ReplicaState
+
+_PROBLEMS: Final[Mapping[ReplicaProblem, str]] = {
+    ReplicaProblem.NO_ANSWER: "It does not answer within half a second.",
+    ReplicaProblem.ACCEPTS_WRITES: "It accepts writes, so it is a primary. It is left out until it follows the other.",
+    ReplicaProblem.OTHER_DATABASE: "It is a replica of another database. Correct TABLERO_REPLICAS.",
+    ReplicaProblem.NOT_RECEIVING: "It receives nothing from the primary. See primary_conninfo and its log.",
+    ReplicaProblem.OTHER_TIMELINE: "It follows a former primary. Use pg_rewind or copy the present one.",
+}
+
+
+def examine() -> Iterator[Finding]:
+    found = replicas.states()
+    if not found:
+        yield fine("There are no replicas: the primary answers all reads.")
+    for replica in found:
+        is_used = replica.state is ReplicaState.IN_USE
+        lag = "" if replica.lag_seconds is None else f", {replica.lag_seconds:.1f} seconds behind"
+        why = "" if replica.problem is None else f" {_PROBLEMS[replica.problem]}"
+        severity = Severity.OK if is_used and not why else Severity.WARNING
+        yield Finding(severity, f"{replica.name} is {replica.state}{lag}.{why}")
