@@ -43,9 +43,24 @@ def test_the_import_contract_has_the_order_of_the_registry():
     assert order == [name for name in reversed(registry.SUBJECTS) if name not in shared]
 
 
-def test_subjects_stand_on_those_before_them():
-    for number, subject in enumerate(registry.subjects()):
-        assert set(subject.stands_on) <= set(registry.SUBJECTS[:number]), subject.name
+@pytest.mark.parametrize("name", registry.SUBJECTS)
+def test_a_subject_stands_on_what_its_operations_import(name):
+    """Views are above the operations of all subjects, and declarations import only values."""
+    others = set()
+    for path in sorted((ROOT / "storage" / name).rglob("*.py")):
+        if path.stem not in {"api", "serializers", "subject"}:
+            others |= rooms_of(imported(path.read_text("utf-8"))) - {name}
+    assert set(import_module(f"storage.{name}.subject").SUBJECT.stands_on) == others
+    assert others <= set(registry.SUBJECTS[: registry.SUBJECTS.index(name)])
+
+
+def rooms_of(modules):
+    paths = [module.split(".") for module in modules]
+    return {
+        path[1]
+        for path in paths
+        if path[0] == "storage" and path[1:2] and path[1] in registry.SUBJECTS and path[2:3] != ["subject"]
+    }
 
 
 @pytest.mark.parametrize("name", registry.SUBJECTS)

@@ -67,6 +67,7 @@ class AccessNotice(NoticeKind):
 
 SUBJECT = Subject(
     name="access",
+    stands_on=("activity", "accounts", "metrics", "tables"),
     api="storage.access.api",
     verbs=AccessVerb,
     notices=AccessNotice,

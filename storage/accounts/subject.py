@@ -84,6 +84,7 @@ class AccountNotice(NoticeKind):
 
 SUBJECT = Subject(
     name="accounts",
+    stands_on=("activity", "jobs"),
     api="storage.accounts.api",
     verbs=AccountVerb,
     notices=AccountNotice,

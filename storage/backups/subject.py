@@ -50,6 +50,7 @@ class BackupNotice(NoticeKind):
 
 SUBJECT = Subject(
     name="backups",
+    stands_on=("health",),
     api="storage.backups.api",
     notices=BackupNotice,
     examinations=(

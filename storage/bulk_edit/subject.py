@@ -27,6 +27,7 @@ class BulkEditVerb(Verb):
 
 SUBJECT = Subject(
     name="bulk_edit",
+    stands_on=("activity", "jobs", "accounts", "metrics", "tables", "history", "entities"),
     is_optional=True,
     verbs=BulkEditVerb,
     pages=(Page(Place.TABLE_SEARCH, 10, "bulk_edit:show", _("Bulk edit"), "pencil", Capability.WRITE),),

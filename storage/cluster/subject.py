@@ -25,6 +25,7 @@ class ClusterVerb(Verb):
 
 SUBJECT = Subject(
     name="cluster",
+    stands_on=("activity", "jobs", "accounts", "history"),
     api="storage.cluster.api",
     verbs=ClusterVerb,
     periodic=(

@@ -69,6 +69,7 @@ class CommentNotice(NoticeKind):
 
 SUBJECT = Subject(
     name="comments",
+    stands_on=("activity", "accounts", "people", "notices"),
     is_optional=True,
     verbs=CommentVerb,
     notices=CommentNotice,

@@ -26,6 +26,7 @@ class CompareVerb(Verb):
 
 SUBJECT = Subject(
     name="compare",
+    stands_on=("activity", "jobs", "accounts", "tables", "access", "history", "snapshots", "undo"),
     verbs=CompareVerb,
     pages=(Page(Place.ACCOUNT, 100, "compare:index", _("Compare"), "arrow-left-right", letter="C"),),
     jobs=("storage.compare.applying.APPLY_JOB",),

@@ -38,6 +38,7 @@ class CopyVerb(Verb):
 
 SUBJECT = Subject(
     name="copies",
+    stands_on=("activity", "jobs", "accounts", "tables", "access", "entities", "transfer"),
     is_optional=True,
     verbs=CopyVerb,
     pages=(

@@ -163,7 +163,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Subject:
-    """``name``: that of its rooms on every floor; ``stands_on``: the subjects that its code may import.
+    """``name``: that of its rooms on every floor; ``stands_on``: the subjects whose operations its own import.
 
     ``is_optional``: TABLERO_WITHOUT may leave it out, so that no other subject imports its code.
     """

@@ -66,6 +66,7 @@ class EntityVerb(Verb):
 
 SUBJECT = Subject(
     name="entities",
+    stands_on=("activity", "accounts", "metrics", "tables", "history"),
     verbs=EntityVerb,
     daily=("console.grid.saved_urls.tidy",),
     pages=(

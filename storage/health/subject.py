@@ -18,4 +18,4 @@ class HealthNotice(NoticeKind):
     )
 
 
-SUBJECT = Subject(name="health", notices=HealthNotice)
+SUBJECT = Subject(name="health", stands_on=("activity",), notices=HealthNotice)

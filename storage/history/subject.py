@@ -27,6 +27,7 @@ class HistoryVerb(Verb):
 
 SUBJECT = Subject(
     name="history",
+    stands_on=("activity", "health"),
     api="storage.history.api",
     verbs=HistoryVerb,
     periodic=(

@@ -25,6 +25,7 @@ class JobNotice(NoticeKind):
 
 SUBJECT = Subject(
     name="jobs",
+    stands_on=("activity",),
     api="storage.jobs.api",
     verbs=JobVerb,
     notices=JobNotice,

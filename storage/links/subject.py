@@ -5,6 +5,7 @@ from storage.domain.translation import mark as _
 
 SUBJECT = Subject(
     name="links",
+    stands_on=("accounts",),
     is_optional=True,
     tidying={"links": "storage.links.links.tidy"},
     parts=(Part(Slot.TABLE_HEAD, 20, "console/links/_copy.html"),),

@@ -4,6 +4,7 @@ from storage.core.subject import Command, CommandGroup, Subject
 
 SUBJECT = Subject(
     name="manifest",
+    stands_on=("activity", "accounts", "people", "tables", "notices", "access", "snapshots"),
     is_optional=True,
     commands=(
         Command("apply", CommandGroup.PEOPLE, 1, "Make accounts what a file declares, or show what differs."),

@@ -51,6 +51,7 @@ class MetricsNotice(NoticeKind):
 
 SUBJECT = Subject(
     name="metrics",
+    stands_on=("activity",),
     api="storage.metrics.api",
     verbs=MetricsVerb,
     notices=MetricsNotice,

@@ -39,6 +39,7 @@ class WebhookNotice(NoticeKind):
 
 SUBJECT = Subject(
     name="notices",
+    stands_on=("activity", "health", "accounts", "people"),
     verbs=NoticeVerb,
     notices=WebhookNotice,
     api="storage.notices.api",

@@ -60,6 +60,7 @@ class PeopleNotice(NoticeKind):
 
 SUBJECT = Subject(
     name="people",
+    stands_on=("activity", "accounts"),
     api="storage.people.api",
     verbs=PeopleVerb,
     notices=PeopleNotice,

@@ -7,6 +7,7 @@ from storage.domain.translation import mark as _
 
 SUBJECT = Subject(
     name="requests",
+    stands_on=("metrics", "tables", "access", "history"),
     periodic=(
         Periodic(
             "requests",

@@ -67,6 +67,7 @@ class SnapshotNotice(NoticeKind):
 
 SUBJECT = Subject(
     name="snapshots",
+    stands_on=("activity", "accounts", "access", "history"),
     api="storage.snapshots.api",
     verbs=SnapshotVerb,
     notices=SnapshotNotice,

@@ -78,6 +78,7 @@ class TableVerb(Verb):
 
 SUBJECT = Subject(
     name="tables",
+    stands_on=("activity", "health", "jobs", "accounts", "metrics"),
     api="storage.tables.api",
     verbs=TableVerb,
     periodic=(
