@@ -914,7 +914,7 @@ class ImportDraft(models.Model):
     # JSON texts: names of columns may hold what PostgreSQL's JSON cannot
     wishes = models.TextField(blank=True, default="")  # how the file is read, if not as it was found out
     mapping = models.TextField(blank=True, default="")
-    mode = models.CharField(max_length=7)  # operations.entities.imports.ImportMode
+    mode = models.CharField(max_length=7)  # storage.entities.writing.WriteMode
     check_job = models.ForeignKey(Job, on_delete=models.SET_NULL, null=True, related_name="+")
     job = models.ForeignKey(Job, on_delete=models.SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)

@@ -16,20 +16,20 @@ from storage.domain.values.edm import EdmValue
 from storage.editing import typed_text
 from storage.editing.formats.reading import read_format
 from storage.editing.guessing import GuessReason
+from storage.entities.writing import WriteMode
 from storage.tabular.layout import FileFormat
 from storage.tabular.mapping import OnMisfit
 from storage.tabular.proposals import ProposedColumn, TypeReason
 from storage.tabular.rejects import Fault, Reject, RejectGroup, Repair
 from storage.transfer.import_drafts import SampleChange
-from storage.transfer.imports import ImportMode
 
 _PROPERTIES: Final = 12  # of an entity that are shown
 _LONGEST: Final = 80  # characters of a value
-MODES: Final[Mapping[ImportMode, tuple[Promise, Promise]]] = {
-    ImportMode.MERGE: (_("Merge"), _("Change the properties in the file, keep others")),
-    ImportMode.REPLACE: (_("Replace"), _("Remove properties that are not in the file")),
-    ImportMode.SKIP: (_("Keep the existing entity"), _("Import new keys only")),
-    ImportMode.INSERT: (_("Reject the row"), _("List it with the rejected rows")),
+MODES: Final[Mapping[WriteMode, tuple[Promise, Promise]]] = {
+    WriteMode.MERGE: (_("Merge"), _("Change the properties in the file, keep others")),
+    WriteMode.REPLACE: (_("Replace"), _("Remove properties that are not in the file")),
+    WriteMode.SKIP: (_("Keep the existing entity"), _("Import new keys only")),
+    WriteMode.INSERT: (_("Reject the row"), _("List it with the rejected rows")),
 }
 MISFITS: Final[Mapping[str, Promise]] = {
     OnMisfit.REJECT.value: _("Reject the row"),

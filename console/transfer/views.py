@@ -47,6 +47,7 @@ from storage.domain.access.roles import Capability, may
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Reason, Refused
 from storage.domain.values.numbers import read_number
+from storage.entities.writing import WriteMode
 from storage.jobs.states import JobStatus
 from storage.models import Account, ImportDraft, Table
 from storage.tables import tables
@@ -57,7 +58,6 @@ from storage.tabular.proposals import ProposedColumn
 from storage.tabular.rejects import Repair
 from storage.transfer import import_drafts, import_jobs
 from storage.transfer.import_drafts import DraftFile
-from storage.transfer.imports import ImportMode
 
 PASTED: Final = "pasted.txt"
 _NOT_READ: Final = {"format": "", "encoding": "", "delimiter": ""}  # how a file is read that cannot be read
@@ -208,9 +208,9 @@ def _read_encoding(sent: QueryDict, draft: ImportDraft) -> str:
     return listed if listed in ENCODINGS else ""
 
 
-def _read_mode(sent: QueryDict) -> ImportMode:
+def _read_mode(sent: QueryDict) -> WriteMode:
     mode = sent.get("mode", "")
-    return ImportMode(mode) if mode in list(ImportMode) else ImportMode.MERGE
+    return WriteMode(mode) if mode in list(WriteMode) else WriteMode.MERGE
 
 
 def _show_map(request: HttpRequest, draft: ImportDraft, error: str) -> HttpResponse:

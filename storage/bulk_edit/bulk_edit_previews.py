@@ -28,7 +28,7 @@ from storage.history import past
 from storage.models import Table
 from storage.relations import history
 from storage.sql import django as sql
-from storage.sql import restoring
+from storage.sql import entities as statements
 from storage.sql.failures import Canceled
 
 SAMPLE: Final = 10  # entities of a preview: the first ones, and as many from anywhere
@@ -199,7 +199,7 @@ class Examination:
     def _taken(self, keys: Sequence[EntityKey]) -> set[EntityKey]:
         if not keys:
             return set()
-        there = set(sql.run_in_lane(restoring.existing(self.work.relation, keys)))
+        there = sql.run_in_lane(statements.present(self.work.relation, keys))
         return {
             it for it in keys if hash(it) in self.inserted or (it in there and hash(it) not in self.deleted)
         }

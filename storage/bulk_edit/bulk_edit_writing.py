@@ -5,16 +5,15 @@ from typing import NamedTuple
 
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.restoring import Skip, Skipped
-from storage.domain.errors import OperationTimedOut
 from storage.editing.bulk_edit import Edited
+from storage.entities.writing import apply_images
 from storage.history import key_changes
 from storage.models import Table
 from storage.sql import django as sql
-from storage.sql import long_keys, restoring
-from storage.sql.failures import Canceled
+from storage.sql import restoring
 from storage.sql.history import Recorder
 from storage.sql.relations import relation_name
-from storage.sql.restoring import Image
+from storage.sql.restoring import Chunk, Image
 
 
 class Written(NamedTuple):
@@ -68,22 +67,5 @@ def _move(
     return [it for it in new if it.old_key not in left], skipped
 
 
-def _apply(relation: str, images: Sequence[Image], recorder: Recorder | None) -> restoring.Chunk:
-    """Apply images, or their halves if that takes longer than a statement may."""
-    has_long = any(
-        it.expected is None and long_keys.is_long(EntityKey(it.partition_key, it.row_key)) for it in images
-    )
-    try:
-        if has_long:
-            sql.run_in_lane(restoring.make_room(relation, images))
-        return sql.run_in_lane(restoring.apply(relation, images, recorder, has_long=has_long))
-    except Canceled:
-        if len(images) == 1:
-            raise OperationTimedOut from None
-        middle = len(images) // 2
-        first, second = (_apply(relation, it, recorder) for it in (images[:middle], images[middle:]))
-        numbers = {
-            name: getattr(first, name) + getattr(second, name)
-            for name in ("inserted", "changed", "deleted", "unchanged", "skipped")
-        }
-        return restoring.Chunk(**numbers, examples=[*first.examples, *second.examples])
+def _apply(relation: str, images: Sequence[Image], recorder: Recorder | None) -> Chunk:
+    return apply_images(relation, images, recorder, has_long=restoring.inserts_long(images))

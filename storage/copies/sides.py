@@ -26,16 +26,22 @@ from storage.domain.entities.entity import (
     read_stored,
 )
 from storage.domain.entities.members import read_properties
-from storage.domain.errors import InvalidInput, PropertiesNeedValue, ResourceNotFound, StorageError
+from storage.domain.errors import (
+    EntityAlreadyExists,
+    InvalidInput,
+    PropertiesNeedValue,
+    ResourceNotFound,
+    StorageError,
+)
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery, Position
-from storage.domain.refusals import Reason
 from storage.domain.service_properties.properties import ServiceProperties
 from storage.domain.values.edm import write_datetime
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import check_entity_key
 from storage.domain.values.ticks import to_ticks
 from storage.entities import entities
+from storage.entities.writing import WriteMode, WriteResult, apply_images, write_many
 from storage.jobs.kinds import Failure
 from storage.models import Account, Table
 from storage.relations import history, table_relations
@@ -47,15 +53,9 @@ from storage.remote.client import (
     RemoteRefused,
     TableClient,
 )
-from storage.sql import django as sql
-from storage.sql import restoring
 from storage.sql.relations import relation_of
 from storage.sql.restoring import Image
 from storage.tables import tables
-from storage.tabular.entities import Chunk
-from storage.tabular.rejects import Fault
-from storage.tabular.rows import START, Row
-from storage.transfer.imports import Import, ImportMode
 
 T = TypeVar("T")
 
@@ -434,34 +434,29 @@ class AccountSide:
         return {it.key: it.content for it in found}
 
     def write(self, table: str, items: Sequence[Item], existing: Collection[EntityKey]) -> Written:
-        """Write as an import does, in the caller's transaction; what is new is inserted, which takes half the time."""
+        """Write in the caller's transaction; what is new is inserted, which takes half the time."""
         old = [it for it in items if it.key in existing]
-        written, taken = self._import(
-            table, [it for it in items if it.key not in existing], ImportMode.INSERT
-        )
-        replaced, _ = self._import(table, [*old, *taken], ImportMode.REPLACE)
+        new = [it for it in items if it.key not in existing]
+        inserted = self._write_many(table, new, WriteMode.INSERT)
+        refused = list[tuple[Item, StorageError]]()
+        for place, error in inserted.refused:
+            if isinstance(error, EntityAlreadyExists):  # others have inserted it meanwhile
+                old.append(new[place])
+            else:
+                refused.append((new[place], error))
+        replaced = self._write_many(table, old, WriteMode.REPLACE)
+        refused += [(old[place], error) for place, error in replaced.refused]
         return Written(
-            written.inserted + replaced.inserted,
-            written.changed + replaced.changed,
-            [*written.failures, *replaced.failures],
+            inserted.inserted + replaced.inserted,
+            replaced.changed,
+            [(it.key, Failure(describe_key(table, it.key), error.refusal)) for it, error in refused],
         )
 
-    def _import(self, table: str, items: Sequence[Item], mode: ImportMode) -> tuple[Written, list[Item]]:
-        """Write entities; return also those that exist meanwhile and are not to be inserted."""
+    def _write_many(self, table: str, items: Sequence[Item], mode: WriteMode) -> WriteResult:
         if not items:
-            return Written(), []
-        rows = [(Row(number, {}), it.entity or _read_entity(it)) for number, it in enumerate(items)]
-        importing = Import(self._table(table), mode, self._by)
-        written, taken = Written(), list[Item]()
-        for reject in importing.step(Chunk(START, len(rows), rows)):
-            item = items[reject.row.line]
-            if reject.fault is Fault.EXISTS:
-                taken.append(item)
-            else:
-                refusal = Reason.OTHER.of(text=reject.sentence)
-                written.failures.append((item.key, Failure(describe_key(table, item.key), refusal)))
-        written.inserted, written.changed = importing.outcome.inserted, importing.outcome.changed
-        return written, taken
+            return WriteResult()
+        entities = [it.entity or _read_entity(it) for it in items]
+        return write_many(self._table(table), entities, mode, by=self._by)
 
     def delete(self, table: str, keys: Sequence[EntityKey]) -> int:
         """Delete entities, in the caller's transaction."""
@@ -472,7 +467,7 @@ class AccountSide:
         images = [Image(*it.key, it.timestamp, None) for it in entities.get_many(found, keys)]
         if not images:
             return 0
-        return sql.run_in_lane(restoring.apply(relation_of(found), images, recorder, has_long=False)).deleted
+        return apply_images(relation_of(found), images, recorder, has_long=False).deleted
 
     def replace_policies(self, table: str, wanted: Sequence[SignedIdentifier]) -> bool:
         if self._account.kind == AccountKind.COSMOS:

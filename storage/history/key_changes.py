@@ -23,7 +23,7 @@ from storage.history import versions
 from storage.models import EntityMove, Table
 from storage.relations import history
 from storage.sql import django as sql
-from storage.sql import restoring
+from storage.sql import entities as statements
 from storage.sql.history import Recorder
 from storage.sql.relations import relation_name
 from storage.sql.restoring import Images
@@ -83,7 +83,7 @@ def follow(table: Table, moves: Moves, written: Iterable[EntityKey], recorder: R
     touched = list(dict.fromkeys(it for key in written for it in _reachable(moves, key)))
     if not touched:
         return
-    present = set(sql.run(restoring.existing(relation_name(table.pk), touched)))
+    present = sql.run(statements.present(relation_name(table.pk), touched))
     ours = set(touched)
     if recorder is not None:
         latest = versions.newest_of(table.account_id, [(table.pk, key) for key in touched])

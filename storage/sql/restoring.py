@@ -7,7 +7,7 @@ What is no longer in its expected version has newer work in it, and is left alon
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar, final
 
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.entities.restoring import Effect, Sample, Skip, Skipped
@@ -16,7 +16,7 @@ from storage.sql.content import content
 from storage.sql.failures import ALONE
 from storage.sql.history import RECORDED_COLUMNS, Op, Recorder, recorded_table
 from storage.sql.lanes import SETTINGS
-from storage.sql.long_keys import LONG_KEYS, SHORT_KEYS
+from storage.sql.long_keys import LONG_KEYS, SHORT_KEYS, is_long
 from storage.sql.statement import Lane, Parameters, Result, Statement, integer_at, text_at
 
 
@@ -40,6 +40,7 @@ class Images:
 NEWER: Final = -1
 
 
+@final
 @dataclass(frozen=True, slots=True)
 class Span:
     """The images of one chunk, by their numbers in the order of keys; those that are applied together share one."""
@@ -50,10 +51,6 @@ class Span:
     @property
     def parameters(self) -> tuple[str, str]:
         return str(self.first), str(self.last)
-
-    def halves(self) -> "tuple[Span, Span]":
-        middle = (self.first + self.last) // 2
-        return Span(self.first, middle), Span(middle + 1, self.last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +63,10 @@ class Chunk:
     unchanged: int  # they were equal to their images
     skipped: int
     examples: list[Skipped]  # of those that were skipped, if they were looked at
+
+    def __add__(self, other: "Chunk") -> "Chunk":
+        numbers = {it.value: getattr(self, it.value) + getattr(other, it.value) for it in Effect}
+        return Chunk(**numbers, examples=[*self.examples, *other.examples])
 
 
 _CHUNK_BYTES: Final = 4 * 1024 * 1024
@@ -165,10 +166,6 @@ SELECT given.number - 1 FROM ({given}) AS given JOIN {relation} AS e ON e.pk = g
 WHERE e.ts = given.expected
 ORDER BY given.number
 FOR UPDATE OF e
-"""
-_EXISTING: Final = """
-SELECT e.pk, e.rk FROM unnest($1::text[], $2::text[]) AS given (pk, rk)
-JOIN {relation} AS e ON e.pk = given.pk AND e.rk = given.rk
 """
 
 # Rows are locked in the order of their keys, and read as they are then. A locked row has the expected Timestamp, hence
@@ -438,6 +435,25 @@ class Image(NamedTuple):
 Source = Span | Sequence[Image]  # of images: those that were collected, or in the order of keys
 
 
+P = TypeVar("P", Span, Sequence[Image])
+
+
+def halves(source: P) -> tuple[P, P] | None:
+    """Divide images; return None if they are applied together, or there is only one."""
+    if isinstance(source, Span):
+        middle = (source.first + source.last) // 2
+        if source.first == source.last:
+            return None
+        return Span(source.first, middle), Span(middle + 1, source.last)
+    middle = len(source) // 2
+    return (source[:middle], source[middle:]) if middle else None
+
+
+def inserts_long(images: Sequence[Image]) -> bool:
+    """Return whether an entity with long keys is inserted, which takes ``make_room``."""
+    return any(it.expected is None and is_long(EntityKey(it.partition_key, it.row_key)) for it in images)
+
+
 def _given(source: Source) -> Images:
     if isinstance(source, Span):
         return Images(_COLLECTED, source.parameters)
@@ -466,11 +482,6 @@ def lock(relation: str, images: Sequence[Image]) -> Statement[list[int]]:
         return [integer_at(result, row, 0) for row in range(result.ntuples)]
 
     return Statement(text, given.parameters, Lane.KEY, read)
-
-
-def existing(relation: str, keys: Sequence[EntityKey]) -> Statement[list[EntityKey]]:
-    """Return those of the keys that entities have."""
-    return Statement(_EXISTING.format(relation=relation), arrays.columns(keys), Lane.KEY, _read_keys)
 
 
 def apply(relation: str, source: Source, recorder: Recorder | None, *, has_long: bool) -> Statement[Chunk]:

@@ -19,6 +19,7 @@ from storage.domain.access.roles import Capability
 from storage.domain.refusals import Reason
 from storage.domain.values.numbers import counted, were
 from storage.editing.filters.diagnosis import parse_filter
+from storage.entities.writing import WriteMode
 from storage.jobs import jobs
 from storage.jobs.states import JobStatus
 from storage.models import Job, JobFile, Table
@@ -42,7 +43,7 @@ from storage.tabular.mapping import ColumnMapping, MappingRefused
 from storage.tabular.proposals import ProposedColumn
 from storage.transfer import export_jobs, exports, file_work, import_jobs, samples, serializers
 from storage.transfer.exports import PARQUET, Export, Scope
-from storage.transfer.imports import ImportMode, ImportOutcome
+from storage.transfer.imports import ImportOutcome
 
 
 class ImportViewSet(UploadViewSet):
@@ -133,7 +134,7 @@ class ImportViewSet(UploadViewSet):
             given = {name: data[name] for name in ("partition_key", "row_key", "zone") if data[name]}
             mapping = replace(mapping, **given)
         mapping.check(names)
-        rows, mode = taken.rows, ImportMode(data["mode"])
+        rows, mode = taken.rows, WriteMode(data["mode"])
         with transaction.atomic():
             if data["dry_run"]:
                 job = import_jobs.start_check(table, file, rows, mapping, mode, by=self.by, takes_file=True)

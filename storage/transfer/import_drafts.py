@@ -16,6 +16,7 @@ from storage.domain.refusals import Reason
 from storage.domain.values.edm import EdmValue
 from storage.domain.values.kinds import AccountKind
 from storage.entities import entities
+from storage.entities.writing import WriteMode
 from storage.jobs import files, jobs
 from storage.jobs.jobs import JobFilter
 from storage.jobs.states import JobStatus
@@ -29,7 +30,6 @@ from storage.tabular.mapping import ColumnMapping, MappingRefused
 from storage.tabular.proposals import Proposal
 from storage.tabular.rejects import RejectGroup, Repair
 from storage.transfer import import_jobs, samples, uploads
-from storage.transfer.imports import ImportMode
 
 SAMPLE: Final = 5  # rows that are shown as entities
 
@@ -77,7 +77,7 @@ def create(
         file_name=file.name,
         size=size,
         wishes=json.dumps({"language": language}),
-        mode=_imported(account, table.name).values_list("mode", flat=True).first() or ImportMode.MERGE.value,
+        mode=_imported(account, table.name).values_list("mode", flat=True).first() or WriteMode.MERGE.value,
     )
 
 
@@ -167,7 +167,7 @@ def _column_names(draft: ImportDraft) -> Sequence[str] | None:
 
 
 @transaction.atomic
-def save_mapping(draft: ImportDraft, mapping: ColumnMapping, mode: ImportMode) -> None:
+def save_mapping(draft: ImportDraft, mapping: ColumnMapping, mode: WriteMode) -> None:
     """Change what becomes of the columns; then all rows have to be checked again."""
     _lock(draft)
     before = draft.mapping, draft.mode
@@ -195,7 +195,7 @@ def sample(draft: ImportDraft, found: DraftFile) -> Chunk:
 
 def sample_changes(draft: ImportDraft) -> list[SampleChange]:
     """Return what becomes of the entities of the first rows; raises FileRefused, MappingRefused."""
-    table, mode = tables.get_or_new(draft.account, draft.table_name), ImportMode(draft.mode)
+    table, mode = tables.get_or_new(draft.account, draft.table_name), WriteMode(draft.mode)
     read_rows = [entity for _row, entity in sample(draft, read(draft)).entities]
     keys = {entity.key for entity in read_rows}
     stored = entities.get_many(table, keys) if table.pk is not None else []
@@ -203,9 +203,9 @@ def sample_changes(draft: ImportDraft) -> list[SampleChange]:
     changes = []
     for entity in read_rows:
         before = now.get(entity.key, {})
-        if entity.key in now and mode in (ImportMode.SKIP, ImportMode.INSERT):
+        if entity.key in now and mode in (WriteMode.SKIP, WriteMode.INSERT):
             continue
-        kept = before if mode is ImportMode.MERGE else {}
+        kept = before if mode is WriteMode.MERGE else {}
         changes.append(SampleChange(entity.key, before, {**kept, **entity.properties}))
     return changes
 
@@ -218,7 +218,7 @@ def check(draft: ImportDraft, *, by: Actor, left: Sequence[RejectGroup] = ()) ->
     accounts.check_writable(draft.account)
     found = read(draft)
     _require_fit(found)
-    table, mode = tables.get_or_new(draft.account, draft.table_name), ImportMode(draft.mode)
+    table, mode = tables.get_or_new(draft.account, draft.table_name), WriteMode(draft.mode)
     with transaction.atomic():
         _forget_check(draft)
         job = import_jobs.start_check(table, _file(draft), found.rows, found.mapping, mode, by=by, left=left)
@@ -240,9 +240,9 @@ def repair(draft: ImportDraft, group: RejectGroup, how: Repair, *, by: Actor) ->
     """
     known = [] if draft.check_job is None else import_jobs.groups_of(draft.check_job)
     left = [it for it in known if not rejects.is_repaired(it, group, how)]
-    mapping, mode = ColumnMapping.load(json.loads(draft.mapping)), ImportMode(draft.mode)
+    mapping, mode = ColumnMapping.load(json.loads(draft.mapping)), WriteMode(draft.mode)
     if how in (Repair.SKIP, Repair.REPLACE):
-        mode = ImportMode.SKIP if how is Repair.SKIP else ImportMode.REPLACE
+        mode = WriteMode.SKIP if how is Repair.SKIP else WriteMode.REPLACE
     save_mapping(draft, rejects.repair(mapping, group, how), mode)
     return check(draft, by=by, left=left)
 
@@ -280,7 +280,7 @@ def _run(read_from: ImportDraft, found: DraftFile, *, by: Actor) -> Job | None:
     table = tables.get_or_new(draft.account, draft.table_name)
     if table.pk is None:
         table = tables.create(draft.account, table.name, by=by)
-    job = import_jobs.start(table, file, found.rows, found.mapping, ImportMode(draft.mode), by=by)
+    job = import_jobs.start(table, file, found.rows, found.mapping, WriteMode(draft.mode), by=by)
     _forget_check(draft)
     # another user may look at an import that has not ended
     _imported(draft.account, draft.table_name).exclude(job__isnull=False, job__ended_at=None).delete()

@@ -1,28 +1,33 @@
-"""Imports and their checks as jobs.
+"""Imports and their checks as jobs: of files that were uploaded, and of a file that a command reads.
 
 A step of an import writes a chunk, and commits with it where the next one begins and what was rejected. A check writes
 nothing but the rejected rows; a process that takes it over begins again.
 """
 
 import json
+from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from threading import Lock
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 from django.db import transaction
 
+from storage.accounts import accounts
 from storage.activity import activity
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
 from storage.domain.refusals import Reason
 from storage.domain.values.kinds import AccountKind
-from storage.jobs import files, jobs
+from storage.entities.writing import WriteMode
+from storage.jobs import files, jobs, local, running
 from storage.jobs.kinds import (
     Failure,
     JobKind,
+    JobRequest,
     NoState,
     Run,
     Step,
@@ -41,15 +46,19 @@ from storage.tabular.mapping import ColumnMapping
 from storage.tabular.rejects import Reject, RejectGroup, RejectWriter
 from storage.tabular.rows import START, Position
 from storage.transfer import file_work
-from storage.transfer.imports import (
-    Check,
-    Import,
-    ImportMode,
-    ImportOutcome,
-)
+from storage.transfer.imports import Check, Import, ImportOutcome, OnRejects, Progress, ignore, read_ahead
 from storage.transfer.subject import TransferVerb
 
 _OPEN_FILES: Final = 8  # that this process keeps open between steps
+_COUNTED: Final = ("inserted", "changed", "skipped")
+
+
+class _Arguments(Protocol):
+    @property
+    def mode(self) -> str: ...
+
+
+A = TypeVar("A", bound=_Arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,60 +98,174 @@ class ImportState:
     outcome: Mapping[str, Any] = field(default_factory=lambda: ImportOutcome().dump())
 
 
-class ImportJob(JobKind[ImportArguments, ImportState]):
-    """Write the rows of an uploaded file into a table; the rejected ones are a file of the job."""
+class _RowsJob(JobKind[A, ImportState]):
+    """Write the rows of a file into a table, a chunk a step."""
 
-    name, parses_files = "entity.import", True
-    arguments, state, capability = ImportArguments, ImportState, Capability.WRITE
+    state, capability = ImportState, Capability.WRITE
 
-    def unit(self, arguments: ImportArguments) -> Unit:
-        return arguments.unit
+    @abstractmethod
+    def file_name(self, run: Run[A]) -> str: ...
 
-    def begin(self, run: Run[ImportArguments]) -> Step[ImportState]:
+    @abstractmethod
+    def report(self, run: Run[A], rejects: list[Reject], outcome: ImportOutcome) -> None:
+        """Keep the rejects of a chunk, in the transaction that writes the others."""
+
+    def begin(self, run: Run[A]) -> Step[ImportState]:
         assert run.job.started_at is not None
-        return Step(ImportState(run.job.started_at.isoformat()), total=_total(run))
+        return Step(self.state(run.job.started_at.isoformat()))
 
-    def prepare(self, run: Run[ImportArguments], state: ImportState) -> Chunk | None:
-        return _next_chunk(run, state, Position(*state.position))
-
-    def step(self, run: Run[ImportArguments], state: ImportState) -> Step[ImportState]:
-        start = Position(*state.position)
+    def step(self, run: Run[A], state: ImportState) -> Step[ImportState]:
         chunk: Chunk | None = run.prepared
         if chunk is None:
             return Step(state, is_finished=True)
-        wanted = _import(run, state)
+        wanted = Import(run.table, WriteMode(run.arguments.mode), run.by)
+        wanted.outcome = ImportOutcome.load(state.outcome)
         rejects = wanted.step(chunk)
-        _keep_rejects(run, rejects)
-        after = ImportState(state.began, chunk.position, wanted.outcome.dump())
-        before = ImportOutcome.load(state.outcome)
-        counts = {
-            name: getattr(wanted.outcome, name) - getattr(before, name)
-            for name in ("inserted", "changed", "skipped")
-        }
-        in_bytes = run.arguments.unit is Unit.BYTES
-        done = chunk.position.offset - start.offset if in_bytes else chunk.rows
-        return Step(after, done=done, counts=counts, failures=list(map(_failure, rejects)))
+        self.report(run, rejects, wanted.outcome)
+        after = replace(state, position=chunk.position, outcome=wanted.outcome.dump())
+        in_bytes = self.unit(run.arguments) is Unit.BYTES
+        return Step(
+            after,
+            done=chunk.position.offset - Position(*state.position).offset if in_bytes else chunk.rows,
+            counts={name: after.outcome[name] - state.outcome[name] for name in _COUNTED},
+            failures=list(map(_failure, rejects)),
+        )
 
-    def end(self, run: Run[ImportArguments], state: ImportState | None, status: JobStatus) -> Activity | None:
-        _forget(run.job.pk)
-        _complete_rejects(run)
-        if state is None:
-            return None
-        wanted = _import(run, state)
-        detail = wanted.detail()
+    def end(self, run: Run[A], state: ImportState | None, status: JobStatus) -> Activity | None:
+        detail = None if state is None else self.describe(run, state)
         if not detail:
             return None
         if status is not JobStatus.DONE:
             detail["interrupted"] = True
         return activity.record(
-            TransferVerb.IMPORT, run.by, account=run.account, table=wanted.table, detail=detail
+            TransferVerb.IMPORT, run.by, account=run.account, table=run.job.table, detail=detail
         )
 
+    def describe(self, run: Run[A], state: ImportState) -> dict[str, Any]:
+        """Return what the activity log has of an import; nothing if no entity was written."""
+        outcome = ImportOutcome.load(state.outcome)
+        if not outcome.written:
+            return {}
+        counts = {name: getattr(outcome, name) for name in _COUNTED}
+        names = {"file": self.file_name(run), "mode": run.arguments.mode}
+        return {**names, **counts, "rows": outcome.written, "began": state.began}
+
     def read_state(self, written: Mapping[str, Any] | None) -> ImportState | None:
-        return None if written is None else ImportState(**{**written, "position": tuple(written["position"])})
+        if written is None:
+            return None
+        return self.state(**{**written, "position": Position(*written.get("position", START))})
+
+
+class ImportJob(_RowsJob[ImportArguments]):
+    """Import an uploaded file; the rejected rows are a file of the job."""
+
+    name, arguments, parses_files = "entity.import", ImportArguments, True
+
+    def unit(self, arguments: ImportArguments) -> Unit:
+        return arguments.unit
+
+    def file_name(self, run: Run[ImportArguments]) -> str:
+        return _file(run).name
+
+    def begin(self, run: Run[ImportArguments]) -> Step[ImportState]:
+        return replace(super().begin(run), total=_total(run))
+
+    def prepare(self, run: Run[ImportArguments], state: ImportState) -> Chunk | None:
+        return _next_chunk(run, state, Position(*state.position))
+
+    def report(self, run: Run[ImportArguments], rejects: list[Reject], outcome: ImportOutcome) -> None:
+        _keep_rejects(run, rejects)
+
+    def end(self, run: Run[ImportArguments], state: ImportState | None, status: JobStatus) -> Activity | None:
+        _forget(run.job.pk)
+        _complete_rejects(run)
+        return super().end(run, state, status)
 
 
 IMPORT_JOB: Final = ImportJob()
+
+
+@dataclass(frozen=True, slots=True)
+class LocalArguments:
+    """``file``: its name; ``place``: where the process of the command finds its rows, see storage.jobs.local."""
+
+    file: str
+    place: str
+    mode: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalState(ImportState):
+    """``detail``: what a command before 2.0 has written, for the activity log."""
+
+    began: str = ""
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _LocalRows:
+    wanted: Import
+    chunks: Iterator[Chunk]
+    on_rejects: OnRejects
+    progress: Progress
+
+    def tell(self, rejects: list[Reject], outcome: ImportOutcome) -> None:
+        self.wanted.outcome = outcome
+        self.on_rejects(rejects)
+        self.progress(outcome)
+
+
+class LocalImportJob(_RowsJob[LocalArguments]):
+    """Import a file that only the process of a command can read: another one ends the job."""
+
+    name, arguments, state = "entity.import-local", LocalArguments, LocalState
+
+    def unit(self, arguments: LocalArguments) -> Unit:
+        return Unit.ROWS
+
+    def file_name(self, run: Run[LocalArguments]) -> str:
+        return run.arguments.file
+
+    def prepare(self, run: Run[LocalArguments], state: ImportState) -> Chunk | None:
+        return next(self._rows(run).chunks, None)
+
+    def report(self, run: Run[LocalArguments], rejects: list[Reject], outcome: ImportOutcome) -> None:
+        transaction.on_commit(partial(self._rows(run).tell, rejects, outcome))
+
+    def describe(self, run: Run[LocalArguments], state: ImportState) -> dict[str, Any]:
+        assert isinstance(state, LocalState)
+        return {**state.detail} or super().describe(run, state)
+
+    def _rows(self, run: Run[LocalArguments]) -> _LocalRows:
+        rows: _LocalRows | None = local.find(run.arguments.place)
+        if rows is None:
+            why = "the process that has read it was ended"
+            raise FileRefused(Reason.FILE_NOT_READ, path=run.arguments.file or "-", why=why)
+        return rows
+
+
+LOCAL_IMPORT_JOB: Final = LocalImportJob()
+
+
+def run(
+    wanted: Import,
+    chunks: Iterator[Chunk],
+    *,
+    on_rejects: OnRejects = ignore,
+    progress: Progress = ignore,
+) -> ImportOutcome:
+    """Import a file of this machine by a job in this thread.
+
+    What was written before a failure stays, and the activity log has it as interrupted. Raises StorageError if the
+    account or the table refuses writes.
+    """
+    account, table = wanted.table.account, wanted.table
+    accounts.check_writable(account)
+    with local.offering(_LocalRows(wanted, read_ahead(chunks), on_rejects, progress)) as place:
+        arguments = LocalArguments(wanted.name, place, wanted.mode.value)
+        request = JobRequest(LOCAL_IMPORT_JOB, arguments, account, table)
+        wanted.outcome.activity = running.complete(request, by=wanted.by).activity
+    return wanted.outcome
 
 
 class ImportCheckJob(JobKind[ImportArguments, NoState]):
@@ -160,7 +283,7 @@ class ImportCheckJob(JobKind[ImportArguments, NoState]):
     def step(self, run: Run[ImportArguments], state: NoState) -> Step[NoState]:
         files.discard_results(run.job)  # of a process that was interrupted
         run.save(Step(state, starts_over=True))
-        wanted = Import(_table_or_new(run), ImportMode(run.arguments.mode), run.by)
+        wanted = Import(_table_or_new(run), WriteMode(run.arguments.mode), run.by)
         source = open_rows(_file(run), run.arguments.read_layout(), check=run.look)
         kind, last, in_bytes = AccountKind(run.account.kind), START, run.arguments.unit is Unit.BYTES
         chunks = source.chunks(run.arguments.read_mapping(), kind, wanted.began)
@@ -185,9 +308,7 @@ class ImportCheckJob(JobKind[ImportArguments, NoState]):
 IMPORT_CHECK_JOB: Final = ImportCheckJob()
 
 
-def arguments_for(
-    file: JobFile, source: RowFile, mapping: ColumnMapping, mode: ImportMode
-) -> ImportArguments:
+def arguments_for(file: JobFile, source: RowFile, mapping: ColumnMapping, mode: WriteMode) -> ImportArguments:
     """Return the arguments of a job that imports a file; it must belong to the job: see jobs.start."""
     layout, columns = json.dumps(asdict(source.layout)), json.dumps(mapping.dump())
     return ImportArguments(file.pk, layout, columns, mode.value)
@@ -195,7 +316,7 @@ def arguments_for(
 
 @transaction.atomic
 def start(
-    table: Table, file: JobFile, source: RowFile, mapping: ColumnMapping, mode: ImportMode, *, by: Actor
+    table: Table, file: JobFile, source: RowFile, mapping: ColumnMapping, mode: WriteMode, *, by: Actor
 ) -> Job:
     """Import a file into a table as a job, which takes the file over; raises TooMuchFileWork."""
     file_work.require_room(table.account, by=by)
@@ -209,7 +330,7 @@ def start_check(
     file: JobFile,
     source: RowFile,
     mapping: ColumnMapping,
-    mode: ImportMode,
+    mode: WriteMode,
     *,
     by: Actor,
     takes_file: bool = False,
@@ -288,17 +409,6 @@ def _file(run: Run[ImportArguments]) -> JobFile:
     if found is None:
         raise FileRefused(Reason.FILE_NOT_READ, path="-", why="it has expired")
     return found
-
-
-def _import(run: Run[ImportArguments], state: ImportState) -> Import:
-    return Import(
-        run.table,
-        ImportMode(run.arguments.mode),
-        run.by,
-        _file(run).name,
-        datetime.fromisoformat(state.began),
-        ImportOutcome.load(state.outcome),
-    )
 
 
 # Files stay open between the steps of a job, because a compressed one has to be read again up to where it was.

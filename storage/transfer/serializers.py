@@ -8,6 +8,7 @@ from rest_framework.exceptions import ValidationError
 
 from storage.domain.filters.parser import CONSOLE_LIMIT
 from storage.domain.values.edm import Edm
+from storage.entities.writing import WriteMode
 from storage.rest.answers import ActivityId, TypedSerializer
 from storage.rest.fields import (
     OptionalCharField,
@@ -24,7 +25,6 @@ from storage.tabular.mapping import ColumnMapping, MappingRefused
 from storage.tabular.rejects import Fault, Repair
 from storage.tabular.report import ColumnUse, ValueChange
 from storage.transfer.exports import FORMATS
-from storage.transfer.imports import ImportMode
 
 _TEMPLATE_LIMIT = 4096
 
@@ -92,8 +92,8 @@ class EncodingField(serializers.CharField):
 
 class ImportParameters(QueryParameters):
     mode = serializers.ChoiceField(
-        choices=[it.value for it in ImportMode],
-        default=ImportMode.INSERT.value,
+        choices=[it.value for it in WriteMode],
+        default=WriteMode.INSERT.value,
         help_text="What becomes of entities that exist: `insert` rejects the row, `skip` keeps the entity, `merge`"
         " changes the properties in the file, `replace` removes the others.",
     )

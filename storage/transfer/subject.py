@@ -55,7 +55,7 @@ SUBJECT = Subject(
         "storage.transfer.export_jobs.TABLE_EXPORT_JOB",
         "storage.transfer.import_jobs.IMPORT_CHECK_JOB",
         "storage.transfer.import_jobs.IMPORT_JOB",
-        "storage.transfer.imports.LOCAL_IMPORT_JOB",
+        "storage.transfer.import_jobs.LOCAL_IMPORT_JOB",
     ),
     urls=("console.transfer.urls",),
 )

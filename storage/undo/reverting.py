@@ -12,16 +12,14 @@ from storage.domain.access.actor import Actor
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key, read_stored
 from storage.domain.entities.fits import find_misfit
 from storage.domain.entities.restoring import Skip, Skipped
-from storage.domain.errors import OperationTimedOut
 from storage.domain.values.kinds import AccountKind
+from storage.entities import writing
 from storage.history import key_changes
 from storage.metrics import table_use
 from storage.models import Table
 from storage.relations import history, table_relations
 from storage.sql import django as sql
 from storage.sql import restoring
-from storage.sql.failures import Canceled
-from storage.sql.history import Recorder
 from storage.sql.relations import relation_name
 from storage.sql.restoring import Chunk, Content, Images, Span
 from storage.undo.outcomes import EXAMPLES, TableOutcome
@@ -65,7 +63,7 @@ def apply_images(
     with _collected(images, outcome, kind, after) as has_long:
         spans = sql.run(restoring.spans())
 
-        def count(chunk: Chunk, span: Span) -> None:
+        def note(chunk: Chunk, span: Span) -> None:
             outcome.add(chunk)
             if moves:
                 written = sql.run(restoring.among(span, list(moves)))
@@ -74,7 +72,7 @@ def apply_images(
                 save(sql.run(restoring.last_key(span)), spans[-1].last - span.last)
 
         for span in spans:
-            _apply(relation, span, recorder, count, has_long=has_long)
+            writing.apply_images(relation, span, recorder, has_long=has_long, note=note)
             rest()
     if outcome.written:
         table_use.record_write(table)
@@ -144,35 +142,3 @@ def _converted(content: Content, kind: AccountKind, outcome: TableOutcome) -> Co
         outcome.skip(key, Skip.MISFIT, misfit)
         return Content(*key, None)
     return Content(*key, entity.fragments.content)
-
-
-def _apply(
-    relation: str,
-    span: Span,
-    recorder: Recorder | None,
-    count: Callable[[Chunk, Span], None],
-    *,
-    has_long: bool,
-) -> None:
-    """Apply a chunk, or its halves if it takes longer than a statement may."""
-    try:
-        _apply_together(relation, span, recorder, count, has_long=has_long)
-    except Canceled:
-        if span.first == span.last:
-            raise OperationTimedOut from None
-        for half in span.halves():
-            _apply(relation, half, recorder, count, has_long=has_long)
-
-
-@sql.repeatable
-def _apply_together(
-    relation: str,
-    span: Span,
-    recorder: Recorder | None,
-    count: Callable[[Chunk, Span], None],
-    *,
-    has_long: bool,
-) -> None:
-    if has_long:
-        sql.run_in_lane(restoring.make_room(relation, span))
-    count(sql.run_in_lane(restoring.apply(relation, span, recorder, has_long=has_long)), span)

@@ -37,6 +37,7 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.domain.values.kinds import AccountKind
 from storage.entities import edits, entities
+from storage.entities.writing import WriteMode
 from storage.history.changes import ChangeFilter
 from storage.history.subject import HistoryVerb
 from storage.jobs import files, jobs, running
@@ -52,9 +53,9 @@ from storage.tables import indexes, tables
 from storage.tables.subject import TableVerb
 from storage.tabular.file import RowFile
 from storage.tabular.mapping import ColumnMapping
-from storage.transfer import export_jobs, import_jobs, imports
+from storage.transfer import export_jobs, import_jobs
 from storage.transfer.exports import Export
-from storage.transfer.imports import Import, ImportMode
+from storage.transfer.imports import Import
 from storage.transfer.subject import TransferVerb
 from storage.undo import data_undo, undo
 
@@ -237,7 +238,7 @@ KEYS = ColumnMapping("{PartitionKey}", "{RowKey}")
 def import_rows():
     file = RowFile(lambda: io.BytesIO(ROWS.encode()))
     chunks = file.chunks(KEYS, AccountKind.STORAGE, timezone.now())
-    imports.run(Import(tables.get(find("shop"), "customers"), ImportMode.REPLACE, ADA), chunks)
+    import_jobs.run(Import(tables.get(find("shop"), "customers"), WriteMode.REPLACE, ADA), chunks)
 
 
 def with_file(start):
@@ -246,7 +247,7 @@ def with_file(start):
     if not Job.objects.exists():
         file = files.create("rows.csv", account=table.account, by=ADA)
         files.upload(file, [ROWS.encode(), b"se,a/b,x\n"])
-        start(table, file, import_jobs.open_rows(file), KEYS, ImportMode.REPLACE, by=ADA)
+        start(table, file, import_jobs.open_rows(file), KEYS, WriteMode.REPLACE, by=ADA)
     job_runner.run_all()
 
 

@@ -8,6 +8,7 @@ from storage.accounts import accounts
 from storage.domain.access.actor import COMMAND, Actor, ActorKind
 from storage.domain.errors import ServerBusy
 from storage.domain.refusals import Reason
+from storage.entities.writing import WriteMode
 from storage.jobs import files, jobs
 from storage.models import Job
 from storage.runtime import job_runner
@@ -16,7 +17,6 @@ from storage.tabular.layout import FileRefused, Wishes
 from storage.tabular.mapping import ColumnMapping
 from storage.transfer import file_work, import_drafts, import_jobs, samples
 from storage.transfer.file_work import TooMuchFileWork
-from storage.transfer.imports import ImportMode
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -59,7 +59,7 @@ def test_a_draft_is_read_once_and_never_in_a_transaction(account, reads):
     found = import_drafts.read(draft)
     number = len(reads)
     assert number
-    import_drafts.save_mapping(draft, found.mapping, ImportMode.MERGE)
+    import_drafts.save_mapping(draft, found.mapping, WriteMode.MERGE)
     assert len(import_drafts.sample(draft, import_drafts.read(draft)).entities) == import_drafts.SAMPLE
     assert len(import_drafts.sample_changes(draft)) == import_drafts.SAMPLE
     job = import_drafts.check(draft, by=ADA)
@@ -83,7 +83,7 @@ def test_a_draft_that_was_changed_while_it_was_read_is_read_again(account, monke
         taken = read(found)
         if changed:
             import_drafts.save_mapping(
-                import_drafts.get(account, draft.pk, by=ADA), changed.pop(), ImportMode.MERGE
+                import_drafts.get(account, draft.pk, by=ADA), changed.pop(), WriteMode.MERGE
             )
         return taken
 
@@ -134,7 +134,7 @@ def test_only_so_many_jobs_of_files_may_wait(account, table, settings):
     def start(by, of=table, kind=import_jobs.start_check):
         file = files.create("people.csv", account=of.account, by=by)
         files.upload(file, [TEXT])
-        return kind(of, file, import_jobs.open_rows(file), MAPPING, ImportMode.MERGE, by=by)
+        return kind(of, file, import_jobs.open_rows(file), MAPPING, WriteMode.MERGE, by=by)
 
     first = start(ADA)
     start(ADA, kind=import_jobs.start)

@@ -12,6 +12,7 @@ from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.errors import ServerBusy
 from storage.domain.filters.query import EntityQuery
 from storage.entities import entities
+from storage.entities.writing import WriteMode
 from storage.jobs import files, jobs, kinds, pacing, process_end, running
 from storage.jobs.states import JobStatus
 from storage.models import Activity, Job
@@ -24,7 +25,6 @@ from storage.transfer.import_jobs import (
     arguments_for,
     open_rows,
 )
-from storage.transfer.imports import ImportMode
 from storage.undo import undo
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -50,7 +50,7 @@ def start(table, content, kind=IMPORT_JOB):
     files.upload(file, [content])
     rows = open_rows(file)
     mapping = proposals.complete(rows.propose(timezone.now()), "p", "{id}")
-    arguments = arguments_for(file, rows, mapping, ImportMode.INSERT)
+    arguments = arguments_for(file, rows, mapping, WriteMode.INSERT)
     return jobs.start(kind, arguments, account=table.account, table=table, files=[file], by=ADA)
 
 

@@ -1,30 +1,33 @@
 """Imports: what each mode does to entities that exist, the same rules as for the protocol, and undo as one."""
 
 import io
+import uuid
 from datetime import UTC, datetime
 
 import pytest
 
 from storage.accounts import accounts
 from storage.accounts.accounts import NewAccount
-from storage.domain.access.actor import SERVER, Actor, ActorKind
+from storage.domain.access.actor import SERVER, Actor, ActorKind, dump_actor
 from storage.domain.entities.entity import EntityKey, read_stored
 from storage.domain.errors import InsufficientAccountPermissions
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
-from storage.entities import entities
+from storage.entities import entities, writing
+from storage.entities.writing import WriteMode
 from storage.history import changes
-from storage.jobs import jobs
+from storage.jobs import jobs, running
 from storage.jobs.jobs import JobError
 from storage.models import Account, Activity, Job
+from storage.runtime import job_runner
 from storage.tables import tables
 from storage.tabular import entities as rows
 from storage.tabular.file import RowFile
 from storage.tabular.mapping import ColumnMapping
 from storage.tabular.rejects import Fault, Repair
-from storage.transfer import imports
-from storage.transfer.imports import Import, ImportMode, ImportOutcome
+from storage.transfer import import_jobs, imports
+from storage.transfer.imports import Import, ImportOutcome
 from storage.undo import undo
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -55,7 +58,7 @@ def csv(*found):
 
 def run(table, text, mode, **options):
     wanted = Import(table, mode, ADA, "people.csv")
-    return imports.run(wanted, chunks(text, AccountKind(table.account.kind)), **options)
+    return import_jobs.run(wanted, chunks(text, AccountKind(table.account.kind)), **options)
 
 
 def check(table, text, mode):
@@ -79,18 +82,18 @@ SECOND = csv("p,1,z,", "q,2,,z", "p,6,f,", "p,6,g,h", "r/,7,x,")
 @pytest.mark.parametrize(
     ("mode", "expected", "after"),
     [
-        (ImportMode.INSERT, (1, 0, 0, 4), {"1": {"A": "a"}, "2": {"A": "b", "B": "x"}, "6": {"A": "f"}}),
-        (ImportMode.SKIP, (1, 0, 3, 1), {"1": {"A": "a"}, "2": {"A": "b", "B": "x"}, "6": {"A": "f"}}),
+        (WriteMode.INSERT, (1, 0, 0, 4), {"1": {"A": "a"}, "2": {"A": "b", "B": "x"}, "6": {"A": "f"}}),
+        (WriteMode.SKIP, (1, 0, 3, 1), {"1": {"A": "a"}, "2": {"A": "b", "B": "x"}, "6": {"A": "f"}}),
         (
-            ImportMode.MERGE,
+            WriteMode.MERGE,
             (1, 3, 0, 1),
             {"1": {"A": "z"}, "2": {"A": "b", "B": "z"}, "6": {"A": "g", "B": "h"}},
         ),
-        (ImportMode.REPLACE, (1, 3, 0, 1), {"1": {"A": "z"}, "2": {"B": "z"}, "6": {"A": "g", "B": "h"}}),
+        (WriteMode.REPLACE, (1, 3, 0, 1), {"1": {"A": "z"}, "2": {"B": "z"}, "6": {"A": "g", "B": "h"}}),
     ],
 )
 def test_modes_their_counts_and_undo(table, mode, expected, after):
-    assert numbers(run(table, FIRST, ImportMode.INSERT)) == (5, 0, 0, 0)
+    assert numbers(run(table, FIRST, WriteMode.INSERT)) == (5, 0, 0, 0)
     before = content(table)
 
     checked = check(table, SECOND, mode)
@@ -103,7 +106,7 @@ def test_modes_their_counts_and_undo(table, mode, expected, after):
     groups = {group.fault: (group.lines, group.repairs) for group in outcome.groups.listed()}
     assert groups.pop(Fault.KEY_CHARACTERS) == ([6], (Repair.KEY_CHARACTERS,))
     assert groups == (
-        {Fault.EXISTS: ([2, 3, 5], (Repair.SKIP, Repair.REPLACE))} if mode is ImportMode.INSERT else {}
+        {Fault.EXISTS: ([2, 3, 5], (Repair.SKIP, Repair.REPLACE))} if mode is WriteMode.INSERT else {}
     )
     # entities that exist are the same in the check; the second of two rows with the same keys is a change in the run
     assert checked.inserted + checked.changed + checked.skipped + checked.rejected == 5
@@ -123,7 +126,7 @@ def test_what_was_written_before_a_failure_stays_and_is_recorded(table):
             Account.objects.update(read_only=True)
 
     with pytest.raises(InsufficientAccountPermissions):
-        run(table, FIRST, ImportMode.INSERT, progress=stop)
+        run(table, FIRST, WriteMode.INSERT, progress=stop)
     assert len(content(table)) == 3
     done = Activity.objects.get(verb="entity.import")
     assert (done.detail["rows"], done.detail["interrupted"]) == (3, True)
@@ -143,44 +146,84 @@ def test_is_cancelled_but_neither_paused_nor_resumed(table):
             jobs.cancel(job, by=ADA)
 
     with pytest.raises(JobError, match="paused or cancelled"):
-        run(table, FIRST, ImportMode.INSERT, progress=stop)
+        run(table, FIRST, WriteMode.INSERT, progress=stop)
     assert len(content(table)) == 3
     assert Activity.objects.get(verb="entity.import").detail["interrupted"]
     with pytest.raises(JobError, match="a file of the command"):
         jobs.resume(Job.objects.get(), by=ADA)
 
 
+def test_a_command_that_has_died_has_its_import_recorded(table, monkeypatch):
+    """Another process does not find the file, and ends the job."""
+
+    def die(outcome):
+        raise RuntimeError
+
+    monkeypatch.setattr(running._Runner, "_fail", lambda runner, error: None)  # as a process that is killed
+    with pytest.raises(RuntimeError):
+        run(table, FIRST, WriteMode.INSERT, progress=die)
+    monkeypatch.undo()
+    assert Job.objects.get().ended_at is None and not Activity.objects.filter(verb="entity.import").exists()
+    job_runner.run_all()
+    job = Job.objects.get()
+    assert job.status == "failed" and "the process that has read it was ended" in job.error
+    assert job.activity.detail | {"began": ""} == {
+        "file": "people.csv",
+        "mode": "insert",
+        "inserted": 3,
+        "changed": 0,
+        "skipped": 0,
+        "rows": 3,
+        "began": "",
+        "interrupted": True,
+    }
+    undo.undo(job.activity, SERVER)
+    assert content(table) == {}
+
+
+def test_a_command_of_an_older_version_that_has_died_has_its_import_recorded(table):
+    detail = {"file": "people.csv", "mode": "insert", "inserted": 3, "rows": 3}
+    job = Job.objects.create(
+        kind="entity.import-local", account=table.account, table=table, table_name=table.name, status="running",
+        actor=dump_actor(ADA), request_id=uuid.uuid4(), state={"detail": detail},
+        arguments={"file": "people.csv", "place": "elsewhere"},
+    )  # fmt: skip
+    job_runner.run_all()
+    job.refresh_from_db()
+    assert job.status == "failed" and job.activity.detail == {**detail, "interrupted": True}
+
+
 def test_steps_go_on_in_another_process(table):
     """A chunk with its state is one transaction: what was saved says where to go on."""
     first, *_ = chunks(FIRST)
-    started = Import(table, ImportMode.INSERT, ADA)
-    saved = {}
-    assert started.step(first, saved.update) == []
-    assert saved["inserted"] == 3
+    started = Import(table, WriteMode.INSERT, ADA)
+    assert started.step(first) == []
     state = started.outcome.dump()
 
-    later = Import(table, ImportMode.INSERT, ADA, outcome=ImportOutcome.load(state))
+    later = Import(table, WriteMode.INSERT, ADA, outcome=ImportOutcome.load(state))
     for chunk in chunks(FIRST, start=first.position):
         later.step(chunk)
     assert numbers(later.outcome) == (5, 0, 0, 0) and later.outcome.rows == 5
     assert len(content(table)) == 5
 
 
-def test_a_step_that_fails_changes_nothing(table):
-    wanted = Import(table, ImportMode.INSERT, ADA)
+def test_a_step_that_fails_changes_nothing(table, monkeypatch):
+    wanted = Import(table, WriteMode.INSERT, ADA)
     first, *_ = chunks(csv("p,1,a,", "p/,2,b,"))
 
-    def fail(detail):
+    def fail(table):
         raise RuntimeError
 
+    monkeypatch.setattr(writing.table_use, "record_write", fail)  # after the entities were written
     with pytest.raises(RuntimeError):
-        wanted.step(first, fail)
+        wanted.step(first)
+    monkeypatch.undo()
     assert content(table) == {} and wanted.outcome == ImportOutcome(groups=wanted.outcome.groups)
     assert [it.fault for it in wanted.step(first)] == [Fault.KEY_CHARACTERS]
     assert numbers(wanted.outcome) == (1, 0, 0, 1)
 
 
-@pytest.mark.parametrize("mode", list(ImportMode))
+@pytest.mark.parametrize("mode", list(WriteMode))
 def test_long_keys_and_what_a_merge_makes_too_large(table, mode):
     long = "ş" * 1024
     large = "x" * 30_000
@@ -190,22 +233,22 @@ def test_long_keys_and_what_a_merge_makes_too_large(table, mode):
     text = text.replace("P", "Q").replace("Qartition", "Partition").replace("p,1", "p,1")
     outcome = run(table, text, mode)
     expected = {
-        ImportMode.INSERT: (0, 0, 0, 2), ImportMode.SKIP: (0, 0, 2, 0), ImportMode.MERGE: (0, 1, 0, 1),
-        ImportMode.REPLACE: (0, 2, 0, 0),
+        WriteMode.INSERT: (0, 0, 0, 2), WriteMode.SKIP: (0, 0, 2, 0), WriteMode.MERGE: (0, 1, 0, 1),
+        WriteMode.REPLACE: (0, 2, 0, 0),
     }  # fmt: skip
     assert numbers(outcome) == expected[mode]
-    if mode is ImportMode.MERGE:
+    if mode is WriteMode.MERGE:
         assert [group.fault for group in outcome.groups.listed()] == [Fault.LARGE]
 
 
 def test_accounts_without_history_and_of_the_kind_cosmos():
     account = accounts.add("cosmos", NewAccount(kind=AccountKind.COSMOS))
     table = tables.create(account, "people")
-    assert numbers(run(table, csv("p,1,a,", ",2,b,"), ImportMode.REPLACE)) == (1, 0, 0, 1)
+    assert numbers(run(table, csv("p,1,a,", ",2,b,"), WriteMode.REPLACE)) == (1, 0, 0, 1)
     stored = entities.get(table, EntityKey("p", "1"))
     assert read_stored(stored).properties == {"A": EdmValue(Edm.STRING, "a")}
 
 
 def test_a_table_that_is_not_there_yet_can_be_checked(table):
     missing = type(table)(account=table.account, name="later")
-    assert numbers(check(missing, FIRST, ImportMode.INSERT)) == (5, 0, 0, 0)
+    assert numbers(check(missing, FIRST, WriteMode.INSERT)) == (5, 0, 0, 0)

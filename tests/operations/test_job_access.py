@@ -17,6 +17,7 @@ from storage.domain.filters.query import EntityQuery
 from storage.domain.refusals import Reason
 from storage.domain.values.kinds import AccountKind
 from storage.entities import entities
+from storage.entities.writing import WriteMode
 from storage.history.changes import ChangeFilter
 from storage.jobs import files, jobs, pacing, running
 from storage.jobs.jobs import JobError
@@ -29,7 +30,6 @@ from storage.runtime import job_runner
 from storage.tables import tables
 from storage.tabular.mapping import ColumnMapping
 from storage.transfer import import_jobs
-from storage.transfer.imports import ImportMode
 from storage.undo import data_undo, undo
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -65,7 +65,7 @@ def count(table):
 def start(table, by=EVE, kind=import_jobs.start):
     file = files.create("people.csv", account=table.account, by=by)
     files.upload(file, [TEXT])
-    return kind(table, file, import_jobs.open_rows(file), MAPPING, ImportMode.MERGE, by=by)
+    return kind(table, file, import_jobs.open_rows(file), MAPPING, WriteMode.MERGE, by=by)
 
 
 def run(job, do=lambda: None, after=2):

@@ -17,6 +17,7 @@ from storage.domain.values.edm import Edm
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.numbers import counted, were
 from storage.editing.formats.reading import read_format
+from storage.entities.writing import WriteMode
 from storage.jobs import files
 from storage.management.command import DatabaseCommand, find_usable_account
 from storage.management.importing import (
@@ -40,7 +41,7 @@ from storage.tabular.mapping import ColumnMapping
 from storage.tabular.proposals import Proposal
 from storage.tabular.report import FileReport
 from storage.transfer import import_jobs, imports
-from storage.transfer.imports import Import, ImportMode, ImportOutcome
+from storage.transfer.imports import Import, ImportOutcome
 
 _EVERY: Final = 1.0  # seconds between two lines of progress
 
@@ -58,8 +59,8 @@ class Command(DatabaseCommand):
         parser.add_argument("file", metavar="FILE", help="- for the standard input")
         parser.add_argument(
             "--mode",
-            choices=[mode.value for mode in ImportMode],
-            default=ImportMode.INSERT.value,
+            choices=[mode.value for mode in WriteMode],
+            default=WriteMode.INSERT.value,
             help="what becomes of entities that exist: insert rejects the row, skip keeps the entity, merge changes the"
             " properties in the file, replace removes the others (default: insert)",
         )
@@ -132,7 +133,7 @@ class Command(DatabaseCommand):
             self.stdout.write(f"No column has only values in the format {text}. Name one: COLUMN={text}")
         if options["save_mapping"]:
             options["save_mapping"].write_text(json.dumps(mapping.dump(), indent=2) + "\n")
-        return _Source(Import(table, ImportMode(options["mode"]), command_actor(), name), file, mapping)
+        return _Source(Import(table, WriteMode(options["mode"]), command_actor(), name), file, mapping)
 
     def _check(self, source: "_Source", options: dict[str, Any]) -> ImportOutcome:
         with writing_rejects(source.file, options["rejects"] if options["dry_run"] else None) as write:
@@ -154,7 +155,7 @@ class Command(DatabaseCommand):
         wanted.outcome = ImportOutcome()
         try:
             with writing_rejects(source.file, options["rejects"]) as write:
-                outcome = imports.run(
+                outcome = import_jobs.run(
                     wanted, source.chunks(), on_rejects=write, progress=self._progress("imported")
                 )
         except BaseException as error:
