@@ -10,7 +10,8 @@ from django.template.loader import render_to_string
 
 from console.snippets import literals
 from console.snippets.literals import write_arguments
-from storage.domain.entities.entity import ODATA_TYPE, Entity, EntityKey
+from storage.domain.entities.annotations import ODATA_TYPE
+from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.literals import write_literal
 from storage.domain.filters.writer import write

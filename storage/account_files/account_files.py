@@ -21,12 +21,11 @@ from storage.core import registry
 from storage.core.account_settings import SETTINGS
 from storage.core.subject import Hook
 from storage.domain.access.policies import check_policies
+from storage.domain.entities.annotations import annotation_name, described_name
 from storage.domain.entities.entity import (
-    ODATA_TYPE,
     Entity,
     EntityKey,
     StoredEntity,
-    annotation_name,
     read_value,
     write_document,
 )
@@ -312,7 +311,7 @@ def _read_entity(found: dict[str, Any]) -> Entity:
             annotation = annotation_name(name)
             if annotation is not None:
                 properties[name] = read_value(value, found.get(annotation))
-            elif not name.endswith(ODATA_TYPE) or name.removesuffix(ODATA_TYPE) not in found:
+            elif described_name(name) not in found:
                 raise _InvalidField(name)
     except (StorageError, TypeError):
         raise _InvalidField(name) from None

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from storage.domain.entities.annotations import ODATA_TYPE, find_described, find_roles, read_type_name
 from storage.domain.entities.entity import (
     KEY_PROPERTIES,
-    ODATA_TYPE,
     SYSTEM_PROPERTIES,
     Entity,
     EntityKey,
@@ -23,7 +23,6 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.names import check_property_name
 from storage.editing import json_values
 from storage.editing.exact_json import ExactDecoder
-from storage.editing.field_roles import find_described, find_roles, read_type_name
 from storage.editing.invalid_text import InvalidText, TextFault
 
 
@@ -131,7 +130,7 @@ class _Reader:
             raise self.fault(DocumentFault.NAME, member.at, name) from None
         type_: Edm | None = None
         if annotation is not None:
-            type_ = read_type_name(annotation.value) if isinstance(annotation.value, str) else None
+            type_ = read_type_name(annotation.value)
             if type_ is None:
                 raise self.fault(DocumentFault.NO_TYPE, annotation.value_at, str(annotation.value))
         if member.value is None:

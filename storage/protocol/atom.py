@@ -13,7 +13,8 @@ from xml.etree.ElementTree import Element
 
 import orjson
 
-from storage.domain.entities.entity import ODATA_TYPE, SYSTEM_PROPERTIES, StoredEntity
+from storage.domain.entities.annotations import ODATA_TYPE
+from storage.domain.entities.entity import SYSTEM_PROPERTIES, StoredEntity
 from storage.domain.errors import DuplicatePropertiesSpecified, InvalidInput, InvalidXmlDocument
 from storage.domain.values.edm import UNREADABLE, Edm, second_text, write_datetime
 from storage.domain.values.etag import write_etag

@@ -12,8 +12,8 @@ from urllib.parse import quote
 
 import orjson
 
+from storage.domain.entities.annotations import ODATA_TYPE
 from storage.domain.entities.entity import (
-    ODATA_TYPE,
     SYSTEM_PROPERTIES,
     EncodedProperties,
     Entity,

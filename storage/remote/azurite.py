@@ -12,7 +12,7 @@ from json import JSONDecodeError, JSONDecoder
 from typing import IO, Any, Final
 
 from storage.domain.access.policies import SignedIdentifier, read_policy
-from storage.domain.entities.entity import ODATA_TYPE
+from storage.domain.entities.annotations import described_name
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Reason, Refused
 from storage.domain.service_properties.properties import (
@@ -284,9 +284,8 @@ def _read_members(found: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return members as the protocol has them: Azurite keeps a Guid as base64 of its text, and 1.0 as 1."""
     members = dict(found)
     for name, type_ in found.items():
-        if not name.endswith(ODATA_TYPE):
+        if (property_ := described_name(name)) is None:
             continue
-        property_ = name.removesuffix(ODATA_TYPE)
         value = found.get(property_)
         if type_ == "Edm.Guid" and isinstance(value, str) and "-" not in value:
             with suppress(ValueError):

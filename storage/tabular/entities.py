@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from storage.domain.entities import plans
-from storage.domain.entities.entity import KEY_PROPERTIES, ODATA_TYPE, Entity, EntityKey, check_size
+from storage.domain.entities.annotations import ODATA_TYPE, FieldRoles, find_roles, read_type_name
+from storage.domain.entities.entity import KEY_PROPERTIES, Entity, EntityKey, check_size
 from storage.domain.errors import StorageError
 from storage.domain.values import edm, encoding
 from storage.domain.values.edm import Edm, EdmValue
@@ -17,7 +18,6 @@ from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import check_entity_key
 from storage.editing import exact_json, json_values, typed_text
 from storage.editing.exact_json import InexactNumber, SpelledNumber
-from storage.editing.field_roles import FieldRoles, find_roles, read_type_name
 from storage.editing.formats.format import Format, NotInFormat
 from storage.editing.formats.reading import read_format
 from storage.editing.invalid_text import TextFault
@@ -382,7 +382,7 @@ class RowMapper:
                 return None
             declared: Any = column.type
             if declared is None and type_field is not None and (named := fields[type_field]):
-                declared = read_type_name(named) if isinstance(named, str) else None
+                declared = read_type_name(named)
                 if declared is None:
                     return None
             if type(value) is SpelledNumber and declared is None:
@@ -529,7 +529,7 @@ class RowMapper:
             return self._read_formatted(row, step, step.format, _text_of(value))
         type_ = step.column.type
         if type_ is None and step.type_field is not None and (named := row.fields[step.type_field]):
-            type_ = read_type_name(named) if isinstance(named, str) else None
+            type_ = read_type_name(named)
             if type_ is None:
                 raise _Misfit(Reject(row, Fault.UNKNOWN_TYPE, step.source, text=_text_of(named)[:80]))
         try:

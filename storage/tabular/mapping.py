@@ -7,12 +7,12 @@ from enum import StrEnum
 from typing import Any, Final, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from storage.domain.entities.annotations import read_type_name
 from storage.domain.entities.entity import KEY_PROPERTIES, SYSTEM_PROPERTIES
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Reason, Refused
 from storage.domain.values.edm import Edm
 from storage.domain.values.names import PROPERTY_NAME_LIMIT, check_property_name
-from storage.editing.field_roles import read_type_name
 from storage.editing.formats.reading import UnknownFormat, read_format
 
 

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import IO, Any, Final, NamedTuple, cast
 
-from storage.domain.entities.entity import KEY_PROPERTIES, ODATA_TYPE, StoredEntity, read_stored
+from storage.domain.entities.annotations import ODATA_TYPE, TYPE, find_roles, read_type_name
+from storage.domain.entities.entity import KEY_PROPERTIES, StoredEntity, read_stored
 from storage.domain.refusals import Reason
 from storage.domain.values import edm
 from storage.domain.values.edm import TICKS_PER_SECOND, Edm, EdmValue
 from storage.editing.column_names import name_columns
-from storage.editing.field_roles import TYPE, find_roles, read_type_name
 from storage.tabular.layout import FileRefused, require_different, require_few_columns
 from storage.tabular.report import ColumnUse, FileReport
 from storage.tabular.writing import UnexpectedProperty, value_text

@@ -6,13 +6,13 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
+from storage.domain.entities.annotations import find_roles
 from storage.domain.entities.entity import KEY_PROPERTIES
 from storage.domain.refusals import Reason
 from storage.domain.values.edm import INT32, INT64, Edm
 from storage.editing import exact_json, guessing
 from storage.editing.column_names import free_name
 from storage.editing.exact_json import InexactNumber
-from storage.editing.field_roles import find_roles
 from storage.editing.formats.format import Format
 from storage.editing.formats.numbers import NumberFormat
 from storage.editing.formats.reading import read_format

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, Self
 
+from storage.domain.entities.annotations import find_described
 from storage.domain.errors import (
     EntityAlreadyExists,
     EntityTooLarge,
@@ -22,7 +23,6 @@ from storage.domain.errors import (
 )
 from storage.domain.values.edm import Edm
 from storage.editing import exact_json
-from storage.editing.field_roles import find_described
 from storage.editing.formats.reading import read_format
 from storage.editing.typed_text import InvalidText, TextFault
 from storage.tabular.layout import FileFormat, Layout

@@ -9,9 +9,9 @@ from enum import StrEnum
 from json import JSONDecodeError
 from typing import IO, Any, Final, NamedTuple
 
+from storage.domain.entities.annotations import is_control
 from storage.domain.refusals import Reason
 from storage.editing.exact_json import ExactDecoder
-from storage.editing.field_roles import is_control
 from storage.tabular import parquet
 from storage.tabular.content import (
     DAMAGED,

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Final
 
+from storage.domain.entities.annotations import TYPE
 from storage.domain.entities.entity import SYSTEM_PROPERTIES, StoredEntity, read_stored, write_document
 from storage.domain.values import encoding
 from storage.domain.values.edm import Edm, EdmValue, write_datetime
-from storage.editing.field_roles import TYPE
 from storage.tabular.formulas import escape_formula
 
 

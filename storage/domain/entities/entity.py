@@ -8,17 +8,16 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, cast
 
+from storage.domain.entities.annotations import ODATA_TYPE
 from storage.domain.errors import EntityTooLarge, TooManyProperties
 from storage.domain.values import edm
 from storage.domain.values.edm import Edm, EdmValue, utf16_length, write_datetime
 from storage.domain.values.encoding import ANNOTATED, encoders, needs_annotation
 from storage.domain.values.kinds import PROPERTY_LIMIT as PROPERTY_LIMIT
 from storage.domain.values.kinds import AccountKind
-from storage.domain.values.names import check_property_name
 
 KEY_PROPERTIES: Final = ("PartitionKey", "RowKey")
 SYSTEM_PROPERTIES: Final = (*KEY_PROPERTIES, "Timestamp")
-ODATA_TYPE: Final = "@odata.type"  # follows the name of a property, which contains no @
 
 # below this many characters of ``content`` no entity reaches the limit: a character counts at most two bytes,
 # a property at most 8 + 16 more than its name and text
@@ -226,23 +225,6 @@ _PLAIN: Final = {str: Edm.STRING, bool: Edm.BOOLEAN, float: Edm.DOUBLE}
 def encode_entity_key(key: EntityKey) -> bytes:
     """Write the keys as members of a JSON object."""
     return f'"PartitionKey":{edm.quote(key.partition_key)},"RowKey":{edm.quote(key.row_key)}'.encode()
-
-
-def is_control(name: str) -> bool:
-    """Return whether a member of an entity in JSON is control information: ``odata.…`` or ``name@odata.…``.
-
-    Any other name with an ``@`` is one that no property can have.
-    """
-    return name.startswith("odata.") or "@odata." in name
-
-
-@lru_cache(maxsize=8192)
-def annotation_name(name: str) -> str | None:
-    """The name of the member that says a property's type; None if the name is that of control information."""
-    if is_control(name):
-        return None
-    check_property_name(name)
-    return name + ODATA_TYPE
 
 
 @lru_cache(maxsize=8192)

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from storage.domain.entities import plans
-from storage.domain.entities.entity import SYSTEM_PROPERTIES, annotation_name
+from storage.domain.entities.annotations import annotation_name
+from storage.domain.entities.entity import SYSTEM_PROPERTIES
 from storage.domain.errors import PartKind, StorageError
 from storage.domain.values import edm
 from storage.domain.values.edm import EdmValue

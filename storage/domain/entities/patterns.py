@@ -18,9 +18,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from storage.domain.entities.annotations import ODATA_TYPE
 from storage.domain.entities.entity import (
     KEY_PROPERTIES,
-    ODATA_TYPE,
     EncodedProperties,
     EntityKey,
     Fragments,

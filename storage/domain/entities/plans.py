@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from storage.domain.entities import patterns
+from storage.domain.entities.annotations import ODATA_TYPE, annotation_name
 from storage.domain.entities.entity import (
-    ODATA_TYPE,
     PROPERTY_LIMIT,
     SYSTEM_PROPERTIES,
     EncodedProperties,
     Fragments,
-    annotation_name,
     declared_start,
     quote_name,
 )

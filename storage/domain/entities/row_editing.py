@@ -3,8 +3,8 @@
 import json
 from collections.abc import Mapping
 
+from storage.domain.entities.annotations import ODATA_TYPE
 from storage.domain.entities.entity import (
-    ODATA_TYPE,
     SURELY_SMALL,
     EntityKey,
     StoredEntity,

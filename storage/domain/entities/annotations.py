@@ -1,25 +1,56 @@
-"""What the name of a field says of it: a value, the type of a value beside it, or control information of a service.
+"""Which member of a JSON object, or column of a file, says the type of another, and which are control information.
 
-Programs write the type of ``n`` as ``n@odata.type`` (the Table service), ``n@type`` (Azure Storage Explorer), in any
-letter case, and the type itself with its namespace or without: ``Edm.Int64``, ``int64``. All readers of files and of
-pasted text ask here.
+The service writes the type of ``n`` as ``n@odata.type``, such as ``Edm.Int64``, and reads nothing else: here that is
+``annotation_name`` and ``described_name``. Programs that write files also have ``n@type`` (Azure Storage Explorer), in
+any letter case, and the type without its namespace, such as ``int64``: all readers of files, of pasted text and of
+documents that people edit take the roles of fields from ``find_roles``.
 https://docs.oasis-open.org/odata/odata-json-format/v4.0/odata-json-format-v4.0.html, 4.5 Annotations
 """
 
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
-from storage.domain.entities import entity
 from storage.domain.values.edm import Edm
+from storage.domain.values.names import check_property_name
 
-TYPE: Final = "@type"  # follows the name of a column in the files that are written
+ODATA_TYPE: Final = "@odata.type"  # follows the name of a property, which contains no @
+TYPE: Final = "@type"  # the same in the CSV files that are written
 _TYPE_FIELD: Final = re.compile(r"(.+)@(odata\.)?type", re.IGNORECASE | re.DOTALL)
 _TYPES: Final = {
     **{type_.value.lower(): type_ for type_ in Edm},
     **{type_.short_name.lower(): type_ for type_ in Edm},
 }
+
+
+# as the service has them
+
+
+@lru_cache(maxsize=8192)
+def annotation_name(name: str) -> str | None:
+    """Return the member that says a property's type; None if the name is that of control information.
+
+    Raises StorageError for a name that no property can have, such as any other with an ``@``.
+    """
+    if _is_control(name):
+        return None
+    check_property_name(name)
+    return name + ODATA_TYPE
+
+
+def described_name(name: str) -> str | None:
+    """Return the property whose type a member of this name says; None for other names."""
+    return name.removesuffix(ODATA_TYPE) if name.endswith(ODATA_TYPE) else None
+
+
+def _is_control(name: str) -> bool:
+    """Return whether a name is ``odata.…`` or ``name@odata.…``."""
+    return name.startswith("odata.") or "@odata." in name
+
+
+# as files and people have them
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +94,7 @@ def find_roles(names: Collection[str], values: Collection[str] = ()) -> FieldRol
 
 def is_control(name: str) -> bool:
     """Return whether a name is that of control information, in any letter case: odata.etag, @odata.context."""
-    return entity.is_control(name.lower())
+    return _is_control(name.lower())
 
 
 def find_described(name: str) -> str | None:
@@ -72,6 +103,6 @@ def find_described(name: str) -> str | None:
     return None if match is None or is_control(match[1]) else match[1]
 
 
-def read_type_name(text: str) -> Edm | None:
-    """Read the name of a type, however it is spelled; None for another text."""
-    return _TYPES.get(text.strip().lower())
+def read_type_name(name: object) -> Edm | None:
+    """Read the name of a type, however it is spelled; None for another text, or for what is no text."""
+    return _TYPES.get(name.strip().lower()) if isinstance(name, str) else None
