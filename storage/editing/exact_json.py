@@ -58,15 +58,6 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(name)
 
 
-class RepeatingObject(dict[str, Any]):
-    """An object that has a name twice, with the last member of that name."""
-
-    def __init__(self, members: list[tuple[str, Any]]) -> None:
-        super().__init__(members)
-        counts = Counter(name for name, _ in members)
-        self.repeated = next(name for name, number in counts.items() if number > 1)
-
-
 class ExactDecoder:
     """Decodes JSON values one after the other; ``repeated`` is a name that an object in the last one has twice.
 
@@ -102,19 +93,11 @@ class ExactDecoder:
 
     def _object(self, members: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(members)
-        if len(found) == len(members):
-            return found
-        repeating = RepeatingObject(members)
-        self.repeated = repeating.repeated if self.repeated is None else self.repeated
-        return repeating
-
-
-def find_repeated(value: object) -> str | None:
-    """Return a name that a decoded object, or one within it, has twice."""
-    if isinstance(value, RepeatingObject):
-        return value.repeated
-    within = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return next((name for it in within if (name := find_repeated(it)) is not None), None)
+        if len(found) != len(members) and self.repeated is None:
+            self.repeated = next(
+                name for name, number in Counter(name for name, _ in members).items() if number > 1
+            )
+        return found
 
 
 _BLANKS: Final = " \t\r\n"

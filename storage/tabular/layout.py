@@ -5,14 +5,13 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import IO, Any, Final, Self
 
 from storage.domain.refusals import Reason
 from storage.domain.values.kinds import PROPERTY_LIMIT
-from storage.editing.column_names import find_name_twice, name_columns
 from storage.tabular import content, encoding_guess, encodings
 from storage.tabular.content import Bounds
 from storage.tabular.content import Compression as Compression
@@ -297,9 +296,29 @@ def require_few_columns(names: Sequence[str]) -> None:
 
 def require_different(names: Iterable[str]) -> None:
     """Raise FileRefused if two columns have the same name."""
-    twice = find_name_twice(names)
-    if twice is not None:
-        raise FileRefused(Reason.FILE_ROWS_COLUMN_TWICE, column=twice)
+    for name, number in Counter(names).items():
+        if number > 1:
+            raise FileRefused(Reason.FILE_ROWS_COLUMN_TWICE, column=name)
+
+
+def name_columns(header: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of columns, of which those without one are named by their position, and these names."""
+    taken, unnamed, names = set(header), list[str](), list[str]()
+    for number, name in enumerate(header, 1):
+        if not name:
+            name = free_name(f"column{number}", taken)
+            taken.add(name)
+            unnamed.append(name)
+        names.append(name)
+    return tuple(names), tuple(unnamed)
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """Return a name that is not taken: itself, or with a number at its end."""
+    free, number = name, 2
+    while free in taken:
+        free, number = f"{name}_{number}", number + 1
+    return free
 
 
 def _best_dialect(text: str, delimiters: str) -> tuple[str, str]:

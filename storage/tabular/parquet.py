@@ -19,8 +19,7 @@ from storage.domain.entities.entity import KEY_PROPERTIES, StoredEntity, read_st
 from storage.domain.refusals import Reason
 from storage.domain.values import edm
 from storage.domain.values.edm import TICKS_PER_SECOND, Edm, EdmValue
-from storage.editing.column_names import name_columns
-from storage.tabular.layout import FileRefused, require_different, require_few_columns
+from storage.tabular.layout import FileRefused, name_columns, require_different, require_few_columns
 from storage.tabular.report import ColumnUse, FileReport
 from storage.tabular.writing import UnexpectedProperty, value_text
 

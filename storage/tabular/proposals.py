@@ -11,7 +11,6 @@ from storage.domain.entities.entity import KEY_PROPERTIES
 from storage.domain.refusals import Reason
 from storage.domain.values.edm import INT32, INT64, Edm
 from storage.editing import exact_json, guessing
-from storage.editing.column_names import free_name
 from storage.editing.exact_json import InexactNumber
 from storage.editing.formats.format import Format
 from storage.editing.formats.numbers import NumberFormat
@@ -34,7 +33,7 @@ from storage.tabular.key_proposals import (
     KeySample,
     propose_keys,
 )
-from storage.tabular.layout import FileFormat, Layout
+from storage.tabular.layout import FileFormat, Layout, free_name
 from storage.tabular.mapping import (
     Column,
     ColumnMapping,
