@@ -14,21 +14,21 @@ from pathlib import Path
 from typing import Any
 
 from console.site import scripts
+from storage.core import registry
+from storage.core.subject import StyleSheet
 
 ROOT = Path(__file__).parents[2] / "static"
 CONSOLE = ROOT / "console"  # one folder per subject, with many small styles
-STYLESHEET = "console/console.css"
-DATA_STYLESHEET = "console/data.css"
-# the sheets of subjects that only some pages need: those of a table, those about access
+STYLESHEET = f"console/{StyleSheet.COMMON}"
+DATA_STYLESHEET = f"console/{StyleSheet.DATA}"
+# the sheets of rooms that only some pages need
 OTHER_STYLESHEETS = {
-    **dict.fromkeys(
-        ("activity", "compare", "copies", "entities", "grid", "history", "queries", "transfer"),
-        DATA_STYLESHEET,
-    ),
-    **dict.fromkeys(
-        ("access", "accounts", "help", "metrics", "notices", "requests", "snapshots"),
-        "console/access.css",
-    ),
+    "grid": DATA_STYLESHEET,
+    **{
+        subject.name: f"console/{subject.style_sheet}"
+        for subject in registry.subjects()
+        if subject.style_sheet != StyleSheet.COMMON
+    },
 }
 PREFIX = "/ui/static/"
 TYPES = {

@@ -1,7 +1,7 @@
 """What the subject of access policies and SAS tokens contributes: see storage.core.registry."""
 
 from storage.core.notices import Condition, NoticeKind, Severity, Threshold, Unit
-from storage.core.subject import Page, Place, Subject
+from storage.core.subject import Page, Place, StyleSheet, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -85,5 +85,6 @@ SUBJECT = Subject(
         Page(Place.SERVER, 40, "sas:inspector", _("Inspector"), "scroll-text"),
         Page(Place.TABLE, 50, "policies:show", _("Policies"), "shield", only_storage=True),
     ),
+    style_sheet=StyleSheet.ACCESS,
     urls=("console.access.policies.urls", "console.access.sas.urls"),
 )

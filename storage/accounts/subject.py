@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from storage.core.notices import Condition, NoticeKind, Severity, Threshold, Unit
-from storage.core.subject import Page, Periodic, Place, Subject
+from storage.core.subject import Page, Periodic, Place, StyleSheet, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -126,5 +126,6 @@ SUBJECT = Subject(
         Page(Place.SERVER_SEARCH, 10, "accounts:new", _("New account"), "plus", is_for_admins=True),
     ),
     jobs=("storage.accounts.removal.DELETION_JOB",),
+    style_sheet=StyleSheet.ACCESS,
     urls=("console.accounts.urls",),
 )

@@ -1,6 +1,6 @@
 """What the subject of the activity log contributes: see storage.core.registry."""
 
-from storage.core.subject import Page, Place, Subject
+from storage.core.subject import Page, Place, StyleSheet, Subject
 from storage.core.verbs import Act, Verb
 from storage.domain.translation import mark as _
 
@@ -18,5 +18,6 @@ SUBJECT = Subject(
         Page(Place.ACCOUNT, 60, "activity:index", _("Activity"), "history", letter="A"),
         Page(Place.SERVER, 60, "activity:server_index", _("Activity"), "history", is_for_admins=True),
     ),
+    style_sheet=StyleSheet.DATA,
     urls=("console.activity.urls",),
 )

@@ -25,7 +25,7 @@ class ClusterVerb(Verb):
 
 SUBJECT = Subject(
     name="cluster",
-    stands_on=("activity", "jobs", "accounts", "history"),
+    stands_on=("activity", "health", "jobs", "accounts", "history"),
     api="storage.cluster.api",
     verbs=ClusterVerb,
     periodic=(

@@ -1,6 +1,6 @@
 """What the subject of comparisons contributes: see storage.core.registry."""
 
-from storage.core.subject import Page, Place, Subject
+from storage.core.subject import Page, Place, StyleSheet, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -31,5 +31,6 @@ SUBJECT = Subject(
     pages=(Page(Place.ACCOUNT, 100, "compare:index", _("Compare"), "arrow-left-right", letter="C"),),
     jobs=("storage.compare.applying.APPLY_JOB",),
     api="storage.compare.api",
+    style_sheet=StyleSheet.DATA,
     urls=("console.compare.urls",),
 )

@@ -1,6 +1,17 @@
 """What the subject of copies from and to other services contributes: see storage.core.registry."""
 
-from storage.core.subject import Command, CommandGroup, Hook, JobTitle, Page, Part, Place, Slot, Subject
+from storage.core.subject import (
+    Command,
+    CommandGroup,
+    Hook,
+    JobTitle,
+    Page,
+    Part,
+    Place,
+    Slot,
+    StyleSheet,
+    Subject,
+)
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -71,6 +82,7 @@ SUBJECT = Subject(
         ),
     ),
     options=("COPY_NETWORKS",),
+    style_sheet=StyleSheet.DATA,
     urls=("console.copies.urls",),
     api="storage.copies.api",
 )

@@ -6,7 +6,7 @@ A declaration holds names, texts and the paths of functions, so that it is plain
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from enum import Enum
+from enum import Enum, StrEnum
 
 from storage.core.notices import NoticeKind
 from storage.core.verbs import Verb
@@ -69,6 +69,14 @@ class Slot(Enum):
     FIRST_TABLE_SOURCES = "ways to get tables, where an account has none: account, may"
     OVERVIEW_SOURCES = "ways to get tables, below the overview of an account that has none: account, may"
     QUERY_HEAD = "beside the saved query that a grid shows: account, table, query"
+
+
+class StyleSheet(StrEnum):
+    """The style sheets that pages load, each joined of those of several subjects."""
+
+    COMMON = "console.css"  # of every page
+    DATA = "data.css"  # of pages about a table
+    ACCESS = "access.css"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +188,7 @@ class Subject:
     tidying: Mapping[str, str] = field(default_factory=dict)
     daily: tuple[str, ...] = ()  # paths of functions that do so once a day
     pages: tuple[Page, ...] = ()
+    style_sheet: StyleSheet = StyleSheet.COMMON  # that its styles are in
     parts: tuple[Part, ...] = ()  # of pages of other subjects
     hooks: Mapping[Hook, str] = field(default_factory=dict)  # paths of functions
     words: tuple[Word, ...] = ()

@@ -1,6 +1,6 @@
 """What the subject of entities contributes: see storage.core.registry."""
 
-from storage.core.subject import Page, Place, Subject
+from storage.core.subject import Page, Place, StyleSheet, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -74,5 +74,6 @@ SUBJECT = Subject(
         Page(Place.TABLE_SEARCH, 20, "entities:new", _("Add entity"), "plus", Capability.WRITE),
         Page(Place.TABLE_SEARCH, 30, "entities:paste", _("Paste rows"), "clipboard-paste", Capability.WRITE),
     ),
+    style_sheet=StyleSheet.DATA,
     urls=("console.entities.urls",),
 )

@@ -1,6 +1,6 @@
 """What the subject of the help pages contributes: see storage.core.registry."""
 
-from storage.core.subject import Page, Place, Subject
+from storage.core.subject import Page, Place, StyleSheet, Subject
 from storage.domain.translation import mark as _
 
 SUBJECT = Subject(
@@ -12,5 +12,6 @@ SUBJECT = Subject(
         Page(Place.SERVER_SEARCH, 80, "help:shortcuts", _("Keyboard shortcuts"), "keyboard"),
         Page(Place.SERVER_SEARCH, 90, "help:limits", _("Service limits"), "book-open"),
     ),
+    style_sheet=StyleSheet.ACCESS,
     urls=("console.help.urls",),
 )

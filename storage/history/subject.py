@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from storage.core.subject import Page, Periodic, Place, Subject
+from storage.core.subject import Page, Periodic, Place, StyleSheet, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -53,5 +53,6 @@ SUBJECT = Subject(
         "key changes": "storage.history.key_changes.tidy",
     },
     pages=(Page(Place.TABLE, 30, "activity:table", _("History"), "history"),),
+    style_sheet=StyleSheet.DATA,
     urls=("console.history.urls",),
 )

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from storage.core.notices import Condition, NoticeKind, Severity, Threshold, Unit
-from storage.core.subject import Page, Periodic, Place, Subject
+from storage.core.subject import Page, Periodic, Place, StyleSheet, Subject
 from storage.core.verbs import Act, Group, Verb
 from storage.domain.translation import mark as _
 
@@ -75,5 +75,6 @@ SUBJECT = Subject(
         Page(Place.ACCOUNT, 80, "metrics:account", _("Metrics"), "chart-line", letter="M"),
         Page(Place.TABLE, 40, "metrics:table", _("Metrics"), "chart-line"),
     ),
+    style_sheet=StyleSheet.ACCESS,
     urls=("console.metrics.urls",),
 )

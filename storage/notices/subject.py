@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from storage.core.notices import Condition, NoticeKind, Severity
-from storage.core.subject import Page, Periodic, Place, Subject
+from storage.core.subject import Page, Periodic, Place, StyleSheet, Subject
 from storage.core.verbs import Act, Group, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -68,5 +68,6 @@ SUBJECT = Subject(
         Page(Place.ACCOUNT_SEARCH, 90, "notices:webhook_new", _("New webhook"), "plus", Capability.OWN),
         Page(Place.SERVER_SEARCH, 60, "notices:personal", _("My notices"), "bell"),
     ),
+    style_sheet=StyleSheet.ACCESS,
     urls=("console.notices.urls",),
 )

@@ -1,6 +1,6 @@
 """What the subject of saved queries contributes: see storage.core.registry."""
 
-from storage.core.subject import Page, Place, Subject
+from storage.core.subject import Page, Place, StyleSheet, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -45,5 +45,6 @@ SUBJECT = Subject(
         Page(Place.TABLE_SEARCH, 60, "queries:code", _("Query as code"), "code"),
         Page(Place.TABLE_SEARCH, 70, "queries:facets", _("Facets"), "filter"),
     ),
+    style_sheet=StyleSheet.DATA,
     urls=("console.queries.urls",),
 )

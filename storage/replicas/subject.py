@@ -5,6 +5,7 @@ from storage.domain.translation import mark as _
 
 SUBJECT = Subject(
     name="replicas",
+    stands_on=("health",),
     is_optional=True,
     api="storage.replicas.api",
     pages=(Page(Place.SERVER, 70, "replicas:index", _("Replicas"), "database", is_for_admins=True),),

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from storage.core.subject import Page, Periodic, Place, Subject
+from storage.core.subject import Page, Periodic, Place, StyleSheet, Subject
 from storage.domain.translation import mark as _
 
 SUBJECT = Subject(
@@ -20,5 +20,6 @@ SUBJECT = Subject(
     ),
     pages=(Page(Place.ACCOUNT, 70, "requests:index", _("Requests"), "scroll-text", letter="R"),),
     api="storage.requests.api",
+    style_sheet=StyleSheet.ACCESS,
     urls=("console.requests.urls",),
 )

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from storage.core.notices import Condition, NoticeKind, Severity, Threshold, Unit
-from storage.core.subject import Page, Periodic, Place, Subject
+from storage.core.subject import Page, Periodic, Place, StyleSheet, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -96,5 +96,6 @@ SUBJECT = Subject(
             is_for_admins=True,
         ),
     ),
+    style_sheet=StyleSheet.ACCESS,
     urls=("console.snapshots.urls",),
 )

@@ -1,6 +1,6 @@
 """What the subject of imports and exports of files contributes: see storage.core.registry."""
 
-from storage.core.subject import Page, Place, Subject
+from storage.core.subject import Page, Place, StyleSheet, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -57,5 +57,6 @@ SUBJECT = Subject(
         "storage.transfer.import_jobs.IMPORT_JOB",
         "storage.transfer.import_jobs.LOCAL_IMPORT_JOB",
     ),
+    style_sheet=StyleSheet.DATA,
     urls=("console.transfer.urls",),
 )
