@@ -6,7 +6,7 @@ from typing import NamedTuple
 from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.restoring import Skip, Skipped
 from storage.editing.bulk_edit import Edited
-from storage.entities.writing import apply_images
+from storage.entities.writing import write_images
 from storage.history import key_changes
 from storage.models import Table
 from storage.sql import django as sql
@@ -68,4 +68,4 @@ def _move(
 
 
 def _apply(relation: str, images: Sequence[Image], recorder: Recorder | None) -> Chunk:
-    return apply_images(relation, images, recorder, has_long=restoring.inserts_long(images))
+    return write_images(relation, images, recorder, has_long=restoring.inserts_long(images))

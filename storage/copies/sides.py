@@ -41,7 +41,7 @@ from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import check_entity_key
 from storage.domain.values.ticks import to_ticks
 from storage.entities import entities
-from storage.entities.writing import WriteMode, WriteResult, apply_images, write_many
+from storage.entities.writing import WriteMode, WriteResult, write_images, write_many
 from storage.jobs.kinds import Failure
 from storage.models import Account, Table
 from storage.relations import history, table_relations
@@ -467,7 +467,7 @@ class AccountSide:
         images = [Image(*it.key, it.timestamp, None) for it in entities.get_many(found, keys)]
         if not images:
             return 0
-        return apply_images(relation_of(found), images, recorder, has_long=False).deleted
+        return write_images(relation_of(found), images, recorder, has_long=False).deleted
 
     def replace_policies(self, table: str, wanted: Sequence[SignedIdentifier]) -> bool:
         if self._account.kind == AccountKind.COSMOS:

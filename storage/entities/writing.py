@@ -1,6 +1,6 @@
 """Write many entities of a table: what imports, copies, bulk edits, undo and restores have in common.
 
-``write_many`` writes entities over whatever is there, as its mode says. ``apply_images`` writes over the versions that
+``write_many`` writes entities over whatever is there, as its mode says. ``write_images`` writes over the versions that
 were read, and leaves newer work alone. Both take one statement, and answer why an entity was not written.
 """
 
@@ -150,7 +150,7 @@ def existing_keys(table: Table, keys: Sequence[EntityKey]) -> set[EntityKey]:
     return set(sql.walk(pages.get_many(relation, keys)))
 
 
-def apply_images(
+def write_images(
     relation: str,
     source: P,
     recorder: Recorder | None,
@@ -165,7 +165,7 @@ def apply_images(
     Raises OperationTimedOut if a single image takes too long.
     """
 
-    def apply(part: P) -> Chunk:
+    def write(part: P) -> Chunk:
         if has_long:
             sql.run_in_lane(restoring.make_room(relation, part))
         chunk = sql.run_in_lane(restoring.apply(relation, part, recorder, has_long=has_long))
@@ -173,15 +173,15 @@ def apply_images(
             note(chunk, part)
         return chunk
 
-    return _apply_in_halves(source, apply if note is None else sql.repeatable(apply))
+    return _write_in_halves(source, write if note is None else sql.repeatable(write))
 
 
-def _apply_in_halves(source: P, apply: Callable[[P], Chunk]) -> Chunk:
+def _write_in_halves(source: P, write: Callable[[P], Chunk]) -> Chunk:
     try:
-        return apply(source)
+        return write(source)
     except Canceled:
         halves = restoring.halves(source)
         if halves is None:
             raise OperationTimedOut from None
-        first, second = (_apply_in_halves(half, apply) for half in halves)
+        first, second = (_write_in_halves(half, write) for half in halves)
         return first + second

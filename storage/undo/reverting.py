@@ -72,7 +72,7 @@ def apply_images(
                 save(sql.run(restoring.last_key(span)), spans[-1].last - span.last)
 
         for span in spans:
-            writing.apply_images(relation, span, recorder, has_long=has_long, note=note)
+            writing.write_images(relation, span, recorder, has_long=has_long, note=note)
             rest()
     if outcome.written:
         table_use.record_write(table)

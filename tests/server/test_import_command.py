@@ -142,6 +142,7 @@ def test_rows_that_do_not_fit(run, file, tmp_path, capsys):
     assert rejects.read_text().splitlines() == [
         "country,id,age,reject:line,reject:reason", "tr,2,n/a,3,age is not of the type Int32.",
     ]  # fmt: skip
+    assert "3: age is not of the type Int32.\n" in run("job", "show", Job.objects.get().pk)
     mapping = tmp_path / "mapping.json"
     run(*arguments, "--dry-run", "--unset", "age=n/a", "--save-mapping", mapping)
     said = run("import", "shop/people", rejects, "--mapping", mapping)
