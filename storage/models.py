@@ -314,52 +314,7 @@ class IdempotencyRecord(models.Model):
         return self.key
 
 
-# identifies a count: writing it again replaces it
-REQUEST_COUNT_KEY: Final = (
-    "account",
-    "minutes",
-    "period",
-    "process",
-    "secondary",
-    "operation",
-    "authentication",
-    "status",
-    "error",
-)
-
-
 REQUEST_SERIES_KEY: Final = ("account", "table_id", "minutes", "period", "process")
-
-
-class RequestCount(models.Model):
-    """Requests of one kind in a minute or hour, as counted by one process; see domain.requests.metrics.
-
-    A row holds the whole count, so that it can be written again. The rows of past periods are summed up in one row
-    with an empty process.
-    """
-
-    account = models.ForeignKey(Account, on_delete=models.CASCADE, db_constraint=False, db_index=False)
-    process = models.CharField(max_length=16)
-    minutes = models.PositiveSmallIntegerField()  # the length of the period: 1 or 60
-    period = models.DateTimeField()  # its start
-    secondary = models.BooleanField()
-    operation = models.CharField(max_length=32)  # empty for an unknown one
-    authentication = models.CharField(max_length=16)
-    status = models.PositiveSmallIntegerField()
-    error = models.CharField(max_length=64)
-    requests = models.BigIntegerField()
-    ingress = models.BigIntegerField()
-    egress = models.BigIntegerField()
-    server_time = models.FloatField()
-    total_time = models.FloatField()
-    latencies = models.JSONField()
-
-    class Meta:
-        constraints = (models.UniqueConstraint(fields=REQUEST_COUNT_KEY, name="one_count_of_a_kind"),)
-        indexes = (models.Index(fields=("minutes", "period"), name="counts_by_period"),)
-
-    def __str__(self) -> str:
-        return f"{self.requests} {self.operation}"
 
 
 class RecordedRequest(models.Model):
@@ -415,7 +370,7 @@ class RecordedRequest(models.Model):
 
 
 class RequestSeries(models.Model):
-    """What was counted of the requests to an account or table in a period; see domain.requests.series.
+    """Requests to an account or table in a period: each is counted here only; see domain.requests.series.
 
     Minutes are written by each process, whole, so that they can be written again. Past ones are added up in rows with
     an empty process, of a minute and of longer periods.
@@ -428,10 +383,24 @@ class RequestSeries(models.Model):
     period = models.DateTimeField()  # its start
     process = models.CharField(max_length=16)
     counts = models.JSONField()
+    # all requests in the counts, so that sums need not read these; older servers write it, too
+    requests = models.GeneratedField(
+        expression=models.Func(models.F("counts"), function="series_requests"),
+        output_field=models.BigIntegerField(),
+        db_persist=True,
+    )
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=REQUEST_SERIES_KEY, name="one_series_row"),)
-        indexes = (models.Index(fields=("minutes", "period"), name="series_by_period"),)
+        indexes = (
+            models.Index(fields=("minutes", "period"), name="series_by_period"),
+            # what is not added up yet
+            models.Index(
+                fields=("account", "table_id", "period"),
+                name="new_series_rows",
+                condition=Q(minutes=1) & ~Q(process=""),
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.account_id}/{self.table_id} at {self.period}"
@@ -455,23 +424,6 @@ class SizeSample(models.Model):
 
     def __str__(self) -> str:
         return f"{self.account_id}/{self.table_id} at {self.at}"
-
-
-class TableRequests(models.Model):
-    """Requests for entities of a table in an hour, of all processes."""
-
-    table = models.ForeignKey(
-        Table, on_delete=models.CASCADE, db_constraint=False, db_index=False, related_name="+"
-    )
-    hour = models.DateTimeField()  # its start
-    requests = models.BigIntegerField()
-
-    class Meta:
-        constraints = (models.UniqueConstraint(fields=("table", "hour"), name="one_count_of_a_table"),)
-        indexes = (models.Index(fields=("hour",), name="table_requests_by_hour"),)
-
-    def __str__(self) -> str:
-        return f"{self.requests} in {self.table_id}"
 
 
 class SeenCredential(models.Model):

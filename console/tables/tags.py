@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from console.site import times
 from console.site.tags import grouped, icon
-from storage.metrics.table_use import Hours
+from storage.metrics.last_day import Hours
 from storage.models import Account
 from storage.tables.list_columns import Cell, Column, TableRow
 

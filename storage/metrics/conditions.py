@@ -1,39 +1,46 @@
 """Find what notices tell about many errors and slow requests."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import Final
 
 from storage.core.notices import Found, Look
-from storage.metrics.recent import RecentRequests, recent_requests
+from storage.domain.requests.outcomes import is_server_failure
+from storage.domain.requests.series import PeriodCounts
+from storage.metrics.series import MINUTE, read_latest
 from storage.models import Account
 
-_SPAN: Final = timedelta(minutes=5)  # of requests that are looked at
+_MINUTES: Final = 5  # whose requests are looked at, besides those of the current one
 _FEWEST: Final = 20  # requests, of which a share means something
 _SLOW_SHARE: Final = 0.05
 
 
-def _recent(look: Look) -> Iterator[tuple[int, RecentRequests]]:
-    found = recent_requests(look.now, _SPAN)
+def _recent(look: Look) -> Iterator[tuple[int, PeriodCounts]]:
+    found = read_latest(look.now - (_MINUTES + 1) * MINUTE)
     known = set(Account.objects.filter(pk__in=found).values_list("pk", flat=True))
     yield from ((pk, it) for pk, it in sorted(found.items()) if pk in known and it.requests >= _FEWEST)
 
 
+def _is_wrong(status: int) -> bool:
+    """Return whether an answer is a failure of the server, or a refusal for lack of permission."""
+    return is_server_failure(status) or status in (401, 403)
+
+
 def find_many_errors(look: Look) -> Iterator[Found]:
     for account_id, recent in _recent(look):
-        if recent.share_wrong >= look.threshold(account_id):
+        errors = recent.requests_where(_is_wrong)
+        share = 100 * errors / recent.requests
+        if share >= look.threshold(account_id):
             facts = {
-                "share": round(recent.share_wrong),
-                "errors": recent.failed + recent.refused,
+                "share": round(share),
+                "errors": errors,
                 "requests": recent.requests,
-                "minutes": _SPAN // timedelta(minutes=1),
+                "minutes": _MINUTES,
             }
             yield Found(account_id, "", facts)
 
 
 def find_slow_requests(look: Look) -> Iterator[Found]:
     for account_id, recent in _recent(look):
-        milliseconds = 1000 * recent.exceeded(_SLOW_SHARE)
+        milliseconds = 1000 * recent.total().exceeded(_SLOW_SHARE)
         if milliseconds >= look.threshold(account_id):
-            facts = {"milliseconds": round(milliseconds), "minutes": _SPAN // timedelta(minutes=1)}
-            yield Found(account_id, "", facts)
+            yield Found(account_id, "", {"milliseconds": round(milliseconds), "minutes": _MINUTES})

@@ -1,43 +1,44 @@
-"""What the clients of an account asked for in the last day, and what went wrong."""
+"""What clients asked for in the last day, by hour, and what went wrong."""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Any, Final
 
-from django.db.models import Sum
+from django.db.models import Max, QuerySet, Sum
+from django.db.models.functions import TruncHour
 
 from storage.domain.requests.outcomes import Outcome, is_server_failure, outcome_of_status
-from storage.metrics.metrics import (
-    HOUR,
-    HOURS,
-    first_hour,
-    hour_counts,
-    place_of,
-)
+from storage.domain.requests.series import PeriodCounts
+from storage.metrics import series
+from storage.metrics.series import DAY, HOUR, QUARTER, WHOLE
+
+HOURS: Final = 24
+
+Hours = tuple[int, ...]  # requests in each of the last 24 hours, the current one last
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Hour:
     """The requests of an hour; ``refused`` by an error of the client, ``failed`` by one of the server."""
 
     start: datetime
-    requests: int = 0
-    refused: int = 0
-    failed: int = 0
+    requests: int
+    refused: int
+    failed: int
 
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """The last 24 hours, the current one last; ``errors`` are codes with their numbers, the most frequent first."""
+    """The last 24 hours of an account, the current one last."""
 
     hours: Sequence[Hour]
-    errors: Sequence[tuple[str, int]]
-    mean_time: float  # seconds until a response was ready
+    counts: PeriodCounts
 
     @property
     def requests(self) -> int:
-        return sum(hour.requests for hour in self.hours)
+        return self.counts.requests
 
     @property
     def refused(self) -> int:
@@ -52,23 +53,59 @@ class Day:
         return self.refused + self.failed
 
     @property
-    def mean_milliseconds(self) -> float:
-        return self.mean_time * 1000
+    def errors(self) -> list[tuple[str, int]]:
+        """Codes with their numbers, the most frequent first."""
+        found: Counter[str] = Counter()
+        for (_, code), number in self.counts.by_code().items():
+            if code:
+                found[code] += number
+        return found.most_common()
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Requests in the last 24 hours."""
+
+    hours: Hours = (0,) * HOURS
+    last: datetime | None = None  # the start of the period of the latest request within a month
 
 
 def last_day(account_id: int, now: datetime) -> Day:
-    first = first_hour(now)
-    hours = [Hour(first + place * HOUR) for place in range(HOURS)]
-    errors: Counter[str] = Counter()
-    seconds = 0.0
-    counted = hour_counts([account_id], first).values_list("hour", "status", "error")
-    for start, status, error, requests, server_time in counted.annotate(Sum("requests"), Sum("server_time")):
-        hour = hours[place_of(start, first)]
-        hour.requests += requests
-        hour.refused += requests if outcome_of_status(status) is Outcome.REFUSED else 0
-        hour.failed += requests if is_server_failure(status) else 0
-        seconds += server_time
-        if error:
-            errors[error] += requests
-    total = sum(hour.requests for hour in hours)
-    return Day(hours, errors.most_common(), seconds / total if total else 0.0)
+    first = _first_hour(now)
+    starts = [first + place * HOUR for place in range(HOURS)]
+    # by another server's clock, some may be in the future: they count for the last hour
+    found = series.read(account_id, WHOLE, starts, now + DAY, QUARTER)
+    hours = [_hour(start, counts) for start, counts in zip(starts, found, strict=True)]
+    return Day(hours, series.sum_counts(found))
+
+
+def _hour(start: datetime, counts: PeriodCounts) -> Hour:
+    refused = counts.requests_where(lambda status: outcome_of_status(status) is Outcome.REFUSED)
+    return Hour(start, counts.requests, refused, counts.requests_where(is_server_failure))
+
+
+def day_rows(now: datetime) -> QuerySet[Any]:
+    """Select rows that together count each request of the last day once."""
+    return series.rows(QUARTER).filter(period__gte=_first_hour(now))
+
+
+def traffic_by(column: str, rows: QuerySet[Any], now: datetime) -> dict[int, Traffic]:
+    """Sum up some of these rows by a column, such as the table, and by hour."""
+    first = _first_hour(now)
+    hours: dict[int, list[int]] = {}
+    last: dict[int, datetime] = {}
+    counted = rows.annotate(hour=TruncHour("period", tzinfo=UTC)).values_list(column, "hour")
+    for key, hour, number, latest in counted.annotate(Sum("requests"), Max("period")):
+        place = min((hour - first) // HOUR, HOURS - 1)  # one in the future, as above
+        hours.setdefault(key, [0] * HOURS)[place] += number
+        last[key] = max(last.get(key, latest), latest)
+    return {key: Traffic(tuple(numbers), last[key]) for key, numbers in hours.items()}
+
+
+def hour_of(moment: datetime) -> datetime:
+    return moment.replace(minute=0, second=0, microsecond=0)
+
+
+def _first_hour(now: datetime) -> datetime:
+    """Return the first of the last 24 hours, of which the current one is the last."""
+    return hour_of(now) - (HOURS - 1) * HOUR

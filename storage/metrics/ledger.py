@@ -1,4 +1,4 @@
-"""What a process counts in memory and writes in the background: requests, credentials, uses of tables, costly scans."""
+"""What a process counts in memory and writes in the background: requests, credentials, writes, costly scans."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta

@@ -13,7 +13,7 @@ from storage.activity.activity import ActivityFilter
 from storage.core import registry
 from storage.domain.access.actor import Actor
 from storage.domain.refusals import Reason, Refused
-from storage.domain.requests.series import PeriodCounts, Traffic
+from storage.domain.requests.series import PeriodCounts
 from storage.metrics import series, sizes
 from storage.metrics.sizes import Size
 from storage.metrics.subject import MetricsVerb
@@ -101,19 +101,11 @@ def report(account: Account, table: Table | None, wanted: Range) -> Report:
     periods = wanted.periods
     return Report(
         wanted,
-        series.read(account.pk, table_id, periods, wanted.until, wanted.stored),
+        series.read(account.pk, table_id, periods, wanted.until, wanted.stored, with_frequent=True),
         series.observed_periods(periods, wanted.until, wanted.stored),
         sizes.read((account.pk, table_id), periods, wanted.until),
         _marks(account, table, wanted),
     )
-
-
-def operations_of(account: Account, since: datetime, now: datetime) -> dict[str, Traffic]:
-    """Return the traffic of each operation of an account since a time, the most frequent first."""
-    wanted = choose_range(since, now, now)
-    counts = series.read(account.pk, series.WHOLE, [wanted.since], wanted.until, wanted.stored)[0]
-    traffic = {name: found for name, (found, _errors) in counts.by_operation().items()}
-    return dict(sorted(traffic.items(), key=lambda it: -it[1].requests))
 
 
 def total_before(account: Account, table: Table | None, wanted: Range, now: datetime) -> PeriodCounts | None:

@@ -7,25 +7,29 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
-from storage.domain.requests.series import PeriodCounts, read_counts, write_counts
+from storage.domain.requests.series import PeriodCounts, read_counts, read_kinds, write_counts
 from storage.domain.values.kinds import AccountKind
 from storage.metrics.ledger import LATE, Ledger
-from storage.metrics.metrics import MINUTE
 from storage.models import REQUEST_SERIES_KEY, RequestSeries, Table
 from storage.sql.django import storable_text
+
+MINUTE: Final = timedelta(minutes=1)
+HOUR: Final = timedelta(hours=1)
+DAY: Final = timedelta(days=1)
+QUARTER: Final = 15  # minutes
 
 SERVER: Final = 0  # the account of counts that only say that a server ran
 WHOLE: Final = 0  # the table of counts of a whole account
 # for how long periods are kept, by their length in minutes
 KEPT: Final[Mapping[int, timedelta]] = {
     1: timedelta(days=1, hours=1),
-    15: timedelta(days=8),
+    QUARTER: timedelta(days=8),
     120: timedelta(days=90, hours=2),
 }
-_QUARTER: Final = 15
-_LONGER: Final = (15, 120)
+_LONGER: Final = (QUARTER, 120)
+_NEW: Final = Q(minutes=1) & ~Q(process="")  # rows that are not added up yet
 _TABLES_LIMIT: Final = (
     1000  # that one process counts in a minute; requests for others count for their account only
 )
@@ -131,37 +135,71 @@ def _row(
 # reading
 
 
+def rows(minutes: int) -> QuerySet[RequestSeries]:
+    """Select rows that together count each request once, in periods of a length while it is kept of them."""
+    return RequestSeries.objects.filter(Q(minutes=minutes) | _NEW)
+
+
 def read(
-    account_id: int, table_id: int, periods: Sequence[datetime], end: datetime, minutes: int
+    account_id: int,
+    table_id: int,
+    periods: Sequence[datetime],
+    end: datetime,
+    minutes: int,
+    *,
+    with_frequent: bool = False,
 ) -> list[PeriodCounts]:
     """Return the counts in each period, of all processes; the last one ends at ``end``.
 
-    The periods begin and end at multiples of ``minutes``, a length that is still kept of them.
+    The periods begin and end at multiples of ``minutes``, a length that is still kept of them. The most frequent
+    partitions and credentials are most of a row, and read only on demand.
     """
-    rows = RequestSeries.objects.filter(
-        # what is not added up yet counts besides
-        Q(minutes=minutes) | (Q(minutes=1) & ~Q(process="")),
-        account_id=account_id,
-        table_id=table_id,
-        period__gte=periods[0],
-        period__lt=end,
+    mine = rows(minutes).filter(
+        account_id=account_id, table_id=table_id, period__gte=periods[0], period__lt=end
     )
     found = [PeriodCounts() for _ in periods]
-    for period, counts in rows.values_list("period", "counts"):
-        found[bisect_right(periods, period) - 1].add(read_counts(counts))
+    for period, counts in mine.values_list("period", "counts" if with_frequent else "counts__0"):
+        total = found[bisect_right(periods, period) - 1]
+        total.add(read_counts(counts) if with_frequent else PeriodCounts(read_kinds(counts)))
     return found
+
+
+def read_latest(since: datetime) -> dict[int, PeriodCounts]:
+    """Return the counts of each account in the minutes that begin after a time."""
+    latest = RequestSeries.objects.filter(minutes=1, period__gt=since, table_id=WHOLE)
+    found: defaultdict[int, PeriodCounts] = defaultdict(PeriodCounts)
+    for account_id, kinds in latest.exclude(account_id=SERVER).values_list("account_id", "counts__0"):
+        found[account_id].add(PeriodCounts(read_kinds(kinds)))
+    return dict(found)
+
+
+def read_span(account_id: int, since: datetime, until: datetime, now: datetime) -> PeriodCounts:
+    """Return the counts of an account in a span, to the length of the shortest periods that are kept of it."""
+    short = next((minutes for minutes, kept in KEPT.items() if since >= now - kept), max(KEPT))
+    long = next((minutes for minutes in KEPT if minutes > short), short)
+    # the short periods are only read at the ends
+    first = start_of(since - timedelta(microseconds=1), long) + timedelta(minutes=long)
+    last = start_of(until, long)
+    within = Q(minutes=long, period__gte=first, period__lt=last)
+    at_ends = Q(minutes=short, period__lt=first) | Q(minutes=short, period__gte=last)
+    rows = RequestSeries.objects.filter(
+        _NEW | within | at_ends,
+        account_id=account_id,
+        table_id=WHOLE,
+        period__gte=since,
+        period__lt=until,
+    )
+    total = PeriodCounts()
+    for kinds in rows.values_list("counts__0", flat=True):
+        total.add(PeriodCounts(read_kinds(kinds)))
+    return total
 
 
 def observed_periods(periods: Sequence[datetime], end: datetime, minutes: int) -> list[bool]:
     """Return for each period whether a server ran in it."""
-    rows = RequestSeries.objects.filter(
-        Q(minutes=minutes) | (Q(minutes=1) & ~Q(process="")),
-        account_id=SERVER,
-        period__gte=periods[0],
-        period__lt=end,
-    )
+    servers = rows(minutes).filter(account_id=SERVER, period__gte=periods[0], period__lt=end)
     found = [False] * len(periods)
-    for moment in set(rows.values_list("period", flat=True)):
+    for moment in set(servers.values_list("period", flat=True)):
         found[bisect_right(periods, moment) - 1] = True
     return found
 
@@ -171,9 +209,9 @@ def observed_periods(periods: Sequence[datetime], end: datetime, minutes: int) -
 
 def tidy(now: datetime) -> None:
     """Add up what no process writes any more, and delete what is too old or too much."""
-    end = start_of(now - LATE - 2 * MINUTE, _QUARTER)
-    unsummed = RequestSeries.objects.filter(minutes=1, period__lt=end).exclude(process="")
-    while places := set(unsummed.values_list("account_id", "table_id")[:_BATCH]):
+    end = start_of(now - LATE - 2 * MINUTE, QUARTER)
+    new = RequestSeries.objects.filter(_NEW, period__lt=end)
+    while places := set(new.values_list("account_id", "table_id")[:_BATCH]):
         for place in sorted(places):
             _add_up(place, end)
     for minutes, kept in KEPT.items():
@@ -189,7 +227,7 @@ def _add_up(place: Place, end: datetime) -> None:
     """Replace the rows of all processes by one for each minute, and add them to those of longer periods."""
     account_id, table_id = place
     mine = RequestSeries.objects.filter(account_id=account_id, table_id=table_id)
-    new = list(mine.filter(minutes=1, period__lt=end).exclude(process="").order_by("period")[:_BATCH])
+    new = list(mine.filter(_NEW, period__lt=end).order_by("period")[:_BATCH])
     totals: defaultdict[tuple[int, datetime], PeriodCounts] = defaultdict(PeriodCounts)
     for row in new:
         counts = read_counts(row.counts)

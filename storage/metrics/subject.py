@@ -66,7 +66,6 @@ SUBJECT = Subject(
         ),
     ),
     tidying={
-        "metrics": "storage.metrics.metrics.tidy",
         "series": "storage.metrics.series.tidy",
         "sizes": "storage.metrics.sizes.tidy",
         "usage": "storage.metrics.usage.tidy",

@@ -1,32 +1,20 @@
 """Contents and traffic of accounts, with one query for all of them."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Collection
+from datetime import datetime, timedelta
 from typing import Final
 
-from django.db.models import Max, Sum
+from django.db.models import Max
 
-from storage.metrics.metrics import (
-    HOURS,
-    first_hour,
-    hour_counts,
-    place_of,
-)
+from storage.metrics.last_day import Traffic, day_rows, traffic_by
 from storage.metrics.remembered import MANY_TABLES, Remembered
-from storage.models import RequestCount, StoredAccessPolicy
+from storage.metrics.series import KEPT, WHOLE
+from storage.models import RequestSeries, StoredAccessPolicy
 from storage.sql import background
 from storage.sql.background import Contents as Contents
 
+_MONTH: Final = timedelta(days=31)
 _contents: Final = Remembered[Contents]()
-
-
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """Requests in each of the last 24 hours, the current one last; ``last``: the minute or hour of the latest."""
-
-    hours: Sequence[int] = (0,) * HOURS
-    last: datetime | None = None
 
 
 def contents(account_ids: Collection[int]) -> dict[int, Contents]:
@@ -47,18 +35,12 @@ def count_policies(account_id: int) -> int:
 
 def traffic(account_ids: Collection[int], now: datetime) -> dict[int, Traffic]:
     """Return the traffic by account; accounts without requests for a month are missing."""
-    start = first_hour(now)
-    hours: dict[int, list[int]] = {}
-    last: dict[int, datetime] = {}
-    counted = hour_counts(account_ids, start).values_list("account_id", "hour")
-    for account_id, hour, number, latest in counted.annotate(Sum("requests"), Max("period")):
-        hours.setdefault(account_id, [0] * HOURS)[place_of(hour, start)] += number
-        last[account_id] = max(last.get(account_id, latest), latest)
-    quiet = set(account_ids) - last.keys()
+    found = traffic_by("account_id", day_rows(now).filter(account_id__in=account_ids, table_id=WHOLE), now)
+    quiet = set(account_ids) - found.keys()
     if quiet:
-        month = RequestCount.objects.filter(account_id__in=quiet, minutes=60).order_by()
-        last |= dict(month.values_list("account_id").annotate(Max("period")))
-    return {
-        account_id: Traffic(tuple(hours.get(account_id, Traffic().hours)), moment)
-        for account_id, moment in last.items()
-    }
+        month = RequestSeries.objects.filter(
+            account_id__in=quiet, table_id=WHOLE, minutes=max(KEPT), period__gt=now - _MONTH
+        )
+        last = month.values_list("account_id").annotate(Max("period"))
+        found |= {account_id: Traffic(last=moment) for account_id, moment in last}
+    return found

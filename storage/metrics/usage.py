@@ -12,7 +12,7 @@ from storage.domain.requests.metrics import CredentialClient, UseCount
 from storage.domain.requests.observed import Authentication
 from storage.domain.values.stored import read_member
 from storage.metrics.ledger import LATE, Ledger
-from storage.metrics.metrics import DAY, HOUR
+from storage.metrics.series import DAY, HOUR
 from storage.models import BlockedSas, CredentialUse, SeenCredential
 
 _CROWD: Final = 2000  # clients, and then credentials, that one process counts separately per account and hour

@@ -15,7 +15,7 @@ from storage.domain.access.roles import Capability
 from storage.domain.filters.access_plan import AccessPath
 from storage.domain.requests.observed import Authentication
 from storage.domain.values.numbers import read_number
-from storage.metrics.metrics import DAY
+from storage.metrics.series import DAY
 from storage.models import RecordedRequest
 from storage.people import api_tokens
 from storage.requests import requests, serializers

@@ -1,7 +1,8 @@
 """Numbers of requests by code and by credential.
 
-Numbers by code are counted, so that they are exact however many requests there are. Those by credential are of refused
-and failed requests, from the log, in which those that are only counted belong to the one that is kept before them.
+Numbers by code come from series, so that they are exact however many requests there are. Those by credential are of
+refused and failed requests, from the log, in which those that are only counted belong to the one that is kept before
+them.
 """
 
 from dataclasses import dataclass
@@ -9,12 +10,13 @@ from datetime import datetime
 from typing import Annotated, Final
 
 from django.db.models import Count, F, QuerySet, Sum
+from django.utils import timezone
 
 from storage.domain.requests.observed import Authentication
 from storage.domain.requests.outcomes import Outcome
 from storage.domain.values.stored import read_member
-from storage.metrics import metrics
-from storage.models import Account, RecordedRequest, RequestCount
+from storage.metrics import series
+from storage.models import Account, RecordedRequest
 from storage.requests.requests import SAS_LABEL
 
 _SHOWN: Final = 50  # credentials and codes
@@ -45,8 +47,9 @@ class RequestStatistics:
 
 
 def statistics(account: Account, since: datetime, until: datetime) -> RequestStatistics:
-    """Return the numbers of a period, to the minute for the last day, else to the hour."""
-    codes = _codes(account, since, until)
+    """Return the numbers of a period, to the minute for the last day: see series.KEPT."""
+    counts = series.read_span(account.pk, since, until, timezone.now())
+    codes = [CodeCount(*kind, number) for kind, number in counts.by_code().items()][:_SHOWN]
     kept = RecordedRequest.objects.filter(account=account, at__gte=since, at__lt=until)
     return RequestStatistics(
         sum(it.requests for it in codes),
@@ -54,16 +57,6 @@ def statistics(account: Account, since: datetime, until: datetime) -> RequestSta
         codes,
         count_credentials(kept),
     )
-
-
-def _codes(account: Account, since: datetime, until: datetime) -> list[CodeCount]:
-    if until - since <= metrics.DAY:
-        rows = RequestCount.objects.filter(account=account, minutes=1, period__gte=since, period__lt=until)
-    else:
-        rows = metrics.hour_counts([account.pk], since).filter(period__lt=until)
-    counted = rows.order_by().values("status", "error").annotate(number=Sum("requests"))
-    found = counted.order_by("-number", "status", "error").values_list("status", "error", "number")
-    return [CodeCount(*row) for row in found[:_SHOWN]]
 
 
 def count_credentials(kept: QuerySet[RecordedRequest]) -> list[CredentialCount]:

@@ -35,9 +35,8 @@ from storage.domain.requests.series import (
     write_credential,
 )
 from storage.health import database_version
-from storage.metrics.metrics import Counts
 from storage.metrics.series import Series
-from storage.metrics.table_use import TableUses
+from storage.metrics.table_use import TableWrites
 from storage.metrics.usage import Uses
 from storage.requests.recording import RequestLog
 from storage.runtime import measurements, prometheus
@@ -104,7 +103,6 @@ class _Batch:
     partitions: dict[tuple[int, str, str], int] = field(default_factory=dict)
     uncounted: dict[_Table, int] = field(default_factory=dict)  # requests for other partitions than those
     queries: dict[_Table, "_Queries"] = field(default_factory=dict)
-    requests: dict[int, int] = field(default_factory=dict)  # for entities, by table
     written: set[int] = field(default_factory=set)  # tables
     slow: SlowQueries = field(default_factory=SlowQueries)
     samples: list[KeptRequest] = field(default_factory=list)
@@ -114,8 +112,7 @@ class _Batch:
 
     @property
     def is_empty(self) -> bool:
-        counted = (self.tallies, self.requests, self.written, self.slow.groups)
-        return not any((*counted, self.samples, self.groups))
+        return not any((self.tallies, self.written, self.slow.groups, self.samples, self.groups))
 
     def new_group(self, alike: tuple[Any, ...]) -> _Group:
         """Tell requests apart by less when there are too many groups."""
@@ -170,10 +167,9 @@ class Observer:
     def __init__(self) -> None:
         process = secrets.token_hex(8)
         self._batch = _Batch(_now())
-        self._counts = Counts(process)
         self._series = Series(process)
         self._uses = Uses(process)
-        self._table_uses = TableUses()
+        self._table_writes = TableWrites()
         self._scans = ScanCosts()
         self._requests = RequestLog()
         log: RequestLogSettings = settings.REQUEST_LOG
@@ -278,11 +274,6 @@ class Observer:
             group.further += 1
         observed.refusal = None  # refers to all that the request has read, and through it to itself
 
-    def record_table(self, table_id: int) -> None:
-        """Count a request for entities of a table."""
-        requests = self._batch.requests
-        requests[table_id] = requests.get(table_id, 0) + 1
-
     def record_write(self, table_id: int) -> None:
         self._batch.written.add(table_id)
 
@@ -330,9 +321,8 @@ class Observer:
         self._take(batch, perf_counter() - time())
         ledgers = (
             self._uses,
-            self._counts,
             self._series,
-            self._table_uses,
+            self._table_writes,
             self._scans,
             self._requests,
         )
@@ -372,9 +362,8 @@ class Observer:
         counted: dict[RequestKind, Tally] = {}
         for (*kind, _), tally in batch.tallies.items():
             counted.setdefault(RequestKind(*kind), Tally()).add(coarsened(tally))
-        self._counts.add(minute, counted)
         self._series.add(minute, _counts_by_table(batch))
-        self._table_uses.add(batch.began, batch.requests, batch.written)
+        self._table_writes.add(batch.began, batch.written)
         self._scans.add(batch.began, batch.slow)
         self._prometheus.add(counted, batch.names, self._labelled)
         for client, use in batch.uses.items():

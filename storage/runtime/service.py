@@ -538,7 +538,6 @@ class Service:
         partition: Partition,
     ) -> T:
         """Run a statement within the throughput of a table; raises OperationTimedOut."""
-        self.observer.record_table(known.id)
         # the units are in the primary: while that is lost, a secondary answers as many reads as it can
         is_limited = known.throughput > 0 and not account.standby
         if is_limited:

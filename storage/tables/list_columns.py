@@ -19,6 +19,7 @@ from django.utils import timezone
 from storage.domain.translation import mark as _
 from storage.domain.values.kinds import AccountKind
 from storage.metrics import table_use
+from storage.metrics.last_day import Hours
 from storage.models import StoredAccessPolicy, Table
 from storage.sql import background
 
@@ -39,7 +40,7 @@ class TableRow:
 
     table: Table
     size: Size | None = None  # None: not measured yet
-    hours: table_use.Hours = ()  # requests; empty if there were none
+    hours: Hours = ()  # requests; empty if there were none
 
 
 class Cell(StrEnum):

@@ -122,10 +122,7 @@ SUBJECT = Subject(
             is_wanted="storage.relations.old_rows.is_left",
         ),
     ),
-    tidying={
-        "indexes": "storage.tables.adaptive_indexes.tidy",
-        "table use": "storage.metrics.table_use.tidy",
-    },
+    tidying={"indexes": "storage.tables.adaptive_indexes.tidy"},
     pages=(
         Page(Place.ACCOUNT, 20, "tables:index", _("Tables"), "table-2", letter="T"),
         Page(Place.TABLE, 20, "tables:schema", _("Schema"), "columns-3"),

@@ -25,10 +25,11 @@ from storage.core import registry
 from storage.domain import sas
 from storage.domain.access.actor import SERVER, Actor, ActorKind
 from storage.domain.access.roles import Scope
-from storage.domain.requests.metrics import LATENCY_BOUNDS
+from storage.domain.requests.series import HISTOGRAM_BOUNDS, PeriodCounts, SeriesKind, Traffic, write_counts
 from storage.health import disk
 from storage.jobs import jobs
 from storage.jobs.subject import JobNotice
+from storage.metrics.series import WHOLE
 from storage.metrics.subject import MetricsNotice
 from storage.models import (
     Account,
@@ -38,7 +39,7 @@ from storage.models import (
     Notice,
     NoticeDelivery,
     RegisteredSas,
-    RequestCount,
+    RequestSeries,
     Snapshot,
     Table,
 )
@@ -191,24 +192,16 @@ def test_quotas(account, settings):
 
 
 def count(account, at, status=200, requests=100, bound=0.01):
-    latencies = [0] * (len(LATENCY_BOUNDS) + 1)
-    latencies[LATENCY_BOUNDS.index(bound)] = requests
-    RequestCount.objects.create(
+    counts = PeriodCounts()
+    latencies = {HISTOGRAM_BOUNDS.index(bound): requests}
+    counts.traffic(SeriesKind("QueryEntity", status)).add(Traffic(requests, latencies=latencies))
+    RequestSeries.objects.create(
         account=account,
+        table_id=WHOLE,
         process=f"{status}{bound}",
         minutes=1,
         period=at.replace(second=0, microsecond=0),
-        secondary=False,
-        operation="",
-        authentication="key",
-        status=status,
-        error="",
-        requests=requests,
-        ingress=0,
-        egress=0,
-        server_time=0,
-        total_time=0,
-        latencies=latencies,
+        counts=write_counts(counts),
     )
 
 
@@ -228,7 +221,7 @@ def test_errors_and_latencies_resolve_after_a_calm(account, hook):
     assert Notice.objects.get().facts == {"share": 11, "errors": 16, "requests": 146, "minutes": 5}
     count(account, NOW, status=200, requests=3, bound=5.0)
     assert kinds() == ["errors.high", "latency.high"]
-    assert Notice.objects.get(kind="latency.high").facts == {"milliseconds": 2000, "minutes": 5}
+    assert Notice.objects.get(kind="latency.high").facts == {"milliseconds": 4000, "minutes": 5}
     quiet = NOW + 10 * MINUTE
     assert kinds(quiet - MINUTE) == ["errors.high", "latency.high"]
     assert kinds(quiet) == []

@@ -22,7 +22,7 @@ from storage.domain.requests.observed import Authentication
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.known import TokenState, token_state
 from storage.metrics import usage
-from storage.metrics.metrics import hour_of
+from storage.metrics.last_day import hour_of
 from storage.metrics.usage import Uses
 from storage.models import Activity, BlockedSas, RegisteredSas, SeenCredential
 from storage.tables import tables

@@ -135,7 +135,7 @@ def write(process, minute, account, table="", found=None):
 
 
 def read(account, table_id=WHOLE, since=NOON, until=NOON + HOUR, minutes=1):
-    [found] = series.read(account.pk, table_id, [since], until, minutes)
+    [found] = series.read(account.pk, table_id, [since], until, minutes, with_frequent=True)
     return found
 
 
@@ -194,7 +194,7 @@ def test_adds_up_without_counting_anything_twice(account, people):
                 )
         series.tidy(now)
     quarters = [start + number * 15 * MINUTE for number in range(10)]
-    found = series.read(account.pk, people.pk, quarters, NOON, 15)
+    found = series.read(account.pk, people.pk, quarters, NOON, 15, with_frequent=True)
     assert [it.requests for it in found] == [7, *[6] * 9]
     assert found[0].partitions.counts == {"a": 6, "b0": 2, "b5": 2, "b10": 2}
     # a process that was suspended writes once more what was added up: it counts besides, and is added
@@ -202,6 +202,33 @@ def test_adds_up_without_counting_anything_twice(account, people):
     late.write()
     series.tidy(NOON)
     assert not RequestSeries.objects.exclude(process="").filter(period__lt=NOON - HOUR).exists()
+
+
+@pytest.mark.parametrize("is_added_up", [False, True])
+def test_a_span_is_counted_to_the_shortest_periods_that_are_kept(account, people, is_added_up):
+    """One request in each minute of the hour before noon, and one five days before."""
+    for number in range(60):
+        write("one", NOON - HOUR + number * MINUTE, account, "people")
+    write("one", NOON - 5 * DAY, account)
+    if is_added_up:
+        series.tidy(NOON + 20 * MINUTE)
+    for since, until in (
+        (0, 60),
+        (0.5, 60),
+        (7, 53),
+        (15, 30),
+        (16, 20),
+        (14, 31),
+        (29.5, 45.5),
+        (59, 61),
+        (70, 80),
+    ):
+        expected = sum(since <= number < until for number in range(60))
+        start, end = NOON + (since - 60) * MINUTE, NOON + (until - 60) * MINUTE
+        assert series.read_span(account.pk, start, end, NOON).requests == expected, (since, until)
+    assert series.read_span(account.pk, NOON - 5 * DAY, NOON + HOUR, NOON).requests == 61
+    assert series.read_span(account.pk, NOON - 5 * DAY + MINUTE, NOON, NOON).requests == 60
+    assert series.read_span(account.pk, NOON - 60 * DAY, NOON, NOON).requests == 61
 
 
 def test_deletes_what_is_old_and_of_tables_what_is_too_much(account, people, monkeypatch):

@@ -23,7 +23,7 @@ from storage.domain.errors import (
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import TableQuery
 from storage.metrics import remembered, totals
-from storage.metrics.table_use import TableUses
+from storage.metrics.table_use import TableWrites
 from storage.models import Table
 from storage.runtime.threads import in_thread
 from storage.sql import background, batch
@@ -31,6 +31,7 @@ from storage.sql.django import run
 from storage.sql.relations import relation_name
 from storage.tables import table_list, tables
 from storage.tables.list_columns import COLUMNS, SORTABLE, Size, columns_of
+from tests.operations.test_table_use import count_requests
 
 
 @pytest.fixture
@@ -295,10 +296,12 @@ def test_sizes_that_order_a_page_are_not_read_again(account):
 def test_tables_by_what_clients_do(account):
     quiet, busy, written = (tables.create(account, name) for name in ("quiet", "busy", "written"))
     now = timezone.now()
-    uses = TableUses()
-    uses.add(now, {busy.pk: 5, quiet.pk: 1}, [written.pk])
-    uses.add(now - timedelta(hours=30), {written.pk: 100}, [])
-    uses.write()
+    count_requests("one", busy, now, 5)
+    count_requests("one", quiet, now, 1)
+    count_requests("one", written, now - timedelta(hours=30), 100)
+    writes = TableWrites()
+    writes.add(now, [written.pk])
+    writes.write()
     assert listed(account, column=COLUMNS["requests"], descending=True) == ["busy", "quiet", "written"]
     assert listed(account, column=COLUMNS["written"], descending=True) == ["written", "busy", "quiet"]
     assert listed(account, column=COLUMNS["written"]) == ["busy", "quiet", "written"]
@@ -327,9 +330,10 @@ def test_columns_show_what_is_known_of_a_table(account):
     add_entities(people, 3)
     policies.replace_by_name(account, "people", [SignedIdentifier("reader", AccessPolicy(permission="r"))])
     now = timezone.now()
-    uses = TableUses()
-    uses.add(now, {people.pk: 5}, [people.pk])
-    uses.write()
+    count_requests("one", people, now, 5)
+    writes = TableWrites()
+    writes.add(now, [people.pk])
+    writes.write()
     found = table_list.page(account).tables
     sizes = table_list.sizes(found)
     (unmeasured,) = table_list.read_rows(found, {})

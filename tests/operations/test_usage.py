@@ -8,7 +8,7 @@ from storage.accounts import accounts
 from storage.domain.requests.metrics import CredentialClient, UseCount
 from storage.domain.requests.observed import Authentication
 from storage.metrics import usage
-from storage.metrics.metrics import HOUR
+from storage.metrics.series import HOUR
 from storage.metrics.usage import ClientUsage, Uses
 from storage.models import CredentialUse
 

@@ -41,15 +41,19 @@ def scraped(live, operation="QueryTables"):
     return sum(map(float, found))
 
 
+COUNTED = """
+    SELECT coalesce(sum((kind ->> 3)::bigint), 0)
+    FROM storage_requestseries, jsonb_array_elements(counts -> 0) AS kind
+    WHERE kind ->> 0 = %s AND minutes = 1 AND table_id = 0
+"""
+
+
 def stored(live, operation="QueryTables"):
     """The number of requests for an operation that a crash does not lose any more."""
     with psycopg.connect(
         host=str(DataFolder(live.data).socket_folder), user="tablero", dbname="tablero"
     ) as db:
-        text = (
-            "SELECT coalesce(sum(requests), 0) FROM storage_requestcount WHERE operation = %s AND minutes = 1"
-        )
-        return db.execute(text, [operation]).fetchone()[0]
+        return db.execute(COUNTED, [operation]).fetchone()[0]
 
 
 def settles_at(expected, read, live, seconds=120):

@@ -28,7 +28,7 @@ from storage.core.subject import Hook
 from storage.domain.access.roles import Capability, may
 from storage.domain.requests.consistency import Consistency
 from storage.domain.requests.series import Traffic
-from storage.metrics import reports, totals
+from storage.metrics import totals
 from storage.metrics.last_day import Day, Hour, last_day
 from storage.metrics.totals import Contents
 from storage.models import Account
@@ -84,12 +84,11 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
     sizes = largest.sizes or table_list.sizes(largest.tables)
     role = role_of(request)
     manages_access = may(role, Capability.MANAGE_ACCESS)
-    operations = reports.operations_of(account, now - _DAY, now)
     context = {
         "day": day,
         "operations": [
             (name or _("Unknown"), traffic.requests, *(_milliseconds(traffic, it) for it in (0.5, 0.95)))
-            for name, traffic in list(operations.items())[:OPERATIONS]
+            for name, (traffic, _errors) in list(day.counts.by_operation().items())[:OPERATIONS]
         ],
         "bars": _bars(day),
         "errors": day.errors[:ERRORS],

@@ -26,7 +26,8 @@ from storage.activity import activity
 from storage.activity.activity import ActivityFilter
 from storage.domain.access.roles import Capability, Role, may
 from storage.metrics import totals
-from storage.metrics.totals import Contents, Traffic
+from storage.metrics.last_day import Traffic
+from storage.metrics.totals import Contents
 from storage.models import Account, Table
 from storage.people.members import visible_accounts, with_roles
 

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
@@ -40,7 +40,11 @@ class SeriesKind(NamedTuple):
 
     @property
     def is_error(self) -> bool:
-        return self.status >= 400
+        return is_error(self.status)
+
+
+def is_error(status: int) -> bool:
+    return status >= 400
 
 
 @dataclass(slots=True)
@@ -74,9 +78,19 @@ class Traffic:
         bucket = buckets[place]
         if bucket >= len(HISTOGRAM_BOUNDS):
             return HISTOGRAM_BOUNDS[-1]
-        lower, upper = (HISTOGRAM_BOUNDS[bucket - 1] if bucket else 0.0), HISTOGRAM_BOUNDS[bucket]
+        lower, upper = _lower_bound(bucket), HISTOGRAM_BOUNDS[bucket]
         number = self.latencies[bucket]
         return lower + (upper - lower) * (rank - (totals[place] - number)) / number
+
+    def exceeded(self, share: float) -> float:
+        """Return the longest bound in seconds that more than a share of the requests, such as 0.05, exceeded."""
+        buckets = sorted(self.latencies)
+        totals = list(accumulate(self.latencies[bucket] for bucket in buckets))
+        return _lower_bound(buckets[bisect_left(totals, (1 - share) * totals[-1])]) if totals else 0.0
+
+
+def _lower_bound(bucket: int) -> float:
+    return HISTOGRAM_BOUNDS[bucket - 1] if bucket else 0.0
 
 
 @dataclass(slots=True)
@@ -114,6 +128,10 @@ class PeriodCounts:
     def requests(self) -> int:
         return sum(traffic.requests for traffic in self.kinds.values())
 
+    def requests_where(self, is_counted: Callable[[int], bool]) -> int:
+        """Return the number of requests whose status is one to be counted."""
+        return sum(traffic.requests for kind, traffic in self.kinds.items() if is_counted(kind.status))
+
     def traffic(self, kind: SeriesKind) -> Traffic:
         """Return the traffic of a kind, to be added to."""
         if kind not in self.kinds and len(self.kinds) >= _KINDS_LIMIT:
@@ -141,17 +159,20 @@ class PeriodCounts:
             found[kind.operation] = total, errors + (traffic.requests if kind.is_error else 0)
         return dict(sorted(found.items(), key=lambda item: (-item[1][0].requests, item[0])))
 
-    def errors(self) -> dict[tuple[int, str], int]:
-        """Return the numbers of errors by status and code, the most frequent first."""
+    def by_code(self) -> dict[tuple[int, str], int]:
+        """Return the numbers of requests by status and code, the most frequent first."""
         found: Counter[tuple[int, str]] = Counter()
         for kind, traffic in self.kinds.items():
-            if kind.is_error:
-                found[kind.status, kind.error] += traffic.requests
+            found[kind.status, kind.error] += traffic.requests
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+    def errors(self) -> dict[tuple[int, str], int]:
+        """Return the numbers of errors by status and code, the most frequent first."""
+        return {kind: number for kind, number in self.by_code().items() if is_error(kind[0])}
 
     @property
     def failed(self) -> int:
-        return sum(traffic.requests for kind, traffic in self.kinds.items() if kind.is_error)
+        return self.requests_where(is_error)
 
 
 def shorten_key(key: str) -> str:
@@ -187,13 +208,13 @@ def write_counts(counts: PeriodCounts) -> list[Any]:
 
 def read_counts(written: Sequence[Any]) -> PeriodCounts:
     kinds, partitions, credentials = written
-    return PeriodCounts(
-        {
-            SeriesKind(operation, status, error): Traffic(
-                requests, ingress, egress, dict(zip(latencies[::2], latencies[1::2], strict=True))
-            )
-            for operation, status, error, requests, ingress, egress, latencies in kinds
-        },
-        Frequent(*partitions),
-        Frequent(*credentials),
-    )
+    return PeriodCounts(read_kinds(kinds), Frequent(*partitions), Frequent(*credentials))
+
+
+def read_kinds(written: Sequence[Any]) -> dict[SeriesKind, Traffic]:
+    return {
+        SeriesKind(operation, status, error): Traffic(
+            requests, ingress, egress, dict(zip(latencies[::2], latencies[1::2], strict=True))
+        )
+        for operation, status, error, requests, ingress, egress, latencies in written
+    }

@@ -33,7 +33,7 @@ from storage.domain.requests.metrics import UseCount
 from storage.domain.requests.observed import Authentication
 from storage.domain.sas import TableSas
 from storage.domain.sas.explain import KeyLimits
-from storage.metrics.metrics import hour_of
+from storage.metrics.last_day import hour_of
 from storage.metrics.usage import Uses
 from storage.models import Activity, RegisteredSas
 from storage.tables import tables

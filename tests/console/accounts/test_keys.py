@@ -21,7 +21,7 @@ from storage.domain.requests.observed import Authentication
 from storage.domain.sas import TableSas, fingerprint, sign
 from storage.domain.sas import to_parameters as parameters_of
 from storage.inspector import inspect
-from storage.metrics.metrics import hour_of
+from storage.metrics.last_day import hour_of
 from storage.metrics.usage import Uses
 from storage.models import Activity
 

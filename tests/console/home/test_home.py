@@ -18,8 +18,10 @@ from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import Role
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
-from storage.metrics.metrics import hour_of
-from storage.models import Membership, RequestCount
+from storage.domain.requests.series import PeriodCounts, SeriesKind, Traffic, write_counts
+from storage.metrics.last_day import hour_of
+from storage.metrics.series import WHOLE
+from storage.models import Membership, RequestSeries
 from storage.sql import batch
 from storage.sql.django import run
 from storage.sql.relations import relation_name
@@ -55,8 +57,8 @@ def test_shows_the_accounts_of_a_user(visit, cast, people):
 def test_says_how_much_was_asked(visit, account):
     now = timezone.now()
     count(account, now - timedelta(minutes=1), 3)
-    count(account, hour_of(now) - timedelta(hours=5), 4, minutes=60)
-    count(account, hour_of(now) - timedelta(hours=26), 100, minutes=60)
+    count(account, hour_of(now) - timedelta(hours=5), 4, minutes=15)
+    count(account, hour_of(now) - timedelta(hours=26), 100, minutes=15)
     [card] = home(visit("victor")).context["cards"]
     assert card.requests == 7
     assert len(card.traffic.hours) == 24
@@ -64,12 +66,22 @@ def test_says_how_much_was_asked(visit, account):
     assert "7 requests in the last 24 hours" in home(visit("victor")).content.decode()
 
 
+def test_knows_a_request_of_the_last_month(visit, account):
+    [card] = home(visit("victor")).context["cards"]
+    assert card.traffic.last is None
+    for days in (20, 40):
+        moment = hour_of(timezone.now()) - timedelta(days=days)
+        count(account, moment, 1, minutes=120)
+    [card] = home(visit("victor")).context["cards"]
+    assert (card.requests, card.traffic.last) == (0, hour_of(timezone.now()) - timedelta(days=20))
+
+
 def count(account, moment, requests, minutes=1):
-    RequestCount.objects.create(
-        account=account, process="one" if minutes == 1 else "", minutes=minutes,
-        period=moment.replace(second=0, microsecond=0), secondary=False, operation="QueryEntities",
-        authentication="sas", status=200, error="", requests=requests, ingress=0, egress=0,
-        server_time=0, total_time=0, latencies=[],
+    counts = PeriodCounts()
+    counts.traffic(SeriesKind("QueryEntities", 200)).add(Traffic(requests))
+    RequestSeries.objects.create(
+        account=account, table_id=WHOLE, minutes=minutes, process="one" if minutes == 1 else "",
+        period=moment.replace(second=0, microsecond=0), counts=write_counts(counts),
     )  # fmt: skip
 
 

@@ -32,6 +32,7 @@ from storage.domain.entities.changes import Insert, Update
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import AuthenticationFailed, InvalidInput
 from storage.domain.refusals import Reason
+from storage.domain.requests.series import PeriodCounts, SeriesKind, Traffic, write_counts
 from storage.domain.service_properties.properties import ServiceProperties
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
@@ -39,6 +40,7 @@ from storage.entities import edits
 from storage.health.subject import HealthNotice
 from storage.jobs import running
 from storage.jobs.states import JobStatus
+from storage.metrics.series import WHOLE, start_of
 from storage.models import (
     Activity,
     Branch,
@@ -52,7 +54,7 @@ from storage.models import (
     NoticeRule,
     PropertyIndex,
     RegisteredSas,
-    RequestCount,
+    RequestSeries,
     SeenCredential,
 )
 from storage.notices import delivery, evaluation, readers, webhooks
@@ -92,7 +94,6 @@ MEMBERS = {
     "PropertyIndex": {"state", "origin"},
     "RecordedRequest": {"outcome", "operation", "authentication", "access_path"},
     "RegisteredSas": {"kind"},
-    "RequestCount": {"operation", "authentication"},
     "SeenCredential": {"authentication"},
     "Snapshot": {"reason", "actor_kind"},
     "User": {"theme", "density", "edit_mode", "language"},
@@ -117,7 +118,6 @@ TEXTS = {
     "PeriodicRun": {"name"},  # of work: each version looks for its own
     "RecordedRequest": {"error", "method", "address", "version"},
     "RegisteredSas": {"fingerprint", "label"},
-    "RequestCount": {"process", "error"},
     "RequestSeries": {"process"},
     "SavedQuery": {"table_name", "slug", "name"},
     "SavedUrl": {"key"},
@@ -199,10 +199,11 @@ class World:
         )
         self.request = keep(account, InvalidInput("x"), searched="Name eq 'x'")
         self.refused = keep(account, AuthenticationFailed())
-        RequestCount.objects.create(
-            account=account, process="", minutes=60, period=now.replace(minute=0, second=0, microsecond=0),
-            secondary=False, operation="QueryEntities", authentication="key", status=200, error="", requests=1,
-            ingress=1, egress=1, server_time=0.1, total_time=0.1, latencies=[1],
+        counts = PeriodCounts()
+        counts.traffic(SeriesKind("QueryEntities", 200)).add(Traffic(1, 1, 1, {3: 1}))
+        RequestSeries.objects.create(
+            account=account, table_id=WHOLE, minutes=15, period=start_of(now, 15), process="",
+            counts=write_counts(counts),
         )  # fmt: skip
         used = {
             "account": account,
@@ -490,7 +491,7 @@ DOCUMENTS = [
         lambda it: it and {**it, "address": {"rule": NEWER, "segments": 1, "length": 1}},
     ),
     ("RecordedRequest", "report", lambda it: it and replaced(it)),
-    ("RequestCount", "latencies", lambda it: [*it, 1] * 100),
+    ("RequestSeries", "counts", lambda it: [[[NEWER, 999, NEWER, *kind[3:]] for kind in it[0]], *it[1:]]),
     ("SavedQuery", "content", lambda it: {**it, "newer": "1"}),
     ("Snapshot", "service_properties", lambda it: {**(it or asdict(ServiceProperties())), "newer": 1}),
     ("Webhook", "kinds", lambda it: [*it, NEWER]),
