@@ -273,17 +273,21 @@ def _detect_dialect(layout: Layout, text: str, delimiters: str, wishes: Wishes) 
     line_end = "\r" if "\r" in text and "\n" not in text else "\n"
     if separator is not None and not wishes.delimiter:
         delimiters = separator[1]
-    delimiter, quote = _best_dialect(text.replace("\r\n", "\n").replace("\r", "\n"), delimiters)
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if wishes.has_header is None:
+        with_keys = (it for it in delimiters if has_keys(_first_fields(text, it, _QUOTES[0])))
+        delimiters = next(with_keys, delimiters)
+    delimiter, quote = _best_dialect(text, delimiters)
     layout = replace(layout, delimiter=delimiter, quote=quote, line_end=line_end)
     if wishes.columns and wishes.has_header is not None:
         return replace(layout, columns=wishes.columns)
-    first = next((it for it in _parse(text.replace("\r", "\n"), delimiter, quote) if any(it)), [])
-    if wishes.columns and len(wishes.columns) == len(first) and not has_keys(it.strip() for it in first):
+    first = _first_fields(text, delimiter, quote)
+    if wishes.columns and len(wishes.columns) == len(first) and not has_keys(first):
         return replace(layout, columns=wishes.columns, has_header=False)
     require_few_columns(first)
     if not layout.has_header:
         return replace(layout, columns=name_columns([""] * len(first))[0])
-    names, unnamed = name_columns([name.strip() for name in first])
+    names, unnamed = name_columns(first)
     require_different(names)
     return replace(layout, columns=names, unnamed=unnamed)
 
@@ -337,6 +341,12 @@ def _best_dialect(text: str, delimiters: str) -> tuple[str, str]:
     single = [field for fields in best for field in fields if field.startswith(_QUOTES[1])]
     is_single = single and _QUOTES[0] not in text and all(it[1:].endswith(_QUOTES[1]) for it in single)
     return best_delimiter, _QUOTES[1] if is_single else _QUOTES[0]
+
+
+def _first_fields(text: str, delimiter: str, quote: str) -> list[str]:
+    """Return the fields of the first row that has any, without the blanks around them."""
+    rows = _parse(text, delimiter, quote)
+    return [field.strip() for field in next(filter(any, rows), ())]
 
 
 def _parse(text: str, delimiter: str, quote: str) -> list[Sequence[str]]:

@@ -123,6 +123,13 @@ def test_finds_the_delimiter(delimiter):
     assert only(text)["A"].value == "x"
 
 
+def test_the_header_tells_the_delimiter_before_the_rows():
+    rows = "".join(f"p\t{number}\t1,2;3|4,5\n" for number in range(5))
+    found = read("PartitionKey\tRowKey\tA\n" + rows.replace("\t", ",,,\t"))
+    assert found.format == "tab-separated" and len(found.rows) == 5
+    assert only("PartitionKey;RowKey;A\np;r;1,5,6,7,8\n")["A"].value == "1,5,6,7,8"
+
+
 def test_lines_without_a_header_are_those_of_the_grid():
     columns = PasteOptions(columns=["PartitionKey", "RowKey", "Name"])
     assert only("se\tada\tAda", columns)["Name"].value == "Ada"
