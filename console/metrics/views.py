@@ -17,7 +17,7 @@ from console.metrics.facts import summarize
 from console.metrics.ranges import RANGES, ChosenRange, read_range
 from console.requests.filters import RequestQuery
 from console.site.access import account_required, table_page
-from console.site.responses import render_part
+from console.site.responses import render_page
 from console.site.times import write_local_time
 from storage.access import sas
 from storage.domain.access.roles import Capability
@@ -81,22 +81,23 @@ class _Log:
 @never_cache
 @require_safe
 def account_metrics(request: HttpRequest, account: Account) -> HttpResponse:
-    return _show(request, "console/metrics/account.html", account, None)
+    return _show(request, account, None)
 
 
 @require_safe
 @table_page(Capability.READ)
 def table_metrics(request: HttpRequest, table: Table) -> HttpResponse:
-    return _show(request, "console/metrics/table.html", table.account, table)
+    return _show(request, table.account, table)
 
 
-def _show(request: HttpRequest, page: str, account: Account, table: Table | None) -> HttpResponse:
+def _show(request: HttpRequest, account: Account, table: Table | None) -> HttpResponse:
     now = timezone.now()
     chosen = read_range(request.GET, now)
     log = _Log(account, table, chosen)
     report = reports.report(account, table, chosen.range)
     before = reports.total_before(account, table, chosen.range, now)
     context = {
+        "page_layout": "base.html" if table is None else "table.html",
         "chosen": chosen,
         "ranges": [(name, label, name == chosen.name) for name, (_length, label) in RANGES.items()],
         "step": _describe_step(chosen),
@@ -118,7 +119,7 @@ def _show(request: HttpRequest, page: str, account: Account, table: Table | None
         "marks": [(done, _mark(done)) for done in report.marks],
         "address": request.get_full_path(),
     }
-    return render_part(request, page, "_metrics.html", context)
+    return render_page(request, "console/metrics/show.html", context)
 
 
 def _describe_step(chosen: ChosenRange) -> str:

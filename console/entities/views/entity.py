@@ -23,7 +23,7 @@ from console.grid.time_travel import find_past
 from console.site import layout
 from console.site.access import AS_OF, account_context, account_required, role_of, table_of, table_required
 from console.site.refusals import describe_refusal
-from console.site.responses import render_part, see_other, wants_part
+from console.site.responses import render_page, see_other, wants_part
 from console.site.toasts import notify_error, notify_success
 from console.site.typed_text import local_now
 from console.snippets.connections import snippet_target
@@ -99,7 +99,7 @@ def _render_past(request: HttpRequest, target: EntityTarget, draft: EntityDraft,
         "value_address": target.address("entities:value", **at),
         "values": _values(draft),
     }
-    return render_part(request, "console/entities/entity/show.html", "_entity.html", context)
+    return render_page(request, "console/entities/entity/show.html", context)
 
 
 def _values(draft: EntityDraft) -> list[tuple[str, str, Cell]]:
@@ -116,7 +116,7 @@ def render(request: HttpRequest, target: EntityTarget, draft: EntityDraft, statu
         context["values"] = _values(draft)
     elif draft.tab == "form":
         context["names"] = pages.without(pages.sample(target.table), draft.properties or {})
-    return render_part(request, "console/entities/entity/show.html", "_entity.html", context, status=status)
+    return render_page(request, "console/entities/entity/show.html", context, status=status)
 
 
 def _snippets(request: HttpRequest, target: EntityTarget, draft: EntityDraft) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from console.entities.saving import Refusal, save
 from console.grid import tokens
 from console.grid.property_order import find_columns
 from console.site.access import table_required
-from console.site.responses import render_part, see_other, wants_part
+from console.site.responses import render_page, see_other, wants_part
 from console.site.toasts import notify_success
 from console.site.typed_text import local_now
 from storage.domain.access.roles import Capability
@@ -70,7 +70,7 @@ def render(
     context["key_errors"] = {
         problem.field: problem.text for problem in draft.problems if problem.field in {"pk", "rk"}
     }
-    return render_part(request, "console/entities/entity/new.html", "_entity.html", context, status=status)
+    return render_page(request, "console/entities/entity/show.html", context, status=status)
 
 
 def _tabs(request: HttpRequest, draft: EntityDraft) -> list[tuple[str, str, bool]]:

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from console.site.access import account_required, find_table, role_of
-from console.site.responses import render_part, wants_part
+from console.site.responses import render_page, wants_part
 from console.snippets import connections
 from console.tables.list_query import TableListQuery, read_list_query
 from console.tables.tags import draw_cell
@@ -39,7 +39,7 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
     """Show a page of tables; the page itself then loads their sizes."""
     query = read_list_query(request.GET)
     context = {**_list_context(request, account, query), "is_part": wants_part(request)}
-    response = render_part(request, "console/tables/index.html", "_list.html", context)
+    response = render_page(request, "console/tables/index.html", context)
     response["HX-Replace-Url"] = query.address(account)
     return response
 

@@ -25,7 +25,7 @@ from console.access.sas.registry import (
 from console.access.sas.sentences import view_parameters
 from console.site.access import account_required, actor_of
 from console.site.downloads import stream_list
-from console.site.responses import render_page, render_part
+from console.site.responses import render_page
 from console.site.toasts import notify_error, notify_success
 from storage.access import keys, policies
 from storage.access import sas as sas_operations
@@ -69,7 +69,7 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
         "csv_url": _address("sas:export", account, format="csv", **query),
         "ndjson_url": _address("sas:export", account, format="ndjson", **query),
     }
-    return render_part(request, "console/access/sas/index.html", "_list.html", context)
+    return render_page(request, "console/access/sas/index.html", context)
 
 
 def _read_filter(request: HttpRequest) -> tuple[str, str]:
