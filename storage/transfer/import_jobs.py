@@ -8,6 +8,7 @@ import json
 from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -94,7 +95,7 @@ class ImportState:
     """``position``: where the next chunk begins; ``outcome``: what became of the rows before it."""
 
     began: str
-    position: tuple[int, int, int] = (0, 0, 0)
+    position: Position = START
     outcome: Mapping[str, Any] = field(default_factory=lambda: ImportOutcome().dump())
 
 
@@ -126,7 +127,7 @@ class _RowsJob(JobKind[A, ImportState]):
         in_bytes = self.unit(run.arguments) is Unit.BYTES
         return Step(
             after,
-            done=chunk.position.offset - Position(*state.position).offset if in_bytes else chunk.rows,
+            done=chunk.position.offset - state.position.offset if in_bytes else chunk.rows,
             counts={name: after.outcome[name] - state.outcome[name] for name in _COUNTED},
             failures=list(map(_failure, rejects)),
         )
@@ -171,7 +172,7 @@ class ImportJob(_RowsJob[ImportArguments]):
         return replace(super().begin(run), total=_total(run))
 
     def prepare(self, run: Run[ImportArguments], state: ImportState) -> Chunk | None:
-        return _next_chunk(run, state, Position(*state.position))
+        return _next_chunk(run, state)
 
     def report(self, run: Run[ImportArguments], rejects: list[Reject], outcome: ImportOutcome) -> None:
         _keep_rejects(run, rejects)
@@ -261,7 +262,10 @@ def run(
     """
     account, table = wanted.table.account, wanted.table
     accounts.check_writable(account)
-    with local.offering(_LocalRows(wanted, read_ahead(chunks), on_rejects, progress)) as place:
+    with (
+        closing(read_ahead(chunks)) as ahead,
+        local.offering(_LocalRows(wanted, ahead, on_rejects, progress)) as place,
+    ):
         arguments = LocalArguments(wanted.name, place, wanted.mode.value)
         request = JobRequest(LOCAL_IMPORT_JOB, arguments, account, table)
         wanted.outcome.activity = running.complete(request, by=wanted.by).activity
@@ -428,7 +432,8 @@ _open: Final[OrderedDict[int, _OpenFile]] = OrderedDict()
 _opening: Final = Lock()
 
 
-def _next_chunk(run: Run[ImportArguments], state: ImportState, start: Position) -> Chunk | None:
+def _next_chunk(run: Run[ImportArguments], state: ImportState) -> Chunk | None:
+    start = state.position
     with _opening:
         found = _open.pop(run.job.pk, None)
     if found is None or found.position != start:  # a step was rolled back, or done by another process

@@ -6,7 +6,7 @@ What the protocol refuses is refused here by the same code, row by row: it becom
 
 import struct
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -105,13 +105,14 @@ class Import:
         outcome.inserted += result.inserted
         outcome.changed += result.changed
         outcome.skipped += result.skipped
-        refused = [rejects.of_error(chunk.entities[place][0], error) for place, error in result.refused]
-        outcome.reject([*chunk.rejects, *refused])
+        refused = (rejects.of_error(chunk.entities[place][0], error) for place, error in result.refused)
+        of_chunk = [*chunk.rejects, *refused]
+        outcome.reject(of_chunk)
         outcome.report.add(chunk.report)
-        return [*chunk.rejects, *refused]
+        return of_chunk
 
 
-def read_ahead(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+def read_ahead(chunks: Iterator[Chunk]) -> Generator[Chunk, None, None]:
     """Read the next chunk in a thread while PostgreSQL writes the present one."""
     with ThreadPoolExecutor(1) as reading:
         following = reading.submit(next, chunks, None)
