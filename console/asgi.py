@@ -20,6 +20,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
 setup(set_prefix=False)  # which the service's models need
 
 from console.site import probes, static_files  # noqa: E402
+from storage.core import registry  # noqa: E402
+from storage.core.subject import Hook  # noqa: E402
 from storage.domain.errors import ServerBusy  # noqa: E402
 from storage.domain.requests import spans  # noqa: E402
 from storage.domain.requests.cleaning import addressed_names  # noqa: E402
@@ -32,13 +34,12 @@ from storage.protocol.table_service import TableService  # noqa: E402
 from storage.rest import middleware as api  # noqa: E402
 from storage.rest import problems, streams, uploads  # noqa: E402
 from storage.runtime import prometheus  # noqa: E402
-from storage.runtime.telemetry import variables  # noqa: E402
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-telemetry = variables.start(os.environ)
+telemetry = next((start(os.environ) for start in registry.hooks(Hook.TELEMETRY)), None)
 
 
 def _make_service() -> TableService:

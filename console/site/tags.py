@@ -12,6 +12,7 @@ from django.template.loader import render_to_string
 from django.templatetags.static import static
 from django.utils.formats import number_format
 from django.utils.html import format_html, format_html_join
+from django.utils.module_loading import import_string
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
@@ -20,7 +21,7 @@ from console.site import actors, commands, glyphs, last_changes, layout, roles, 
 from console.site.glyphs import GLYPHS, Glyph
 from storage.activity.actors import actor_of
 from storage.core import registry
-from storage.core.subject import Place, Slot
+from storage.core.subject import Part, Place, Slot
 from storage.domain.access.actor import Actor
 from storage.domain.history.recorded import RecordedChange
 from storage.history.last_change import TableDeletion
@@ -56,10 +57,15 @@ def icon(name: str, size: int = 16) -> SafeString:
 @register.simple_tag(takes_context=True)
 def slot(context: template.Context, name: str) -> SafeString:
     """Include what subjects put into a slot of the page: see Slot in storage.core.subject."""
-    engine = context.template.engine  # type: ignore[union-attr]
-    parts = registry.parts(Slot[name])
     # each is escaped as a template is
-    return mark_safe("".join(engine.get_template(part.template).render(context) for part in parts))  # noqa: S308
+    return mark_safe("".join(_draw_part(part, context) for part in registry.parts(Slot[name])))  # noqa: S308
+
+
+def _draw_part(part: Part, context: template.Context) -> str:
+    drawn = context.template.engine.get_template(part.template)  # type: ignore[union-attr]
+    with context.push(**(import_string(part.values)(context) if part.values else {})):
+        text: str = drawn.render(context)
+        return text
 
 
 @register.simple_tag

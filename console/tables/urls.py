@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from console.tables.views import changes, distribution, exports, indexes, listing, schema, settings
+from console.tables.views import changes, exports, indexes, listing, schema, settings
 
 app_name = "tables"
 urlpatterns = [
@@ -21,11 +21,4 @@ urlpatterns = [
     path("a/<account>/t/<table>/schema/index/drop/", indexes.drop, name="drop_index"),
     path("a/<account>/t/<table>/settings/", settings.show, name="settings"),
     path("a/<account>/t/<table>/settings/notes/", settings.save_notes, name="notes"),
-    path("a/<account>/t/<table>/settings/distribution/", distribution.show, name="distribution"),
-    path("a/<account>/t/<table>/settings/distribution/start/", distribution.start, name="distribute"),
-    path(
-        "a/<account>/t/<table>/settings/distribution/dismiss/",
-        distribution.dismiss,
-        name="distribution_dismiss",
-    ),
 ]

@@ -13,13 +13,15 @@ from storage.accounts.refusals import AccountError, AccountExpired, busy
 from storage.accounts.subject import AccountVerb
 from storage.activity import activity
 from storage.activity.catalog_change import invalidating_catalogs
+from storage.core import registry
 from storage.core.account_settings import SETTINGS
+from storage.core.subject import Hook
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.access.addresses import Network, read_network
 from storage.domain.refusals import Reason, Refused
 from storage.jobs import jobs
 from storage.models import Account, Activity
-from storage.relations import history, snapshot_copies, table_relations
+from storage.relations import history, snapshot_copies
 
 _IN_CATALOGS: Final = frozenset(name for name, setting in SETTINGS.items() if setting.is_in_catalog)
 
@@ -92,7 +94,7 @@ def check(fields: Mapping[str, object]) -> None:
                 quotas.check_all_labels(value)
     except Refused as refused:
         raise AccountError(refused.refusal) from None
-    if fields.get("distributes") and not table_relations.can_distribute():
+    if fields.get("distributes") and not any(can() for can in registry.hooks(Hook.SPREADS_TABLES)):
         raise AccountError(Reason.NO_COORDINATOR_FOR_NEW_TABLES)
 
 

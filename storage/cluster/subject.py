@@ -1,6 +1,16 @@
 """What the subject of tables over the nodes of a cluster contributes: see storage.core.registry."""
 
-from storage.core.subject import Examination, JobTitle, Periodic, Subject
+from storage.core.subject import (
+    Command,
+    CommandGroup,
+    Examination,
+    Hook,
+    JobTitle,
+    Part,
+    Periodic,
+    Slot,
+    Subject,
+)
 from storage.core.verbs import Act, Group, Verb
 from storage.domain.translation import mark as _
 
@@ -26,6 +36,7 @@ class ClusterVerb(Verb):
 SUBJECT = Subject(
     name="cluster",
     stands_on=("activity", "health", "jobs", "accounts", "history"),
+    is_optional=True,
     api="storage.cluster.api",
     verbs=ClusterVerb,
     periodic=(
@@ -36,6 +47,18 @@ SUBJECT = Subject(
             "Distributed tables could not be measured",
         ),
     ),
+    parts=(
+        Part(
+            Slot.TABLE_SETTINGS, 10, "console/cluster/_card.html", values="console.cluster.views.card_values"
+        ),
+    ),
+    hooks={Hook.SPREADS_TABLES: "storage.relations.table_relations.can_distribute"},
+    commands=(
+        Command("distribute", CommandGroup.TABLES, 11, "Spread a table over the nodes of a Citus cluster."),
+        Command("undistribute", CommandGroup.TABLES, 12, "Bring a distributed table back to one node."),
+    ),
+    documents=("cluster",),
+    urls=("console.cluster.urls",),
     examinations=(Examination("cluster", 7, "storage.cluster.examination.examine"),),
     job_titles={
         "table.distribute": JobTitle(_("Bring %(table)s back"), _("Distribute %(table)s"), ("distributed",)),

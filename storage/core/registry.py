@@ -58,6 +58,7 @@ SUBJECTS: Final = (
     "copies",
     "cluster",
     "replicas",
+    "tracing",
     "backups",
     "manifest",
     "help",

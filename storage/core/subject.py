@@ -65,6 +65,7 @@ class Slot(Enum):
     TABLE_HEAD = "beside the name of a table: account, frame"
     TABLE_ACTIONS = "what one can do with the entities that a query finds: account, table, state, may"
     SELECTION_ACTIONS = "what one can do with selected entities: account, table, state, may"
+    TABLE_SETTINGS = "cards of the settings of a table: account, table, may"
     TABLE_SOURCES = "ways to get tables: account, may, look (a class)"
     FIRST_TABLE_SOURCES = "ways to get tables, where an account has none: account, may"
     OVERVIEW_SOURCES = "ways to get tables, below the overview of an account that has none: account, may"
@@ -86,6 +87,9 @@ class Part:
     slot: Slot
     position: int  # in the slot, from the left or the top
     template: str
+    values: str = (
+        ""  # the path of a function that takes the variables of the page, and returns more for the template
+    )
 
 
 class Hook(Enum):
@@ -104,6 +108,10 @@ class Hook(Enum):
     )
     ACCOUNT_WARNINGS = (
         "takes whether the reader is an admin, returns texts with the address and label of a page, or empty"
+    )
+    SPREADS_TABLES = "is called with nothing, returns whether new tables can be spread over several nodes"
+    TELEMETRY = (
+        "takes the environment, returns what observes requests and pages; None if nothing is to be sent"
     )
     ACCOUNT_FILE = "is called with nothing, returns the TableLines that files of accounts have"
 

@@ -54,8 +54,6 @@ _COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "requests": "Say why requests were refused, failed or slow.",
         "snapshot": "Take, list, restore and delete snapshots.",
         "branch": "Make, list and reset branches of an account.",
-        "distribute": "Spread a table over the nodes of a Citus cluster.",
-        "undistribute": "Bring a distributed table back to one node.",
     },
     "Other": {
         "help": "List the commands, or describe one: help COMMAND.",

@@ -11,6 +11,8 @@ from django.utils import timezone
 from storage.accounts import accounts
 from storage.activity import activity
 from storage.activity.catalog_change import invalidating_catalogs
+from storage.core import registry
+from storage.core.subject import Hook
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.errors import (
     MethodNotAllowed,
@@ -150,17 +152,15 @@ def _insert(**fields: Any) -> Table:
 
 
 def _create(account: Account, name: str, folded: str, **described: Any) -> Table:
-    distributed = _distributes(account)
-    table = _insert(
-        account_id=account.pk, name=name, folded_name=folded, distributed=distributed, **described
-    )
+    is_spread = _spreads_tables(account)
+    table = _insert(account_id=account.pk, name=name, folded_name=folded, distributed=is_spread, **described)
     table_relations.create(table, AccountKind(account.kind))
     return table
 
 
-def _distributes(account: Account) -> bool:
-    """Return whether the new tables of an account are spread over the nodes of the cluster, where there is one."""
-    if not table_relations.can_distribute():
+def _spreads_tables(account: Account) -> bool:
+    """Return whether the new tables of an account are spread over several nodes, where there are any."""
+    if not any(can_spread() for can_spread in registry.hooks(Hook.SPREADS_TABLES)):
         return False
     return Account.objects.filter(pk=account.pk, distributes=True).exists()
 

@@ -34,9 +34,9 @@ metrics:account               acme                member:200   member:405
 tables:index_state            acme/people         member:200   member:405
 tables:add_index              acme/people         manager:405  manager:302
 tables:drop_index             acme/people         manager:405  manager:302
-tables:distribution           acme/people         member:200   member:405
-tables:distribute             acme/people         owner:405    owner:302
-tables:distribution_dismiss   acme/people         owner:405    owner:302
+cluster:show                  acme/people         member:200   member:405
+cluster:start                 acme/people         owner:405    owner:302
+cluster:dismiss               acme/people         owner:405    owner:302
 tables:notes                  acme/people         manager:405  manager:302
 policies:show                 acme/people         member:200   member:405
 policies:save                 acme/people         manager:405  manager:422
@@ -265,7 +265,7 @@ ANSWERS = {
 NO_PAGES = {
     *("jobs:tray", "notices:bell", "comments:people"),
     *("home:palette", "queries:known", "queries:menu", "queries:values", "people:password"),
-    *("tables:distribution", "tables:index_state", "tables:sizes", "history:histogram", "activity:histogram"),
+    *("cluster:show", "tables:index_state", "tables:sizes", "history:histogram", "activity:histogram"),
     "people:signed_in",
     *("account_logout", "account_reauthenticate", "mfa_reauthenticate", "mfa_reauthenticate_webauthn"),
 }

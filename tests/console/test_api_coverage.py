@@ -14,7 +14,7 @@ tables:notes                  update_table
 tables:export                 export_account
 tables:add_index              create_index
 tables:drop_index             delete_index
-tables:distribute             distribute_table undistribute_table
+cluster:start                 distribute_table undistribute_table
 policies:save                 set_policies
 snapshots:new                 take_snapshot
 snapshots:schedule            set_snapshot_schedule delete_snapshot_schedule
@@ -102,7 +102,7 @@ REASONS = {
     """,
     "how one person sees the console": """
         grid:columns grid:layout_delete grid:layouts grid:presence links:new home:star jobs:clear_tray
-        people:profile people:time_zone queries:forget site:appearance tables:distribution_dismiss
+        people:profile people:time_zone queries:forget site:appearance cluster:dismiss
     """,
     "a person proves who they are, which no token can": """
         account_login account_logout account_reauthenticate mfa_activate_totp mfa_add_webauthn mfa_authenticate

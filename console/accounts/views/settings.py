@@ -33,6 +33,8 @@ from storage.account_files import account_export_jobs
 from storage.accounts import account_settings, accounts, removal, sealed_keys
 from storage.accounts.connection_strings import connection_string
 from storage.accounts.refusals import AccountError
+from storage.core import registry
+from storage.core.subject import Hook
 from storage.domain.access.roles import Capability
 from storage.history import retention
 from storage.jobs import jobs
@@ -40,7 +42,6 @@ from storage.jobs.states import JobStatus
 from storage.metrics import totals
 from storage.metrics.totals import Contents
 from storage.models import Account, Activity
-from storage.relations import table_relations
 from storage.snapshots import snapshots
 
 CREATED = "account_made"  # in a session: the account whose keys may be shown once
@@ -94,7 +95,7 @@ def settings(request: HttpRequest, account: Account) -> HttpResponse:
     found = {
         name: settings_form(name, account, request.POST if name in sent else None)
         for name in SECTIONS
-        if name != "cluster" or table_relations.can_distribute()
+        if name != "cluster" or any(can() for can in registry.hooks(Hook.SPREADS_TABLES))
     }
     for form in found.values():
         include_initial_values(form)

@@ -10,7 +10,6 @@ from console.site.forms import changed_values
 from console.site.refusals import describe_refusal
 from console.site.toasts import notify_success
 from console.tables.forms import NotesForm
-from console.tables.views import distribution
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
 from storage.models import Table
@@ -48,6 +47,5 @@ def _render(request: HttpRequest, table: Table, form: NotesForm) -> HttpResponse
         "columns": COLUMNS,
         "parts": table_list.disk_usage(table),
         "tags": table_list.tags(table.account),
-        **distribution.describe(table),
     }
     return render(request, "console/tables/settings.html", context, status=422 if form.errors else 200)

@@ -1,5 +1,6 @@
 """Distribute a table over the nodes of a cluster, bring it back, and watch that."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -18,8 +19,9 @@ from storage.models import Table
 from storage.relations import table_relations
 
 
-def describe(table: Table) -> dict[str, Any]:
+def card_values(page: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the card of a table's settings shows of its distribution."""
+    table: Table = page["table"]
     job = distribution_jobs.find(table)
     error = None if job is None else jobs.error_of(job)
     return {
@@ -33,8 +35,9 @@ def describe(table: Table) -> dict[str, Any]:
 @require_GET
 def show(request: HttpRequest, table: Table) -> HttpResponse:
     """Answer the card alone, while the rows move."""
-    context = {"account": table.account, "table": table, **describe(table)}
-    return render(request, "console/tables/_distribution.html", context)
+    context = {"account": table.account, "table": table}
+    context |= card_values(context)
+    return render(request, "console/cluster/_card.html", context)
 
 
 @table_required(Capability.OWN)

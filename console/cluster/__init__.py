@@ -1,0 +1,1 @@
+"""Tables over the nodes of a cluster: the card of a table, and the way there and back."""
