@@ -4,8 +4,9 @@ Rules of pages:
 
 - A view is a function. A decorator of site/access.py checks the role; a Django form reads the input, and an invalid one
   is answered with 422.
-- A page extends ``base.html``; parts that htmx replaces are templates of their own, with a leading underscore. It works
-  without JavaScript.
+- A page extends ``base.html``. Its block ``part`` is what htmx replaces: ``render_page`` answers with one or the other.
+  Only what several templates include is a template of its own, with a leading underscore. It works without JavaScript.
+- A subject has one style sheet, ``static/console/NAME/NAME.css``, or one for each of its large pages.
 - Keys are bound in ``static/console/site/commands.js``, never by a listener of their own: a test reads its list for
   keys that mean two things.
 - There is no inline script or style, because the Content Security Policy forbids them.

@@ -22,7 +22,7 @@ from console.jobs.presentation import JobView
 from console.site import time_zones
 from console.site.access import RoleNeeded, account_required, actor_of, role_of, table_required
 from console.site.refusals import describe_refusal, notify_refusals
-from console.site.responses import render_page, render_part, wants_json
+from console.site.responses import render_page, wants_json
 from console.site.typed_text import field_text
 from console.transfer import encodings
 from console.transfer.formats import (
@@ -88,13 +88,13 @@ def _start(request: HttpRequest, account: Account, table: Table | None) -> HttpR
         if wants_json(request):
             return JsonResponse({"error": error}, status=422)
     context = {
+        "page_layout": "base.html" if table is None else "table_inner.html",
         "table": table,
         "error": error,
         "name": request.POST.get("table", ""),
         "text": field_text(request.POST.get("text", "")),
     }
-    page = "console/transfer/start.html" if table is None else "console/transfer/start_table.html"
-    return render_part(request, page, "_start.html", context, status=422 if error else 200)
+    return render_page(request, "console/transfer/start.html", context, status=422 if error else 200)
 
 
 def _take(request: HttpRequest, account: Account, table: Table | None) -> HttpResponse:
