@@ -20,8 +20,9 @@ from storage.copies.copy_jobs import COPY_OUT_JOB, Credentials
 from storage.copies.copying import CopyOptions
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
-from storage.domain.filters.parser import CONSOLE_LIMIT, Dialect
+from storage.domain.filters.parser import CONSOLE_LIMIT
 from storage.domain.refusals import Reason, Refused
+from storage.domain.values import dialects
 from storage.domain.values.numbers import read_number
 from storage.editing.filters.diagnosis import parse_filter
 from storage.jobs import jobs
@@ -143,7 +144,7 @@ class ServiceForm(_CopyForm):
     def clean_filter(self) -> str:
         text: str = self.cleaned_data["filter"]
         try:
-            parse_filter(text, None, Dialect.SERVICE)
+            parse_filter(text, None, dialects.STORAGE)
         except (Refused, StorageError) as refused:
             raise forms.ValidationError(describe_refusal(refused)) from refused
         return text

@@ -22,6 +22,7 @@ from storage.domain.errors import (
     StorageError,
     TooManyProperties,
 )
+from storage.domain.values.dialects import Dialect
 from storage.domain.values.edm import Edm
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import COSMOS_KEY_LIMITS, check_key
@@ -56,10 +57,11 @@ def describe_invalid_document(refusal: InvalidDocument) -> str:
 
 def check_key_values(kind: AccountKind, key: EntityKey) -> list[FieldError]:
     found = []
-    limits = COSMOS_KEY_LIMITS if kind is AccountKind.COSMOS else {}
+    dialect = Dialect(kind, settings.TABLERO_KEY_LENGTH_LIMIT)
+    limits = COSMOS_KEY_LIMITS if dialect.is_cosmos else {}
     for field, name, part in zip(("pk", "rk"), ("PartitionKey", "RowKey"), key, strict=True):
         try:
-            check_key(name, part, limit=settings.TABLERO_KEY_LENGTH_LIMIT, kind=kind)
+            check_key(name, part, dialect)
         except PropertiesNeedValue:
             found.append(FieldError(field, name, _("In a Cosmos DB account no key may be empty.")))
         except OutOfRangeInput:
@@ -70,7 +72,7 @@ def check_key_values(kind: AccountKind, key: EntityKey) -> list[FieldError]:
                 if name in limits
                 else _("A key can have up to %(limit)s UTF-16 code units.")
             )
-            limit = limits.get(name, settings.TABLERO_KEY_LENGTH_LIMIT)
+            limit = limits.get(name, dialect.key_limit)
             found.append(FieldError(field, name, text % {"name": name, "limit": limit}))
     return found
 

@@ -15,7 +15,8 @@ from storage.domain.entities.entity import EntityKey, StoredEntity
 from storage.domain.errors import StorageError
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.query import EntityQuery, Position, SortedPosition
-from storage.domain.values.names import LONGEST_KEY, check_key
+from storage.domain.values import dialects
+from storage.domain.values.names import check_key
 from storage.editing.filters.diagnosis import parse_filter
 from storage.entities import entities
 from storage.history.past import Past
@@ -57,7 +58,7 @@ def _decode(token: str) -> Any:
 
 def _checked(keys: Sequence[Any]) -> Sequence[str]:
     for key in keys:
-        check_key("key", key, limit=LONGEST_KEY)
+        check_key("key", key, dialects.WIDEST)
     return keys
 
 

@@ -15,8 +15,9 @@ from storage.domain.entities.previews import EntityPreview
 from storage.domain.errors import StorageError
 from storage.domain.filters.ast import Filter, IsSet, Not
 from storage.domain.filters.literals import write_literal
-from storage.domain.filters.parser import Dialect, parse
+from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery
+from storage.domain.values import dialects
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import typed_text
 from storage.editing.filters.diagnostics import KnownTypes
@@ -143,7 +144,7 @@ def filter_by_cell(table: Table, text: str, key: EntityKey, name: str, how: Cond
     if added is None:
         raise Http404
     try:
-        root = parse(text, Dialect.CONSOLE, timezone.now())
+        root = parse(text, dialects.CONSOLE, timezone.now())
     except StorageError:  # an invalid filter is replaced
         text, root = "", None
     return add_condition(text, root, added)

@@ -19,7 +19,7 @@ from storage.domain.errors import InvalidXmlNodeValue
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.known import KnownToken, TokenState
 from storage.domain.sas.tokens import WRITTEN_VERSION
-from storage.domain.values.names import KEY_LENGTH_LIMIT
+from storage.domain.values.dialects import KEY_LENGTH_LIMIT
 from storage.rest.answers import TypedSerializer
 from storage.rest.fields import (
     InstantField,

@@ -32,9 +32,10 @@ from storage.domain.entities.entity import (
 from storage.domain.errors import StorageError
 from storage.domain.refusals import Reason, Refused
 from storage.domain.service_properties.properties import check_properties
+from storage.domain.values import dialects
 from storage.domain.values.edm import EdmValue
 from storage.domain.values.kinds import AccountKind
-from storage.domain.values.names import LONGEST_KEY, check_entity_key, is_account_name
+from storage.domain.values.names import check_entity_key, is_account_name
 from storage.health import release
 from storage.models import Table
 from storage.sql.django import storable_text
@@ -305,7 +306,7 @@ def _read_entity(found: dict[str, Any]) -> Entity:
     name = "key"
     properties: dict[str, EdmValue] = {}
     try:
-        check_entity_key(*key, limit=LONGEST_KEY)
+        check_entity_key(*key, dialects.WIDEST)
         found.pop("Timestamp", None)
         for name, value in found.items():
             annotation = annotation_name(name)

@@ -14,7 +14,7 @@ from storage.domain.entities.masking import Mask, MaskingError, MaskingRule, rea
 from storage.domain.entities.restoring import TableAction
 from storage.domain.errors import StorageError
 from storage.domain.filters.ast import Filter
-from storage.domain.filters.parser import Dialect
+from storage.domain.values import dialects
 from storage.editing.filters.diagnosis import parse_filter
 from storage.rest.answers import TypedSerializer
 from storage.rest.fields import (
@@ -93,7 +93,7 @@ class BranchTableField(serializers.DictField):
 
 def _read_filter(text: str) -> Filter | None:
     try:
-        return parse_filter(text, None, Dialect.SERVICE)
+        return parse_filter(text, None, dialects.STORAGE)
     except StorageError as error:
         raise ValidationError(error.text) from None
 

@@ -14,8 +14,8 @@ from storage.domain.entities.entity import EntityKey
 from storage.domain.entities.fits import Misfit
 from storage.domain.entities.moments import read_moment_token
 from storage.domain.entities.restoring import Skip
+from storage.domain.values.dialects import LONGEST_KEY
 from storage.domain.values.edm import Edm
-from storage.domain.values.names import LONGEST_KEY
 from storage.rest.answers import TypedSerializer
 from storage.rest.fields import (
     QueryParameters,

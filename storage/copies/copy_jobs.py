@@ -32,8 +32,8 @@ from storage.copies.sides import (
 from storage.copies.subject import CopyVerb
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
-from storage.domain.filters.parser import Dialect
 from storage.domain.refusals import Reason
+from storage.domain.values import dialects
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import DEVELOPMENT_ACCOUNT
 from storage.editing.filters.diagnosis import parse_filter
@@ -203,7 +203,7 @@ def request(
 
     Raises EndpointMalformed, InvalidInput for a filter, StorageError if the account is read-only.
     """
-    parse_filter(options.filter, None, Dialect.SERVICE)
+    parse_filter(options.filter, None, dialects.STORAGE)
     endpoint = credentials.read()
     if not is_outgoing:
         accounts.check_writable(account)

@@ -36,6 +36,7 @@ from storage.domain.errors import (
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery, Position
 from storage.domain.service_properties.properties import ServiceProperties
+from storage.domain.values.dialects import Dialect
 from storage.domain.values.edm import write_datetime
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import check_entity_key
@@ -153,7 +154,7 @@ def read_item(members: Mapping[str, Any], kind: AccountKind) -> Item:
     if not isinstance(partition_key, str) or not isinstance(row_key, str):
         raise PropertiesNeedValue
     key = EntityKey(partition_key, row_key)
-    check_entity_key(*key, kind=kind)
+    check_entity_key(*key, Dialect(kind))
     entity = Entity(key, read_properties(members, kind), kind)
     check_size(entity, entity.fragments)
     return Item(key, entity.fragments.content.encode(), entity)

@@ -15,6 +15,7 @@ from storage.domain.entities.fits import misfit_of
 from storage.domain.entities.row_editing import EditedRow
 from storage.domain.errors import EntityTooLarge, InvalidInput, StorageError, TooManyProperties
 from storage.domain.refusals import Reason, Refusal
+from storage.domain.values.dialects import Dialect
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import check_entity_key, check_property_name
@@ -263,6 +264,7 @@ class Editor:
         return apply
 
     def _changing_key(self, *expressions: Expression | None) -> _Apply:
+        dialect = Dialect(self.kind)
         evaluate = [None if it is None else compile(it) for it in expressions]
 
         def apply(row: EditedRow, scope: Scope) -> None:
@@ -270,14 +272,17 @@ class Editor:
             for value in values:
                 if value is not None and value.type is not Edm.STRING:
                     raise EvaluationError(Fault.WRONG_TYPE, value.type.short_name)
-            parts = [
-                old if value is None else str(value.value) for old, value in zip(row.key, values, strict=True)
-            ]
+            key = EntityKey(
+                *(
+                    old if value is None else str(value.value)
+                    for old, value in zip(row.key, values, strict=True)
+                )
+            )
             try:
-                check_entity_key(*parts, kind=self.kind)
+                check_entity_key(*key, dialect)
             except StorageError as error:
                 raise NotEdited(Obstacle(ObstacleKind.INVALID_KEY, detail=error.code)) from None
-            row.key = EntityKey(*parts)
+            row.key = key
 
         return apply
 

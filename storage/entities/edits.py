@@ -36,9 +36,10 @@ from storage.domain.errors import (
     StorageError,
 )
 from storage.domain.refusals import Reason
+from storage.domain.values.dialects import LONGEST_KEY, Dialect
 from storage.domain.values.etag import ANY, Precondition
 from storage.domain.values.kinds import AccountKind
-from storage.domain.values.names import LONGEST_KEY, check_entity_key
+from storage.domain.values.names import check_entity_key
 from storage.entities.subject import EntityVerb
 from storage.history import key_changes
 from storage.metrics import table_use
@@ -189,13 +190,14 @@ def apply_one(table: Table, change: Change, *, by: Actor, known: StoredEntity | 
 def _make_edits(changes: Sequence[Change], kind: AccountKind) -> dict[EntityKey, Edit]:
     """Return an edit for each change, in their order; their entities become those of an account of this kind."""
     edits: dict[EntityKey, Edit] = {}
+    dialect = Dialect(kind, LONGEST_KEY)
     for index, change in enumerate(changes):
         try:
             if change.key in edits:
                 raise InvalidDuplicateRow
             if not isinstance(change, Delete):
                 change.entity.kind = kind
-                check_entity_key(*change.key, limit=LONGEST_KEY, kind=kind)
+                check_entity_key(*change.key, dialect)
         except StorageError as error:
             raise ChangeSetError(index, error) from None
         edits[change.key] = Edit(change)

@@ -30,7 +30,8 @@ from storage.domain.filters.query import (
     SortedPage,
     SortedPosition,
 )
-from storage.domain.values.names import LONGEST_KEY, check_entity_key
+from storage.domain.values import dialects
+from storage.domain.values.names import check_entity_key
 from storage.history.past import Past, run_as_of
 from storage.models import Table
 from storage.sql import counts, pages, previews
@@ -186,7 +187,7 @@ def count(
 def get(table: Table, key: EntityKey, past: Past | None = None) -> StoredEntity | None:
     """Query Entity with all properties; None also for an invalid key."""
     try:
-        check_entity_key(*key, limit=LONGEST_KEY)
+        check_entity_key(*key, dialects.WIDEST)
         return run_as_of(pages.point(_relation(table, past), key, EntityQuery()), past)
     except (KeyValueTooLarge, OutOfRangeInput, ResourceNotFound, TableNotFound):
         return None

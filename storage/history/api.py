@@ -22,7 +22,8 @@ from storage.domain.history.feed import (
     write_change,
     write_cosmos_change,
 )
-from storage.domain.values.names import LONGEST_KEY, check_entity_key
+from storage.domain.values import dialects
+from storage.domain.values.names import check_entity_key
 from storage.domain.values.numbers import read_number
 from storage.history import feed, past, serializers, versions
 from storage.history.feed import (
@@ -195,7 +196,7 @@ class HistoryViewSet(AccountScopedViewSet):
     def index(self, request: Request, account: str, table: str) -> Response:
         wanted = self.read_query()
         key = EntityKey(wanted["pk"], wanted["rk"])
-        check_entity_key(*key, limit=LONGEST_KEY)
+        check_entity_key(*key, dialects.WIDEST)
         first = read_number(wanted["cursor"])
         page = versions.page(self._find_table(wanted.get("as_of")), key, first=first, top=wanted["limit"])
         return self.answer_page(Page(page.entries, None if page.next is None else str(page.next)))

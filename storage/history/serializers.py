@@ -13,8 +13,8 @@ from storage.domain.access.actor import Actor
 from storage.domain.entities.entity import StoredEntity, write_document
 from storage.domain.entities.moments import read_moment
 from storage.domain.history.recorded import Op
+from storage.domain.values.dialects import LONGEST_KEY
 from storage.domain.values.edm import write_datetime
-from storage.domain.values.names import LONGEST_KEY
 from storage.history import versions
 from storage.history.feed import (
     NOW,

@@ -8,7 +8,8 @@ from storage.domain.access.actor import ActorKind
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import StorageError
 from storage.domain.history.recorded import ChangePage, RecordedChange
-from storage.domain.values.names import LONGEST_KEY, check_entity_key
+from storage.domain.values import dialects
+from storage.domain.values.names import check_entity_key
 from storage.history import past
 from storage.models import HistoryActor, Table
 from storage.relations.record import kept_history
@@ -26,7 +27,7 @@ TOP: Final = 100
 def is_entity_key(key: EntityKey) -> bool:
     """Return whether an entity can have the key."""
     try:
-        check_entity_key(*key, limit=LONGEST_KEY)
+        check_entity_key(*key, dialects.WIDEST)
     except StorageError:
         return False
     return True

@@ -4,8 +4,8 @@ from typing import Final
 
 from storage.domain.entities.moments import Moment, read_moment
 from storage.domain.errors import InvalidHeaderValue
+from storage.domain.values.dialects import Dialect
 from storage.domain.values.edm import write_datetime
-from storage.domain.values.kinds import AccountKind
 from storage.protocol.call import OperationRequest
 from storage.protocol.http_request import Headers
 
@@ -31,9 +31,9 @@ def refuse(request: OperationRequest) -> None:
         raise _invalid(value)
 
 
-def write(moment: Moment | None, kind: AccountKind) -> Headers:
+def write(moment: Moment | None, dialect: Dialect) -> Headers:
     """Return the headers of an answer, with the time as the account writes times."""
-    return [] if moment is None else [(_ENCODED, write_datetime(moment.ticks, kind).encode())]
+    return [] if moment is None else [(_ENCODED, write_datetime(moment.ticks, dialect.kind).encode())]
 
 
 def _invalid(value: bytes) -> InvalidHeaderValue:

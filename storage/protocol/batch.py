@@ -37,7 +37,6 @@ from storage.domain.requests.routes import (
     key_of,
     resolve_target,
 )
-from storage.domain.values.kinds import AccountKind
 from storage.protocol import cosmos, entities, multipart
 from storage.protocol.accept import Format
 from storage.protocol.call import Answer, Call, OperationRequest
@@ -72,7 +71,7 @@ async def handle_batch(call: Call) -> Answer:
     match multipart.read_batch(call.request.headers.get(b"content-type"), call.request.body):
         case multipart.Query(part):
             content_type, body = multipart.write_query(multipart.write_part(await _query(call, part)))
-        case multipart.ChangeSet(parts) if call.account.kind is AccountKind.COSMOS:
+        case multipart.ChangeSet(parts) if call.dialect.is_cosmos:
             content_type, body = multipart.write_cosmos_change_set(await _cosmos_change_set(call, parts))
         case multipart.ChangeSet() if call.address.secondary:
             raise InsufficientAccountPermissions
@@ -318,7 +317,7 @@ def _read_operation(call: Call, part: Part) -> _Operation:
     if request.target.kind not in (TargetKind.ENTITY, TargetKind.ENTITIES):
         raise InvalidInput
     request.response_format()  # raises for a format that cannot be answered in
-    reader = entities.ChangeReader(request, call.rules)
+    reader = entities.ChangeReader(request, call.dialect)
     return _Operation(inner, inner.fold(request.target.table), part.head, reader)
 
 
@@ -338,7 +337,7 @@ def _inner_call(call: Call, part: Part) -> Call:
         request=OperationRequest(
             method=method,
             target=resolve_target(
-                inner_path(part.target, call.address), method, call.account.name, call.account.kind
+                inner_path(part.target, call.address), method, call.account.name, call.dialect.kind
             ),
             options=options,
             headers=head.headers,

@@ -11,14 +11,14 @@ from storage.domain.errors import BadRequest, TableNotFound
 from storage.domain.requests.consistency import ReadTerms
 from storage.domain.requests.observed import Authentication, Credential, ObservedRequest
 from storage.domain.requests.routes import Address, Target
+from storage.domain.values.dialects import KEY_LENGTH_LIMIT, Dialect
 from storage.domain.values.etag import write_etag
-from storage.domain.values.kinds import AccountKind
-from storage.domain.values.names import KEY_LENGTH_LIMIT, fold_table_name
+from storage.domain.values.names import fold_table_name
 from storage.protocol import cosmos
 from storage.protocol.accept import Format
 from storage.protocol.http_request import Headers
 from storage.protocol.incoming import Caller
-from storage.protocol.json_format import Context, Rules
+from storage.protocol.json_format import Context
 from storage.protocol.negotiation import response_format
 from storage.protocol.query_options import read_select
 from storage.runtime.catalog import KnownAccount
@@ -64,12 +64,12 @@ class Call(NamedTuple):
 
     request: OperationRequest
     account: KnownAccount
+    dialect: Dialect
     grant: Grant
     credential: Credential
     caller: Caller
     address: Address
     service: Service
-    settings: ServerSettings
     observed: ObservedRequest
     terms: ReadTerms | None = None  # None: at the level strong
 
@@ -93,7 +93,7 @@ class Call(NamedTuple):
             table,
             read_select(options),
             options.get("raw:$select"),
-            self.account.kind,
+            self.dialect,
         )
 
     def fold(self, table: str) -> str:
@@ -102,24 +102,19 @@ class Call(NamedTuple):
         Cosmos knows no table of a name that is too long, where Azure Table storage calls the name invalid.
         """
         try:
-            return fold_table_name(table, self.account.kind)
+            return fold_table_name(table, self.dialect.kind)
         except BadRequest:
             raise TableNotFound from None
 
-    @property
-    def rules(self) -> Rules:
-        return Rules(self.account.kind, self.settings.key_length_limit)
-
     def content_type(self, form: Format) -> tuple[bytes, bytes]:
-        is_cosmos = self.account.kind is AccountKind.COSMOS
-        return b"Content-Type", cosmos.CONTENT_TYPES[form] if is_cosmos else form.content_type
+        return b"Content-Type", cosmos.CONTENT_TYPES[form] if self.dialect.is_cosmos else form.content_type
 
     def data_service_id(self, location: bytes) -> Headers:
         """The header that repeats Location where no entity is returned; Cosmos has none."""
-        return [] if self.account.kind is AccountKind.COSMOS else [(b"DataServiceId", location)]
+        return [] if self.dialect.is_cosmos else [(b"DataServiceId", location)]
 
     def etag(self, timestamp: int) -> tuple[bytes, bytes]:
-        return b"ETag", write_etag(timestamp, self.account.kind).encode()
+        return b"ETag", write_etag(timestamp, self.dialect.kind).encode()
 
 
 ACTORS: Final = {

@@ -88,14 +88,14 @@ def _entity(context: Context, entity: StoredEntity, metadata: bytes = b"") -> by
     if "Timestamp" in wanted:
         if context.format is Format.JSON_FULL:
             members.append(b'"Timestamp@odata.type":"Edm.DateTime"')
-        members.append(b'"Timestamp":"%b"' % write_datetime(ticks, context.kind).encode())
+        members.append(b'"Timestamp":"%b"' % write_datetime(ticks, context.dialect.kind).encode())
     return b",".join(members)
 
 
 def _control(context: Context, entity: StoredEntity, ticks: int, metadata: bytes) -> list[bytes]:
     if context.format is Format.JSON_NONE:
         return []
-    etag = b'"odata.etag":%b' % edm.quote(write_etag(ticks, context.kind)).encode()
+    etag = b'"odata.etag":%b' % edm.quote(write_etag(ticks, context.dialect.kind)).encode()
     ends = [metadata, etag] if metadata else [etag]
     if context.format is not Format.JSON_FULL:
         return ends

@@ -12,13 +12,13 @@ from storage.domain.errors import (
     StorageError,
 )
 from storage.domain.requests.routes import TargetKind, key_count_error
+from storage.domain.values.dialects import Dialect
 from storage.domain.values.etag import read_if_match
-from storage.domain.values.kinds import AccountKind
+from storage.domain.values.names import check_entity_key
 from storage.protocol import as_of, formats, json_format
 from storage.protocol.call import Answer, Call, OperationRequest
 from storage.protocol.formats import Members
 from storage.protocol.http_request import Headers
-from storage.protocol.json_format import Rules
 from storage.protocol.negotiation import FIRST_WITH_UPSERT, Preference, read_preference
 from storage.protocol.query_options import read_entity_query, read_point_query, write_position
 
@@ -47,10 +47,10 @@ async def get(call: Call) -> Answer:
     request, target = call.request, call.request.target
     form = request.response_format()
     folded = call.fold(target.table)
-    json_format.check_keys(target.key, call.rules)
+    check_entity_key(*target.key, call.dialect)
     call.grant.check_key(target.key, reads=True)
     call.observed.partition = target.key.partition_key
-    wanted = read_point_query(request.options, annotations=form.annotations, kind=call.account.kind)
+    wanted = read_point_query(request.options, call.dialect, annotations=form.annotations)
     moment = as_of.read(request)
     try:
         found = await call.service.get(
@@ -66,7 +66,7 @@ async def get(call: Call) -> Answer:
         call.observed.refused_key = target.key
         raise
     body = formats.write_entity(call.context(form, target.table), found)
-    headers = [call.content_type(form), call.etag(int(found.ticks)), *as_of.write(moment, call.account.kind)]
+    headers = [call.content_type(form), call.etag(int(found.ticks)), *as_of.write(moment, call.dialect)]
     return Answer(200, headers, body)
 
 
@@ -74,7 +74,7 @@ async def query(call: Call) -> Answer:
     table = call.request.target.table
     form = call.request.response_format()
     folded = call.fold(table)
-    wanted = read_entity_query(call.request.options, annotations=form.annotations, kind=call.account.kind)
+    wanted = read_entity_query(call.request.options, call.dialect, annotations=form.annotations)
     call.observed.query = wanted
     moment = as_of.read(call.request)
     page = await call.service.query(
@@ -86,10 +86,10 @@ async def query(call: Call) -> Answer:
         includes_deleted=call.grant.reads_deleted_tables,
     )
     body, following = formats.write_page(call.context(form, table), page)
-    headers = [call.content_type(form), *as_of.write(moment, call.account.kind)]
+    headers = [call.content_type(form), *as_of.write(moment, call.dialect)]
     if following is not None:
         # both, also for an empty RowKey: some clients send back an empty parameter for a missing header
-        partition, row = write_position(following, call.account.kind)
+        partition, row = write_position(following, call.dialect)
         headers.append((b"x-ms-continuation-NextPartitionKey", partition.encode()))
         headers.append((b"x-ms-continuation-NextRowKey", row.encode()))
     return Answer(200, headers, body)
@@ -97,7 +97,7 @@ async def query(call: Call) -> Answer:
 
 async def _change(call: Call) -> Answer:
     folded = call.fold(call.request.target.table)
-    reader = ChangeReader(call.request, call.rules)
+    reader = ChangeReader(call.request, call.dialect)
     members = reader.members(call.request.body)
     # a missing table is reported before anything that is wrong with the entity, except unreadable JSON
     await call.service.check_table(call.account, folded)
@@ -127,7 +127,7 @@ _Make = Callable[[EntityKey, Members | EncodedProperties], Change]
 class ChangeReader:
     """Reads the changes that requests ask for which differ in their keys and bodies only."""
 
-    def __init__(self, request: OperationRequest, rules: Rules) -> None:
+    def __init__(self, request: OperationRequest, dialect: Dialect) -> None:
         """Raises MethodNotAllowed; the request is one of them."""
         kind, method = request.target.kind, request.method
         if kind is TargetKind.ENTITIES and method != "POST":
@@ -135,7 +135,7 @@ class ChangeReader:
         if kind is TargetKind.ENTITY and method not in ("PUT", "MERGE", "PATCH", "DELETE"):
             raise MethodNotAllowed(Allow="GET, PUT, MERGE, PATCH, DELETE")
         self._request = request
-        self._rules = rules
+        self._dialect = dialect
         self._content_type = request.headers.get(b"content-type")
         self._make: _Make | None = None
 
@@ -144,7 +144,7 @@ class ChangeReader:
         request = self._request
         if request.method == "DELETE":
             return {}
-        return formats.read_entity(self._content_type, body, request.version, self._rules.kind)
+        return formats.read_entity(self._content_type, body, request.version, self._dialect)
 
     def change(self, key: EntityKey, members: Members | EncodedProperties) -> Change:
         if self._make is None:
@@ -153,10 +153,10 @@ class ChangeReader:
 
     def _maker(self) -> _Make:
         """What makes the changes; raises whatever is wrong with the requests themselves."""
-        request, rules = self._request, self._rules
+        request, dialect = self._request, self._dialect
         as_of.refuse(request)
         if request.target.kind is TargetKind.ENTITIES:
-            return lambda _, members: Insert(json_format.read_new_entity(members, rules))
+            return lambda _, members: Insert(json_format.read_new_entity(members, dialect))
         _check_if_none_match(request)
         if_match = request.headers.get(b"if-match")
         try:
@@ -169,10 +169,10 @@ class ChangeReader:
             if request.method == "DELETE" or request.version < FIRST_WITH_UPSERT:
                 # the service requires it; its code for this is not documented [inferred]
                 raise MissingRequiredHeader(HeaderName="If-Match")
-            return lambda key, members: Upsert(json_format.read_entity(members, key, rules), merge)
+            return lambda key, members: Upsert(json_format.read_entity(members, key, dialect), merge)
         if request.method == "DELETE":
-            return lambda key, _: Delete(json_format.checked_key(key, rules), condition)
-        return lambda key, members: Update(json_format.read_entity(members, key, rules), condition, merge)
+            return lambda key, _: Delete(json_format.checked_key(key, dialect), condition)
+        return lambda key, members: Update(json_format.read_entity(members, key, dialect), condition, merge)
 
 
 def _check_if_none_match(request: OperationRequest) -> None:
@@ -216,7 +216,7 @@ class InsertAnswers:
     def location(self, key: EntityKey) -> bytes:
         """The URI of an entity that was inserted."""
         link = json_format.entity_link(self._table, *key)
-        if self._context.kind is AccountKind.COSMOS:
+        if self._context.dialect.is_cosmos:
             link = link.replace("%40", "@")  # as it writes a Location, but no other link
         return f"{self._base}/{link}".encode()
 

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from storage.domain.entities.entity import EncodedProperties, StoredEntity
 from storage.domain.entities.patterns import recognize
 from storage.domain.filters.query import PAGE_BYTES, Page, Position
-from storage.domain.values.kinds import AccountKind
+from storage.domain.values.dialects import Dialect
 from storage.protocol import atom, cosmos_json, json_format
 from storage.protocol.accept import Format
 from storage.protocol.json_format import Context
@@ -16,12 +16,12 @@ Members = Mapping[str, Any]
 
 
 def read_entity(
-    content_type: bytes | None, body: bytes, version: str, kind: AccountKind
+    content_type: bytes | None, body: bytes, version: str, dialect: Dialect
 ) -> Members | EncodedProperties:
     """The entity that a body is: as ``read_object`` reads it, unless it is like many before it."""
     if request_format(content_type, body, version) is Format.ATOM:
         return atom.read_object(body)
-    recognized = recognize(body, kind)  # not empty, but false, if there are no properties
+    recognized = recognize(body, dialect.kind)  # not empty, but false, if there are no properties
     return json_format.read_object(body) if recognized is None else recognized
 
 
@@ -45,7 +45,7 @@ class Writer(Protocol):
 
 
 def _writer(context: Context) -> Writer:
-    if context.kind is AccountKind.COSMOS:
+    if context.dialect.is_cosmos:
         return cosmos_json
     return atom if context.format is Format.ATOM else json_format
 

@@ -15,7 +15,7 @@ from storage.domain.requests.routes import (
     resolve_operation,
     resolve_target,
 )
-from storage.domain.values.kinds import AccountKind
+from storage.domain.values.dialects import Dialect
 from storage.protocol.errors import ErrorOrigin
 from storage.protocol.http_request import RequestHead
 from storage.protocol.negotiation import NEWEST_VERSION, effective_method, read_version, supported_options
@@ -106,7 +106,7 @@ def as_cosmos(request: IncomingRequest) -> IncomingRequest:
 
 
 def resolve_request(
-    request: IncomingRequest, fields: Sequence[tuple[bytes, bytes]], account: str, kind: AccountKind
+    request: IncomingRequest, fields: Sequence[tuple[bytes, bytes]], account: str, dialect: Dialect
 ) -> ResolvedRequest:
     """What an authorized request is about to do to which resource; ``fields`` are its headers as sent."""
     if request.version_error is not None:
@@ -115,8 +115,8 @@ def resolve_request(
     if b"x-http-method" in request.headers:
         method = effective_method(method, [value for name, value in fields if name == b"x-http-method"])
     # in Cosmos every region may be one that is written to
-    is_read_only = request.address.secondary and kind is AccountKind.STORAGE
-    resource = resolve_target(request.address.rest, method, account, kind)
+    is_read_only = request.address.secondary and not dialect.is_cosmos
+    resource = resolve_target(request.address.rest, method, account, dialect.kind)
     # a batch may be a query, which is known when it is read
     if is_read_only and request.method not in ("GET", "HEAD") and resource.kind is not TargetKind.BATCH:
         raise InsufficientAccountPermissions

@@ -28,10 +28,10 @@ from storage.domain.errors import (
     PartKind,
     PropertiesNeedValue,
 )
-from storage.domain.values import edm
+from storage.domain.values import dialects, edm
+from storage.domain.values.dialects import Dialect
 from storage.domain.values.edm import UNREADABLE, Edm, write_datetime
 from storage.domain.values.etag import write_etag
-from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import check_entity_key
 from storage.protocol.accept import Format
 
@@ -114,49 +114,38 @@ def read_table_name(members: Mapping[str, Any]) -> str:
     return name
 
 
-class Rules(NamedTuple):
-    """What decides whether an entity is valid: the kind of the account, and the length of keys in storage accounts."""
-
-    kind: AccountKind
-    key_limit: int
-
-
-def read_new_entity(members: Mapping[str, Any] | EncodedProperties, rules: Rules) -> Entity:
+def read_new_entity(members: Mapping[str, Any] | EncodedProperties, dialect: Dialect) -> Entity:
     """The entity of an insert, whose keys are in the body and must be strings."""
     if isinstance(members, EncodedProperties):
         if members.key is None:
             raise PropertiesNeedValue
-        check_keys(members.key, rules)
-        return Entity(members.key, members, rules.kind)
-    properties = read_properties(members, rules.kind)
+        check_entity_key(*members.key, dialect)
+        return Entity(members.key, members, dialect.kind)
+    properties = read_properties(members, dialect.kind)
     key = EntityKey(_read_key(members, "PartitionKey"), _read_key(members, "RowKey"))
-    check_keys(key, rules)
-    return Entity(key, properties, rules.kind)
+    check_entity_key(*key, dialect)
+    return Entity(key, properties, dialect.kind)
 
 
-def read_entity(members: Mapping[str, Any] | EncodedProperties, key: EntityKey, rules: Rules) -> Entity:
+def read_entity(members: Mapping[str, Any] | EncodedProperties, key: EntityKey, dialect: Dialect) -> Entity:
     """The entity of an update or upsert: its keys are the URI's, whatever the body says of them [inferred].
 
     Cosmos accepts no other type than String there.
     """
     if isinstance(members, EncodedProperties):
-        check_keys(key, rules)
-        return Entity(key, members, rules.kind)
-    if rules.kind is AccountKind.COSMOS:
+        check_entity_key(*key, dialect)
+        return Entity(key, members, dialect.kind)
+    if dialect.is_cosmos:
         for name in _KEYS & members.keys():
             if members[name] is not None:
                 _read_key(members, name)
-    properties = read_properties(members, rules.kind)
-    check_keys(key, rules)
-    return Entity(key, properties, rules.kind)
+    properties = read_properties(members, dialect.kind)
+    check_entity_key(*key, dialect)
+    return Entity(key, properties, dialect.kind)
 
 
-def check_keys(key: EntityKey, rules: Rules) -> None:
-    check_entity_key(*key, limit=rules.key_limit, kind=rules.kind)
-
-
-def checked_key(key: EntityKey, rules: Rules) -> EntityKey:
-    check_keys(key, rules)
+def checked_key(key: EntityKey, dialect: Dialect) -> EntityKey:
+    check_entity_key(*key, dialect)
     return key
 
 
@@ -185,7 +174,7 @@ class Context(NamedTuple):
     table: str
     select: tuple[str, ...] | None
     raw_select: str | None  # as sent, which the context repeats
-    kind: AccountKind = AccountKind.STORAGE
+    dialect: Dialect = dialects.STORAGE
 
     def metadata(self, suffix: str) -> str:
         selected = "" if self.raw_select is None else f"&$select={self.raw_select}"

@@ -8,6 +8,8 @@ from storage.domain.errors import StorageError
 from storage.domain.requests.cleaning import clean_table
 from storage.domain.requests.consistency import ReadTerms
 from storage.domain.requests.observed import ObservedRequest
+from storage.domain.values import dialects
+from storage.domain.values.dialects import Dialect
 from storage.domain.values.kinds import AccountKind
 from storage.protocol.authorization import Authorized, read_authentication
 from storage.protocol.errors import ErrorOrigin
@@ -29,6 +31,7 @@ class Progress:
     origin: ErrorOrigin = ErrorOrigin.FRONT_END
     request: IncomingRequest | None = None
     account: KnownAccount | None = None
+    dialect: Dialect = dialects.STORAGE  # of the account
     caller: Caller | None = None
     authorized: Authorized | None = None
     resolved: ResolvedRequest | None = None
@@ -36,10 +39,6 @@ class Progress:
     error: StorageError | None = None  # the one that is answered
     status: int = 0  # of the answer to it
     failure: Exception | None = None  # an unexpected one, which is answered as an InternalError
-
-    @property
-    def is_cosmos(self) -> bool:
-        return self.account is not None and self.account.kind is AccountKind.COSMOS
 
 
 def observe(progress: Progress) -> Operation | None:
@@ -65,7 +64,7 @@ def observe(progress: Progress) -> Operation | None:
     elif account is not None and error is not None and progress.failure is None:
         # what is refused before this stage is shown with its table too
         with suppress(StorageError):
-            resolved = resolve_request(request, progress.head.fields, account.name, account.kind)
+            resolved = resolve_request(request, progress.head.fields, account.name, progress.dialect)
     if resolved is None:
         return None
     if not observed.table:

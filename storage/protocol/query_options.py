@@ -20,10 +20,11 @@ from storage.domain.errors import (
     StorageError,
 )
 from storage.domain.filters.ast import Filter
-from storage.domain.filters.parser import Dialect, parse
+from storage.domain.filters.parser import parse
 from storage.domain.filters.query import PAGE_LIMIT, EntityQuery, Position, TableQuery
+from storage.domain.values import dialects
+from storage.domain.values.dialects import Dialect
 from storage.domain.values.edm import utf16_length
-from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import PROPERTY_NAME_LIMIT
 
 _SUPPORTED: Final = frozenset({"$filter", "$top", "$select", "$format"})
@@ -50,35 +51,39 @@ def _check_timeout(value: str) -> None:
 
 
 def read_entity_query(
-    options: Mapping[str, str], *, annotations: bool, kind: AccountKind = AccountKind.STORAGE
+    options: Mapping[str, str], dialect: Dialect = dialects.STORAGE, *, annotations: bool
 ) -> EntityQuery:
     return EntityQuery(
-        filter=_filter(options, kind),
+        filter=_filter(options, dialect),
         select=read_select(options),
         top=_top(options),
-        start=_cosmos_start(options) if kind is AccountKind.COSMOS else _start(options),
+        start=_cosmos_start(options) if dialect.is_cosmos else _start(options),
         annotations=annotations,
-        kind=kind,
+        kind=dialect.kind,
     )
 
 
 def read_point_query(
-    options: Mapping[str, str], *, annotations: bool, kind: AccountKind = AccountKind.STORAGE
+    options: Mapping[str, str], dialect: Dialect = dialects.STORAGE, *, annotations: bool
 ) -> EntityQuery:
     """Read the options of a query for one entity, which has to match a ``$filter`` as well."""
     return EntityQuery(
-        filter=_filter(options, kind), select=read_select(options), annotations=annotations, kind=kind
+        filter=_filter(options, dialect),
+        select=read_select(options),
+        annotations=annotations,
+        kind=dialect.kind,
     )
 
 
-def read_table_query(options: Mapping[str, str], kind: AccountKind = AccountKind.STORAGE) -> TableQuery:
+def read_table_query(options: Mapping[str, str], dialect: Dialect = dialects.STORAGE) -> TableQuery:
     token = options.get("NextTableName", "")
-    return TableQuery(_filter(options, kind), _top(options), read_token(token) if token else "", kind)
+    return TableQuery(
+        _filter(options, dialect), _top(options), read_token(token) if token else "", dialect.kind
+    )
 
 
-def _filter(options: Mapping[str, str], kind: AccountKind) -> Filter | None:
+def _filter(options: Mapping[str, str], dialect: Dialect) -> Filter | None:
     text = options.get("$filter", "")
-    dialect = Dialect.COSMOS if kind is AccountKind.COSMOS else Dialect.SERVICE
     try:
         return parse(text, dialect) if text else None
     except StorageError as error:
@@ -136,10 +141,10 @@ def read_token(token: str) -> str:
     return key
 
 
-def write_position(position: Position, kind: AccountKind) -> tuple[str, str]:
+def write_position(position: Position, dialect: Dialect) -> tuple[str, str]:
     """NextPartitionKey and NextRowKey; Cosmos has one token, a JSON document."""
     tokens = (write_token(position.partition_key), write_token(position.row_key))
-    if kind is AccountKind.STORAGE:
+    if not dialect.is_cosmos:
         return tokens
     token = {"token": "~".join(tokens), "range": {"min": "", "max": "FF"}}
     return json.dumps(token, separators=(",", ":")), _NO_ROW

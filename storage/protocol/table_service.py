@@ -17,7 +17,7 @@ from storage.domain.requests.observed import REFUSALS, ObservedRequest
 from storage.domain.requests.recorded import SentRequest
 from storage.domain.requests.routes import TargetKind, check_target
 from storage.domain.service_properties.properties import CorsRule
-from storage.domain.values.kinds import AccountKind
+from storage.domain.values.dialects import Dialect
 from storage.protocol import as_of, batch, consistency, cosmos, entities, tables, xml_operations
 from storage.protocol.accept import Format
 from storage.protocol.authorization import Authorized, authorize
@@ -145,17 +145,19 @@ class TableService:
         request = progress.request = read_incoming_request(progress.head, self._settings.host_suffixes)
         progress.origin = ErrorOrigin.ODATA
         account = progress.account = await self._find_account(request)
-        if progress.is_cosmos:
+        if account is not None:
+            progress.dialect = Dialect(account.kind, self._settings.key_length_limit)
+        if progress.dialect.is_cosmos:
             request = progress.request = as_cosmos(request)
         progress.caller = read_caller(request)
         if request.method == "OPTIONS":
             progress.origin = request.operation_origin
-            if progress.is_cosmos:
+            if progress.dialect.is_cosmos:
                 raise NotImplemented
             return Answer(200, preflight(_cors_rules(account), request.headers))
         authorized = await self._authorize(progress, account, request)
         resolved = progress.resolved = resolve_request(
-            request, progress.head.fields, authorized.account.name, authorized.account.kind
+            request, progress.head.fields, authorized.account.name, progress.dialect
         )
         check_target(authorized.grant, resolved.operation, resolved.target)
         check_options(request.options)
@@ -176,12 +178,12 @@ class TableService:
                     body=content,
                 ),
                 account=authorized.account,
+                dialect=progress.dialect,
                 grant=authorized.grant,
                 credential=authorized.credential,
                 caller=progress.caller,
                 address=request.address,
                 service=self._service,
-                settings=self._settings,
                 observed=progress.observed,
                 terms=terms,
             )
@@ -206,7 +208,7 @@ def perform(call: Call) -> Awaitable[Answer]:
     if call.request.method != "GET" or call.request.target.kind not in _AS_OF:
         as_of.refuse(call.request)
     if "comp" in options or "restype" in options:
-        if call.account.kind is AccountKind.COSMOS:
+        if call.dialect.is_cosmos:
             raise NotImplemented
         return xml_operations.handle_xml_operation(call)
     match call.request.target.kind:
@@ -280,7 +282,7 @@ def _refuse(error: StorageError, progress: Progress) -> Answer:
 def _write_refusal(error: StorageError, progress: Progress) -> Answer:
     request, origin, request_id = progress.request, progress.origin, progress.observed.request_id
     fields = progress.head.headers
-    if request is not None and progress.is_cosmos:
+    if request is not None and progress.dialect.is_cosmos:
         return Answer(*cosmos.refuse(error, request_id, request.method, fields))
     format_option = request.options.get("$format") if request is not None else None
     written = write_error(
@@ -304,7 +306,7 @@ def _complete(answer: Answer, progress: Progress) -> Response:
     """Add the headers that every response has."""
     fields, method = progress.head.headers, progress.head.method
     request, terms, request_id = progress.request, progress.terms, progress.observed.request_id
-    if progress.is_cosmos:
+    if progress.dialect.is_cosmos:
         headers = [_SERVER, (b"x-ms-request-id", request_id.encode()), *answer.headers]
         if not answer.body and all(name != b"Content-Type" for name, _ in headers):
             headers.append(cosmos.NO_CONTENT)

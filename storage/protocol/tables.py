@@ -3,7 +3,6 @@
 from collections.abc import Awaitable
 
 from storage.domain.errors import InvalidInput, MethodNotAllowed
-from storage.domain.values.kinds import AccountKind
 from storage.protocol import cosmos, formats
 from storage.protocol.call import Answer, Call
 from storage.protocol.json_format import read_table_name, table_link
@@ -32,7 +31,7 @@ def handle_table(call: Call) -> Awaitable[Answer]:
 async def _query(call: Call) -> Answer:
     form = call.request.response_format()
     names, following = await call.service.query_tables(
-        call.account, read_table_query(call.request.options, call.account.kind)
+        call.account, read_table_query(call.request.options, call.dialect)
     )
     headers = [call.content_type(form)]
     if following is not None:
@@ -55,7 +54,7 @@ async def _create(call: Call) -> Answer:
     created = await call.service.create_table(call.account, name, by=call.actor())
     location = f"{call.address.base}/{table_link(name)}".encode()
     preference = read_preference(request.headers.get(b"prefer"), request.version)
-    if call.account.kind is AccountKind.COSMOS:
+    if call.dialect.is_cosmos:
         headers = [call.content_type(form), call.etag(created), (b"Location", location)]
         if preference is Preference.NO_CONTENT:
             # [inferred] Microsoft.Azure.Cosmos.Table asks for it and understands no other answer

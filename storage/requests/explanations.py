@@ -9,12 +9,13 @@ from typing import Any, Final
 from storage.domain import errors
 from storage.domain.errors import PartKind, StorageError
 from storage.domain.filters.access_plan import AccessPath
-from storage.domain.filters.parser import Dialect, parse
+from storage.domain.filters.parser import parse
 from storage.domain.requests.cleaning import LEFT_OUT
 from storage.domain.requests.kept_addresses import AddressRule
 from storage.domain.requests.observed import Authentication
 from storage.domain.requests.outcomes import Outcome
 from storage.domain.translation import mark as _
+from storage.domain.values import dialects
 from storage.domain.values.stored import read_member
 from storage.editing.filters.diagnosis import diagnose
 from storage.editing.filters.diagnostics import NO_SCHEMA, Severity
@@ -149,7 +150,7 @@ def describe_cause(request: RecordedRequest, cause: Finding | Sentence) -> Sente
 def correct_filter(request: RecordedRequest) -> str:
     """Return the filter as the editor of queries would correct it, without its values; empty if nothing is known."""
     text = dict(request.options).get("$filter", "").replace(LEFT_OUT, _VALUE)
-    for diagnostic in diagnose(text, NO_SCHEMA, None, Dialect.SERVICE):
+    for diagnostic in diagnose(text, NO_SCHEMA, None, dialects.STORAGE):
         if diagnostic.severity is Severity.WARNING:
             continue
         for fix in diagnostic.fixes:

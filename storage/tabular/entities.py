@@ -12,6 +12,7 @@ from storage.domain.entities.annotations import ODATA_TYPE, FieldRoles, find_rol
 from storage.domain.entities.entity import KEY_PROPERTIES, Entity, EntityKey, check_size
 from storage.domain.errors import StorageError
 from storage.domain.values import edm, encoding
+from storage.domain.values.dialects import Dialect
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.encoding import ANNOTATED
 from storage.domain.values.kinds import AccountKind
@@ -131,6 +132,7 @@ class RowMapper:
         self._mapping = mapping
         self._layout = layout
         self._kind = kind
+        self._dialect = Dialect(kind)
         self._now = now.astimezone(read_zone(mapping.zone)) if mapping.zone else now
         self._is_text = layout.format is FileFormat.CSV
         self._listed = {column.source: column for column in mapping.columns}
@@ -192,7 +194,7 @@ class RowMapper:
     def _key(self, row: Row) -> EntityKey:
         partition_key, row_key = (self._make_key(row, name, parts) for name, parts in self._keys)
         try:
-            check_entity_key(partition_key, row_key, kind=self._kind)
+            check_entity_key(partition_key, row_key, self._dialect)
         except StorageError as error:
             raise _Misfit(self._describe_key(row, error, partition_key, row_key)) from None
         return EntityKey(partition_key, row_key)
@@ -229,7 +231,7 @@ class RowMapper:
         for name, text in (("PartitionKey", partition_key), ("RowKey", row_key)):
             other = {"PartitionKey": "x", "RowKey": "x", name: text}
             try:
-                check_entity_key(other["PartitionKey"], other["RowKey"], kind=self._kind)
+                check_entity_key(other["PartitionKey"], other["RowKey"], self._dialect)
             except StorageError as its:
                 return rejects.of_error(row, its, name, text=text)
         return rejects.of_error(row, error)

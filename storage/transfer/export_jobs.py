@@ -9,7 +9,8 @@ from typing import BinaryIO, Final
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
 from storage.domain.errors import ResourceNotFound
-from storage.domain.filters.parser import Dialect, parse
+from storage.domain.filters.parser import parse
+from storage.domain.values import dialects
 from storage.entities import entities
 from storage.jobs import jobs
 from storage.jobs.exporting import (
@@ -89,7 +90,7 @@ def _exports(run: Run[Arguments]) -> list[Export]:
     query = json.loads(arguments.query)
     text = query.get("text", "")
     # times in a filter that are relative to now are those of the start
-    filter_ = parse(text, Dialect.CONSOLE, run.job.created_at) if text else None
+    filter_ = parse(text, dialects.CONSOLE, run.job.created_at) if text else None
     scope = Scope.TABLE if filter_ is None else Scope.QUERY
     found = Table.objects.filter(pk__in=arguments.tables, account=run.account, deleted_at=None).in_bulk()
     if found.keys() != set(arguments.tables):

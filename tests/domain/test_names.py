@@ -10,9 +10,9 @@ from storage.domain.errors import (
     PropertyNameInvalid,
     PropertyNameTooLong,
 )
+from storage.domain.values.dialects import KEY_LENGTH_LIMIT, Dialect
 from storage.domain.values.edm import utf16_length
 from storage.domain.values.names import (
-    KEY_LENGTH_LIMIT,
     check_key,
     check_property_name,
     fold_new_table_name,
@@ -82,9 +82,9 @@ def test_almost_any_text_is_a_key(key):
 @pytest.mark.parametrize("character", ["x", "名", "😀"])
 def test_a_key_holds_so_many_utf16_units_and_no_more(character, limit):
     key = character * (limit // utf16_length(character))
-    check_key("PartitionKey", key, limit=limit)
+    check_key("PartitionKey", key, Dialect(key_limit=limit))
     with pytest.raises(KeyValueTooLarge):
-        check_key("PartitionKey", key + "x", limit=limit)
+        check_key("PartitionKey", key + "x", Dialect(key_limit=limit))
 
 
 def test_refuses_disallowed_characters_in_keys():

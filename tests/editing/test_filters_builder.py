@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from storage.domain.filters.ast import And, Comparison, IsSet, Match, MatchKind, Not, Operator, Or
 from storage.domain.filters.literals import RELATIVE_UNITS, RelativeTime
-from storage.domain.filters.parser import Dialect, parse
+from storage.domain.filters.parser import parse
 from storage.domain.filters.writer import write
+from storage.domain.values import dialects
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing.filters.builder import (
     GROUP_DEPTH_LIMIT,
@@ -53,7 +54,7 @@ def ago(amount, unit):
 
 
 def read(written):
-    return parse(written, Dialect.CONSOLE, NOW)
+    return parse(written, dialects.CONSOLE, NOW)
 
 
 A, B, C = (clause(name, EQ, int32(number)) for number, name in enumerate("ABC", 1))

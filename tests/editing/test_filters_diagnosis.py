@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.domain.errors import NotImplemented, StorageError
-from storage.domain.filters.parser import CONSOLE_LIMIT, Dialect, parse
+from storage.domain.filters.parser import CONSOLE_LIMIT, parse
 from storage.domain.refusals import Reason
+from storage.domain.values import dialects
 from storage.domain.values.edm import Edm
 from storage.editing.filters.diagnosis import diagnose, parse_filter
 from storage.editing.filters.diagnostics import NO_SCHEMA, Schema, Severity
@@ -19,7 +20,7 @@ from tests.cost import costs_less_than
 NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
 
 
-def diagnosis(text, dialect=Dialect.CONSOLE):
+def diagnosis(text, dialect=dialects.CONSOLE):
     """The diagnostic of a text that is not a filter."""
     [found] = diagnose(text, KNOWN, NOW, dialect)
     assert found.severity is not Severity.WARNING
@@ -111,7 +112,7 @@ def test_q4_says_where_and_repairs(text, fault, repaired, reason):
 
     assert text[found.start : found.end] == fault
     assert (found.fixes[0].apply(text), found.fixes[0].refusal.reason) == (repaired, reason)
-    assert parse(repaired, Dialect.CONSOLE, NOW) is not None
+    assert parse(repaired, dialects.CONSOLE, NOW) is not None
 
 
 @pytest.mark.parametrize(
@@ -195,7 +196,7 @@ def test_typing_on_may_end_an_error(text):
     ],
 )
 def test_only_the_console_has_additions(text, sentence, corrected):
-    found = diagnosis(text, Dialect.SERVICE)
+    found = diagnosis(text, dialects.STORAGE)
 
     assert str(found.refusal) == sentence
     assert [fix.apply(text) for fix in found.fixes] == corrected
@@ -203,9 +204,9 @@ def test_only_the_console_has_additions(text, sentence, corrected):
 
 def test_a_reader_refuses_with_the_diagnosis():
     assert parse_filter("A ge datetime'{{now-1h}}'", NOW) == parse(
-        "A ge datetime'{{now-1h}}'", Dialect.CONSOLE, NOW
+        "A ge datetime'{{now-1h}}'", dialects.CONSOLE, NOW
     )
-    assert parse_filter(" ", None, Dialect.SERVICE) is None
+    assert parse_filter(" ", None, dialects.STORAGE) is None
     with pytest.raises(StorageError) as refused:
         parse_filter("A eq 1 or Age eqq 1", NOW)
     error = refused.value

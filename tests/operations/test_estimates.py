@@ -6,8 +6,9 @@ import pytest
 from django.db import transaction
 
 from storage.accounts import accounts
-from storage.domain.filters.parser import Dialect, parse
+from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery
+from storage.domain.values import dialects
 from storage.entities import entities
 from storage.entities import estimates as operation
 from storage.entities.estimates import Estimate, ScanKind, estimate
@@ -68,7 +69,7 @@ def full(table):
 
 
 def query(text):
-    return EntityQuery(filter=parse(text, Dialect.CONSOLE))
+    return EntityQuery(filter=parse(text, dialects.CONSOLE))
 
 
 def is_close(estimated, real):

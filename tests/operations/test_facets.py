@@ -5,8 +5,9 @@ import pytest
 from storage.accounts import accounts
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
-from storage.domain.filters.parser import Dialect, parse
+from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery, Position
+from storage.domain.values import dialects
 from storage.domain.values.edm import Edm, EdmValue
 from storage.entities import facets
 from storage.entities.facets import Facet
@@ -44,7 +45,7 @@ def table(db):
 
 
 def query(written=""):
-    return EntityQuery(filter=parse(written, Dialect.CONSOLE))
+    return EntityQuery(filter=parse(written, dialects.CONSOLE))
 
 
 def named(found):

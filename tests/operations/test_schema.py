@@ -4,8 +4,9 @@ import pytest
 from django.db import connection
 
 from storage.domain.errors import OperationTimedOut
-from storage.domain.filters.parser import Dialect, parse
+from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery
+from storage.domain.values import dialects
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing.filters.types import other_types_filter
 from storage.entities import entities, schema
@@ -115,7 +116,7 @@ def test_filters_tell_numbers_from_the_rest_and_int64_from_numbers(table, insert
 
 
 def rows(table, text):
-    found = entities.preview_page(table, EntityQuery(filter=parse(text, Dialect.CONSOLE, None), top=100))[0]
+    found = entities.preview_page(table, EntityQuery(filter=parse(text, dialects.CONSOLE, None), top=100))[0]
     return {preview.key.row_key for preview in found}
 
 

@@ -16,12 +16,11 @@ from storage.domain.errors import (
     PropertyValueTooLarge,
     TooManyProperties,
 )
+from storage.domain.values import dialects
 from storage.domain.values.edm import Edm, EdmValue
-from storage.domain.values.kinds import AccountKind
-from storage.domain.values.names import KEY_LENGTH_LIMIT
 from storage.protocol.accept import Format
 from storage.protocol.atom import read_object, write_entity, write_page
-from storage.protocol.json_format import Context, Rules, read_entity, read_new_entity
+from storage.protocol.json_format import Context, read_entity, read_new_entity
 from tests.cost import costs_less_than
 from tests.strategies import keys, names, properties, values
 
@@ -30,7 +29,6 @@ DATA = "{http://schemas.microsoft.com/ado/2007/08/dataservices}"
 METADATA = "{http://schemas.microsoft.com/ado/2007/08/dataservices/metadata}"
 BASE = "http://127.0.0.1:10002/account1"
 TICKS = 15_041_000_330_000_000
-RULES = Rules(AccountKind.STORAGE, KEY_LENGTH_LIMIT)
 KEY = EntityKey("p", "r")
 
 
@@ -50,11 +48,11 @@ KEYS = "<d:PartitionKey>p</d:PartitionKey><d:RowKey>r</d:RowKey>"
 
 
 def read(properties):
-    return read_entity(read_object(entry(properties)), KEY, RULES).properties
+    return read_entity(read_object(entry(properties)), KEY, dialects.STORAGE).properties
 
 
 def insert(properties):
-    return read_new_entity(read_object(entry(properties)), RULES)
+    return read_new_entity(read_object(entry(properties)), dialects.STORAGE)
 
 
 # reading
@@ -167,7 +165,7 @@ HOSTILE = {
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
 def test_refuses_hostile_documents_at_once(body):
     with costs_less_than(3), pytest.raises(REFUSALS):
-        write_fragments(read_entity(read_object(body[: 4 * 1024 * 1024]), KEY, RULES).properties)
+        write_fragments(read_entity(read_object(body[: 4 * 1024 * 1024]), KEY, dialects.STORAGE).properties)
 
 
 # writing
@@ -286,7 +284,7 @@ def is_xml(text):
 def test_an_entity_comes_back_as_it_went(partition_key, row_key, properties):
     entity = Entity(EntityKey(partition_key, row_key), properties)
     body = write_entity(context(), stored(entity.key, **properties))
-    found = read_new_entity(read_object(body), RULES)
+    found = read_new_entity(read_object(body), dialects.STORAGE)
     assert found.key == entity.key
     assert repr(dict(found.properties)) == repr(dict(properties))  # by text: NaN, -0.0
 

@@ -4,7 +4,7 @@ import pytest
 
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.filters.query import PAGE_BYTES, Page, Position
-from storage.domain.values.kinds import AccountKind
+from storage.domain.values import dialects
 from storage.protocol.accept import Format
 from storage.protocol.formats import write_page
 from storage.protocol.json_format import Context
@@ -18,29 +18,29 @@ def key(number):
     return EntityKey("寿" * 1024, f"{number:03}" + "寿" * 1021)
 
 
-def context(form, kind=AccountKind.STORAGE):
-    return Context(form, BASE, "account1", "t", None, None, kind)
+def context(form, dialect=dialects.STORAGE):
+    return Context(form, BASE, "account1", "t", None, None, dialect)
 
 
 @pytest.mark.parametrize(
-    ("form", "kind"),
+    ("form", "dialect"),
     [
-        (Format.ATOM, AccountKind.STORAGE),
-        (Format.JSON_FULL, AccountKind.STORAGE),
-        (Format.JSON_FULL, AccountKind.COSMOS),
+        (Format.ATOM, dialects.STORAGE),
+        (Format.JSON_FULL, dialects.STORAGE),
+        (Format.JSON_FULL, dialects.COSMOS),
     ],
 )
-def test_a_page_ends_after_the_entity_that_exceeds_its_size_with_links(form, kind):
+def test_a_page_ends_after_the_entity_that_exceeds_its_size_with_links(form, dialect):
     entities = [StoredEntity(encode_entity_key(key(n)), b"638000000000000000", b"") for n in range(300)]
-    one, _ = write_page(context(form, kind), Page(entities[:1], None))
+    one, _ = write_page(context(form, dialect), Page(entities[:1], None))
 
-    body, following = write_page(context(form, kind), Page(entities, END))
+    body, following = write_page(context(form, dialect), Page(entities, END))
 
     assert PAGE_BYTES < len(body) <= PAGE_BYTES + 2 * len(one)
     assert following is not None and following != END
     written = int(following.row_key[:3])
     assert following == key(written)
-    again, end = write_page(context(form, kind), Page(entities[:written], END))
+    again, end = write_page(context(form, dialect), Page(entities[:written], END))
     assert (len(again), end) == (len(body), END)  # Atom says when it was written
 
 

@@ -13,14 +13,12 @@ from storage.domain.errors import (
     PartKind,
     PropertyNameInvalid,
 )
+from storage.domain.values import dialects
 from storage.domain.values.edm import Edm, EdmValue, read_datetime
 from storage.domain.values.encoding import write
-from storage.domain.values.kinds import AccountKind
-from storage.domain.values.names import KEY_LENGTH_LIMIT
 from storage.protocol.accept import Format
 from storage.protocol.json_format import (
     Context,
-    Rules,
     read_entity,
     read_new_entity,
     read_object,
@@ -29,7 +27,6 @@ from storage.protocol.json_format import (
 from tests.cost import costs_less_than
 from tests.strategies import keys, properties
 
-RULES = Rules(AccountKind.STORAGE, KEY_LENGTH_LIMIT)
 KEY = EntityKey("p", "r")
 JSON = (Format.JSON_NONE, Format.JSON_MINIMAL, Format.JSON_FULL)
 
@@ -112,7 +109,7 @@ def test_refuses_what_is_no_object(body):
 def test_many_digits_take_no_time():
     for digits in (b"9" * 3_000_000, b"0." + b"9" * 3_000_000, b"1e" + b"9" * 3_000_000):
         with costs_less_than(2), pytest.raises(InvalidInput):
-            read_entity(read_object(b'{"A":' + digits + b',"B":[]}'), KEY, RULES)
+            read_entity(read_object(b'{"A":' + digits + b',"B":[]}'), KEY, dialects.STORAGE)
 
 
 json_values = st.recursive(
@@ -148,11 +145,11 @@ def test_finds_every_duplicate(pairs, ascii_only):
 
 
 def new(**members):
-    return read_new_entity({"PartitionKey": "p", "RowKey": "r", **members}, RULES)
+    return read_new_entity({"PartitionKey": "p", "RowKey": "r", **members}, dialects.STORAGE)
 
 
 def update(**members):
-    return read_entity(members, KEY, RULES)
+    return read_entity(members, KEY, dialects.STORAGE)
 
 
 IGNORED = {

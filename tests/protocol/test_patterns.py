@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from storage.domain.entities import patterns, plans
 from storage.domain.entities.entity import write_fragments
 from storage.domain.entities.members import read_values
+from storage.domain.values import dialects
 from storage.domain.values.kinds import AccountKind
-from storage.protocol.json_format import Rules, read_entity, read_new_entity, read_object
+from storage.protocol.json_format import read_entity, read_new_entity, read_object
 from tests.protocol.test_plans import jsons, members
 
 KINDS = st.sampled_from(list(AccountKind))
@@ -151,9 +152,9 @@ def test_keys_are_found_wherever_they_are():
     assert learn(found)
     recognized = check(json.dumps(found), AccountKind.STORAGE)
     assert recognized.key == ("p", "r")
-    entity = read_new_entity(recognized, Rules(AccountKind.STORAGE, 1024))
+    entity = read_new_entity(recognized, dialects.STORAGE)
     assert entity.key == ("p", "r")
-    assert read_entity(recognized, ("q", "s"), Rules(AccountKind.STORAGE, 1024)).key == ("q", "s")
+    assert read_entity(recognized, ("q", "s"), dialects.STORAGE).key == ("q", "s")
 
 
 @pytest.mark.parametrize("found", [{"A": 1}, {"PartitionKey": "p", "A": 1}, {}])

@@ -24,7 +24,8 @@ from storage.domain.filters.ast import (
     Or,
     fold,
 )
-from storage.domain.filters.parser import Dialect, parse
+from storage.domain.filters.parser import parse
+from storage.domain.values import dialects
 from storage.domain.values.edm import INT32, Edm, EdmValue, quote
 from storage.domain.values.encoding import escape, project
 from storage.editing.filters.builder import Connective, FilterRow, RowGroup, RowOperator
@@ -223,7 +224,7 @@ def test_a_system_property_matches_no_other_type(cursor, text):
 
 def found_by_rows(cursor, name, operator, *values):
     clause = FilterRow(name, operator, values[0].type, values)
-    return selected(cursor, parse(rows_to_text(RowGroup(Connective.AND, (clause,))), Dialect.CONSOLE))
+    return selected(cursor, parse(rows_to_text(RowGroup(Connective.AND, (clause,))), dialects.CONSOLE))
 
 
 def scanned(name, test):

@@ -19,8 +19,9 @@ from console.site.access import table_required
 from console.site.responses import render_part, wants_part
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
-from storage.domain.filters.parser import Dialect, parse
+from storage.domain.filters.parser import parse
 from storage.domain.filters.query import PAGE_LIMIT
+from storage.domain.values import dialects
 from storage.editing.filters.builder import to_filter, to_text
 from storage.editing.filters.narrowing import ConditionKind
 from storage.entities import properties
@@ -62,7 +63,7 @@ def _filter_text(draft: GroupDraft, text: str) -> str:
     now = timezone.now()
     group = finish_group(draft, now)
     try:
-        if parse(text, Dialect.CONSOLE, now) == to_filter(group):
+        if parse(text, dialects.CONSOLE, now) == to_filter(group):
             return text
     except StorageError:  # an invalid text is replaced
         pass

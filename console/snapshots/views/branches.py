@@ -27,7 +27,7 @@ from storage.domain.access.roles import Capability
 from storage.domain.entities.masking import Mask, MaskingError, MaskingRule, read_rules
 from storage.domain.errors import StorageError
 from storage.domain.filters.ast import Filter
-from storage.domain.filters.parser import Dialect
+from storage.domain.values import dialects
 from storage.domain.values.edm import EdmValue
 from storage.editing.filters.diagnosis import parse_filter
 from storage.entities import masking
@@ -166,7 +166,7 @@ def _read_filters(
             continue
         text = request.POST.get(f"filter-{table.name}", "").strip()
         try:
-            filters[table.name] = parse_filter(text, None, Dialect.SERVICE) if text else None
+            filters[table.name] = parse_filter(text, None, dialects.STORAGE) if text else None
         except StorageError as error:
             errors[table.name] = describe_refusal(error)
     return filters

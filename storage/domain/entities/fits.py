@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from storage.domain.entities.entity import Entity, entity_size
 from storage.domain.errors import KeyValueTooLarge, PropertiesNeedValue
+from storage.domain.values.dialects import Dialect
 from storage.domain.values.edm import BINARY_LIMIT, FIRST_TICK, STRING_LIMIT, Edm, EdmValue, utf16_length
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import check_entity_key
@@ -32,7 +33,7 @@ def find_misfit(entity: Entity, kind: AccountKind) -> Misfit | None:
     """Return the first reason why the entity does not fit into an account of this kind; sets its kind."""
     entity.kind = kind
     try:
-        check_entity_key(*entity.key, kind=kind)
+        check_entity_key(*entity.key, Dialect(kind))
     except PropertiesNeedValue:
         return Misfit.EMPTY_KEY
     except KeyValueTooLarge:

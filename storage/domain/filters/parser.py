@@ -26,7 +26,9 @@ from storage.domain.filters.ast import (
 )
 from storage.domain.filters.lexer import Token, TokenKind, syntax_error, tokenize
 from storage.domain.filters.literals import LITERALS, TRUE, WORDS, read_literal
-from storage.domain.values.edm import FIRST_COSMOS_TICK, FIRST_TICK, Edm, EdmValue
+from storage.domain.values import dialects
+from storage.domain.values.dialects import Dialect
+from storage.domain.values.edm import Edm, EdmValue
 
 CONSOLE_LIMIT: Final = (
     100_000  # characters of a filter of the console; the service's are bounded by their URL
@@ -60,14 +62,6 @@ _BINARY: Final = {
 }
 
 
-class Dialect(Enum):
-    """The supported language: Azure's, for either kind of accounts, or Azure's with the console's additions."""
-
-    SERVICE = "service"
-    COSMOS = "cosmos"  # times from the year 1 on
-    CONSOLE = "console"  # contains, endswith and isset, and the times of both kinds
-
-
 class _Name(NamedTuple):
     """A property that is compared or stands alone; which is not known yet."""
 
@@ -94,12 +88,12 @@ class _Pending(NamedTuple):
 _BOTTOM: Final = _Pending("", 0)
 
 
-def parse(text: str, dialect: Dialect = Dialect.SERVICE, now: datetime | None = None) -> Filter | None:
+def parse(text: str, dialect: Dialect = dialects.STORAGE, now: datetime | None = None) -> Filter | None:
     """Parse a filter, None if it is blank; raises InvalidInput or NotImplemented.
 
     With ``now``, times may be relative, as in ``datetime'{{now-24h}}'``.
     """
-    if dialect is Dialect.CONSOLE and len(text) > CONSOLE_LIMIT:
+    if dialect.has_console_filters and len(text) > CONSOLE_LIMIT:
         raise InvalidInput(TOO_LONG)
     if not text.strip():
         return None
@@ -160,15 +154,14 @@ class _Parser:
 
     def _read_literal(self, token: Token) -> EdmValue:
         try:
-            first = FIRST_TICK if self.dialect is Dialect.SERVICE else FIRST_COSMOS_TICK
-            return read_literal(token, self.text, self.now, first)
+            return read_literal(token, self.text, self.now, self.dialect.first_filter_tick)
         except StorageError as error:
             error.span = (token.start, token.end)
             raise
 
     def _read_name(self, token: Token) -> bool:
         """Return whether the name is an operand; otherwise it opened the arguments of a function."""
-        if self.dialect is Dialect.CONSOLE and (call := self._read_console_call(token)):
+        if self.dialect.has_console_filters and (call := self._read_console_call(token)):
             self.operands.append(call)
             return True
         is_path = self._skip_path()
@@ -306,7 +299,7 @@ class _Parser:
         """
         types = ["Edm.Boolean"] * len(operands)
         for place, operand in enumerate(operands):
-            if isinstance(operand, _Name) and self.dialect is not Dialect.COSMOS:
+            if isinstance(operand, _Name) and not self.dialect.is_cosmos:
                 types[place] = _DECLARED.get(operand.text, types[place])
         wrong = next((place for place, it in enumerate(types) if it != "Edm.Boolean"), None)
         if wrong is None:

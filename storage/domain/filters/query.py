@@ -20,9 +20,10 @@ from storage.domain.filters.ast import (
     fold,
 )
 from storage.domain.filters.keys import interval_of, to_storable
+from storage.domain.values import dialects
 from storage.domain.values.edm import Edm
 from storage.domain.values.kinds import AccountKind
-from storage.domain.values.names import LONGEST_KEY, check_entity_key
+from storage.domain.values.names import check_entity_key
 
 Row_co = TypeVar("Row_co", covariant=True)
 
@@ -165,7 +166,7 @@ class SortedPosition(NamedTuple):
 
     def _is_possible(self) -> bool:
         try:
-            check_entity_key(self.partition_key, self.row_key, limit=LONGEST_KEY)
+            check_entity_key(self.partition_key, self.row_key, dialects.WIDEST)
         except StorageError:
             return False
         is_text = to_storable(Operator.EQ, self.text) == (Operator.EQ, self.text)

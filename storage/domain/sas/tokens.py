@@ -15,8 +15,9 @@ from urllib.parse import quote
 from storage.domain.access.addresses import read_range
 from storage.domain.access.policies import IDENTIFIER_LIMIT
 from storage.domain.errors import AuthenticationFailed, OutOfRangeInput, StorageError
+from storage.domain.values.dialects import KEY_LENGTH_LIMIT
 from storage.domain.values.edm import read_datetime
-from storage.domain.values.names import KEY_LENGTH_LIMIT, fold_table_name
+from storage.domain.values.names import fold_table_name
 
 # the versions that changed the signed text
 FIRST_VERSION: Final = "2012-02-12"

@@ -17,13 +17,13 @@ from storage.domain.errors import (
     PropertyNameInvalid,
     PropertyNameTooLong,
 )
+from storage.domain.values import dialects
+from storage.domain.values.dialects import Dialect
 from storage.domain.values.edm import utf16_length
 from storage.domain.values.kinds import AccountKind
 
-KEY_LENGTH_LIMIT: Final = 1024  # UTF-16 code units; the rule published last, older ones said 512 [doc]
 PROPERTY_NAME_LIMIT: Final = 255  # UTF-16 code units
 COSMOS_KEY_LIMITS: Final = {"PartitionKey": 2048, "RowKey": 255}  # bytes
-LONGEST_KEY: Final = 2048  # UTF-16 code units of a key of either kind
 RESERVED_TABLE_NAME: Final = "tables"
 DEVELOPMENT_ACCOUNT: Final = "devstoreaccount1"  # of storage emulators; everybody knows its key
 
@@ -99,37 +99,27 @@ def check_property_name(name: str) -> None:
         raise PropertyNameInvalid
 
 
-def check_entity_key(
-    partition_key: str,
-    row_key: str,
-    *,
-    limit: int = KEY_LENGTH_LIMIT,
-    kind: AccountKind = AccountKind.STORAGE,
-) -> None:
+def check_entity_key(partition_key: str, row_key: str, dialect: Dialect = dialects.STORAGE) -> None:
     """Check the keys of an entity, as check_key does."""
-    is_surely_short = len(partition_key) <= limit // 2 and len(row_key) <= limit // 2
+    half = dialect.key_limit // 2
+    is_surely_short = len(partition_key) <= half and len(row_key) <= half
     if (
-        kind is AccountKind.STORAGE
-        and is_surely_short
+        is_surely_short
+        and dialect.kind is AccountKind.STORAGE
         and not _DISALLOWED_IN_KEYS.search(partition_key + row_key)
     ):
         return
-    check_key("PartitionKey", partition_key, limit=limit, kind=kind)
-    check_key("RowKey", row_key, limit=limit, kind=kind)
+    check_key("PartitionKey", partition_key, dialect)
+    check_key("RowKey", row_key, dialect)
 
 
-def check_key(
-    property_name: str,
-    key: str,
-    *,
-    limit: int = KEY_LENGTH_LIMIT,
-    kind: AccountKind = AccountKind.STORAGE,
-) -> None:
+def check_key(property_name: str, key: str, dialect: Dialect = dialects.STORAGE) -> None:
     """Refuse a PartitionKey or RowKey that is too long or contains a disallowed character.
 
-    ``limit`` is that of storage accounts. Cosmos counts UTF-8 bytes, and accepts no empty key.
+    Cosmos counts UTF-8 bytes, and accepts no empty key.
     """
-    if kind is AccountKind.COSMOS:
+    limit = dialect.key_limit
+    if dialect.is_cosmos:
         if not key:
             raise PropertiesNeedValue().within(PartKind.PROPERTY, property_name)
         if len(key.encode(errors="replace")) > COSMOS_KEY_LIMITS[property_name]:

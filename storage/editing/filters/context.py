@@ -7,8 +7,9 @@ from typing import Final, NamedTuple
 from storage.domain.filters.ast import Operator
 from storage.domain.filters.lexer import Token, TokenKind
 from storage.domain.filters.literals import LITERALS, WORDS, write_literal
-from storage.domain.filters.parser import Dialect
 from storage.domain.refusals import Reason, Refusal
+from storage.domain.values import dialects
+from storage.domain.values.dialects import Dialect
 from storage.domain.values.edm import Edm, EdmValue
 from storage.editing.filters.diagnostics import Suggestion
 
@@ -25,8 +26,8 @@ class DiagnosisContext(NamedTuple):
     @property
     def null_refusal(self) -> Refusal:
         """Why null is refused; only the console has the function to use instead."""
-        is_console = self.dialect is Dialect.CONSOLE
-        return Reason.FILTER_NULL.of() if is_console else Reason.FILTER_UNSUPPORTED.of(name="null")
+        has_isset = self.dialect.has_console_filters
+        return Reason.FILTER_NULL.of() if has_isset else Reason.FILTER_UNSUPPORTED.of(name="null")
 
     def kinds(self, start: int, count: int) -> list[TokenKind]:
         return [token.kind for token in self.tokens[max(0, start) : start + count]] if start >= 0 else []
@@ -75,7 +76,7 @@ def quote_text(text: str) -> str:
 
 def find_fault(tokens: Sequence[Token]) -> tuple[int, int] | None:
     """Return the span of the first function, null, list or comparison with unsupported sides."""
-    context = DiagnosisContext("", list(tokens), 0, datetime.min, Dialect.CONSOLE)  # noqa: DTZ901
+    context = DiagnosisContext("", list(tokens), 0, datetime.min, dialects.CONSOLE)  # noqa: DTZ901
     for index, token in enumerate(tokens):
         last = _last_of_fault(context, index)
         if last is not None:

@@ -7,8 +7,10 @@ from storage.domain.errors import StorageError
 from storage.domain.filters.ast import Filter
 from storage.domain.filters.lexer import TokenKind, tokenize_leniently
 from storage.domain.filters.literals import LITERALS
-from storage.domain.filters.parser import CONSOLE_LIMIT, DEPTH_LIMIT, TOO_DEEP, Dialect, parse
+from storage.domain.filters.parser import CONSOLE_LIMIT, DEPTH_LIMIT, TOO_DEEP, parse
 from storage.domain.refusals import Reason, Refusal
+from storage.domain.values import dialects
+from storage.domain.values.dialects import Dialect
 from storage.editing.filters.context import (
     LITERAL_TYPES,
     RELATIONS,
@@ -26,7 +28,7 @@ _UNFINISHED: Final = frozenset(
 
 
 def diagnose(
-    text: str, schema: Schema, now: datetime | None, dialect: Dialect = Dialect.CONSOLE
+    text: str, schema: Schema, now: datetime | None, dialect: Dialect = dialects.CONSOLE
 ) -> list[Diagnostic]:
     """Return the error of a text that is not a filter, or else warnings; with ``now``, times may be relative to it."""
     try:
@@ -36,7 +38,7 @@ def diagnose(
     return lint(text, schema, now or datetime.now(UTC))
 
 
-def parse_filter(text: str, now: datetime | None, dialect: Dialect = Dialect.CONSOLE) -> Filter | None:
+def parse_filter(text: str, now: datetime | None, dialect: Dialect = dialects.CONSOLE) -> Filter | None:
     """Parse a filter that a person wrote, None if it is blank; raises the parser's error with the diagnosis."""
     try:
         return parse(text, dialect, now)

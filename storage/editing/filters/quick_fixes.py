@@ -8,7 +8,6 @@ from typing import Final
 from storage.domain.errors import StorageError
 from storage.domain.filters.lexer import TokenKind
 from storage.domain.filters.literals import LITERALS, WORDS, write_literal
-from storage.domain.filters.parser import Dialect
 from storage.domain.refusals import Reason, Refusal
 from storage.domain.values.edm import Edm, read_datetime
 from storage.editing import typed_text
@@ -63,7 +62,7 @@ _RELATIVE_TIME = re.compile(r"\{\{\s*now\b[^}']*\}\}")
 def fix_relative_times(context: DiagnosisContext) -> Iterator[Suggestion]:
     """Make a literal of ``{{now-1h}}``."""
     time = _RELATIVE_TIME.match(context.text, context.tokens[context.at].start)
-    if time is not None and context.dialect is Dialect.CONSOLE:
+    if time is not None and context.dialect.has_console_filters:
         yield Suggestion(time.start(), time.end(), *_with_prefix(f"datetime'{time[0]}'"))
 
 

@@ -13,8 +13,8 @@ from storage.branches.branches import BranchRequest
 from storage.core.lifetimes import read_lifetime
 from storage.domain.entities.masking import MaskingError, read_rules
 from storage.domain.filters.ast import Filter
-from storage.domain.filters.parser import Dialect
 from storage.domain.refusals import Reason
+from storage.domain.values import dialects
 from storage.domain.values.numbers import counted, were
 from storage.editing.filters.diagnosis import parse_filter
 from storage.management.command import DatabaseCommand, find_usable_account
@@ -99,7 +99,7 @@ class Command(DatabaseCommand):
 
 def _read_table(text: str) -> tuple[str, Filter | None]:
     name, _, written = text.partition(":")
-    return name, parse_filter(written, None, Dialect.SERVICE) if written else None
+    return name, parse_filter(written, None, dialects.STORAGE) if written else None
 
 
 def _read_masks(masks: list[str]) -> dict[str, dict[str, str]]:

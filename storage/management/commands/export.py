@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from storage.account_files import account_export
 from storage.activity.activity import command_actor
-from storage.domain.filters.parser import Dialect
+from storage.domain.values import dialects
 from storage.domain.values.numbers import counted, were
 from storage.editing.filters.diagnosis import parse_filter
 from storage.management.command import DatabaseCommand, find_account
@@ -58,7 +58,7 @@ class Command(DatabaseCommand):
         with account_export.opening(None if is_piped else Path(file), sys.stdout.buffer) as stream:
             account, _, name = table.partition("/")
             if name:
-                filter_ = parse_filter(options["filter"], timezone.now(), Dialect.SERVICE)
+                filter_ = parse_filter(options["filter"], timezone.now(), dialects.STORAGE)
                 wanted = Export(
                     tables.get(find_account(account), name),
                     options["format"] or _format_of(file),

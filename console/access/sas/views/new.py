@@ -37,10 +37,11 @@ from storage.domain import sas
 from storage.domain.access.grants import Operation
 from storage.domain.access.roles import Capability
 from storage.domain.errors import StorageError
-from storage.domain.filters.parser import Dialect, parse
+from storage.domain.filters.parser import parse
 from storage.domain.sas import AccountSas, TableSas
 from storage.domain.sas.explain import KeyLimits, explain, summarize
 from storage.domain.sas.known import KnownToken
+from storage.domain.values import dialects
 from storage.models import Account, Table
 from storage.tables import tables
 
@@ -98,7 +99,7 @@ def from_selection(request: HttpRequest, table: Table) -> HttpResponse:
 
 def _cover_filter_text(text: str) -> KeyRange | None:
     try:
-        root = parse(text, Dialect.CONSOLE, timezone.now())
+        root = parse(text, dialects.CONSOLE, timezone.now())
     except StorageError:
         return KeyRange(KeyLimits(), Fit.ALL)
     return None if root is None else cover_filter(root)

@@ -1,0 +1,36 @@
+"""The dialect of an account: what it accepts in requests and files, and how it answers."""
+
+from typing import Final, NamedTuple
+
+from storage.domain.values.edm import FIRST_COSMOS_TICK, FIRST_TICK
+from storage.domain.values.kinds import AccountKind
+
+KEY_LENGTH_LIMIT: Final = 1024  # UTF-16 code units; the rule published last, older ones said 512 [doc]
+LONGEST_KEY: Final = 2048  # UTF-16 code units of a key of either kind
+
+
+class Dialect(NamedTuple):
+    """What decides how an account is spoken to; made once for a request or an operation, and passed on.
+
+    ``key_limit`` is that of keys in storage accounts in UTF-16 code units. ``has_console_filters``: filters may have
+    the console's functions (contains, endswith and isset), and times of accounts of either kind.
+    """
+
+    kind: AccountKind = AccountKind.STORAGE
+    key_limit: int = KEY_LENGTH_LIMIT
+    has_console_filters: bool = False
+
+    @property
+    def is_cosmos(self) -> bool:
+        return self.kind is AccountKind.COSMOS
+
+    @property
+    def first_filter_tick(self) -> int:
+        """The earliest time in a filter."""
+        return FIRST_COSMOS_TICK if self.is_cosmos or self.has_console_filters else FIRST_TICK
+
+
+STORAGE: Final = Dialect()
+COSMOS: Final = Dialect(AccountKind.COSMOS)
+CONSOLE: Final = Dialect(has_console_filters=True)
+WIDEST: Final = Dialect(key_limit=LONGEST_KEY)  # has the keys that an account of either kind may have
