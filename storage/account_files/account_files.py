@@ -30,7 +30,7 @@ from storage.domain.entities.entity import (
     write_document,
 )
 from storage.domain.errors import StorageError
-from storage.domain.refusals import Reason, Refused
+from storage.domain.refusals import Reason, Refusal, Refused
 from storage.domain.service_properties.properties import check_properties
 from storage.domain.values import dialects
 from storage.domain.values.edm import EdmValue
@@ -87,7 +87,7 @@ class TableLines(Protocol):
 
     name: str  # of the only member of a line
     most: int  # that may be in a file
-    too_many: Reason
+    too_many: Refusal
 
     def write(self, table: Table) -> Iterator[Mapping[str, Any]]:
         """Yield the members of lines."""
@@ -218,7 +218,7 @@ class FileReader:
             item = self._valid(partial(_read, name, read=lines.read), found)
             self._counts[name] += lines.count(item)
             if self._counts[name] > lines.most:
-                raise FileRefused(lines.too_many, most=lines.most)
+                raise FileRefused(lines.too_many)
             items[name].append(item)
         self._ahead = found
         return items

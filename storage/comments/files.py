@@ -46,10 +46,10 @@ class CommentLines:
     """The lines of threads: see TableLines in storage.account_files.account_files."""
 
     name = "thread"
-    too_many = Reason.FILE_COMMENTS
 
     def __init__(self) -> None:
         self.most = quotas.limit(COMMENTS)
+        self.too_many = Reason.FILE_COMMENTS.of(most=self.most)
 
     def write(self, table: Table) -> Iterator[dict[str, Any]]:
         return write_threads(table)

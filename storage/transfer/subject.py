@@ -36,7 +36,7 @@ class TransferVerb(Verb):
 
 SUBJECT = Subject(
     name="transfer",
-    stands_on=("activity", "jobs", "accounts", "metrics", "tables", "history", "entities"),
+    stands_on=("activity", "jobs", "accounts", "tables", "history", "entities"),
     api="storage.transfer.api",
     verbs=TransferVerb,
     pages=(
