@@ -18,7 +18,7 @@ from storage.core import registry
 from storage.core.subject import StyleSheet
 
 ROOT = Path(__file__).parents[2] / "static"
-CONSOLE = ROOT / "console"  # one folder per subject, with many small styles
+CONSOLE = ROOT / "console"  # one folder per subject
 STYLESHEET = f"console/{StyleSheet.COMMON}"
 DATA_STYLESHEET = f"console/{StyleSheet.DATA}"
 # the sheets of rooms that only some pages need

@@ -1,6 +1,18 @@
 """What the subject of bulk edits contributes: see storage.core.registry."""
 
-from storage.core.subject import Command, CommandGroup, Hook, JobTitle, Key, Page, Part, Place, Slot, Subject
+from storage.core.subject import (
+    Command,
+    CommandGroup,
+    Hook,
+    JobTitle,
+    Key,
+    Page,
+    Part,
+    Place,
+    Slot,
+    StyleSheet,
+    Subject,
+)
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -62,6 +74,7 @@ SUBJECT = Subject(
         Command("bulk-edit", CommandGroup.TABLES, 4, "Edit or delete all entities that a query finds."),
     ),
     documents=("bulk-edit",),
+    style_sheet=StyleSheet.DATA,
     urls=("console.bulk_edit.urls",),
     api="storage.bulk_edit.api",
 )

@@ -3,7 +3,7 @@
 from typing import Final
 
 from storage.core.notices import Condition, NoticeKind, Severity
-from storage.core.subject import Hook, Part, Slot, Subject, Word
+from storage.core.subject import Hook, Part, Slot, StyleSheet, Subject, Word
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -74,6 +74,7 @@ SUBJECT = Subject(
     verbs=CommentVerb,
     notices=CommentNotice,
     api="storage.comments.api",
+    style_sheet=StyleSheet.DATA,
     key_follower="storage.comments.moves",
     tidying={"comments": "storage.comments.comments.tidy"},
     parts=(

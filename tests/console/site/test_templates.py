@@ -62,6 +62,7 @@ ORDER = [
     "grid",
     "queries",
     "entities",
+    "bulk_edit",
     "access",
     "accounts",
     "tables",
