@@ -90,11 +90,20 @@ def test_a_room_names_folders_that_exist(name):
     assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
+ROOMS_OF_SERVER = {"backups": "storage/server/(backups|archive)/"}
+
+
 @pytest.mark.parametrize("name", registry.optional_names())
 def test_nothing_outside_its_rooms_needs_an_optional_subject(name):
-    """Commands of the command line are rooms of none, and import what they are about."""
+    """Commands of the command line are rooms of none, and import what they are about.
+
+    The server makes backups itself, also before an upgrade, so that its folders of backups are rooms of that subject.
+    """
     room = re.compile(rf"(storage|console)\.{name}(\..*)?")
-    own = re.compile(rf"(storage|console|templates/console)/{name}/|storage/(management|migrations)/")
+    own = re.compile(
+        rf"(storage|console|templates/console)/{name}/|storage/(management|migrations)/|"
+        + ROOMS_OF_SERVER.get(name, "(?!)")
+    )
     needing = [
         path
         for path in product_files()

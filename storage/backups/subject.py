@@ -1,7 +1,7 @@
 """What the subject of backups and the archive contributes: see storage.core.registry."""
 
 from storage.core.notices import Condition, NoticeKind, Severity
-from storage.core.subject import Examination, Page, Place, Subject
+from storage.core.subject import Command, CommandGroup, Examination, Hook, Page, Part, Place, Slot, Subject
 from storage.domain.translation import mark as _
 
 
@@ -50,6 +50,7 @@ class BackupNotice(NoticeKind):
 
 SUBJECT = Subject(
     name="backups",
+    is_optional=True,
     stands_on=("health",),
     api="storage.backups.api",
     notices=BackupNotice,
@@ -57,5 +58,37 @@ SUBJECT = Subject(
         Examination("backup", 3, "storage.backups.examination.examine_backups"),
         Examination("archive", 4, "storage.backups.examination.examine_archive"),
     ),
-    pages=(Page(Place.SERVER, 80, "home:backups", _("Backups"), "save", is_for_admins=True),),
+    parts=(
+        Part(
+            Slot.HOME_ALARMS, 10, "console/backups/_alarm.html", values="console.backups.views.alarm_values"
+        ),
+    ),
+    hooks={Hook.MEASURES: "storage.backups.measuring.measure"},
+    commands=(
+        Command("backup", CommandGroup.SERVER, 5, "Back up the database and the secret, or test a backup."),
+        Command(
+            "restore",
+            CommandGroup.SERVER,
+            6,
+            "Restore a backup, or the embedded database to a moment of the past.",
+        ),
+        Command(
+            "archive",
+            CommandGroup.SERVER,
+            7,
+            "Show what can be restored from the archive, or examine all of it.",
+        ),
+    ),
+    options=(
+        "BACKUP_TO",
+        "BACKUP_EVERY",
+        "BACKUP_FULL_EVERY",
+        "BACKUP_KEEP",
+        "ARCHIVE",
+        "ARCHIVE_KEEP",
+        "ARCHIVE_SIZE",
+        "ARCHIVE_BACKLOG",
+    ),
+    urls=("console.backups.urls",),
+    pages=(Page(Place.SERVER, 80, "backups:index", _("Backups"), "save", is_for_admins=True),),
 )

@@ -62,6 +62,7 @@ class Page:
 class Slot(Enum):
     """Where pages of the console include what subjects put there; the values say which variables are there."""
 
+    HOME_ALARMS = "above the first page: nothing but what every page has"
     TABLE_HEAD = "beside the name of a table: account, frame"
     TABLE_ACTIONS = "what one can do with the entities that a query finds: account, table, state, may"
     SELECTION_ACTIONS = "what one can do with selected entities: account, table, state, may"
@@ -112,6 +113,9 @@ class Hook(Enum):
     SPREADS_TABLES = "is called with nothing, returns whether new tables can be spread over several nodes"
     TELEMETRY = (
         "takes the environment, returns what observes requests and pages; None if nothing is to be sent"
+    )
+    MEASURES = (
+        "is called with nothing, returns values of gauges by their names: see storage.runtime.prometheus"
     )
     ACCOUNT_FILE = "is called with nothing, returns the TableLines that files of accounts have"
 

@@ -6,7 +6,8 @@ from typing import Any, Final, cast
 from django.conf import settings
 from django.db import connection
 
-from storage.backups import archive, last_backup
+from storage.core import registry
+from storage.core.subject import Hook
 from storage.health import connections, disk
 from storage.metrics import sizes
 from storage.metrics.series import WHOLE
@@ -21,23 +22,18 @@ INTERVAL: Final = 30.0  # seconds
 def measure(late_jobs: Callable[[], Sized], failing_parts: Callable[[], Sized] = tuple) -> None:
     """Update the gauges of this process, those first that are known also without a database."""
     with attempting_each("Not everything could be measured") as attempt:
-        for part in (_measure_disk, _measure_backup, _measure_archive, _measure_pool):
+        for part in (_measure_disk, *registry.hooks(Hook.MEASURES), _measure_pool):
             with attempt():
-                part()
+                prometheus.note(**part())
         with attempt():
             _measure_database(late_jobs, failing_parts)
         with attempt():
             _measure_accounts()
 
 
-def _measure_disk() -> None:
+def _measure_disk() -> dict[str, float]:
     space = disk.space_of(settings.OPTIONS.data)
-    prometheus.note(disk_free_bytes=space.free, disk_size_bytes=space.total)
-
-
-def _measure_backup() -> None:
-    backup = last_backup.read(settings.OPTIONS.data).last
-    prometheus.note(last_backup_timestamp_seconds=0 if backup is None else backup.made_at.timestamp())
+    return {"disk_free_bytes": space.free, "disk_size_bytes": space.total}
 
 
 def _measure_database(late_jobs: Callable[[], Sized], failing_parts: Callable[[], Sized]) -> None:
@@ -67,25 +63,10 @@ def _measure_accounts() -> None:
         prometheus.note_account(names[account_id], **size._asdict())
 
 
-def _measure_archive() -> None:
-    found = archive.summary()
-    if found is None:
-        return
-    # the last period: in an earlier one there may be a gap
-    oldest, latest = found.periods[-1] if found.periods else (None, None)
-    prometheus.note(
-        archive_oldest_timestamp_seconds=oldest.timestamp() if oldest else 0,
-        archive_latest_timestamp_seconds=latest.timestamp() if latest else 0,
-        archive_lag_seconds=found.lag,
-        archive_size_bytes=found.size,
-        archive_problems=len(found.problems),
-    )
-
-
-def _measure_pool() -> None:
+def _measure_pool() -> dict[str, float]:
     pool = cast("Any", connection).pool
     if pool is None:
-        return
+        return {}
     found = pool.get_stats()
     used = found.get("pool_size", 0) - found.get("pool_available", 0)
-    prometheus.note(pool_connections=used, pool_waiting=found.get("requests_waiting", 0))
+    return {"pool_connections": used, "pool_waiting": found.get("requests_waiting", 0)}

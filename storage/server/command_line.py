@@ -33,9 +33,6 @@ _COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
         "upgrade": "Bring the database to this version without starting the server.",
         "config": "Print all settings as they are, and where each comes from.",
         "doctor": "Examine the installation, the settings, the database and what belongs to it.",
-        "backup": "Back up the database and the secret, or test a backup.",
-        "restore": "Restore a backup, or the embedded database to a moment of the past.",
-        "archive": "Show what can be restored from the archive, or examine all of it.",
         "pg": "Run a program of PostgreSQL on the embedded database.",
     },
     "Accounts and people": {

@@ -95,7 +95,7 @@ help:shortcuts                -                   user:200     -
 help:limits                   -                   user:200     -
 help:kit                      -                   user:200     -
 replicas:index                -                   admin:200    user:405
-home:backups                  -                   admin:200    user:405
+backups:index                 -                   admin:200    user:405
 transfer:start                 acme/people         editor:200   editor:422
 transfer:start_new             acme                manager:200  manager:422
 copies:start                  acme                manager:200  manager:422

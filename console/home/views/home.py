@@ -15,7 +15,6 @@ from django.views.decorators.http import require_POST
 from console.access.sas.registry import RegistryRow, describe_token
 from console.activity.runs import Repeated, repeated
 from console.grid import bookmarks
-from console.home.views import backups
 from console.site.access import table_required, user_of
 from console.site.addresses import address_of, read_text
 from console.site.responses import wants_part
@@ -104,7 +103,6 @@ def home(request: HttpRequest) -> HttpResponse:
         "starts": None
         if page.is_part or any(card.contents.tables for card in cards)
         else _getting_started(cards),
-        **backups.alarm(user),
     }
     return render(request, "console/home/show.html", context)
 

@@ -1,5 +1,6 @@
 """The backups of the server, and the alarm about them, for those who look after the server."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from django.conf import settings
@@ -49,7 +50,12 @@ def show(request: HttpRequest) -> HttpResponse:
         "schedule": settings.OPTIONS.backups,
         "now": timezone.now(),
     }
-    return render(request, "console/home/backups.html", context)
+    return render(request, "console/backups/index.html", context)
+
+
+def alarm_values(page: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the alarm on the first page needs."""
+    return {"on_home": True, **alarm(user_of(page["request"]))}
 
 
 def alarm(user: User) -> dict[str, Any]:

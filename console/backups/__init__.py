@@ -1,0 +1,1 @@
+"""The backups of the server, and the alarm about them."""

@@ -1,0 +1,27 @@
+"""What Prometheus shows of backups and the archive."""
+
+from django.conf import settings
+
+from storage.backups import archive, last_backup
+
+
+def measure() -> dict[str, float]:
+    """Return the gauges of the last backup, and those of the archive if there is one."""
+    backup = last_backup.read(settings.OPTIONS.data).last
+    made_at = 0 if backup is None else backup.made_at.timestamp()
+    return {"last_backup_timestamp_seconds": made_at, **_measure_archive()}
+
+
+def _measure_archive() -> dict[str, float]:
+    found = archive.summary()
+    if found is None:
+        return {}
+    # the last period: in an earlier one there may be a gap
+    oldest, latest = found.periods[-1] if found.periods else (None, None)
+    return {
+        "archive_oldest_timestamp_seconds": oldest.timestamp() if oldest else 0,
+        "archive_latest_timestamp_seconds": latest.timestamp() if latest else 0,
+        "archive_lag_seconds": found.lag,
+        "archive_size_bytes": found.size,
+        "archive_problems": len(found.problems),
+    }
