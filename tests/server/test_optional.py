@@ -86,6 +86,7 @@ def everything():
     return run_without("")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIONAL)
 def test_nothing_of_an_optional_subject_is_left(name, everything):
     subject = next(subject for subject in registry.subjects() if subject.name == name)
