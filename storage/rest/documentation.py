@@ -70,7 +70,10 @@ _generating: Final = Lock()
 @cache
 def _generate() -> dict[str, Any]:
     found: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
-    return found
+    operations = (given for methods in found["paths"].values() for given in methods.values())
+    tags = {tag for given in operations for tag in given["tags"]}
+    # without those of subjects that are left out
+    return {**found, "tags": [tag for tag in found["tags"] if tag["name"] in tags]}
 
 
 @require_safe

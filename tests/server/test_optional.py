@@ -154,8 +154,12 @@ def check_pages(live, session):
     home = session.get(f"{live.url}/ui/")
     assert home.status_code == 200 and "backup" not in home.text
     assert session.get(f"{live.url}/ui/backups/").status_code == 404
-    assert "/ui/api/v1/accounts" in (document := session.get(f"{live.url}/ui/api/v1/schema").json()["paths"])
-    assert not any(re.search("manifest|comments|bulk|copies|copy-from", path) for path in document)
+    document = session.get(f"{live.url}/ui/api/v1/schema").json()
+    assert "/ui/api/v1/accounts" in document["paths"]
+    assert not any(re.search("manifest|comments|bulk|copy-from|replicas", path) for path in document["paths"])
+    tags = {tag["name"] for tag in document["tags"]}
+    assert tags.isdisjoint({"Backups", "Bulk edit", "Comments", "Manifests", "Replicas"}) and "Tables" in tags
+    assert session.get(f"{live.url}/ui/api/docs/").status_code == 200
 
 
 @pytest.mark.parametrize("name", OPTIONAL)
