@@ -72,8 +72,7 @@ def _draw_entities(number: int, place: _Place) -> str:
     return format_html(
         _ESTIMATE,
         count,
-        reverse("tables:sizes", args=[place.account]),
-        place.table,
+        reverse("tables:sizes", args=[place.account], query={"exactly": place.table}),
         _("Count exactly"),
         _("Count the entities of %(name)s exactly") % {"name": place.table},
         icon("refresh-cw"),
@@ -109,8 +108,8 @@ def _draw_policies(number: int, place: _Place) -> str:
 _FAINT: Final = '<span class="faint">{}</span>'
 _UNRECORDED: Final = '<span class="faint">–<span class="visually-hidden">{}</span></span>'
 _ESTIMATE: Final = (
-    '{0} <button class="button ghost icon-only exactly" type="button" hx-get="{1}?exactly={2}" '
-    'hx-target="#entities-{2}" hx-swap="innerHTML" title="{3}" aria-label="{4}">{5}</button>'
+    '{} <button class="button ghost icon-only exactly" type="button" hx-get="{}" '
+    'hx-target="closest :is(span[id], dd)" hx-swap="innerHTML" title="{}" aria-label="{}">{}</button>'
 )
 _DRAWERS: Final[Mapping[Cell, Callable[[Any, _Place], str]]] = {
     Cell.ENTITIES: _draw_entities,

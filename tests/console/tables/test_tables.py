@@ -6,13 +6,14 @@ from zipfile import ZipFile
 
 import pytest
 
+from console.tables.tags import draw_cell
 from storage.access import policies
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.values.edm import Edm
 from storage.models import Account, Activity, Table
 from storage.sql import background
 from storage.tables import table_list, tables
-from storage.tables.list_columns import COLUMNS, NAME, SORTABLE, Importance, columns_of
+from storage.tables.list_columns import COLUMNS, NAME, SORTABLE, Importance, Size, TableRow, columns_of
 from storage.transfer.subject import TransferVerb
 from tests.live_server import ROOT
 
@@ -136,6 +137,12 @@ def test_counts_exactly_on_demand(visit, people, monkeypatch):
     assert "tables/sizes/?exactly=people" in text(client.get("/ui/a/acme/tables/sizes/"))
     assert text(client.get("/ui/a/acme/tables/sizes/", {"exactly": "people"})).strip() == "3"
     assert client.get("/ui/a/acme/tables/sizes/", {"exactly": "nothing"}).status_code == 404
+
+
+def test_offers_to_count_tables_of_any_name(account):
+    row = TableRow(Table(name="a&b #c"), Size(200, False, 0, None))
+    drawn = draw_cell(COLUMNS["entities"], row, account)
+    assert 'hx-get="/ui/a/acme/tables/sizes/?exactly=a%26b+%23c"' in drawn
 
 
 def test_filters_in_the_address(visit, add):
