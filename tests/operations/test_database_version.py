@@ -20,6 +20,7 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.entities import edits
 from storage.health import database_version
 from storage.health.database_version import WRITER, stopping_older_servers
+from storage.health.findings import Severity
 from storage.models import Account, DatabaseVersion, Table
 from storage.relations import table_relations
 from storage.runtime import catalog, doctor, periodic
@@ -247,12 +248,12 @@ def test_tables_of_older_servers_are_named_and_completed(older):
 
     assert table_relations.incomplete() == [table]
     [finding] = doctor.parts()["tables"]()
-    assert (finding.severity, finding.text[:12]) == (doctor.Severity.ERROR, "owner/People")
+    assert (finding.severity, finding.text[:12]) == (Severity.ERROR, "owner/People")
 
     table_relations.complete_all()
 
     assert table_relations.incomplete() == []
-    assert [finding.severity for finding in doctor.parts()["tables"]()] == [doctor.Severity.OK]
+    assert [finding.severity for finding in doctor.parts()["tables"]()] == [Severity.OK]
 
 
 def test_a_table_of_an_older_server_can_be_edited_in_the_console(older):
