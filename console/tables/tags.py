@@ -109,7 +109,7 @@ _FAINT: Final = '<span class="faint">{}</span>'
 _UNRECORDED: Final = '<span class="faint">–<span class="visually-hidden">{}</span></span>'
 _ESTIMATE: Final = (
     '{} <button class="button ghost icon-only exactly" type="button" hx-get="{}" '
-    'hx-target="closest :is(span[id], dd)" hx-swap="innerHTML" title="{}" aria-label="{}">{}</button>'
+    'hx-target="closest [id]" hx-swap="innerHTML" title="{}" aria-label="{}">{}</button>'
 )
 _DRAWERS: Final[Mapping[Cell, Callable[[Any, _Place], str]]] = {
     Cell.ENTITIES: _draw_entities,
