@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 
-from storage.accounts import connection_strings as connections
+from storage.accounts import connection_strings
 from storage.accounts.refusals import AccountError, SealedOtherwise
 from storage.domain.refusals import Reason
 from storage.models import Account
@@ -77,7 +77,7 @@ def is_public(account: Account) -> bool:
 def connection_string(account: Account, endpoint: str) -> str:
     """Return a connection string that is safe to print: it contains a key only if that is public."""
     key = encode_key(DEVELOPMENT_KEY) if is_public(account) else "(see: account list --keys)"
-    return connections.connection_string(account.name, endpoint, key)
+    return connection_strings.connection_string(account.name, endpoint, key)
 
 
 def check_secret() -> None:
