@@ -47,9 +47,9 @@ def test_the_import_contract_has_the_order_of_the_registry():
 def test_a_subject_stands_on_what_its_operations_import(name):
     """Views are above the operations of all subjects, and declarations import only values."""
     others = set()
-    for path in sorted((ROOT / "storage" / name).rglob("*.py")):
-        if path.stem not in {"api", "serializers", "subject"}:
-            others |= rooms_of(imported(path.read_text("utf-8"))) - {name}
+    for path in product_files():
+        if re.match(rf"storage/{name}/(?!(api|serializers|subject)\.py)", path):
+            others |= rooms_of(imports_of(path)) - {name}
     assert set(import_module(f"storage.{name}.subject").SUBJECT.stands_on) == others
     assert others <= set(registry.SUBJECTS[: registry.SUBJECTS.index(name)])
 
