@@ -48,6 +48,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: not in the fast tier")
+    config.addinivalue_line("markers", "long: not in the default tier")
     hypothesis.settings.load_profile("fast" if config.getoption("fast") else "suite")
     if SHARED not in os.environ:
         stack = ExitStack()

@@ -32,6 +32,7 @@ from tests.replication.world import (
     wait_for_reads,
 )
 
+pytestmark = pytest.mark.long
 ENOUGH = 10  # answers of each kind before a fault, during it, and afterwards; the benchmark asks for more
 WEAK = ("ConsistentPrefix", "Eventual", "secondary")
 

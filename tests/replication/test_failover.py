@@ -18,6 +18,7 @@ from tests.live_server import ACCOUNT, KEY, LiveServer, start_server
 from tests.replication.postgres import Group, Node, wait_for
 from tests.replication.world import LAG, SLACK, wait_for_reads
 
+pytestmark = pytest.mark.long
 ENOUGH = 50
 OUTAGE = 60.0  # seconds without an acknowledged write, on a busy machine
 

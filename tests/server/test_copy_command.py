@@ -10,6 +10,8 @@ import time
 import uuid
 from contextlib import contextmanager
 
+import pytest
+
 from storage.domain.entities.entity import Entity, EntityKey, write_stored
 from storage.domain.values.edm import Edm, EdmValue
 from storage.remote.addresses import allow_all
@@ -89,6 +91,7 @@ def wait_for_job(here, kind):
     return here.manage("job", "wait", number)
 
 
+@pytest.mark.long
 def test_what_is_killed_in_either_direction_is_finished_with_each_entity_once(server, used):
     """The command, and once the server too, are killed while the other side does not answer."""
     table = f"copy{uuid.uuid4().hex[:8]}"

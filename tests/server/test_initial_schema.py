@@ -21,7 +21,7 @@ ORDER BY 1, 2, 3
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_script_makes_what_the_migrations_make(postgres):
     migrations, script = (make(postgres, name) for name in ("by_migrations", "by_script"))
     differences = "\n".join(unified_diff(migrations, script, n=0, lineterm=""))

@@ -50,7 +50,7 @@ def run(folder: Path, *command: str) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_new_subject_is_whole(checkout):
     command = [sys.executable, "manage.py", "newsubject", "gadgets", ABOUT, "--above", "comments", "--pages"]
     out = run(checkout, *command)

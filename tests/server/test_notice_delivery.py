@@ -7,6 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from uuid import uuid4
 
 import psycopg
+import pytest
 import requests
 
 from storage.server.data_folder import DataFolder
@@ -38,6 +39,7 @@ class Receiver:
             self.goes_on.wait(60)
 
 
+@pytest.mark.long
 def test_a_kill_in_the_middle_loses_no_message_and_repeats_it_with_its_id(used):
     receiver = Receiver()
 

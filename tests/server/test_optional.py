@@ -86,7 +86,7 @@ def everything():
     return run_without("")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", OPTIONAL)
 def test_nothing_of_an_optional_subject_is_left(name, everything):
     subject = next(subject for subject in registry.subjects() if subject.name == name)
@@ -116,6 +116,7 @@ def names_of(subject):
         yield from (pattern.name for pattern in import_module(subject.api).urlpatterns)
 
 
+@pytest.mark.long
 def test_a_server_without_any_of_them(scratch, tmp_path):
     data = seeded(scratch / "without")
     with start_server(data, env={"TABLERO_WITHOUT": ",".join(OPTIONAL)}) as live:

@@ -12,7 +12,7 @@ from tests import tools
 from tests.live_server import ROOT
 from tests.releases import build
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")

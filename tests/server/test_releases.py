@@ -24,6 +24,7 @@ from tests.releases import contents
 from tests.releases.doors import RELEASES, Doors
 from tests.tools import missing
 
+pytestmark = pytest.mark.long
 OLDEST = 16  # the PostgreSQL of the first release
 # what time would delete, so that the test does not have to be made again each year
 KEEP = (

@@ -26,6 +26,7 @@ from storage.domain.access.grants import Operation
 from tests import pooler
 from tests.live_server import ACCOUNT, KEY, ROOT, clean_environment, start_server
 
+pytestmark = pytest.mark.long
 SECRET = "the secret of both servers"
 ROUNDS = 2
 CONNECTIONS = 6  # enough to meet both workers

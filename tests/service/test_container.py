@@ -37,6 +37,7 @@ def test_packages_come_from_the_lock_and_no_index_is_named():
     assert "://" not in text and "index" not in text
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1000)
 @needs_limits
 def test_a_container_is_healthy_and_ends_requests_in_flight(scratch):

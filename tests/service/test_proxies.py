@@ -15,6 +15,7 @@ from tests.live_server import start_server
 from tests.seeds import seeded
 from tests.service import proxies
 
+pytestmark = pytest.mark.long
 USER = {"username": "ada@example.org", "password": "a password of many words"}
 NEW = {**USER, "repeated": USER["password"], "language": "en"}
 FORGED = "198.51.100.7"

@@ -36,6 +36,7 @@ def test_little_is_exposed(systemd_analyze):
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.long
 @needs_limits
 def test_serves_within_the_limits_of_the_unit(folder_of_nobody):
     """From the start to the end; and systemd is told of both, and in between that it answers."""
