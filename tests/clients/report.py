@@ -14,6 +14,8 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from tests.live_server import ROOT
 
 HERE = Path(__file__).parent
@@ -61,9 +63,10 @@ def collect_tests() -> list[str]:
     return [name.removeprefix(folder_name) for name in names]
 
 
-def pytest_collection_finish(session):
+@pytest.hookimpl(tryfirst=True)  # before a tier leaves some out
+def pytest_collection_modifyitems(items):
     """Write the names down, as a plugin of the process that ``collect_tests`` starts."""
-    names = [item.nodeid for item in session.items if item.get_closest_marker("skip") is None]
+    names = [item.nodeid for item in items if item.get_closest_marker("skip") is None]
     Path(os.environ[COLLECTED]).write_text(json.dumps(names), "utf-8")
 
 

@@ -33,6 +33,7 @@ def token(server):
     return server.add_token("manager", "ci")
 
 
+@pytest.mark.long
 def test_a3_an_account_freezes_by_itself(server, token):
     """The server's own duty does it, within seconds; every process then refuses."""
     session = requests.Session()

@@ -12,6 +12,7 @@ from tests.live_server import ROOT
 CLIENTS = report.load_clients()
 
 
+@pytest.mark.long
 def test_the_table_is_current():
     names = report.collect_tests()
     assert all(sum(client.count_cases(names)) for client in CLIENTS)

@@ -27,6 +27,7 @@ def test_python(server: LiveServer, tmp_path: Path, run_number: int) -> None:
     assert run(read_sample("python") % server.connection_string, tmp_path, sys.executable) == EXPECTED
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("run_number", [1, 2])
 def test_javascript(
     server: LiveServer, tmp_path: Path, sdk_folder: Path, require: Callable[[str, str], str], run_number: int

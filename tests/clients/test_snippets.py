@@ -137,6 +137,7 @@ def finished(command: list[str], server: LiveServer, **more: str) -> str:
 RUN = ["python", "javascript", "csharp", "go", "curl"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("language", RUN)
 @pytest.mark.parametrize("key", KEYS, ids=["empty", "hostile"])
 def test_runs(request, server, table, language, key):
@@ -277,6 +278,7 @@ def asked(server: LiveServer) -> Iterator[None]:
         service.delete_table("asked")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("language", RUN)
 def test_q7_queries_return_the_same_keys(request, server, asked, language):
     """One program of each kind runs per language, all of them in one process where the language lets them."""
@@ -307,6 +309,7 @@ def keys_in(shown: str) -> set[str]:
 
 
 # the languages whose name the connection page also shows as a format
+@pytest.mark.long
 @pytest.mark.parametrize("language", ["python", "javascript", "csharp", "go"])
 def test_the_program_of_the_connection_page_runs(request, server, language):
     run = request.getfixturevalue(f"run_{language}")

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shutil
 import sqlite3
 import stat
@@ -20,10 +19,10 @@ from azure.data.tables import TableServiceClient
 from tests import tools
 from tests.clients import programs
 from tests.docs import forked
-from tests.docs.pages import DOCS, DOCUMENTS, PAGES, blocks, name_of
+from tests.docs.pages import DOCS, DOCUMENTS, blocks, name_of
 from tests.live_server import LiveServer, start_server
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 API = DOCS / "management-api.md"
 OPERATIONS = DOCS / "operations.md"
 SNAPSHOTS = DOCS / "snapshots.md"
@@ -204,14 +203,6 @@ def test_tables_are_copied_from_another_service(server: LiveServer, shell: Calla
     said = shell(*given)
     assert said.count("1 verified: equal") == 2
     shell("python3 manage.py account remove planets --with-tables")
-
-
-def test_pages_of_commands_say_which_database_they_use() -> None:
-    """On the page itself, or by a link to where it is said."""
-    command = re.compile(r"^(?:\$ )?(?:python3 manage.py|tablero) (?!serve|test)", re.MULTILINE)
-    said = re.compile(r"--data|TABLERO_DATA|DATABASE_URL|getting-started.md#the-data-folder")
-    texts = {name_of(page): page.read_text("utf-8") for page in PAGES}
-    assert [name for name, text in texts.items() if command.search(text) and not said.search(text)] == []
 
 
 def test_backup_and_restore(

@@ -29,6 +29,14 @@ def test_every_page_is_in_the_navigation():
     assert sorted(linked) == [page.name for page in PAGES if page.name != "README.md"]
 
 
+def test_pages_of_commands_say_which_database_they_use() -> None:
+    """On the page itself, or by a link to where it is said."""
+    command = re.compile(r"^(?:\$ )?(?:python3 manage.py|tablero) (?!serve|test)", re.MULTILINE)
+    said = re.compile(r"--data|TABLERO_DATA|DATABASE_URL|getting-started.md#the-data-folder")
+    texts = {name_of(page): page.read_text("utf-8") for page in PAGES}
+    assert [name for name, text in texts.items() if command.search(text) and not said.search(text)] == []
+
+
 def test_the_readme_is_short_and_links_to_every_page():
     readme = ROOT / "README.md"
     assert len(readme.read_text("utf-8").split()) <= 900

@@ -18,7 +18,7 @@ import pytest
 from tests.docs.pages import DOCS, blocks
 from tests.live_server import ROOT, clean_environment
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 PAGE = DOCS / "testing.md"
 WAITS = """
 import time

@@ -17,6 +17,8 @@ from tests.faults import connection as requests_of
 from tests.faults.connection import Connection, Request, entity_path
 from tests.replication.postgres import group, wait_for
 
+pytestmark = pytest.mark.long
+
 HOUR, DAY = 3600, 86400
 
 

@@ -7,7 +7,11 @@ from collections import Counter
 from functools import partial
 from uuid import uuid4
 
+import pytest
+
 from tests.faults.connection import Change, Connection, Key
+
+pytestmark = pytest.mark.long
 
 WRITERS = 16
 

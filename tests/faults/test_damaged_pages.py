@@ -12,6 +12,8 @@ from tests.faults.connection import Change, Connection
 from tests.replication.postgres import wait_for
 from tests.seeds import seeded
 
+pytestmark = pytest.mark.long
+
 ROWS = 100
 PAGE = 8192
 DAMAGED = 1  # the page: the first of an index describes the others

@@ -14,7 +14,10 @@ from tests.live_server import start_server
 from tests.replication.postgres import wait_for
 from tests.seeds import seeded
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of another process are changed")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(sys.platform != "linux", reason="limits of another process are changed"),
+]
 
 CLIENTS = LEAST - RESERVED
 

@@ -18,6 +18,8 @@ from tests.live_server import ROOT, clean_environment, start_server
 from tests.replication.postgres import wait_for
 from tests.seeds import seeded
 
+pytestmark = pytest.mark.long
+
 SIZE = "224m"  # a database, its log, and some more
 BEFORE = 100
 

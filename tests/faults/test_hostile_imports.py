@@ -12,6 +12,8 @@ from tests.live_server import start_server
 from tests.seeds import seeded
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.long
+
 NINE = 9  # more than the connections that the console and the API share used to be
 FAR_APART = 900_000  # line ends between two rows
 DICE = random.Random(39)

@@ -196,6 +196,7 @@ HEADERS = [
 ]
 
 
+@pytest.mark.long
 def test_no_shape_of_a_request_does_more_than_the_token_grants(connection, people):
     reading = [tokens.of_table(people, connection.account), tokens.of_account(connection.account)]
     # of the key that is in the body there is an entity already

@@ -22,6 +22,8 @@ from storage.sql.statement import Lane, Statement, integer_at
 from tests.replication.postgres import wait_for
 from tests.seeds import seeded
 
+pytestmark = pytest.mark.long
+
 PID = Statement("SELECT pg_backend_pid()", (), Lane.KEY, lambda result: integer_at(result, 0, 0))
 
 

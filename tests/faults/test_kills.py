@@ -41,7 +41,7 @@ CANCELLED = {
 }
 ENDED_TIMEOUT = 60
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture(scope="module")

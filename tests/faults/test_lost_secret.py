@@ -8,6 +8,8 @@ from storage.server.refusal import Refusal
 from tests.commands import manage
 from tests.seeds import seeded
 
+pytestmark = pytest.mark.long
+
 
 def test_a_lost_secret_comes_back_from_a_sealed_backup(scratch):
     data, backups, passphrase = seeded(scratch / "keys"), scratch / "sealed", scratch / "passphrase"

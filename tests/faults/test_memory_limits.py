@@ -15,7 +15,10 @@ from storage.sql.statement import Lane, Statement, integer_at
 from tests.faults.test_hung_database import PID
 from tests.replication.postgres import wait_for
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of another process are changed")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(sys.platform != "linux", reason="limits of another process are changed"),
+]
 
 LARGE = Statement(
     "SELECT length(repeat('x', 200000000))", (), Lane.KEY, lambda result: integer_at(result, 0, 0)

@@ -16,6 +16,8 @@ from tests.faults.memory import MEGABYTE, growth_of
 from tests.faults.pressure import TABLE, Load
 from tests.seeds import seeded
 
+pytestmark = pytest.mark.long
+
 CLIENTS = 8
 UPLOADS = 13  # one that is read, and all that may wait
 MEMORY = 32 * MEGABYTE

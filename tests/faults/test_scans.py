@@ -19,6 +19,8 @@ from tests.faults.connection import Connection, Request
 from tests.faults.crowd import Crowd
 from tests.faults.memory import MEGABYTE, growth_of
 
+pytestmark = pytest.mark.long
+
 ROWS = 80_000
 PARTITIONS = 20
 PAGE_SECONDS = 30.0  # on a machine that is slow, or busy with something else; five on others

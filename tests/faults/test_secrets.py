@@ -16,6 +16,8 @@ from tests.faults.connection import Closed, Connection, Request
 from tests.seeds import seeded
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.long
+
 # every request is kept, and every refusal explained
 PATIENT = {
     "storage.runtime.observer": dict.fromkeys(

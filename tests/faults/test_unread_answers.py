@@ -9,6 +9,8 @@ import pytest
 
 from tests.faults.connection import Connection
 
+pytestmark = pytest.mark.long
+
 PATIENCE = 60.0  # seconds
 CLIENTS = 12  # more than the console has connections to the database
 SCHEMA = b"GET /ui/api/v1/schema HTTP/1.1\r\nHost: h\r\nCookie: tablero_session=%b\r\n\r\n" % (b"a" * 32)

@@ -10,6 +10,8 @@ import pytest
 from tests.clients import cases, programs, report
 from tests.live_server import LiveServer
 
+pytestmark = pytest.mark.long
+
 HERE = Path(__file__).parent
 COMMON = (HERE / "cases.cs").read_text("utf-8")  # its types end each program, because a program is one file
 Outcomes = Callable[[str, str], dict[str, str | None]]

@@ -6,10 +6,13 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
 import requests
 from platformdirs import user_cache_path
 
 from tests.clients.javascript import installation
+
+pytestmark = pytest.mark.long
 
 HERE = Path(__file__).parent
 PACKAGE = HERE / "package.json"

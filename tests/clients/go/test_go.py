@@ -8,6 +8,8 @@ import pytest
 from tests.clients import cases, programs
 from tests.live_server import LiveServer
 
+pytestmark = pytest.mark.long
+
 HERE = Path(__file__).parent
 CASES = cases.find_cases((HERE / "cases").glob("*.go"))
 Outcomes = Callable[[str], dict[str, str | None]]

@@ -9,6 +9,8 @@ import pytest
 from tests.clients import cases, programs
 from tests.live_server import LiveServer
 
+pytestmark = pytest.mark.long
+
 HERE = Path(__file__).parent
 CLIENTS = ["tables", "storage"]  # com.azure:azure-data-tables, com.microsoft.azure:azure-storage
 CASES = {client: cases.find_cases((HERE / client).glob("*.java")) for client in CLIENTS}

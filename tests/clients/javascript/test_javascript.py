@@ -12,6 +12,8 @@ import pytest
 from tests.clients.conftest import HOST_SUFFIX
 from tests.live_server import LiveServer
 
+pytestmark = pytest.mark.long
+
 HERE = Path(__file__).parent
 NAMES = [
     name

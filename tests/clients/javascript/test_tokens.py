@@ -13,6 +13,8 @@ import pytest
 from storage.domain import sas
 from tests.live_server import ACCOUNT, KEY
 
+pytestmark = pytest.mark.long
+
 KEYS = [b"another key", base64.b64decode(KEY)]
 
 

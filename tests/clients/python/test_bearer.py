@@ -442,6 +442,7 @@ class TestProxy:
         assert reply.error == (403, "AuthenticationFailed")
 
 
+@pytest.mark.long
 class TestJavaScript:
     def test_the_sdk_signs_in(
         self,

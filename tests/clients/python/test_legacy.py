@@ -27,7 +27,10 @@ from .legacy import (
 )
 
 # it asks for the time in a way that newer Pythons advise against
-pytestmark = pytest.mark.filterwarnings("ignore:datetime.datetime.utcnow:DeprecationWarning")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.filterwarnings("ignore:datetime.datetime.utcnow:DeprecationWarning"),
+]
 
 HOUR = timedelta(hours=1)
 EVERY_TYPE = {

@@ -11,6 +11,8 @@ import pytest
 from tests.clients import cases, programs
 from tests.live_server import LiveServer
 
+pytestmark = pytest.mark.long
+
 HERE = Path(__file__).parent
 CASES = cases.find_cases((HERE / "src").glob("*.rs"))
 Outcomes = dict[str, str | None]
