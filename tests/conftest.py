@@ -23,6 +23,7 @@ from storage.server.data_folder import DataFolder
 from storage.server.database import POOL, close_pools
 from storage.sql.lanes import SETTINGS
 from tests import distribution, durations, emptying, tools
+from tests.distribution import Tier
 from tests.live_server import LiveServer, start_server
 from tests.seeds import SHARED, seeded, shared_folder
 
@@ -32,6 +33,8 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.register_profile("fast", hypothesis.settings.get_profile("suite"), max_examples=10)
 
+TIER = pytest.StashKey[Tier]()
+LEFT_OUT = pytest.StashKey[int]()  # tests of the other tier
 FINISHED = itertools.count(1)  # tests of this process
 LIFE = 30  # tests that one connection serves
 
@@ -42,13 +45,17 @@ def pytest_addoption(parser):
     parser.addoption(
         "--fast",
         action="store_true",
-        help="every layer in a few minutes: no browser, no SDK, few variants and examples",
+        help="every layer in a minute: no browser, no SDK, few variants and examples",
     )
+    parser.addoption("--all", action="store_true", help="the long tier, too")
+    parser.addoption("--long", action="store_true", help="the long tier alone")
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: not in the fast tier")
     config.addinivalue_line("markers", "long: not in the default tier")
+    config.stash[TIER] = distribution.tier(config)
+    config.stash[LEFT_OUT] = 0
     hypothesis.settings.load_profile("fast" if config.getoption("fast") else "suite")
     if SHARED not in os.environ:
         stack = ExitStack()
@@ -59,6 +66,10 @@ def pytest_configure(config):
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_report_header(config):
+    return f"tier: {distribution.SENTENCES[config.stash[TIER]]}"
+
+
 def pytest_ignore_collect(collection_path, config):
     if config.getoption("fast") and distribution.is_slow(collection_path):
         return True
@@ -67,6 +78,18 @@ def pytest_ignore_collect(collection_path, config):
 
 def pytest_xdist_auto_num_workers(config):
     return distribution.workers(config.args, fast=config.getoption("fast"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    node.workerinput["is_named"] = distribution.is_named(node.config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """Learn from a worker, each of which collects all tests, how many the tier leaves out."""
+    left_out = getattr(node, "workeroutput", {}).get("left_out", 0)
+    node.config.stash[LEFT_OUT] = max(left_out, node.config.stash[LEFT_OUT])
 
 
 def pytest_xdist_make_scheduler(config, log):
@@ -90,9 +113,17 @@ def pytest_make_parametrize_id(val, argname):
     return distribution.name_of_parameter(val, argname)
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     if config.getoption("fast"):
         items[:] = distribution.fast_tier(items)
+    if (tier := config.stash[TIER]) in {Tier.DEFAULT, Tier.LONG}:
+        default, long = distribution.split_tiers(items)
+        items[:], left_out = (default, long) if tier is Tier.DEFAULT else (long, default)
+        config.hook.pytest_deselected(items=left_out)
+        config.stash[LEFT_OUT] = len(left_out)
+        if hasattr(config, "workeroutput"):
+            config.workeroutput["left_out"] = len(left_out)
     items.sort(key=lambda item: distribution.place(item.nodeid))
 
 
@@ -115,6 +146,9 @@ def is_in_event_loop():
 
 
 def pytest_terminal_summary(terminalreporter, config):
+    if left_out := config.stash[LEFT_OUT]:
+        other = "the long tier: --all runs them" if config.stash[TIER] is Tier.DEFAULT else "the default tier"
+        terminalreporter.write_line(f"{left_out} tests were left out, of {other}.")
     if config.option.xmlpath:
         reports = [it for found in terminalreporter.stats.values() for it in found if hasattr(it, "duration")]
         terminalreporter.section("durations")

@@ -1,9 +1,13 @@
-"""Which tests run side by side: files apart, those of a folder together and in order, the long ones first."""
+"""Tiers of tests, and which tests run side by side: files apart, those of a folder together, the longest first."""
 
 import os
 from collections import Counter
+from collections.abc import Iterable
+from enum import StrEnum
 from pathlib import Path
+from typing import Final
 
+import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).parents[1]
@@ -25,6 +29,26 @@ FIRST = (
     "tests/bench",
     "tests/test_newcomer.py",
 )
+# the long tier, beside tests marked `long`: what kills, floods, compiles or installs something
+LONG = (
+    "tests/bench",
+    "tests/checker",
+    "tests/clients/csharp",
+    "tests/clients/go",
+    "tests/clients/java",
+    "tests/clients/javascript",
+    "tests/clients/python/test_cosmos.py",
+    "tests/clients/python/test_legacy.py",
+    "tests/clients/rust",
+    "tests/faults",
+    "tests/replication",
+    "tests/server/test_release_files.py",
+    "tests/server/test_releases.py",
+    "tests/service",
+    "tests/soak",
+    "tests/test_newcomer.py",
+)
+LONG_FOLDERS = tuple(f"{path}/" for path in LONG)
 # what the fast tier leaves out: browsers, SDKs, servers that are started, killed and filled
 SLOW = (
     "tests/browser",
@@ -39,6 +63,58 @@ SLOW = (
 # folders whose tests need a database: the fast tier takes a sample of them
 SAMPLED = {"api", "console", "operations", "sql", "wire"}
 SHARE = 4  # one of so many
+
+
+class Tier(StrEnum):
+    """Which tests a run takes."""
+
+    FAST = "fast"
+    DEFAULT = "default"
+    LONG = "long"
+    ALL = "all"
+    NAMED = "named"  # whatever is on the command line, long or not
+
+
+SENTENCES: Final = {
+    Tier.FAST: "the fast tier",
+    Tier.DEFAULT: "the default tier; --all adds the long one",
+    Tier.LONG: "the long tier",
+    Tier.ALL: "the default and the long tier",
+    Tier.NAMED: "what the command line names, of all tiers",
+}
+
+
+def tier(config: pytest.Config) -> Tier:
+    """Return the tier that the switches ask for; raises UsageError where there are two of them."""
+    switches = [name for name in (Tier.FAST, Tier.ALL, Tier.LONG) if config.getoption(name)]
+    if len(switches) > 1:
+        raise pytest.UsageError(f"--{switches[0]} and --{switches[1]} are different tiers.")
+    if switches:
+        return switches[0]
+    return Tier.NAMED if is_named(config) else Tier.DEFAULT
+
+
+def is_named(config: pytest.Config) -> bool:
+    """Whether the command line names files or folders, also where this is a worker, which gets them from its run."""
+    if hasattr(config, "workerinput"):
+        return bool(config.workerinput["is_named"])
+    return config.args_source is pytest.Config.ArgsSource.ARGS
+
+
+def is_long(nodeid: str, *, is_marked: bool) -> bool:
+    """Whether a test is in the long tier: by its marker, its folder or its file."""
+    path = nodeid.partition("::")[0]
+    return is_marked or path in LONG or path.startswith(LONG_FOLDERS)
+
+
+def split_tiers(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
+    """Return the tests of the default tier, and those of the long one."""
+    default: list[pytest.Item] = []
+    long: list[pytest.Item] = []
+    for item in items:
+        is_marked = item.get_closest_marker("long") is not None
+        (long if is_long(item.nodeid, is_marked=is_marked) else default).append(item)
+    return default, long
 
 
 def workers(arguments: list[str], *, fast: bool) -> int:

@@ -1,10 +1,10 @@
-"""The names of tests, by which the processes of a run know them."""
+"""Tiers of tests, and the names by which the processes of a run know them."""
 
 import gzip
 
 import pytest
 
-from tests.distribution import name_of_parameter
+from tests.distribution import FIRST, LONG, ROOT, SLOW, is_long, name_of_parameter
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,21 @@ from tests.distribution import name_of_parameter
 def test_bytes_that_nobody_can_read_are_in_no_name(request, value, name):
     assert name_of_parameter(value, "body") == name
     assert name is None or request.node.callspec.id.startswith("value")
+
+
+def test_each_path_that_is_named_has_tests():
+    assert [name for name in {*LONG, *SLOW, *FIRST} if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "is_marked", "expected"),
+    [
+        ("tests/faults/test_kills.py::test_one[a]", False, True),
+        ("tests/faults_of_others/test_one.py::test_one", False, False),
+        ("tests/test_newcomer.py::test_one", False, True),
+        ("tests/domain/test_names.py::test_one", False, False),
+        ("tests/domain/test_names.py::test_one", True, True),
+    ],
+)
+def test_a_test_is_long_by_its_marker_its_folder_or_its_file(nodeid, is_marked, expected):
+    assert is_long(nodeid, is_marked=is_marked) is expected
