@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Awaitable, MutableMapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any, Final
@@ -22,9 +22,8 @@ setup(set_prefix=False)  # which the service's models need
 from console.site import probes, static_files  # noqa: E402
 from storage.core import registry  # noqa: E402
 from storage.core.subject import Hook  # noqa: E402
+from storage.core.tracer import Application, Receive, Scope, Send, Tracer  # noqa: E402
 from storage.domain.errors import ServerBusy  # noqa: E402
-from storage.domain.requests import spans  # noqa: E402
-from storage.domain.requests.cleaning import addressed_names  # noqa: E402
 from storage.jobs import files  # noqa: E402
 from storage.protocol.call import ServerSettings  # noqa: E402
 from storage.protocol.http_connection import Applications  # noqa: E402
@@ -35,28 +34,18 @@ from storage.rest import middleware as api  # noqa: E402
 from storage.rest import problems, streams, uploads  # noqa: E402
 from storage.runtime import prometheus  # noqa: E402
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-
-telemetry = next((start(os.environ) for start in registry.hooks(Hook.TELEMETRY)), None)
+tracer: Tracer | None = next((start(os.environ) for start in registry.hooks(Hook.TRACER)), None)
 
 
-def _make_service() -> TableService:
-    server_settings = ServerSettings(
+service = TableService(
+    ServerSettings(
         conninfo=settings.LANES_CONNINFO,
         host_suffixes=settings.HOST_SUFFIXES,
         bearer=settings.BEARER,
         key_length_limit=settings.TABLERO_KEY_LENGTH_LIMIT,
-    )
-    if telemetry is None:
-        return TableService(server_settings)
-    from storage.protocol.tracing import TracedTableService  # needs the extra otel
-
-    return TracedTableService(server_settings, telemetry)
-
-
-service = _make_service()
+    ),
+    tracer,
+)
 probing = probes.ProbeHandler()
 static = static_files.StaticFiles(development=settings.DEVELOPMENT)
 # bytes; Django writes a body to disk before it authenticates the request
@@ -132,26 +121,11 @@ class _Django(ASGIHandler):
     chunk_size = sys.maxsize
 
 
-class _TracedDjango(_Django):
-    def resolve_request(self, request: Any) -> Any:
-        """Note which page a request is for; of its arguments only what is no key of an entity."""
-        match = super().resolve_request(request)
-        spans.note({"http.route": f"/{match.route}"})
-        spans.note({f"tablero.{name}": text for name, text in addressed_names(match.kwargs).items()})
-        return match
-
-
-def _make_pages() -> Callable[[Scope, Receive, Send], Awaitable[None]]:
-    application = partial(_console, _pages)
-    if telemetry is None:
-        return application
-    from storage.runtime.telemetry.pages import TracedPages
-
-    return TracedPages(application, telemetry)
-
-
-django: Any = _Django() if telemetry is None else _TracedDjango()
-applications = Applications(service.serve, application, is_console, settings.OPTIONS.trusted_proxies)
+django: Any = _Django()
+if tracer is not None:
+    tracer.trace_routes(django)
+serve = service.serve if tracer is None else tracer.trace_requests(service.serve)
+applications = Applications(serve, application, is_console, settings.OPTIONS.trusted_proxies)
 
 
 memory.resize(settings.OPTIONS.request_memory)
@@ -179,7 +153,9 @@ async def _console(application: Any, scope: Scope, receive: Receive, send: Send)
         await _refuse_body(body.refused, body.retry_after, scope, send)
 
 
-pages = _make_pages()
+pages: Application = partial(_console, _pages)
+if tracer is not None:
+    pages = tracer.trace_pages(pages)
 
 
 async def _receive_upload(scope: Scope, receive: Receive, send: Send, size: int) -> None:

@@ -4,13 +4,15 @@ read_incoming_request → authorize → resolve_request → RequestBody.read →
 of the earlier ones and returns its own; an error is answered in the format of the stage that raised it.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Sequence
 from itertools import count
 from time import perf_counter
-from typing import ClassVar, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import uuid4
 
+from storage.core.tracer import Tracer
 from storage.domain.access.grants import Operation
 from storage.domain.errors import InternalError, NotImplemented, ServerBusy, StorageError, UnsupportedHttpVerb
 from storage.domain.requests.observed import REFUSALS, ObservedRequest
@@ -68,14 +70,10 @@ class Response(NamedTuple):
 class TableService:
     """The Table service of one process."""
 
-    service_type: ClassVar[type[Service]] = Service
-
-    def __init__(self, settings: ServerSettings) -> None:
+    def __init__(self, settings: ServerSettings, tracer: Tracer | None = None) -> None:
         self._settings = settings
-        self._service = self.service_type(
-            settings.conninfo,
-            settings.bearer,
-        )
+        self._tracer = tracer
+        self._service = Service(settings.conninfo, settings.bearer, tracer)
         self._request_prefix = str(uuid4())[:24]
         self._request_numbers = count(1)
 
@@ -88,10 +86,14 @@ class TableService:
         return self._service.access_changes
 
     async def startup(self) -> None:
+        if self._tracer is not None:
+            self._tracer.open()
         await self._service.open()
 
     async def shutdown(self) -> None:
         await self._service.close()
+        if self._tracer is not None:
+            await asyncio.to_thread(self._tracer.close)
 
     async def serve(self, head: RequestHead, body: RequestBody, write: Write) -> None:
         """Answer a request: ``write`` is called once, unless the client has gone."""
@@ -116,6 +118,8 @@ class TableService:
         if progress.error is not None:
             _log_error(progress, operation)
         self._record(head, observed)
+        if self._tracer is not None:
+            self._tracer.finish_request(observed)
 
     def _record(self, head: RequestHead, observed: ObservedRequest) -> None:
         if observed.possible_table and self._service.knows_table(

@@ -14,6 +14,7 @@ from storage.accounts import service_properties
 from storage.core import registry
 from storage.core.reading import ReadRouter, Synchronization
 from storage.core.subject import Hook
+from storage.core.tracer import Tracer
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.access.identity import Trust
 from storage.domain.access.policies import SignedIdentifier
@@ -102,7 +103,9 @@ class Service:
         self,
         conninfo: str,
         trust: Trust | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
+        self._tracer = tracer
         self.identity = _identity(trust)
         self.observer = Observer()
         self.access_changes = AccessChanges()
@@ -538,6 +541,8 @@ class Service:
         partition: Partition,
     ) -> T:
         """Run a statement within the throughput of a table; raises OperationTimedOut."""
+        if self._tracer is not None:
+            run = self._tracer.trace_statement(run)
         # the units are in the primary: while that is lost, a secondary answers as many reads as it can
         is_limited = known.throughput > 0 and not account.standby
         if is_limited:

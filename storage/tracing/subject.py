@@ -4,7 +4,8 @@ from storage.core.subject import Hook, Subject
 
 SUBJECT = Subject(
     name="tracing",
+    stands_on=("health",),
     is_optional=True,
-    hooks={Hook.TELEMETRY: "storage.runtime.telemetry.variables.start"},
+    hooks={Hook.TRACER: "storage.tracing.variables.start"},
     documents=("tracing",),
 )

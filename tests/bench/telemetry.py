@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from statistics import median
-from types import MethodType
 from typing import Any
 
 from tests.bench import report, servers
@@ -46,18 +45,13 @@ class Switch:
 
     def __init__(self) -> None:
         from console import asgi
-        from storage.protocol.table_service import TableService
-        from storage.protocol.tracing import TracedTableService
-        from storage.runtime.service import Service
-        from storage.runtime.telemetry.service import TracedService
 
         self._asgi = asgi
-        self._classes = {True: (TracedTableService, TracedService), False: (TableService, Service)}
-        self._links = {is_on: self._link(*self._classes[is_on]) for is_on in (True, False)}
+        self._links = {True: self._link(asgi.serve), False: self._link(asgi.service.serve)}
 
-    def _link(self, service_class: Any, _: Any) -> Link:
+    def _link(self, serve: Any) -> Link:
         usual = self._asgi.applications
-        self._asgi.applications = usual._replace(serve=MethodType(service_class.serve, self._asgi.service))
+        self._asgi.applications = usual._replace(serve=serve)
         try:
             return Link()
         finally:
@@ -67,9 +61,9 @@ class Switch:
         from opentelemetry.sdk.trace.sampling import ParentBasedTraceIdRatio
 
         service: Any = self._asgi.service
-        service.__class__, service._service.__class__ = self._classes[rate > 0]
-        assert self._asgi.telemetry is not None
-        self._asgi.telemetry._sampler = ParentBasedTraceIdRatio(rate)
+        tracer: Any = self._asgi.tracer
+        service._tracer = service._service._tracer = tracer if rate > 0 else None
+        tracer.telemetry._sampler = ParentBasedTraceIdRatio(rate)
         return self._links[rate > 0]
 
 
@@ -78,8 +72,9 @@ async def measure(options: argparse.Namespace) -> list[list[str]]:
 
     await asgi.service.startup()
     switch, rows = Switch(), []
-    telemetry = asgi.telemetry
-    assert telemetry is not None and telemetry._processor is not None
+    tracer: Any = asgi.tracer
+    telemetry = tracer.telemetry
+    assert telemetry._processor is not None
     for workload in WORKLOADS:
         if workload.name not in NAMES:
             continue

@@ -15,7 +15,6 @@ from tests.first_sign_in import sign_in_first
 from tests.live_server import ACCOUNT, ROOT, clean_environment, start_server
 from tests.seeds import seeded
 
-ELSEWHERE = {"tracing": r"storage\.runtime\.telemetry(\..+)?|storage\.protocol\.tracing"}  # of rooms
 STAYS = {"backups": r"storage\.backups\.(archive|last_backup)"}  # an upgrade makes a backup itself
 OPTIONAL = registry.optional_names()
 EVERYTHING = """
@@ -92,8 +91,7 @@ def test_nothing_of_an_optional_subject_is_left(name, everything):
     subject = next(subject for subject in registry.subjects() if subject.name == name)
     found = run_without(name)
     left = {what: everything[what] - found[what] for what in everything}
-    elsewhere = ELSEWHERE.get(name, "(?!)")
-    room = re.compile(rf"(storage|console)\.{name}\.(?!subject$)[\w.]+|{elsewhere}").fullmatch
+    room = re.compile(rf"(storage|console)\.{name}\.(?!subject$)[\w.]+").fullmatch
     stays = re.compile(STAYS.get(name, "(?!)")).fullmatch
     assert [module for module in sorted(found["modules"]) if room(module) and not stays(module)] == []
     assert left["commands"] == {command.name for command in subject.commands}

@@ -13,9 +13,9 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 
 from storage.domain.requests import spans
-from storage.runtime.telemetry import exporting, variables
-from storage.runtime.telemetry.exporting import Telemetry
-from storage.runtime.telemetry.variables import Signals
+from storage.tracing import exporting, variables
+from storage.tracing.exporting import Telemetry
+from storage.tracing.variables import Signals
 from tests.collector import collecting, plain
 from tests.live_server import ROOT, clean_environment, start_server
 from tests.waiting import wait_for
@@ -133,7 +133,8 @@ def test_without_variables_nothing_is_imported_or_wrapped():
     code = (
         "import sys; from console import asgi; from storage.protocol.table_service import TableService;"
         "assert type(asgi.service) is TableService and asgi.service._service.__class__.__name__ == 'Service';"
-        "assert type(asgi.django).__name__ == '_Django' and asgi.telemetry is None;"
+        "assert asgi.tracer is None and asgi.serve == asgi.service.serve;"
+        "assert 'resolve_request' not in vars(asgi.django) and asgi.pages.func is asgi._console;"
         "print([it for it in sys.modules if it.startswith(('opentelemetry', 'google.protobuf'))])"
     )
     line = [sys.executable, "-c", code]

@@ -1,40 +1,29 @@
-"""The operations for the protocol and the statements of Django's connections, each round trip as a span."""
+"""Statements of operations for the protocol and of Django's connections, each round trip as a span."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from django.db.backends.signals import connection_created
 
+from storage.core.tracer import T, Table
 from storage.domain.requests.spans import Attributes, current, span
-from storage.runtime.catalog import KnownAccount, KnownTable
-from storage.runtime.node_watch import Partition
-from storage.runtime.service import Service
-from storage.runtime.telemetry.traces import Span
-
-T = TypeVar("T")
+from storage.tracing.traces import Span
 
 _NAME: Final = "postgresql"
 _TRACED: Final = "tablero_traced"  # an attribute of a connection
 
 
-class TracedService(Service):
-    async def _run_on(
-        self,
-        account: KnownAccount,
-        known: KnownTable,
-        run: Callable[[KnownTable], Awaitable[T]],
-        cost: Callable[[T], float],
-        partition: Partition,
-    ) -> T:
-        parent = current.get()
-        if not isinstance(parent, Span):
-            return await super()._run_on(account, known, run, cost, partition)
+def traced(run: Callable[[Table], Awaitable[T]]) -> Callable[[Table], Awaitable[T]]:
+    """Return a function that runs a statement as a span of the present request, if that is traced."""
+    parent = current.get()
+    if not isinstance(parent, Span):
+        return run
 
-        async def run_traced(known: KnownTable) -> T:
-            with parent.span(_NAME, _describe(), is_root=False):
-                return await run(known)
+    async def run_traced(known: Table) -> T:
+        with parent.span(_NAME, _describe(), is_root=False):
+            return await run(known)
 
-        return await super()._run_on(account, known, run_traced, cost, partition)
+    return run_traced
 
 
 def trace_connections() -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from storage.runtime.telemetry.exporting import Telemetry
+    from storage.core.tracer import Tracer
 
 logger = logging.getLogger(__name__)
 
@@ -67,11 +67,12 @@ def _is_wanted(environ: Mapping[str, str], signal: str) -> bool:
     return True
 
 
-def start(environ: Mapping[str, str]) -> "Telemetry | None":
-    """Return the telemetry that the variables ask for, and only then import the SDK."""
+def start(environ: Mapping[str, str]) -> "Tracer | None":
+    """Return what traces, as the variables ask for, and only then import the SDK."""
     signals = read(environ)
     if not signals:
         return None
-    from storage.runtime.telemetry.exporting import Telemetry
+    from storage.tracing.exporting import Telemetry
+    from storage.tracing.tracer import TelemetryTracer
 
-    return Telemetry(signals)
+    return TelemetryTracer(Telemetry(signals))

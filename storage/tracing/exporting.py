@@ -32,9 +32,9 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from storage.domain.requests.spans import Attributes
 from storage.health import release
-from storage.runtime.telemetry.counters import read_counters
-from storage.runtime.telemetry.traces import Origin, Roots, Span, Trace
-from storage.runtime.telemetry.variables import Signals
+from storage.tracing.counters import read_counters
+from storage.tracing.traces import Origin, Roots, Span, Trace
+from storage.tracing.variables import Signals
 
 logger = logging.getLogger(__name__)
 

@@ -1,58 +1,34 @@
-"""The Table service with traces: each request a span, under that of the client if it sent a traceparent."""
+"""Requests of the Table service as spans, each under that of the client if it sent a traceparent."""
 
-import asyncio
 from collections.abc import Callable, Coroutine, Generator
 from functools import partial
 from typing import Any, Final
 
+from storage.core.tracer import Head
 from storage.domain.access.grants import Operation
 from storage.domain.filters.access_plan import AccessPath, plan_access
 from storage.domain.requests.cleaning import clean_words
 from storage.domain.requests.observed import ObservedRequest
 from storage.domain.requests.outcomes import is_server_failure
 from storage.domain.requests.spans import Parent, current
-from storage.protocol.call import ServerSettings
-from storage.protocol.http_exchange import Write
-from storage.protocol.http_request import RequestBody, RequestHead
-from storage.protocol.table_service import TableService
-from storage.runtime.telemetry.exporting import Telemetry
-from storage.runtime.telemetry.service import TracedService, trace_connections
-from storage.runtime.telemetry.traces import ERROR, Span
+from storage.tracing.exporting import Telemetry
+from storage.tracing.traces import ERROR, Span
 
 _TEXT_LIMIT: Final = 256  # characters
 
 
-class TracedTableService(TableService):
-    service_type = TracedService
-
-    def __init__(self, settings: ServerSettings, telemetry: Telemetry) -> None:
-        super().__init__(settings)
-        self._telemetry = telemetry
-
-    async def startup(self) -> None:
-        self._telemetry.open()
-        trace_connections()
-        current.set(self._telemetry.roots)  # for the jobs, which start here
-        await super().startup()
-
-    async def shutdown(self) -> None:
-        await super().shutdown()
-        await asyncio.to_thread(self._telemetry.close)
-
-    def serve(self, head: RequestHead, body: RequestBody, write: Write) -> Coroutine[Any, Any, None]:
-        span = self._telemetry.begin(head.method, head.headers)
-        steps = super().serve(head, body, write)
-        return steps if span is None else _run_within(span, steps)
-
-    def _record(self, head: RequestHead, observed: ObservedRequest) -> None:
-        super()._record(head, observed)
-        span = current.get()
-        if isinstance(span, Span):
-            _describe(span, head, observed)
-            span.finish()
+def begin(telemetry: Telemetry, head: Head) -> Span | None:
+    """Begin the span of a request; None if it is not sampled."""
+    span = telemetry.begin(head.method, head.headers)
+    if span is not None:
+        span.attributes["http.request.method"] = head.method
+        client_request_id = clean_words(_client_request_id(head))
+        if client_request_id:
+            span.attributes["az.client_request_id"] = _text(client_request_id)
+    return span
 
 
-async def _run_within(span: Span, steps: Coroutine[Any, Any, None]) -> None:
+async def run_within(span: Span, steps: Coroutine[Any, Any, None]) -> None:
     await _Within(span, steps)
 
 
@@ -85,11 +61,9 @@ class _Within:
                 following = partial(self._steps.send, None)
 
 
-def _describe(span: Span, head: RequestHead, observed: ObservedRequest) -> None:
+def describe(span: Span, observed: ObservedRequest) -> None:
     """Note what is known of a request, without keys and values of entities."""
     operation, attributes = observed.operation, span.attributes
-    span.name = operation or head.method
-    attributes["http.request.method"] = head.method
     attributes["az.service_request_id"] = observed.request_id
     attributes["tablero.authentication"] = observed.authentication.value
     attributes["http.request.body.size"] = observed.ingress
@@ -98,6 +72,7 @@ def _describe(span: Span, head: RequestHead, observed: ObservedRequest) -> None:
     if observed.status:
         attributes["http.response.status_code"] = observed.status
     if operation is not None:
+        span.name = operation
         attributes["tablero.operation"] = operation.value
     path = _access_path(observed)
     if path is not None:
@@ -106,7 +81,6 @@ def _describe(span: Span, head: RequestHead, observed: ObservedRequest) -> None:
         ("tablero.account", observed.account),
         ("tablero.table", observed.table),
         ("user_agent.original", observed.agent.decode("latin-1")),
-        ("az.client_request_id", clean_words(_client_request_id(head))),
     ):
         if value:
             attributes[name] = _text(value)
@@ -115,7 +89,7 @@ def _describe(span: Span, head: RequestHead, observed: ObservedRequest) -> None:
     span.failed = is_server_failure(observed.status)
 
 
-def _client_request_id(head: RequestHead) -> str:
+def _client_request_id(head: Head) -> str:
     return head.headers.get(b"x-ms-client-request-id", b"")[:_TEXT_LIMIT].decode("latin-1")
 
 

@@ -1,17 +1,15 @@
 """Requests to the console and the management API as spans, around their ASGI application."""
 
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import MutableMapping
 from typing import Any, Final
 
+from storage.core.tracer import Application, Receive, Scope, Send
+from storage.domain.requests import spans
+from storage.domain.requests.cleaning import addressed_names
 from storage.domain.requests.outcomes import is_server_failure
 from storage.domain.requests.spans import current
-from storage.runtime.telemetry.exporting import Telemetry
-from storage.runtime.telemetry.traces import ERROR, Span
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+from storage.tracing.exporting import Telemetry
+from storage.tracing.traces import ERROR, Span
 
 ROUTE: Final = "http.route"
 _STREAM: Final = b"text/event-stream"
@@ -43,6 +41,19 @@ class TracedPages:
             current.reset(token)
             if not span.end:
                 span.finish()
+
+
+def note_routes(handler: Any) -> None:
+    """Let a handler of Django note which page a request is for; of its arguments only what is no key of an entity."""
+    resolve = handler.resolve_request
+
+    def resolve_noted(request: Any) -> Any:
+        match = resolve(request)
+        spans.note({"http.route": f"/{match.route}"})
+        spans.note({f"tablero.{name}": text for name, text in addressed_names(match.kwargs).items()})
+        return match
+
+    handler.resolve_request = resolve_noted
 
 
 def _note_response(span: Span, message: MutableMapping[str, Any]) -> None:

@@ -1,4 +1,0 @@
-"""Traces and metrics for a collector of OpenTelemetry, configured by its standard environment variables only.
-
-Off by default: then nothing of this is imported but ``variables``, and requests take no other way than without it.
-"""
