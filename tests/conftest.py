@@ -22,7 +22,7 @@ from storage.server import embedded, garbage, installation, options
 from storage.server.data_folder import DataFolder
 from storage.server.database import POOL, close_pools
 from storage.sql.lanes import SETTINGS
-from tests import distribution, durations, emptying, tools
+from tests import distribution, durations, emptying, programs
 from tests.distribution import Tier
 from tests.live_server import LiveServer, start_server
 from tests.seeds import SHARED, seeded, shared_folder
@@ -230,4 +230,4 @@ def server(scratch) -> LiveServer:
 @pytest.fixture(scope="session")
 def require():
     """`require("node", "the JavaScript SDK")`: the path of a program; else the test is skipped, in CI it fails."""
-    return tools.require
+    return programs.require

@@ -9,7 +9,7 @@ import psycopg
 
 from storage.server import installation, options
 from storage.server.data_folder import DataFolder
-from tests import tools
+from tests import programs
 from tests.ports import held_port
 
 SERVER_CONNECTIONS = 4
@@ -52,7 +52,7 @@ def running(folder, data, name):
     with held_port() as port:
         path.write_text(CONFIGURATION.format(host=host, name=name, port=port, connections=SERVER_CONNECTIONS))
         path.chmod(0o644)
-        process = subprocess.Popen([tools.find("pgbouncer"), "-q", str(path)], cwd="/", **postgres.popen)
+        process = subprocess.Popen([programs.find("pgbouncer"), "-q", str(path)], cwd="/", **postgres.popen)
         url = f"postgresql://tablero@127.0.0.1:{port}"
         try:
             _fill(f"{url}/pooled", process)

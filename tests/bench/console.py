@@ -21,7 +21,7 @@ import requests
 from azure.core.credentials import AzureNamedKeyCredential
 from azure.data.tables import TableServiceClient
 
-from tests import tools
+from tests import programs
 from tests.bench import paint, report, rounds, servers
 from tests.bench.entities import Dataset
 from tests.bench.rounds import Contender, progress
@@ -65,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
             if options.only in title
         ]
         lines = report.table(["page", "p50 ms", "p95 ms", "CPU ms", "KB", "budget ms"], rows)
-        if chromium := tools.find("chromium"):
+        if chromium := programs.find("chromium"):
             with paint.browser_of(chromium) as browser:
                 opened = [it for it in shown(contender) if options.only in it[0]]
                 seen = list(paint.visits(browser, session, opened, min(options.requests, 10)))

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from tests import tools
+from tests import programs
 from tests.bench import processes
 from tests.bench.requests import Client
 from tests.ports import free_port
@@ -162,7 +162,7 @@ def find_azurite() -> Azurite:
     Azurite names the oldest Node.js it runs on. If the machine's is older, the npm package `node` brings another.
     """
     modules = user_cache_path("tablero") / "npm" / "node_modules"
-    npm, installed = tools.find("npm"), tools.find("node")
+    npm, installed = programs.find("npm"), programs.find("node")
     if npm is None or installed is None:
         raise UnavailableError("Azurite needs Node.js and npm, which are not installed")
     install(npm, "azurite@latest", modules)
@@ -198,7 +198,7 @@ def major(version: str) -> int:
 
 
 def commit() -> str:
-    git = tools.find("git")
+    git = programs.find("git")
     if git is None:
         return UNKNOWN
     command = [git, "describe", "--always", "--dirty"]

@@ -9,7 +9,7 @@ import pytest
 from azure.data.tables import EdmType, EntityProperty, TableServiceClient
 from playwright.sync_api import expect, sync_playwright
 
-from tests import tools
+from tests import programs
 from tests.browser.page import PATIENCE, Watch, patient
 from tests.browser.pool import Pool
 from tests.browser.turns import wait_for_turns
@@ -29,7 +29,7 @@ ARGUMENTS = [
 
 @pytest.fixture(scope="package")
 def chromium():
-    program = tools.require("chromium", "the console")
+    program = programs.require("chromium", "the console")
     # only for this package: while Playwright lives, its event loop counts as running, and no other may run here
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--headless", *ARGUMENTS])

@@ -16,11 +16,11 @@ import pytest
 import requests
 from azure.data.tables import TableServiceClient
 
-from tests import tools
 from tests.clients import programs
 from tests.docs import forked
 from tests.docs.pages import DOCS, DOCUMENTS, blocks, name_of
 from tests.live_server import LiveServer, start_server
+from tests.programs import used_in
 
 pytestmark = pytest.mark.long
 API = DOCS / "management-api.md"
@@ -108,7 +108,7 @@ def shell(
     bash = require("bash", "the examples for a shell")
 
     def run_lines(*lines: str, **variables: str) -> str:
-        for name in tools.used_in("\n".join(lines)):
+        for name in used_in("\n".join(lines)):
             require(name, "the example")
         # not exported: the commands of manage.py know the variables of the server only
         given = [f"{name}='{value}'" for name, value in {"TABLERO_URL": server.url, **variables}.items()]

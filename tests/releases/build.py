@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 
-from tests import tools, wheels
+from tests import programs, wheels
 from tests.live_server import ROOT
 
 NAMESPACE = "tablero-release"  # of the signature: one that was made for something else is not accepted
@@ -58,7 +58,7 @@ def build(folder: Path, *, commit: str = "HEAD", key: Path | None = None) -> lis
     sums.write_text(sums_of(made))
     made.append(sums)
     if key is not None:
-        run(tools.get("ssh-keygen"), "-q", "-Y", "sign", "-n", NAMESPACE, "-f", str(key), str(sums))
+        run(programs.get("ssh-keygen"), "-q", "-Y", "sign", "-n", NAMESPACE, "-f", str(key), str(sums))
         made.append(folder / f"{SUMS}.sig")
     return made
 
@@ -113,7 +113,7 @@ def sums_of(paths: Iterable[Path]) -> str:
 
 
 def git(*arguments: str) -> bytes:
-    return run(tools.get("git"), *arguments, cwd=ROOT)
+    return run(programs.get("git"), *arguments, cwd=ROOT)
 
 
 def run(*command: str, cwd: Path | None = None) -> bytes:

@@ -14,7 +14,7 @@ from pathlib import Path
 import requests
 from platformdirs import user_cache_path
 
-from tests import tools
+from tests import programs
 from tests.clients.javascript import installation
 from tests.live_server import ACCOUNT, KEY
 from tests.ports import free_port
@@ -67,7 +67,7 @@ def azurite(npm, folder, service):
     script = modules / "node_modules" / "azurite" / "dist" / "src" / service / "main.js"
     options = [f"--{service}Port", str(port), "--location", str(folder), "--silent", "--disableTelemetry"]
     process = subprocess.Popen(
-        [tools.find("node"), str(script), *options, "--skipApiVersionCheck"], stdout=subprocess.DEVNULL
+        [programs.find("node"), str(script), *options, "--skipApiVersionCheck"], stdout=subprocess.DEVNULL
     )
     try:
         deadline = time.monotonic() + PATIENCE

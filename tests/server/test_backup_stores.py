@@ -15,9 +15,9 @@ from storage.server.backups.stores import open_store
 from storage.server.refusal import Refusal
 from tests.commands import manage
 from tests.live_server import ROOT, start_server
+from tests.programs import missing
 from tests.server import object_stores
 from tests.server.test_backup import PASSPHRASE, entity, service
-from tests.tools import missing
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 PART = 8 << 20

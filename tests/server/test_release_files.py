@@ -8,7 +8,7 @@ import tarfile
 
 import pytest
 
-from tests import tools
+from tests import programs
 from tests.live_server import ROOT
 from tests.releases import build
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(scope="module")
 def git():
-    return tools.checkout("a release")
+    return programs.checkout("a release")
 
 
 @pytest.fixture(scope="module")

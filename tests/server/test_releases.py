@@ -20,9 +20,9 @@ from storage.server.data_folder import DataFolder
 from storage.server.migration import BACKUPS
 from storage.server.refusal import Refusal
 from tests.live_server import START_TIMEOUT, start_server
+from tests.programs import missing
 from tests.releases import contents
 from tests.releases.doors import RELEASES, Doors
-from tests.tools import missing
 
 pytestmark = pytest.mark.long
 OLDEST = 16  # the PostgreSQL of the first release

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from tests import tools
+from tests import programs
 from tests.live_server import ROOT
 from tests.service.conftest import SERVICE
 from tests.service.sandbox import bind, cover, enter_namespace, overlay, set_read_only
@@ -237,7 +237,7 @@ def main() -> None:
     if len(sys.argv) > 1:
         sys.exit(serve(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]))
     for builder in ("podman", "docker"):
-        program = tools.find(builder)
+        program = programs.find(builder)
         if program and subprocess.run([program, "info"], capture_output=True).returncode == 0:
             kind = ["--format", "docker"] if builder == "podman" else []
             image = ["build", *kind, "--tag", "tablero", "--file", str(CONTAINERFILE), str(ROOT)]

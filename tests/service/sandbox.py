@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from tests import tools
+from tests import programs
 
 CLONE_NEWNS: Final = 0x00020000
 # of cgroup, uts, ipc, user, pid, net, mount and time namespaces
@@ -71,7 +71,7 @@ def settings(unit: Path) -> dict[str, list[str]]:
 def calls(group: str) -> frozenset[str]:
     """The system calls of a group of systemd's, such as @system-service."""
     told = subprocess.run(
-        [tools.get("systemd-analyze"), "--no-pager", "syscall-filter", group],
+        [programs.get("systemd-analyze"), "--no-pager", "syscall-filter", group],
         capture_output=True,
         text=True,
         check=True,

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tests.tools import missing
+from tests.programs import missing
 
 PACKAGE = Path(__file__).parent / "package.json"
 DEPENDENCIES = json.loads(PACKAGE.read_text())["dependencies"]

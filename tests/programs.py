@@ -1,7 +1,7 @@
 """The programs of the machine that tests, benchmarks and examples use, and where each is found.
 
-`python3 -m tests.tools` prints the Debian packages that bring what is missing, one per line; with `--optional` those of
-the optional tools. It needs the standard library only, so that it runs before anything is installed.
+`python3 -m tests.programs` prints the Debian packages that bring what is missing, one per line; with `--optional` those
+of the optional programs. It needs the standard library only, so that it runs before anything is installed.
 """
 
 import os
@@ -21,18 +21,18 @@ _BEFORE = r"(?:^|[|&;(`]|\b(?:if|while|until|do|then|else|sudo|exec)\s)\s*(?:\w+
 
 
 @dataclass(frozen=True)
-class Tool:
-    """``package`` is Debian's, empty if CI does not install it. Tests of an optional tool are skipped in CI as well."""
+class Program:
+    """A program. Tests of an optional one are skipped in CI as well."""
 
-    package: str
-    programs: tuple[str, ...] = ()  # the first that is installed is used; empty: the name of the tool
+    package: str  # Debian's; empty if CI does not install it
+    names: tuple[str, ...] = ()  # the first that is installed is used; empty: its key in PROGRAMS
     files: tuple[str, ...] = ()  # patterns below /, for what is not a program
     is_optional: bool = False
 
 
-TOOLS = {
-    "bash": Tool("bash"),
-    "chromium": Tool(
+PROGRAMS = {
+    "bash": Program("bash"),
+    "chromium": Program(
         "chromium-headless-shell",
         (
             "chromium-headless-shell",
@@ -42,43 +42,43 @@ TOOLS = {
             "google-chrome-stable",
         ),
     ),
-    "curl": Tool("curl"),
-    "faketime": Tool("libfaketime", files=("usr/lib/*/faketime/libfaketimeMT.so.1",)),
-    "git": Tool("git"),
-    "msgattrib": Tool("gettext"),
-    "msgfmt": Tool("gettext"),
-    "node": Tool("nodejs"),
-    "npm": Tool("npm"),
-    "pgbouncer": Tool("pgbouncer"),
-    "ssh-keygen": Tool("openssh-client"),
-    "xgettext": Tool("gettext"),
+    "curl": Program("curl"),
+    "faketime": Program("libfaketime", files=("usr/lib/*/faketime/libfaketimeMT.so.1",)),
+    "git": Program("git"),
+    "msgattrib": Program("gettext"),
+    "msgfmt": Program("gettext"),
+    "node": Program("nodejs"),
+    "npm": Program("npm"),
+    "pgbouncer": Program("pgbouncer"),
+    "ssh-keygen": Program("openssh-client"),
+    "xgettext": Program("gettext"),
     # not every distribution has them
-    "caddy": Tool("caddy", is_optional=True),
-    "nginx": Tool("nginx", is_optional=True),
+    "caddy": Program("caddy", is_optional=True),
+    "nginx": Program("nginx", is_optional=True),
     # of whole systems, which CI does not install
-    "docker": Tool("", is_optional=True),
-    "fsck.ext4": Tool("", is_optional=True),
-    "kubectl": Tool("", is_optional=True),
-    "mkfs.ext4": Tool("", is_optional=True),
-    "podman": Tool("", is_optional=True),
-    "promtool": Tool("", is_optional=True),
-    "systemd-analyze": Tool("", is_optional=True),
+    "docker": Program("", is_optional=True),
+    "fsck.ext4": Program("", is_optional=True),
+    "kubectl": Program("", is_optional=True),
+    "mkfs.ext4": Program("", is_optional=True),
+    "podman": Program("", is_optional=True),
+    "promtool": Program("", is_optional=True),
+    "systemd-analyze": Program("", is_optional=True),
 }
 
 
 def find(name: str) -> str | None:
-    """Return the path of a tool, under whatever name this machine has it, or None if it is not installed."""
-    tool = TOOLS[name]
-    for pattern in tool.files:
+    """Return the path of a program, under whatever name this machine has it, or None if it is not installed."""
+    program = PROGRAMS[name]
+    for pattern in program.files:
         for path in sorted(Path("/").glob(pattern)):
             return str(path)
     folders = os.pathsep.join((os.environ.get("PATH", os.defpath), *MORE_FOLDERS))
-    programs = () if tool.files else tool.programs or (name,)
-    return next((path for program in programs if (path := shutil.which(program, path=folders))), None)
+    names = () if program.files else program.names or (name,)
+    return next((path for each in names if (path := shutil.which(each, path=folders))), None)
 
 
 def get(name: str) -> str:
-    """Return the path of a tool, for a command that ends where it is not installed."""
+    """Return the path of a program, for a command that ends where it is not installed."""
     path = find(name)
     if path is None:
         raise SystemExit(f"{name} is not installed.")
@@ -86,10 +86,10 @@ def get(name: str) -> str:
 
 
 def require(name: str, purpose: str) -> str:
-    """Return the path of a tool, or end the test: skipped with the reason, or failed in CI if CI has to have it."""
+    """Return the path of a program, or end the test: skipped with the reason, or failed in CI if CI has to have it."""
     path = find(name)
     if path is None:
-        missing(f"{name} is not installed, which {purpose} needs", is_optional=TOOLS[name].is_optional)
+        missing(f"{name} is not installed, which {purpose} needs", is_optional=PROGRAMS[name].is_optional)
     assert path is not None
     return path
 
@@ -115,17 +115,23 @@ def checkout(purpose: str) -> str:
 
 
 def used_in(script: str) -> list[str]:
-    """Return the tools that lines of a shell run."""
+    """Return the programs of PROGRAMS that lines of a shell run."""
     return [
         name
-        for name in sorted(TOOLS)
+        for name in sorted(PROGRAMS)
         if re.search(rf"{_BEFORE}{re.escape(name)}(?![\w./=-])", script, re.MULTILINE)
     ]
 
 
 def absent_packages(*, is_optional: bool = False) -> Iterable[str]:
-    tools = {name: tool for name, tool in TOOLS.items() if tool.is_optional == is_optional and tool.package}
-    return sorted({tool.package for name, tool in tools.items() if find(name) is None})
+    """Return the Debian packages of programs that are missing."""
+    return sorted(
+        {
+            program.package
+            for name, program in PROGRAMS.items()
+            if program.is_optional == is_optional and program.package and find(name) is None
+        }
+    )
 
 
 if __name__ == "__main__":

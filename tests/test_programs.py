@@ -1,4 +1,4 @@
-"""Tools of the machine: found in one place, under any of their names, and skipped with a reason where they lack."""
+"""Programs of the machine: found in one place, under any of their names, and skipped with a reason where they lack."""
 
 import ast
 import subprocess
@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
-from tests import tools
+from tests import programs
 from tests.live_server import ROOT
+from tests.programs import PROGRAMS
 
 RUNNERS = {"run", "Popen", "check_call", "check_output", "call"}
 SHORT = {"command", "line"}  # variables that hold the words of a command
@@ -22,52 +23,52 @@ def make_program(folder, name):
 
 @pytest.fixture
 def bare(tmp_path, monkeypatch):
-    """A machine without any tool; programs of the folder are found."""
+    """A machine without any of them; programs of the folder are found."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(tools, "MORE_FOLDERS", ())
+    monkeypatch.setattr(programs, "MORE_FOLDERS", ())
     monkeypatch.delenv("CI", raising=False)
     return tmp_path
 
 
 @pytest.mark.parametrize("name", ["chromium", "chromium-headless-shell", "google-chrome"])
-def test_a_tool_is_found_under_each_of_its_names(bare, name):
-    assert tools.find("chromium") is None
+def test_a_program_is_found_under_each_of_its_names(bare, name):
+    assert programs.find("chromium") is None
     path = make_program(bare, name)
-    assert tools.find("chromium") == path
-    assert "chromium-headless-shell" not in tools.absent_packages()
+    assert programs.find("chromium") == path
+    assert "chromium-headless-shell" not in programs.absent_packages()
 
 
 def test_what_is_missing_is_skipped_with_its_reason_and_fails_in_ci(bare, monkeypatch):
     reason = "git is not installed, which the example needs"
     with pytest.raises(pytest.skip.Exception, match=reason):
-        tools.require("git", "the example")
+        programs.require("git", "the example")
     monkeypatch.setenv("CI", "true")
     with pytest.raises(pytest.fail.Exception, match=reason):
-        tools.require("git", "the example")
+        programs.require("git", "the example")
     with pytest.raises(pytest.skip.Exception):
-        tools.require("kubectl", "the example")  # which CI does not install
-    assert tools.require("git", "the example") if make_program(bare, "git") else None
+        programs.require("kubectl", "the example")  # which CI does not install
+    assert programs.require("git", "the example") if make_program(bare, "git") else None
 
 
 def test_the_command_prints_a_package_per_line_and_nothing_where_none_is_missing(bare):
     def packages():
-        command = [sys.executable, "-m", "tests.tools"]
+        command = [sys.executable, "-m", "tests.programs"]
         return subprocess.run(
             command, cwd=ROOT, env={"PATH": str(bare)}, check=True, capture_output=True, text=True
         ).stdout
 
     assert "chromium-headless-shell\n" in packages()
-    for name in tools.TOOLS:
+    for name in PROGRAMS:
         make_program(bare, name)
     assert set(packages().splitlines()) <= {"libfaketime"}  # which is no program
 
 
 def test_packages_of_what_is_missing_are_named_once(bare):
-    absent = tools.absent_packages()
+    absent = programs.absent_packages()
     assert {"git", "curl", "nodejs", "npm", "gettext", "chromium-headless-shell"} <= set(absent)
     assert len(absent) == len(set(absent))
     assert "" not in absent and "nginx" not in absent
-    assert tools.absent_packages(is_optional=True) == ["caddy", "nginx"]
+    assert programs.absent_packages(is_optional=True) == ["caddy", "nginx"]
 
 
 @pytest.mark.parametrize(
@@ -81,8 +82,8 @@ def test_packages_of_what_is_missing_are_named_once(bare):
         ("sudo nginx -t && exec caddy run", ["caddy", "nginx"]),
     ],
 )
-def test_examples_need_the_tools_that_they_run(script, used):
-    assert tools.used_in(script) == used
+def test_examples_need_the_programs_that_they_run(script, used):
+    assert programs.used_in(script) == used
 
 
 def test_a_copy_without_git_is_no_checkout(bare, monkeypatch):
@@ -90,12 +91,12 @@ def test_a_copy_without_git_is_no_checkout(bare, monkeypatch):
     git.write_text("#!/bin/sh\nexit 128\n")
     git.chmod(0o755)
     with pytest.raises(pytest.skip.Exception, match="not a clone of git, which a release needs"):
-        tools.checkout("a release")
+        programs.checkout("a release")
 
 
 def modules():
     for path in sorted((ROOT / "tests").rglob("*.py")):
-        if path.name not in {"tools.py", "test_tools.py"}:
+        if path.name not in {"programs.py", "test_programs.py"}:
             yield path, ast.parse(path.read_text())
 
 
@@ -104,9 +105,9 @@ def name_of(call):
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
-def test_no_test_looks_for_a_tool_or_runs_one_by_its_name():
-    """A tool that is missing, or has another name, would be an error of that test."""
-    programs = {*tools.TOOLS, *(name for tool in tools.TOOLS.values() for name in tool.programs)} - {"bash"}
+def test_no_test_looks_for_a_program_or_runs_one_by_its_name():
+    """A program that is missing, or has another name, would be an error of that test."""
+    known = {*PROGRAMS, *(name for program in PROGRAMS.values() for name in program.names)} - {"bash"}
     wrong = []
     for path, tree in modules():
         commands = []
@@ -120,6 +121,6 @@ def test_no_test_looks_for_a_tool_or_runs_one_by_its_name():
                 commands += getattr(node.value, "elts", [])[:1]
         for word in commands:
             text = word.value if isinstance(word, ast.Constant) and isinstance(word.value, str) else ""
-            if text.rpartition("/")[2] in programs:
+            if text.rpartition("/")[2] in known:
                 wrong.append(f"{path.relative_to(ROOT)}:{word.lineno}: {text}")
     assert wrong == []
