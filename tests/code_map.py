@@ -62,7 +62,7 @@ def _console() -> Iterator[tuple[str, ...]]:
 def _name_room(floor: str, path: Path) -> str:
     if floor == "docs":
         return f"[{path.stem}]({path.name})"
-    return "tests/console" if floor == "tests" and path.parent.name == "console" else floor
+    return floor
 
 
 def _table(first: str, second: str, rows: Iterable[tuple[str, ...]], *more: str) -> str:

@@ -35,6 +35,9 @@ hypothesis.settings.register_profile("fast", hypothesis.settings.get_profile("su
 
 TIER = pytest.StashKey[Tier]()
 LEFT_OUT = pytest.StashKey[int]()  # tests of the other tier
+
+pytest_plugins = ["tests.fixtures"]
+
 FINISHED = itertools.count(1)  # tests of this process
 LIFE = 30  # tests that one connection serves
 
@@ -169,6 +172,7 @@ def scratch():
 def data_folder(scratch):
     """Keep the tests out of the user's data folder; like that of a new machine, theirs does not exist yet."""
     settings.OPTIONS = replace(settings.OPTIONS, data=scratch / "data")
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # quick ones
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ FLOORS: Final = {
     "console": ("console/{name}",),
     "templates": ("templates/console/{name}",),
     "static": ("static/console/{name}",),
-    "tests": ("tests/{name}", "tests/console/{name}"),
+    "tests": ("tests/{name}",),
     "docs": ("docs/{page}.md",),
 }
 PRODUCT: Final = ("console", "static", "storage", "tablero_server", "templates")

@@ -1,6 +1,6 @@
 """Reauthentication: secrets, and what gives lasting power or replaces data, need a recent sign-in or confirmation.
 
-tests/console/people/test_reauthentication.py lists each view that takes forms as one that asks or one that does not.
+tests/people/test_reauthentication.py lists each view that takes forms as one that asks or one that does not.
 """
 
 import time

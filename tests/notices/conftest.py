@@ -1,4 +1,4 @@
-"""A receiver of webhooks and an SMTP server on loopback, and people with roles."""
+"""A receiver of webhooks and an SMTP server, both on loopback."""
 
 import socketserver
 import threading
@@ -9,12 +9,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from console.models import User
-from storage.accounts import accounts
-from storage.domain.access.roles import Role
-from storage.models import Membership
 from storage.server.messages import Smtp
-from tests.operations.conftest import _patient  # noqa: F401
 
 LOOPBACK = (ip_network("127.0.0.0/8"),)
 
@@ -106,18 +101,3 @@ def mail_server(settings):
         settings.DEFAULT_FROM_EMAIL = "server@example.com"
         settings.EMAIL_TIMEOUT = 60
         yield found
-
-
-@pytest.fixture
-def account(db):
-    return accounts.add("acme")
-
-
-@pytest.fixture
-def cast(account):
-    """Alice owns the account, Victor looks, Sam is a stranger, Ada the admin."""
-    found = {name: User(username=name, is_admin=name == "ada") for name in ("alice", "victor", "sam", "ada")}
-    User.objects.bulk_create(found.values())
-    for name, role in (("alice", Role.OWNER), ("victor", Role.VIEWER)):
-        Membership.objects.create(user=found[name], account=account, role=role)
-    return found

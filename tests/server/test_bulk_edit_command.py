@@ -11,7 +11,7 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.entities import edits
 from storage.models import Account, Activity
 from storage.tables import tables
-from tests.operations.test_bulk_edits import content
+from tests.bulk_edit.test_operations import content
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

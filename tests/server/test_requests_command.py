@@ -6,7 +6,7 @@ from django.core.management import CommandError, call_command
 from storage.accounts import accounts
 from storage.domain.errors import EntityAlreadyExists
 from storage.management.commands import requests
-from tests.operations.test_recorded_requests import write
+from tests.requests.test_operations import write
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -14,7 +14,7 @@ VERSIONS = [
 TESTS = [
     "tests/sql/test_entities.py",
     "tests/sql/test_batch.py",
-    "tests/operations/test_without_history.py",
+    "tests/history/test_without_history.py",
 ]
 
 

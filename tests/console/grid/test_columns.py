@@ -18,7 +18,7 @@ from storage.tables import tables
 SEEN = ["Name", "Age", "Score"]
 
 
-def test_a_table_keeps_the_order_in_which_its_properties_were_first_seen(people, account):
+def test_a_table_keeps_the_order_in_which_its_properties_were_first_seen(add_entity, account):
     table = tables.get(account, "people")
     assert find_columns(table, ["Name", "Age"]).names == ["Name", "Age"]
     assert find_columns(table, ["Rare", "Age", "Name", "Age"]).names == ["Name", "Age", "Rare"]
@@ -26,9 +26,9 @@ def test_a_table_keeps_the_order_in_which_its_properties_were_first_seen(people,
     assert find_columns(table, ["Rare"], is_part=True).names == ["Name", "Age", "Rare"]
 
 
-def test_a_filter_takes_no_columns_away(visit, people):
-    people("se", "1", Name="Ada", Age=36)
-    people("se", "2", Name="Grace")
+def test_a_filter_takes_no_columns_away(visit, add_entity):
+    add_entity("se", "1", Name="Ada", Age=36)
+    add_entity("se", "2", Name="Grace")
 
     def headings(query=""):
         content = visit("victor").get(f"/ui/a/acme/t/people/?{query}").content.decode()
@@ -41,14 +41,16 @@ def test_a_filter_takes_no_columns_away(visit, people):
     assert "Age" not in dict(headings("f=RowKey+eq+'2'&s=Name"))
 
 
-def test_columns_keep_their_widths(visit, people):
+def test_columns_keep_their_widths(visit, add_entity):
     def widths(query=""):
         content = visit("victor").get(f"/ui/a/acme/t/people/?top=25{query}").content.decode()
         names = re.findall(r'<th [^>]*data-property="(\w+)"', content)
         return dict(zip(names, re.findall(r'<col width="(\d+)">', content)[1:], strict=True))
 
     for number in range(30):
-        people("se", f"{number:02}", Name="x" * (number + 1), **({"Rare": "y" * 40} if number > 25 else {}))
+        add_entity(
+            "se", f"{number:02}", Name="x" * (number + 1), **({"Rare": "y" * 40} if number > 25 else {})
+        )
     first = widths()
     assert "Rare" not in first
     # sorted and filtered, other values are on the page; a new column takes its width from them and keeps it

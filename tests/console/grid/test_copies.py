@@ -13,9 +13,9 @@ PEOPLE = "/ui/a/acme/t/people/copy/"
 
 
 @pytest.fixture
-def copied(visit, people):
-    people("a", "1", Name="Ada", Note='x\t"y"\nz', Big=EdmValue(Edm.INT64, 2**63 - 1), Long="é" * 20_000)
-    people("a", "2", Name="Al|an <b>", Photo=b"\x00\xff")
+def copied(visit, add_entity):
+    add_entity("a", "1", Name="Ada", Note='x\t"y"\nz', Big=EdmValue(Edm.INT64, 2**63 - 1), Long="é" * 20_000)
+    add_entity("a", "2", Name="Al|an <b>", Photo=b"\x00\xff")
 
     def copied(*keys, status=200, **fields):
         tokens = [encode_key(EntityKey("a", key)) for key in keys]

@@ -31,10 +31,10 @@ EVERY = {
 
 
 @pytest.fixture
-def full(people, account):
-    people("a", "1", **EVERY)
-    people("a", "2", Text="alone")
-    people("b'", "", Text=7)
+def full(add_entity, account):
+    add_entity("a", "1", **EVERY)
+    add_entity("a", "2", Text="alone")
+    add_entity("b'", "", Text=7)
     return tables.get(account, "people")
 
 
@@ -83,7 +83,7 @@ FORMULA = "=cmd|' /C calc'!A0"
         ({"format": "typed.csv", "escape_formulas": "on"}, True),
     ],
 )
-def test_formulas_of_others_do_not_run_in_a_spreadsheet(visit, people, fields, is_escaped):
+def test_formulas_of_others_do_not_run_in_a_spreadsheet(visit, add_entity, fields, is_escaped):
     values = {
         "At": "@SUM(A1)",
         "Tab": "\t=1",
@@ -92,7 +92,7 @@ def test_formulas_of_others_do_not_run_in_a_spreadsheet(visit, people, fields, i
         "Mail": "a@b",
         "Negative": "-5.5e-3",
     }
-    people(FORMULA, "-2+3", **values, Small=-5, Low=-math.inf, Photo=b"\xfb\xef\xbe")
+    add_entity(FORMULA, "-2+3", **values, Small=-5, Low=-math.inf, Photo=b"\xfb\xef\xbe")
     text, _ = exported(visit("victor"), **fields)
     head, row = csv.reader(io.StringIO(text, newline=""))
     found = dict(zip(head, row, strict=True))
@@ -119,8 +119,8 @@ def test_what_is_ticked(visit, full):
     ]  # fmt: skip
 
 
-def test_a_property_that_turns_up_later_is_not_left_out(visit, people, monkeypatch):
-    people("p", "1", Name="x")
+def test_a_property_that_turns_up_later_is_not_left_out(visit, add_entity, monkeypatch):
+    add_entity("p", "1", Name="x")
     monkeypatch.setattr(exports, "property_names", lambda wanted: [])
     answer = visit("victor").post(PEOPLE, {"scope": "table", "format": "csv"})
     with pytest.raises(FileRefused, match="Export again"):

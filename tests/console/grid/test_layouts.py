@@ -10,8 +10,8 @@ PEOPLE = "/ui/a/acme/t/people/"
 
 
 @pytest.fixture
-def logs(account, people):
-    people("p", "1", Name="Ada", Age=36)
+def logs(account, add_entity):
+    add_entity("p", "1", Name="Ada", Age=36)
     return {name: tables.create(account, name) for name in ("logs1", "logs42")}
 
 
@@ -23,9 +23,9 @@ def choose(client, **fields):
     return client.post(PEOPLE + "columns/", {"name": ["PartitionKey", "RowKey", "Name", "Age"], **fields})
 
 
-def test_offers_all_there_are(visit, logs, people):
+def test_offers_all_there_are(visit, logs, add_entity):
     for number in range(60):
-        people("q", f"{number}", **({"Rare": 1} if number == 59 else {"Name": "x"}))
+        add_entity("q", f"{number}", **({"Rare": 1} if number == 59 else {"Name": "x"}))
     answer = visit("victor").get(PEOPLE + "columns/", {"top": 25})
     found = {line[0].name: line for line in answer.context["lines"]}
     assert found["Rare"][0].is_hidden
@@ -95,9 +95,9 @@ def test_deletes(visit, logs):
     assert ColumnLayout.objects.count() == 1
 
 
-def test_columns_that_fit_into_no_address_are_shown(visit, people):
+def test_columns_that_fit_into_no_address_are_shown(visit, add_entity):
     """A shared layout of long names must not close a table for everybody."""
-    people("se", "ada", Name="Ada", Age=36)
+    add_entity("se", "ada", Name="Ada", Age=36)
     names = [f"é{number:03}" + "x" * 200 for number in range(250)]
     shared = {"name": "all", "tables": "*", "shared": "1", "cols": ",".join(["Age", *names])}
     assert visit("eve").post(f"{PEOPLE}layouts/", shared).status_code == 302

@@ -69,12 +69,12 @@ def part_of(name):
 
 
 @pytest.mark.parametrize("part", list(dict.fromkeys(map(part_of, ANSWERS))))
-def test_access(visit, people, part):
+def test_access(visit, add_entity, part):
     """Everybody meets the same world, since what each does is undone before the next one comes.
 
     Who is refused asks as a part of a page does: the answer is then a sentence instead of a page.
     """
-    people("se", "ada", Name="Ada")
+    add_entity("se", "ada", Name="Ada")
     clients = {who: visit(who) for who in EVERYBODY}
     for client in clients.values():
         client.get("/ui/help/limits/")  # a session is recorded once, and not in what is undone

@@ -97,7 +97,7 @@ def test_an_error_keeps_the_frame_of_those_who_are_signed_in(client, visit):
         ("/ui/appearance/", "/ui/"),
     ],
 )
-def test_an_address_of_a_form_leads_to_its_page(visit, people, address, parent):
+def test_an_address_of_a_form_leads_to_its_page(visit, add_entity, address, parent):
     answer = visit("ada").get(address)
     assert (answer.status_code, answer["Allow"]) == (405, "POST")
     assert f'<meta http-equiv="refresh" content="0; url={parent}">' in answer.content.decode()
@@ -124,7 +124,7 @@ def test_a_form_of_another_site(cast):
 SCRIPT = {"X-Requested-With": "fetch"}
 
 
-def test_a_script_gets_a_message_and_keeps_its_page(visit, people):
+def test_a_script_gets_a_message_and_keeps_its_page(visit, add_entity):
     answer = visit("victor").post("/ui/a/acme/members/add/", headers=SCRIPT)
     assert (answer.status_code, answer["X-Tablero-Problem"]) == (403, "403")
     text = answer.content.decode()
@@ -136,8 +136,8 @@ def test_a_script_gets_a_message_and_keeps_its_page(visit, people):
     assert "What you typed" not in answer.content.decode()
 
 
-def test_a_deleted_table_says_who_deleted_it_and_is_restored_in_place(visit, account, people):
-    people("se", "1", Name="Ada")
+def test_a_deleted_table_says_who_deleted_it_and_is_restored_in_place(visit, account, add_entity):
+    add_entity("se", "1", Name="Ada")
     tables.delete(account, "people", by=Actor(ActorKind.KEY, "key1"), keep=tables.DELETED_TABLE_RETENTION)
     max_, page = visit("max"), "/ui/a/acme/t/people/?f=Age+gt+1"
     gone = max_.get(page)
@@ -158,7 +158,7 @@ def test_a_deleted_table_says_who_deleted_it_and_is_restored_in_place(visit, acc
     assert answer["Location"] == page and max_.get(page).status_code == 200
 
 
-def test_a_table_that_is_gone_for_good_still_says_who_deleted_it(visit, account, people):
+def test_a_table_that_is_gone_for_good_still_says_who_deleted_it(visit, account, add_entity):
     tables.delete(account, "people", by=Actor(ActorKind.USER, "eve"))
     tables.drop_expired_tables()
     text = visit("max").get("/ui/a/acme/t/people/").content.decode()

@@ -20,14 +20,14 @@ HALF = "\ud800"  # of a character
 
 
 @pytest.fixture
-def ada(people):
+def ada(add_entity):
     texts = {
         "Half": f"{HALF}%41",
         "Json": '{"a\\ud800": ["\\ud800", 1.10, 1e400]}',
         "Broken": f'{{"a": "{HALF}"}}',
         "Name": "Ada",
     }
-    people(*ADA, **texts, End=EdmValue(Edm.DATETIME, 253402300799_9999999))
+    add_entity(*ADA, **texts, End=EdmValue(Edm.DATETIME, 253402300799_9999999))
 
 
 @pytest.mark.parametrize("name", ["Half", "Json", "Broken", "End"])
@@ -130,10 +130,10 @@ def test_a_header_that_is_no_address(visit, ada, account):
     assert asked["Location"].startswith("/ui/me/again/")
 
 
-def test_what_is_copied_has_a_size(visit, people, monkeypatch):
+def test_what_is_copied_has_a_size(visit, add_entity, monkeypatch):
     monkeypatch.setattr("console.grid.views.copies.SIZE_LIMIT", 1000)
     for number in range(60):
-        people("se", str(number), Name="x" * 100)
+        add_entity("se", str(number), Name="x" * 100)
     client = visit("victor")
     keys = [encode_key(EntityKey("se", str(number))) for number in range(60)]
     assert client.post(f"{TABLE}copy/", {"scope": "table", "as": "json"}).status_code == 422

@@ -67,8 +67,8 @@ from storage.sql.django import execute
 from storage.tables import tables
 from storage.tables.subject import TableVerb
 from tests.console.addresses import ANSWERS, ARGUMENTS
-from tests.console.requests.test_requests import keep
 from tests.live_server import ROOT
+from tests.requests.test_pages import keep
 
 pytestmark = pytest.mark.django_db
 

@@ -37,7 +37,7 @@ def few(monkeypatch):
 
 
 @pytest.fixture
-def issue(account, people):
+def issue(account, add_entity):
     def issue(number):
         token = TableSas(
             version="2019-02-02", table="people", permissions="r", expiry=f"20{70 + number}-01-01T00:00:00Z"
@@ -48,7 +48,7 @@ def issue(account, people):
 
 
 @pytest.fixture
-def save(account, people, cast):
+def save(account, add_entity, cast):
     def save(number, owner="alice"):
         table = tables.get(account, "people")
         definition = Definition(f"number {number}", content={"f": ""})
@@ -103,7 +103,7 @@ def test_a_restored_query_counts(few, account, save, cast):
 
 
 @pytest.mark.django_db
-def test_the_oldest_saved_urls_make_room(few, account, people):
+def test_the_oldest_saved_urls_make_room(few, account, add_entity):
     table = tables.get(account, "people")
     first, *others = (saved_urls.keep(table, f"f={number}") for number in range(MOST + 1))
     assert saved_urls.find(table, first.key) is None

@@ -20,7 +20,7 @@ KEY = EntityKey("se", "ada")
 
 
 @pytest.fixture
-def table(people, account):
+def table(add_entity, account):
     return tables.get(account, "people")
 
 

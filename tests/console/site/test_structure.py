@@ -8,9 +8,9 @@ from tests.console.markup import MAIN_NAVIGATION, find_faults
 
 
 @pytest.mark.parametrize("language", MAIN_NAVIGATION)
-def test_structure(proven, people, language):
+def test_structure(proven, add_entity, language):
     """Those that need no proof are looked at in other languages by tests/console/site/test_access.py."""
-    people("se", "", Name="Ada")
+    add_entity("se", "", Name="Ada")
     client = proven("ada")
     client.cookies["tablero_language"] = language
     faults = []

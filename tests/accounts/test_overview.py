@@ -1,0 +1,121 @@
+"""The overview of an account: requests and errors of the last day, what needs attention, what is large."""
+
+from datetime import timedelta
+
+from django.utils import timezone
+
+from storage.access import policies
+from storage.accounts import account_settings, accounts
+from storage.accounts.accounts import NewAccount
+from storage.domain.access.policies import AccessPolicy, SignedIdentifier
+from storage.domain.requests.series import PeriodCounts, SeriesKind, Traffic, write_counts
+from storage.metrics.last_day import hour_of
+from storage.metrics.series import WHOLE
+from storage.models import Branch, RequestSeries
+from storage.tables import tables
+from tests.console.markup import text
+
+PAGE = "/ui/a/acme/overview/"
+
+
+def count(account, moment, requests, status=200, error=""):
+    counts = PeriodCounts()
+    counts.traffic(SeriesKind("QueryEntities", status, error)).add(Traffic(requests))
+    RequestSeries.objects.create(
+        account=account, table_id=WHOLE, minutes=1, process=f"{status}",
+        period=moment.replace(second=0, microsecond=0), counts=write_counts(counts),
+    )  # fmt: skip
+
+
+def test_says_what_was_asked_and_what_went_wrong(now, visit, account):
+    count(account, now, 6)
+    count(account, hour_of(now) - timedelta(hours=5), 4, 404, "ResourceNotFound")
+    count(account, hour_of(now) - timedelta(hours=5), 1, 409, "EntityAlreadyExists")
+    count(account, hour_of(now) - timedelta(hours=5), 1, 501, "NotImplemented")
+    count(account, hour_of(now) - timedelta(hours=23), 1, 500, "OperationTimedOut")
+    count(account, hour_of(now) - timedelta(hours=23, minutes=1), 100)
+
+    answer = visit("victor").get(PAGE)
+
+    day = answer.context["day"]
+    assert (day.requests, day.refused, day.failed) == (13, 6, 1)
+    assert [(hour.requests, hour.refused, hour.failed) for hour in day.hours if hour.requests] == [
+        (1, 0, 1), (6, 6, 0), (6, 0, 0),
+    ]  # fmt: skip
+    assert answer.context["errors"][0] == ("ResourceNotFound", 4)
+    assert "1 request failed because of the server" in answer.content.decode()
+    assert answer.context["bars"][-6].wrong == answer.context["bars"][-6].height == 64
+
+
+def test_what_was_refused_and_what_is_over_needs_attention(now, visit, account):
+    count(account, now, 6, 403, "AuthenticationFailed")
+    people = tables.create(account, "people")
+    over = AccessPolicy(expiry=f"{now - timedelta(days=2):%Y-%m-%dT%H:%M:%S}.0000000Z", permission="r")
+    open_ended = AccessPolicy(expiry="", permission="r")
+    policies.replace(people, [SignedIdentifier("old", over), SignedIdentifier("open", open_ended)])
+    branch = accounts.add("acmepr", NewAccount(expires_at=now + timedelta(hours=19)))
+    Branch.objects.create(account=branch, source=account, source_name="acme", at=now, actor_kind="user")
+
+    page = text(visit("victor").get(PAGE))
+
+    attention = page.partition('aria-labelledby="attention"')[2].partition("</section>")[0]
+    assert "6 requests were refused in the last 24 hours." in attention
+    assert "/ui/a/acme/requests/?kind=refused" in attention
+    assert "Stored access policy has expired" in attention and "<bdi>old</bdi>" in attention
+    assert "<bdi>open</bdi>" not in attention
+    assert "/ui/a/acmepr/" in attention and "Branch expires" in attention and ">in 19 hours<" in attention
+    assert "/ui/a/acme/requests/?code=AuthenticationFailed" in page
+
+
+def test_says_how_long_each_operation_takes(visit, account):
+    series = PeriodCounts()
+    for operation, number, latency in (("QueryEntities", 9, 13), ("EntityGroupTransaction", 1, 25)):
+        traffic = series.traffic(SeriesKind(operation, 200))
+        traffic.add(Traffic(number, 0, 0, {latency: number}))
+    period = timezone.now().replace(second=0, microsecond=0) - timedelta(hours=1)
+    RequestSeries.objects.create(
+        account_id=account.pk,
+        table_id=0,
+        minutes=1,
+        period=period,
+        process="one",
+        counts=write_counts(series),
+    )
+    shown = visit("victor").get(PAGE).context["operations"]
+    assert [(name, requests) for name, requests, *_ in shown] == [
+        ("QueryEntities", 9),
+        ("EntityGroupTransaction", 1),
+    ]
+    assert 0 < shown[0][2] <= shown[0][3] < shown[1][2]
+
+
+def test_a_quiet_account_needs_nothing(visit, account):
+    answer = visit("victor").get(PAGE)
+    assert answer.context["day"].requests == 0
+    assert "All clear: no failed requests" in answer.content.decode()
+
+
+def test_says_what_an_account_lacks(visit, account):
+    account_settings.change(accounts.by_name("acme"), enabled=False)
+    assert "every request is refused" in visit("victor").get(PAGE).content.decode()
+    account_settings.change(accounts.by_name("acme"), enabled=True, read_only=True)
+    assert "The account is read-only." in visit("victor").get(PAGE).content.decode()
+
+
+def test_leads_to_what_can_be_done(now, visit, account):
+    end = now + timedelta(days=1)
+    account_settings.change(account, expires_at=end, description="Copy of last night")
+    page = visit("alice").get(PAGE).content.decode()
+    assert "The account expires with everything in it: in 1\xa0day" in page
+    assert "Copy of last night" in page
+    assert page.count("/ui/a/acme/settings/") == 2  # the sidebar's, and that of the warning
+    assert page.count("/ui/a/acme/keys/") == 2
+    assert visit("victor").get(PAGE).content.decode().count("/ui/a/acme/settings/") == 0
+
+
+def test_lists_the_largest_tables(visit, account, add_entity):
+    for number in range(6):
+        tables.create(account, f"table{number}", is_checked=True)
+    answer = visit("victor").get(PAGE)
+    assert len(answer.context["largest"]) == 5
+    assert "<b>7</b> tables" in answer.content.decode()

@@ -1,1 +1,0 @@
-"""The management API, by the requests that scripts make."""

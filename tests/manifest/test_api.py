@@ -1,0 +1,378 @@
+"""Manifests: what is planned is made, all of it and once; what is not declared stays; each change has its rights."""
+
+import pytest
+
+from storage.access import policies
+from storage.accounts import account_settings, accounts, removal, service_properties
+from storage.accounts.subject import AccountVerb
+from storage.domain.access.actor import SERVER
+from storage.domain.access.roles import Role
+from storage.manifest import applying, planning
+from storage.models import Activity, Membership, PropertyIndex, Table
+from storage.notices import webhooks
+from storage.people import members
+from storage.snapshots import snapshots
+from storage.tables import indexes, tables
+
+SHOP = {
+    "label": "Shop",
+    "protected": True,
+    "read_only": True,
+    "consistency": "BoundedStaleness",
+    "sas_limit": 5,
+    "members": {"Eve": "editor", "alice": "owner"},
+    "service_properties": {
+        "logging": {"write": True, "retention": 7},
+        "cors": [{"origins": ["https://shop.example"], "methods": ["GET"], "max_age": 60}],
+    },
+    "notice_rules": {"errors.high": {"threshold": 9}},
+    "snapshot_schedule": {"hour": 3, "keep": 3},
+    "tables": {
+        "Orders": {
+            "description": "What was ordered",
+            "tags": ["core"],
+            "indexes": ["Customer"],
+            "policies": {"reports": {"permission": "r", "expiry": "2027-01-01T00:00:00Z"}, "empty": {}},
+        },
+        "people": {},
+    },
+    "webhooks": {"chat": {"url": "https://chat.example/hooks/secret", "kinds": ["errors.high"]}},
+}
+ADDED = {"accounts": {"shop": SHOP}}
+
+
+@pytest.fixture
+def ada(call):
+    return call("ada")
+
+
+def changes(answer, status=200):
+    assert answer.status_code == status, answer.content
+    return answer.json()["changes"]
+
+
+def summary(answer):
+    return [
+        (it["action"], it["resource"], "/".join(filter(None, (it["table"], it["name"]))))
+        for it in changes(answer)
+    ]
+
+
+def acme(**declared):
+    return {"accounts": {"acme": declared}}
+
+
+def test_what_is_planned_is_made_and_then_nothing_differs(ada):
+    planned = ada("POST", "manifest/plan", ADDED)
+    assert not accounts.exists("shop")
+    assert summary(planned) == [
+        ("create", "account", ""),
+        ("change", "service_properties", ""),
+        ("create", "member", "alice"),
+        ("create", "member", "eve"),
+        ("create", "table", "Orders"),
+        ("create", "table", "people"),
+        ("change", "policies", "Orders"),
+        ("create", "index", "Orders/Customer"),
+        ("create", "webhook", "chat"),
+        ("change", "notice_rule", "errors.high"),
+        ("create", "snapshot_schedule", ""),
+        ("change", "account", ""),  # read-only last, which refuses the others
+    ]
+    made = ada("POST", "manifest/apply", ADDED, **{"If-Match": planned["ETag"]})
+    assert made.json() == planned.json()
+    account = accounts.find("shop")
+    assert (account.label, account.protected, account.read_only, account.sas_limit) == ("Shop", True, True, 5)
+    assert account.consistency == "BoundedStaleness"
+    assert {it.user.username: it.role for it in members.members(account)} == {
+        "alice": Role.OWNER,
+        "eve": Role.EDITOR,
+    }
+    properties = service_properties.get(account)
+    assert (properties.logging.retention, properties.cors[0].max_age) == (7, 60)
+    assert properties.hour_metrics.retention == 7  # of the defaults
+    orders = tables.get(account, "orders")
+    assert (orders.name, orders.description, orders.tags) == ("Orders", "What was ordered", ["core"])
+    assert [it.identifier for it in policies.stored(orders)] == ["reports", "empty"]
+    assert [it.index.name for it in indexes.describe(orders)] == ["Customer"]
+    [chat] = webhooks.for_account(account)
+    assert chat.url == "https://chat.example/hooks/secret"
+    assert snapshots.scheduled(account).hour == 3
+    assert {it.actor for it in Activity.objects.filter(account_name="shop")} == {"ada"}
+    assert changes(ada("POST", "manifest/apply", ADDED)) == []
+
+
+def test_a_secret_of_a_url_is_not_in_the_plan(ada):
+    answer = ada("POST", "manifest/plan", ADDED)
+    assert b"hooks/secret" not in answer.content
+    assert b"https://chat.example/" in answer.content
+
+
+def test_what_is_shown_is_what_is_there(ada):
+    ada("POST", "manifest/apply", ADDED)
+    shown = ada("GET", "manifest?account=shop").json()
+    shop = shown["accounts"]["shop"]
+    assert shop["tables"]["Orders"]["policies"]["reports"] == {
+        "permission": "r",
+        "expiry": "2027-01-01T00:00:00Z",
+    }
+    assert shop["members"] == {"alice": "owner", "eve": "editor"}
+    assert shop["notice_rules"] == {"errors.high": {"enabled": True, "threshold": 9.0}}
+    assert "webhooks" not in shop
+    assert changes(ada("POST", "manifest/plan?prune=true", shown)) == []
+    shown["accounts"]["copy"] = {**shop, "read_only": False}
+    assert changes(ada("POST", "manifest/apply", shown))
+    assert ada("GET", "manifest?account=copy").json()["accounts"]["copy"] == {**shop, "read_only": False}
+
+
+def test_values_that_differ_are_shown_before_and_after(ada, table):
+    tables.change(table, description="Visitors")
+    [settings, description] = changes(
+        ada("POST", "manifest/plan", acme(label="New", tables={"PEOPLE": {"description": "Guests"}}))
+    )
+    assert (settings["before"], settings["after"]) == ({"label": ""}, {"label": "New"})
+    assert (description["before"], description["after"]) == (
+        {"description": "Visitors"},
+        {"description": "Guests"},
+    )
+
+
+def test_what_is_not_declared_stays_unless_pruned(ada, account, table):
+    tables.create(account, "orders")
+    indexes.add(table, "Name")
+    wanted = acme(members={"alice": "owner"}, tables={"people": {"indexes": []}})
+    assert changes(ada("POST", "manifest/apply", wanted)) == []
+    pruned = summary(ada("POST", "manifest/apply?prune=true", wanted))
+    assert pruned == [
+        *(("delete", "member", name) for name in ("eve", "max", "victor")),
+        ("delete", "table", "orders"),
+        ("delete", "index", "people/Name"),
+    ]
+    assert tables.deleted(account)[0].kept_until is not None  # it can be restored
+    assert [it.user.username for it in members.members(account)] == ["alice"]
+    assert (
+        changes(ada("POST", "manifest/apply?prune=true", acme(label=""))) == []
+    )  # no section, nothing to prune
+
+
+def test_what_is_declared_absent_is_deleted(ada, account, table):
+    policy = {"policies": {"reports": {"permission": "r"}}}
+    ada(
+        "POST",
+        "manifest/apply",
+        acme(tables={"people": policy}, webhooks={"x": {"url": "https://x.example"}}),
+    )
+    gone = {"absent": True}
+    wanted = acme(
+        tables={"people": {"policies": {"reports": gone}}}, webhooks={"x": gone}, members={"eve": "none"}
+    )
+    assert len(changes(ada("POST", "manifest/apply", wanted))) == 3
+    assert policies.stored(table) == []
+    [deletion] = changes(ada("POST", "manifest/apply", acme(absent=True)))
+    assert (deletion["action"], deletion["before"]) == ("delete", {"tables": 1})
+    assert not accounts.exists("acme")
+    assert changes(ada("POST", "manifest/apply", acme(absent=True))) == []
+
+
+def test_what_is_declared_not_absent_stays(ada, account, table):
+    here = {"absent": False}
+    policy = {"absent": False, "permission": "r"}
+    tables_ = {"people": {**here, "policies": {"reports": policy}}}
+    wanted = acme(
+        **here,
+        tables=tables_,
+        webhooks={"x": {**here, "url": "https://x.example"}},
+        snapshot_schedule={**here, "hour": 1},
+    )
+    assert {it["action"] for it in changes(ada("POST", "manifest/apply", wanted))} == {"create", "change"}
+    assert changes(ada("POST", "manifest/apply", wanted)) == []
+
+
+def test_an_index_that_the_server_added_is_kept_when_declared_and_never_pruned(ada, table):
+    indexes.add(table, "Name", origin=indexes.IndexOrigin.ADAPTIVE)
+    assert changes(ada("POST", "manifest/apply?prune=true", acme(tables={"people": {"indexes": []}}))) == []
+    assert summary(ada("POST", "manifest/apply", acme(tables={"people": {"indexes": ["Name"]}})))
+    assert PropertyIndex.objects.get().origin == "hand"
+
+
+@pytest.mark.parametrize(
+    ("declared", "place", "text"),
+    [
+        ({"absent": True}, "", "protected"),
+        ({"kind": "cosmos"}, "", "cannot be changed"),
+        ({"tables": {"people": {"absent": True}}}, "/tables/people", "protected"),
+        ({"tables": {"a b": {}}}, "/tables/a b", "invalid characters"),
+        ({"tables": {"New": {}, "nEW": {}}}, "/tables/nEW", "already exists"),
+        ({"tables": {"people": {"throughput": 400}}}, "/tables/people", "not allowed"),
+        ({"tables": {"people": {"indexes": ["a b"]}}}, "/tables/people/indexes/a b", "property name"),
+        ({"members": {"ghost": "viewer"}}, "/members/ghost", "no user named ghost"),
+        ({"members": {"alice": "editor"}}, "/members/alice", "last owner"),
+        ({"webhooks": {"x": {"url": "ftp://x"}}}, "/webhooks/x", "must begin with https"),
+        ({"webhooks": {"x": {"url": "http://[x"}}}, "/webhooks/x", "must begin with https"),
+        ({"notice_rules": {"errors.high": {"threshold": -1}}}, "/notice_rules/errors.high", "between"),
+        ({"expires_at": "2020-01-01T00:00:00Z"}, "", "lifetime"),
+    ],
+)
+def test_a_change_that_is_refused_keeps_all_from_being_made(ada, account, table, declared, place, text):
+    account_settings.change(account, protected=True)
+    before = Activity.objects.count()
+    wanted = {"accounts": {"acme": declared, "another": {}}}
+    planned = changes(ada("POST", "manifest/plan", wanted))
+    [problem] = [it["problem"] for it in planned if it["problem"]]
+    assert text in problem
+    refused = ada("POST", "manifest/apply", wanted)
+    assert refused.status_code == 409
+    assert refused.json()["errors"] == [{"pointer": f"#/accounts/acme{place}", "detail": problem}]
+    assert Activity.objects.count() == before
+    assert not accounts.exists("another")
+
+
+def test_a_read_only_account_refuses_what_it_refuses_by_hand(ada, account, table):
+    account_settings.change(account, read_only=True)
+    wanted = {"tables": {"people": {"description": "x"}}}
+    assert ada("POST", "manifest/apply", acme(**wanted)).status_code == 409
+    assert summary(ada("POST", "manifest/apply", acme(**wanted, read_only=False))) == [
+        ("change", "account", ""),
+        ("change", "table", "people"),
+    ]
+
+
+def test_what_fails_in_the_middle_leaves_the_account_as_it_was(ada, account, monkeypatch):
+    monkeypatch.setattr(webhooks.quotas, "limit", lambda quota, account=None: 0)
+    wanted = acme(label="New", tables={"orders": {}}, webhooks={"x": {"url": "https://x.example"}})
+    assert changes(ada("POST", "manifest/plan", wanted))[-1]["problem"] == ""
+    refused = ada("POST", "manifest/apply", wanted)
+    assert (refused.status_code, "at most 0 webhooks" in refused.json()["detail"]) == (409, True)
+    account.refresh_from_db()
+    assert account.label == ""
+    assert not Table.objects.filter(account=account).exists()
+    assert not Activity.objects.filter(account=account, verb=AccountVerb.CHANGE).exists()
+
+
+def test_a_plan_that_is_out_of_date_is_not_applied(ada, account):
+    wanted = acme(label="New")
+    etag = ada("POST", "manifest/plan", wanted)["ETag"]
+    account_settings.change(account, label="Other")
+    refused = ada("POST", "manifest/apply", wanted, **{"If-Match": etag})
+    assert refused.status_code == 412
+    account.refresh_from_db()
+    assert account.label == "Other"
+
+
+def test_what_another_request_has_done_first_is_not_done_again(ada, account, monkeypatch):
+    """The changes are planned once more while the account is locked."""
+    plan_account = planning.plan_account
+    monkeypatch.setattr(planning, "plan_account", lambda *a, **k: _then(plan_account(*a, **k), account))
+    assert changes(ada("POST", "manifest/apply", acme(label="New", description="By hand"))) == [
+        {
+            "action": "change",
+            "resource": "account",
+            "account": "acme",
+            "table": "",
+            "name": "",
+            "before": {"label": ""},
+            "after": {"label": "New"},
+            "problem": "",
+        }
+    ]
+
+
+def _then(planned, account):
+    account_settings.change(account, description="By hand")
+    return planned
+
+
+def test_rights_are_those_of_each_change(call, account, table):
+    max_, alice = call("max"), call("alice")
+    tables_only = acme(tables={"people": {"description": "x"}})
+    settings = acme(label="New", tables={"people": {"description": "y"}})
+    assert changes(max_("POST", "manifest/apply", tables_only))
+    refused = max_("POST", "manifest/apply", settings)
+    assert (refused.status_code, "role owner" in refused.json()["detail"]) == (403, True)
+    assert tables.get(account, "people").description == "x"
+    assert changes(alice("POST", "manifest/apply", settings))
+    for path in ("plan", "apply"):
+        assert call("eve")("POST", f"manifest/{path}", tables_only).status_code == 403
+        assert call("sam")("POST", f"manifest/{path}", tables_only).status_code == 404
+        assert alice("POST", f"manifest/{path}", {"accounts": {"unknown": {}}}).status_code == 404
+        assert call("alice", "write")("POST", f"manifest/{path}", tables_only).status_code == 403
+        limited = call("ada", account=accounts.find("acme"))
+        assert limited("POST", f"manifest/{path}", {"accounts": {"unknown": {}}}).status_code == 404
+    assert max_("GET", "manifest").json()["accounts"].keys() == {"acme"}
+    assert call("victor")("GET", "manifest").json() == {"accounts": {}}
+    assert call("victor")("GET", "manifest?account=acme").status_code == 403
+    assert Membership.objects.filter(account=account).count() == 4
+
+
+@pytest.mark.parametrize(
+    ("declared", "pointer"),
+    [
+        ({"lable": "x"}, "/lable"),
+        ({"absent": True, "label": "x"}, "/absent"),
+        ({"history_days": 999}, "/history_days"),
+        ({"members": {"eve": "boss"}}, "/members/eve"),
+        ({"members": {"e\0e": "editor"}}, "/members/e\0e"),
+        ({"members": {"Eve": "editor"}, "webhooks": {"a\0": {"url": "https://x.example"}}}, "/webhooks/a\0"),
+        ({"notice_rules": {"nothing": {}}}, "/notice_rules/nothing"),
+        ({"tables": {"people": {"policies": {"a": {"permission": "x"}}}}}, "/tables/people/policies/a"),
+        (
+            {"service_properties": {"cors": [{"origins": ["a b"], "methods": ["GET"], "max_age": 1}]}},
+            "/cors/0/origins",
+        ),
+    ],
+)
+def test_a_manifest_that_is_wrong_names_the_place(ada, declared, pointer):
+    refused = ada("POST", "manifest/plan", acme(**declared))
+    assert refused.status_code == 400
+    [error] = refused.json()["errors"]
+    assert error["pointer"].startswith("#/accounts/acme") and pointer in error["pointer"]
+
+
+def test_a_user_is_named_once(ada, account):
+    refused = ada("POST", "manifest/apply", acme(members={"Eve": "owner", "eve": "none"}))
+    assert [it["pointer"] for it in refused.json()["errors"]] == [
+        "#/accounts/acme/members/Eve",
+        "#/accounts/acme/members/eve",
+    ]
+    assert Membership.objects.filter(account=account, user__username="eve").exists()
+
+
+@pytest.mark.parametrize("is_made_again", [False, True])
+def test_an_account_that_others_delete_first(call, account, cast, monkeypatch, is_made_again):
+    """It is gone, as wanted; another one that has its name by now takes rights of its own."""
+    check = applying._check
+
+    def check_before_others(found, is_allowed):
+        monkeypatch.setattr(applying, "_check", check)
+        check(found, is_allowed)
+        removal.remove("acme")
+        if is_made_again:
+            accounts.add("acme")
+
+    monkeypatch.setattr(applying, "_check", check_before_others)
+    answer = call("alice")("POST", "manifest/apply", acme(absent=True))
+    assert (answer.status_code, accounts.exists("acme")) == ((404, True) if is_made_again else (200, False))
+
+
+@pytest.mark.parametrize("heir", ["max", "sam"])
+def test_a_disabled_user_is_no_other_owner(ada, cast, account, heir):
+    """Found by the plan: accounts before this one are not changed either."""
+    cast[heir].is_active = False
+    cast[heir].save()
+    members.set_role(account, cast["max"], Role.OWNER, by=SERVER)
+    wanted = {
+        "accounts": {"aaa": {}, **acme(members={"alice": "none", "max": "owner", "sam": "owner"})["accounts"]}
+    }
+    assert not [it for it in changes(ada("POST", "manifest/plan", wanted)) if it["problem"]]
+    del wanted["accounts"]["acme"]["members"]["max" if heir == "sam" else "sam"]
+    wanted["accounts"]["acme"]["members"]["max"] = "owner" if heir == "max" else "viewer"
+    [refused] = [it for it in changes(ada("POST", "manifest/plan", wanted)) if it["problem"]][:1]
+    assert "last owner" in refused["problem"]
+    assert ada("POST", "manifest/apply", wanted).status_code == 409
+    assert not accounts.exists("aaa")
+
+
+def test_none_stands_for_null(ada, account):
+    account_settings.change(account, sas_limit=5)
+    [change] = changes(ada("POST", "manifest/apply", acme(sas_limit="none")))
+    assert (change["before"], change["after"]) == ({"sas_limit": 5}, {"sas_limit": None})

@@ -1,0 +1,133 @@
+"""The pages of metrics: charts with their tables, ranges, comparisons, and what changed."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from html import unescape
+
+import pytest
+from django.urls import reverse
+
+from storage.domain.access.actor import Actor, ActorKind
+from storage.domain.requests.series import PeriodCounts, SeriesKind, Traffic
+from storage.metrics import reports, series
+from storage.metrics.series import Series
+from storage.models import RegisteredSas, SizeSample
+from storage.tables import tables
+
+pytestmark = pytest.mark.django_db
+FINGERPRINT = "ab" * 32
+
+
+def text(answer):
+    return " ".join(unescape(re.sub("<[^>]+>", " ", answer.content.decode())).split())
+
+
+def count(account, ago, requests, errors=0, operations=("QueryEntity",), bucket=10):
+    """Requests of some time ago, for the table and its account."""
+    minute = series.start_of(datetime.now(UTC) - ago, 1)
+    of_table, whole = PeriodCounts(), PeriodCounts()
+    for counts, prefix in ((of_table, ""), (whole, "people/")):
+        for operation in operations:
+            counts.traffic(SeriesKind(operation, 200)).add(Traffic(requests, 5, 2048, {bucket: requests}))
+        if errors:
+            kind = SeriesKind("InsertEntity", 409, "EntityAlreadyExists")
+            counts.traffic(kind).add(Traffic(errors, 0, 0, {bucket: errors}))
+        counts.partitions.add({f"{prefix}<b>hot</b>/er": requests}, 7)
+        counts.credentials.add({"authenticated:key1": requests, f"sas:{FINGERPRINT}": 1})
+    mine = Series(str(ago.total_seconds()))
+    mine.add(minute, {(account.pk, ""): whole, (account.pk, "people"): of_table})
+    mine.write()
+
+
+PAGE = "/ui/a/acme/metrics/"
+
+
+def test_an_account_shows_its_traffic_sizes_and_changes(visit, account, table):
+    now = datetime.now(UTC)
+    count(account, timedelta(minutes=20), 1234, errors=100)
+    count(account, timedelta(hours=30), 667)
+    for ago, entities in ((timedelta(days=2), 900), (timedelta(minutes=30), 1000)):
+        SizeSample.objects.create(
+            account=account, table_id=0, at=now - ago, entities=entities, size=3_000_000, history=500_000
+        )
+    RegisteredSas.objects.create(account=account, fingerprint=FINGERPRINT, label="nightly", parameters=[])
+    reports.mark_deployment(account, "shop 2.4.1", by=Actor(ActorKind.USER, "eve"))
+
+    answer = visit("alice").get(PAGE)
+    shown = text(answer)
+    for expected in (
+        "requests 1,334 +100 %",
+        "errors 7.50 % +7.50 points",
+        "entities 1,000 +100",
+        "size on disk 2.9 MB",
+        "per 15 min",
+        "QueryEntity 1,234",
+        "409 EntityAlreadyExists 100",
+        "<b>hot</b>/er people 1,234",
+        "each number may be up to 7 too low",
+        "nightly 1",
+        "eve deployed shop 2.4.1",
+    ):
+        assert expected in shown, expected
+    page = answer.content.decode()
+    assert 'data-value="1234"' in page
+    assert "data-gap" in page  # of times when no server ran
+    assert f"/sas/{FINGERPRINT}/" in page
+    assert f"/sas/{FINGERPRINT}/" not in visit("victor").get(PAGE).content.decode()
+    assert page.count("data-chart=") == 6
+    part = visit("alice").get(PAGE, headers={"HX-Request": "true"}).content.decode()
+    assert part.lstrip().startswith('<div class="stack metrics"')
+
+
+def test_a_table_shows_its_own(visit, account, table):
+    other = tables.create(account, "other")
+    count(account, timedelta(minutes=20), 12)
+    shown = text(visit("victor").get(reverse("metrics:table", args=("acme", "people"))))
+    assert "requests 12" in shown
+    assert "<b>hot</b>/er 12" in shown
+    shown = text(visit("victor").get(reverse("metrics:table", args=("acme", other.name))))
+    assert "No requests in this time." in shown
+    assert "Nothing to show in this time." in shown
+
+
+def test_many_operations_are_one_series_besides_the_most_frequent(visit, account, table):
+    count(account, timedelta(minutes=20), 10, operations=[f"Operation{number}" for number in range(9)])
+    legend = re.search(
+        r'id="chart-operations".*?</ul>', visit("victor").get(PAGE).content.decode(), re.DOTALL
+    )[0]
+    assert legend.count("<li>") == 6
+    assert "Others" in legend
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("range=1h", "per 1 min"),
+        ("range=7d", "per 2 h"),
+        ("range=90d", "per day (UTC)"),
+        ("range=odd", "per 15 min"),
+        ("since=2020-01-01T00:00", "Metrics are kept for 90 days."),
+        ("since=nonsense", "Enter both times"),
+        ("until=2020-01-01T00:00", "Enter both times"),
+        ("since=2999-01-01T00:00", "The range must begin before it ends"),
+    ],
+)
+def test_ranges(visit, account, query, expected):
+    answer = visit("victor").get(f"{PAGE}?{query}")
+    assert answer.status_code == 200
+    assert expected in text(answer)
+
+
+def test_a_typed_range_is_in_the_zone_of_the_page(visit, account, table):
+    count(account, timedelta(minutes=90), 55)
+    now = datetime.now(UTC)
+    alice = visit("alice")
+    alice.cookies["tablero_zone"] = "Asia/Tokyo"
+    tokyo = now + timedelta(hours=9)
+    query = {
+        "since": f"{tokyo - timedelta(hours=2):%Y-%m-%dT%H:%M}",
+        "until": f"{tokyo - timedelta(hours=1):%Y-%m-%dT%H:%M}",
+    }
+    assert "requests 55" in text(alice.get(PAGE, query))
+    zoomed = {"since": (now - timedelta(minutes=40)).isoformat(), "until": (now).isoformat()}
+    assert "requests 0" in text(alice.get(PAGE, zoomed))

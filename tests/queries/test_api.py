@@ -1,0 +1,87 @@
+"""Saved queries."""
+
+from dataclasses import replace
+
+import pytest
+
+from console.models import SavedQuery
+from console.queries import saved, saved_changes
+from storage.domain.access.actor import SERVER
+from storage.models import Activity
+from storage.queries.subject import QueryVerb
+
+QUERIES = "accounts/acme/tables/people/queries"
+OPEN = {"name": "Open", "filter": "State eq '{{state}}'", "view": {"sort": "-Total"}, "is_shared": True}
+
+
+@pytest.fixture
+def eve(call, table):
+    return call("eve")
+
+
+def test_saves_changes_and_deletes_a_query(eve, call):
+    made = eve("POST", QUERIES, OPEN)
+    assert made.status_code == 201, made.content
+    query = made.json()
+    assert {name: query[name] for name in OPEN} == OPEN
+    assert (query["id"], query["owner"]) == ("open", "eve")
+    address = f"{QUERIES}/open"
+    shown = call("victor")("GET", address)
+    changed = eve("PATCH", address, {"filter": "State eq 'done'"}, **{"If-Match": shown["ETag"]})
+    assert (changed.json()["filter"], changed.json()["view"]) == ("State eq 'done'", OPEN["view"])
+    assert eve("PATCH", address, {"name": "Shut"}, **{"If-Match": shown["ETag"]}).status_code == 412
+    assert eve("DELETE", address).status_code == 204
+    assert eve("GET", address).status_code == 404
+    assert Activity.objects.filter(verb=QueryVerb.CHANGE).count() == 1
+
+
+def test_a_change_between_read_and_write_is_kept(eve, monkeypatch):
+    eve("POST", QUERIES, OPEN)
+    for_table = saved.for_table
+
+    def change_before(user, table):
+        monkeypatch.setattr(saved, "for_table", for_table)
+        query = SavedQuery.objects.get()
+        changed = replace(saved_changes.read_definition(query), description="Changed by another user")
+        saved_changes.change_query(query, changed, seen=saved.revision(query), by=SERVER)
+        return for_table(user, table)
+
+    monkeypatch.setattr(saved, "for_table", change_before)
+    assert eve("PATCH", f"{QUERIES}/open", {"filter": "State eq 'done'"}).status_code == 412
+    kept = SavedQuery.objects.get()
+    assert (kept.content["f"], kept.description) == (OPEN["filter"], "Changed by another user")
+
+
+def test_a_private_query_is_its_owners(eve, call):
+    eve("POST", QUERIES, {"name": "Mine"})
+    assert [it["name"] for it in eve("GET", QUERIES).json()["items"]] == ["Mine"]
+    assert call("alice")("GET", QUERIES).json()["items"] == []
+    assert call("alice")("GET", f"{QUERIES}/mine").status_code == 404
+    assert call("victor")("POST", QUERIES, {"name": "Theirs"}).status_code == 403
+    assert call("eve", "read")("POST", QUERIES, {"name": "Theirs"}).status_code == 403
+
+
+def test_only_its_owner_makes_a_query_private(eve, call):
+    """For all others it would disappear, the one who has done it included."""
+    eve("POST", QUERIES, OPEN)
+    refused = call("max")("PATCH", f"{QUERIES}/open", {"is_shared": False})
+    assert (refused.status_code, refused.json()["detail"]) == (403, "Only eve can stop sharing this query.")
+    assert call("max")("PATCH", f"{QUERIES}/open", {"description": "Of Max"}).status_code == 200
+    assert eve("PATCH", f"{QUERIES}/open", {"is_shared": False}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"name": "open"}, "#/name"),  # taken, in another letter case
+        ({"name": "x", "filter": "State eq"}, "#/filter"),
+        ({"name": "x", "view": {"f": "State"}}, "#/view/f"),
+        ({}, "#/name"),
+    ],
+)
+def test_refuses_what_the_console_refuses(eve, body, pointer):
+    eve("POST", QUERIES, OPEN)
+    refused = eve("POST", QUERIES, body)
+    assert refused.status_code == 400
+    assert [it["pointer"] for it in refused.json()["errors"]] == [pointer]
+    assert SavedQuery.objects.count() == 1

@@ -1,0 +1,69 @@
+"""Frequent values of what a query finds, each a step to a narrower query."""
+
+import re
+from html import unescape
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.urls import reverse
+
+ADDRESS = "/ui/a/acme/t/people/facets/"
+
+
+@pytest.fixture
+def cities(add_entity):
+    for number, city in enumerate(["Oslo"] * 3 + ["it's <b>"] * 2 + ["Bergen"]):
+        add_entity("no", str(number), City=city, Number=number, Same=True)
+
+
+def facets_of(response):
+    """Name of the property → values, each with its count and the filter that it leads to."""
+    content = response.content.decode()
+    found = {}
+    for name, body in re.findall(r'<h2 class="mono" title="([^"]*)">.*?<ol>(.*?)</ol>', content, re.DOTALL):
+        links = re.findall(
+            r'href="([^"]*)".*?class="value mono">(.*?)</span>.*?count">(\d+)<', body, re.DOTALL
+        )
+        found[name] = [
+            (unescape(value), int(count), parse_qs(urlsplit(unescape(href)).query)["f"][0])
+            for href, value, count in links
+        ]
+    return found
+
+
+def test_counts_values_and_leads_to_them(visit, cities):
+    response = visit("victor").get(ADDRESS)
+    assert facets_of(response) == {
+        "City": [
+            ("Oslo", 3, "City eq 'Oslo'"),
+            ("it's <b>", 2, "City eq 'it''s <b>'"),
+            ("Bergen", 1, "City eq 'Bergen'"),
+        ]
+    }
+    assert "All 6 entities" in response.content.decode()
+    # a bar for the share of each
+    assert re.findall(r'width="([\d.]+)%"', response.content.decode()) == ["50.0", "33.3", "16.7"]
+
+
+def test_counts_what_the_filter_finds_and_narrows_it(visit, cities):
+    found = facets_of(visit("victor").get(ADDRESS, {"f": "Number le 4 or Number eq 5", "facets": "1"}))
+    assert found["City"][0] == ("Oslo", 3, "(Number le 4 or Number eq 5) and City eq 'Oslo'")
+
+
+def test_what_no_address_can_say_is_no_step(visit, add_entity):
+    for number in range(4):
+        add_entity("se", str(number), Name="half \ud800" if number % 2 else "whole")
+    assert facets_of(visit("victor").get(ADDRESS)) == {"Name": [("whole", 2, "Name eq 'whole'")]}
+
+
+def test_says_what_there_is_not(visit, add_entity):
+    assert "No property has frequent values" in visit("victor").get(ADDRESS).content.decode()
+    assert "Syntax error" in visit("victor").get(ADDRESS, {"f": "Number le"}).content.decode()
+
+
+def test_the_grid_asks_for_them_when_its_address_says_so(visit, cities):
+    grid = reverse("entities:index", args=("acme", "people"))
+    assert 'id="facets"' not in visit("victor").get(grid).content.decode()
+    shown = visit("victor").get(grid, {"facets": "1"}).content.decode()
+    assert f'hx-get="{ADDRESS}?facets=1"' in shown
+    assert re.search(rf'href="{re.escape(grid)}"\s+aria-expanded="true"', shown)

@@ -1,0 +1,236 @@
+"""The pages of the request log: who may see it, the list and its numbers, and why a request was refused or slow."""
+
+import json
+import re
+from html import unescape
+from time import perf_counter
+from uuid import uuid4
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from storage.domain.access.grants import Operation
+from storage.domain.errors import AuthenticationFailed, EntityAlreadyExists, InvalidInput, PartKind
+from storage.domain.filters.parser import parse
+from storage.domain.filters.query import EntityQuery
+from storage.domain.requests.observed import Authentication, Credential, ObservedRequest
+from storage.domain.requests.recorded import KeptRequest, SentRequest, read_fault
+from storage.models import PropertyIndex, RecordedRequest, RegisteredSas
+from storage.requests.recording import RequestLog
+
+pytestmark = pytest.mark.django_db
+LIST = "/ui/a/acme/requests/"
+SIGNED = Credential(Authentication.KEY, "key1")
+
+
+def keep(account, error=None, *, query=b"", headers=(), searched=None, **fields):
+    """A request in the log."""
+    now = perf_counter()
+    values = {
+        "started": now - 0.001,
+        "account_id": account.pk,
+        "account": account.name,
+        "operation": Operation.QUERY_ENTITIES,
+        "table": "people",
+        "authentication": Authentication.KEY,
+        "credential": SIGNED,
+        "address": "192.0.2.7",
+        "agent": b"an SDK",
+        "request_id": str(uuid4()),
+        "status": 200 if error is None else error.status,
+        "refusal": error,
+        "query": EntityQuery(filter=parse(searched)) if searched else None,
+        "answered": now,
+        "sent": now,
+    }
+    request = ObservedRequest(**{**values, **fields})
+    sent = SentRequest(
+        "GET", b"/acme/people()", query, {b"host": b"127.0.0.1", **dict(headers)}, "http", "192.0.2.7"
+    )
+    log = RequestLog()
+    log.add(KeptRequest(request, sent, read_fault(request)), timezone.now().timestamp())
+    log.write()
+    return RecordedRequest.objects.get(request_id=request.request_id)
+
+
+def text(answer):
+    """What a reader sees, without tags."""
+    return " ".join(unescape(re.sub("<[^>]+>", " ", answer.content.decode())).split())
+
+
+def page(request):
+    return reverse("requests:show", args=("acme", request.request_id))
+
+
+def test_the_list_and_its_filters(visit, account):
+    first = keep(account, EntityAlreadyExists(), operation=Operation.INSERT_ENTITY)
+    keep(account, headers=[(b"x-ms-client-request-id", b"mine")])
+    victor = visit("victor")
+
+    shown = text(victor.get(LIST))
+    assert "409 EntityAlreadyExists InsertEntity people key1 192.0.2.7 an SDK" in shown
+    assert "QueryEntities" in shown
+    for query, number in (
+        ({"kind": "problem"}, 1),
+        ({"code": "EntityAlreadyExists", "how": "key", "credential": "key1"}, 1),
+        ({"operation": "QueryEntities", "table": "PEOPLE", "client": "192.0.2."}, 1),
+        ({"id": "mine"}, 1),
+        ({"id": str(first.request_id)}, 1),
+        ({"kind": "failed"}, 0),
+        ({"kind": "odd", "span": "odd", "operation": "odd", "how": "odd", "before": "odd"}, 2),
+        ({"before": first.pk}, 0),
+    ):
+        answer = victor.get(LIST, query)
+        assert answer.content.decode().count('<tr id="request-') == number, query
+    assert "every 2s" in victor.get(LIST, {"live": "1"}).content.decode()
+    assert "every 2s" not in victor.get(LIST).content.decode()
+    assert victor.get(page(first)).status_code == 200
+    for reader, status in (("sam", 404), (None, 302)):
+        assert visit(reader).get(LIST).status_code == status
+        assert visit(reader).get(page(first)).status_code == status
+    assert victor.get(reverse("requests:show", args=("acme", uuid4()))).status_code == 404
+
+
+def test_a_refused_access_is_explained_with_the_inspector_open(visit, account):
+    token = {
+        "sv": "2019-02-02",
+        "tn": "people",
+        "sp": "r",
+        "se": "2026-01-01T00:00:00Z",
+        "sig": "A" * 43 + "%3D",
+    }
+    query = "&".join(f"{name}={value}" for name, value in token.items()).encode()
+    sent = {"query": query, "credential": None, "authentication": Authentication.SAS}
+    refused = keep(account, AuthenticationFailed(), **sent)
+    RegisteredSas.objects.create(
+        account=account, fingerprint=refused.credential, parameters=[], label="nightly", author="max"
+    )
+
+    shown = text(visit("victor").get(page(refused)))
+
+    assert re.search(
+        r"The token nightly expired \d+ days before this request, at 2026-01-01T00:00:00Z", shown
+    )
+    assert "No known key produces this signature" in shown
+    assert "What this token allows" in shown
+    assert "String to sign" in shown
+    assert "AAAA" not in shown
+
+
+def test_the_offending_part_of_a_filter_is_marked(visit, account):
+    error = InvalidInput().within(PartKind.OPTION, "$filter")
+    error.span = (14, 17)
+    refused = keep(account, error, query=b"%24filter=Name%20eq%20'Ada'%20und%20Age%20gt%205")
+    answer = visit("victor").get(page(refused))
+    assert "Name eq … <mark>und</mark> Age gt …" in unescape(answer.content.decode())
+    assert "The query option $filter is at fault." in text(answer)
+    assert "The first character at fault is at position 15." in text(answer)
+
+
+def test_a_slow_query_offers_the_index_that_helps(visit, account, add_entity):
+    request = keep(account, started=perf_counter() - 2, searched="Age gt 5")
+    button = '<button class="button" name="property" value="Age">'
+
+    shown = visit("victor").get(page(request))
+    assert "Table scan Reads the whole table." in text(shown)
+    assert button not in shown.content.decode()
+    max_ = visit("max")
+    assert button in max_.get(page(request)).content.decode()
+    max_.post(reverse("tables:add_index", args=("acme", "people")), {"property": "Age"})
+    assert PropertyIndex.objects.filter(name="Age").exists()
+    assert button not in max_.get(page(request)).content.decode()
+
+
+def test_a_range_of_time_and_its_bars(now, visit, account):
+    keep(account, EntityAlreadyExists())
+    keep(account)
+    victor = visit("victor")
+
+    shown = victor.get(LIST, {"span": "hour", "client": "192.0.2."})
+    assert shown.context["numbers"].requests == 2
+    assert (shown.context["numbers"].wrong, shown.context["numbers"].is_counted) == (1, False)
+    bar = next(it for it in reversed(shown.context["chart"].bars) if it.bucket.total)
+    assert [(it.kind, it.y) for it in bar.parts] == [("done", 24), ("refused", 0)]
+    assert bar.title.endswith(": 2")
+    narrowed = victor.get(LIST + bar.address).content.decode()
+    assert narrowed.count('<tr id="request-') == 2
+    assert "Show all times" in narrowed
+    earlier = {"since": "2026-01-01T00:00", "until": "2026-01-01T01:00"}
+    for odd in ({"since": "odd"}, {"since": "2999-01-01T00:00"}, {"since": "2001-01-01T00:00"}, earlier):
+        assert victor.get(LIST, odd).content.decode().count('<tr id="request-') == 2
+
+
+def test_a_search_finds_an_id_in_a_message_and_opens_what_it_finds(visit, account):
+    refused = keep(account, EntityAlreadyExists())
+    keep(account)
+    message = (
+        f"The specified entity already exists.\\nRequestId:{refused.request_id}\\nTime:2026-11-26T10:00:00Z"
+    )
+
+    found = visit("victor").get(LIST, {"q": message})
+    assert found.content.decode().count('<tr id="request-') == 1
+    assert found.context["opened"] == refused
+    assert "409 EntityAlreadyExists The specified entity already exists." in text(found)
+    hits = visit("victor").get(reverse("home:palette"), {"q": message})
+    assert page(refused) in hits.content.decode()
+    assert page(refused) not in visit("sam").get(reverse("home:palette"), {"q": message}).content.decode()
+    missing = visit("victor").get(LIST, {"q": str(uuid4())})
+    assert "This request is not in the log" in text(missing)
+    assert visit("victor").get(LIST, {"q": "an SDK"}).content.decode().count('<tr id="request-') == 2
+
+
+def test_what_is_filtered_is_exported(visit, account):
+    keep(account, EntityAlreadyExists())
+    keep(account)
+    victor, address = visit("victor"), reverse("requests:export", args=("acme",))
+
+    lines = (
+        b"".join(victor.get(address, {"code": "EntityAlreadyExists", "format": "ndjson"}))
+        .decode()
+        .splitlines()
+    )
+    assert [json.loads(line)["code"] for line in lines] == ["EntityAlreadyExists"]
+    rows = b"".join(victor.get(address, {"format": "csv"})).decode().splitlines()
+    assert (len(rows), rows[0].split(",")[:3]) == (3, ["id", "at", "request_id"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "remedy"),
+    [("sp=r&se=2026-01-01T00:00:00Z", "Renew the token"), ("si=nobody", "Edit the policy")],
+)
+def test_a_refused_access_has_a_button_that_mends_it(visit, account, add_entity, fields, remedy):
+    query = f"sv=2019-02-02&tn=people&{fields}&sig={'A' * 43}%3D".encode()
+    sent = {"query": query, "credential": None, "authentication": Authentication.SAS}
+    refused = keep(account, AuthenticationFailed(), **sent)
+
+    labels = [it.label for it in visit("max").get(page(refused)).context["remedies"]]
+    assert labels == ["Keys and connection strings", remedy] or labels == [
+        remedy,
+        "Keys and connection strings",
+    ]
+    assert visit("victor").get(page(refused)).context["remedies"] == []
+
+
+def test_a_token_may_name_what_no_table_can_be_called(visit, account):
+    query = f"sv=2019-02-02&tn=a/b&sp=r&se=2026-01-01T00:00:00Z&si=nobody&sig={'A' * 43}%3D".encode()
+    refused = keep(
+        account, AuthenticationFailed(), query=query, credential=None, authentication=Authentication.SAS
+    )
+
+    labels = [it.label for it in visit("max").get(page(refused)).context["remedies"]]
+    assert labels == ["Keys and connection strings"]
+
+
+def test_a_request_is_written_as_code_without_secrets(visit, account):
+    query = keep(account, query=b"$filter=Age%20gt%205&$top=7", searched="Age gt 5")
+    entity = keep(account, EntityAlreadyExists(), operation=Operation.INSERT_ENTITY)
+    victor = visit("victor")
+
+    code = {it.title: it.code for it in victor.get(page(query)).context["snippets"]}
+    assert list(code) == ["curl", "Python", "JavaScript", "C#", "Go"]
+    assert "Age gt" in code["Python"]
+    assert "VALUE" in code["curl"]
+    code = {it.title: it.code for it in victor.get(page(entity)).context["snippets"]}
+    assert "create_entity" in code["Python"]
+    assert "$TABLES_SAS" in code["curl"]

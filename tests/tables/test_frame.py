@@ -1,0 +1,59 @@
+"""The frame around the pages of a table and of an account."""
+
+import re
+
+import pytest
+
+TABLE = "/ui/a/acme/t/people/"
+
+
+def marked(page, label):
+    """The links of a navigation that are marked as current, with how."""
+    nav = re.search(rf'<nav[^>]*aria-label="{label}".*?</nav>', page, re.DOTALL)
+    assert nav, label
+    found = re.findall(r'<a[^>]*aria-current="(\w+)"[^>]*>(.*?)</a>', nav[0], re.DOTALL)
+    return [(how, re.sub(r"<[^>]*>", " ", text).split()[0]) for how, text in found]
+
+
+@pytest.mark.parametrize(
+    ("path", "tab"),
+    [
+        ("", ("page", "Entities")),
+        ("schema/", ("page", "Schema")),
+        ("history/", ("page", "History")),
+        ("acl/", ("page", "Policies")),
+        ("settings/", ("page", "Settings")),
+        ("entity/new/", ("true", "Entities")),
+        ("export/", ("true", "Entities")),
+        ("paste/", ("true", "Entities")),
+        ("facets/", ("true", "Entities")),
+        ("queries/new/", ("true", "Entities")),
+    ],
+)
+def test_every_page_of_a_table_has_its_tables_and_tabs(visit, add_entity, path, tab):
+    page = visit("alice").get(TABLE + path, {"f": "Age ge 3"}).content.decode()
+    assert marked(page, "Table") == [tab]
+    assert marked(page, "Main navigation") == [("page", "people")]
+    assert 'id="star-button"' in page
+    assert page.count("<h1") == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        ("", ("page", "Tables")),
+        ("tables/new/", ("true", "Tables")),
+        ("activity/", ("page", "Activity")),
+        ("sas/", ("page", "Policies")),
+        ("sas/new/", ("true", "Policies")),
+        ("keys/", ("page", "Keys")),
+        ("settings/", ("page", "Settings")),
+    ],
+)
+def test_every_page_of_an_account_marks_its_place(proven, add_entity, path, place):
+    page = proven("alice").get("/ui/a/acme/" + path).content.decode()
+    assert marked(page, "Main navigation") == [place]
+
+
+def test_a_page_of_nothing_in_the_navigation_marks_nothing(visit):
+    assert marked(visit("alice").get("/ui/me/").content.decode(), "Main navigation") == []
