@@ -156,6 +156,7 @@ class GridPage:
             "reading": self._reading,
             "placeholder": example_filter(answer.entities),
             "has_rows": bool(answer.entities),
+            "deletes_results": bool(registry.hooks(Hook.DELETION_PAGE)),
             "zone_name": self.state.zone_name,
             "total": self._total if answer.entities else Total(None),
             **self._range,

@@ -328,6 +328,24 @@ def test_e11_all_results(open_grid):
     assert download.value.suggested_filename == "folk.typed.csv"
 
 
+def test_deletion_is_not_offered_for_all_results_without_a_page_for_it(open_grid):
+    page = open_grid("?top=25&f=Age+ge+60")
+    page.locator("[data-delete]").evaluate("button => button.setAttribute('data-rows-only', '')")
+    delete = page.get_by_role("button", name="Delete", exact=True)
+    page.get_by_role("checkbox", name="Select this page").check()
+    expect(delete).to_be_visible()
+    page.get_by_role("button", name=re.compile("Select all")).click()
+    expect(page.get_by_role("button", name="Export")).to_be_visible()
+    expect(delete).to_be_hidden()
+    cell(page, 2, "Name").focus()
+    press(page, "Delete")
+    expect(page.locator("[data-picked-count]")).to_have_text("60 selected")
+    assert "f=Age" in page.url
+    page.get_by_role("button", name="Clear").click()
+    page.get_by_role("checkbox", name="Select this page").check()
+    expect(delete).to_be_visible()
+
+
 def test_e12_copies_are_the_data(open_grid):
     page = open_grid("?f=PartitionKey+eq+'zz'", permissions=["clipboard-read", "clipboard-write"])
     said = page.get_by_text("Copied")

@@ -4,6 +4,7 @@ import pytest
 
 from console.grid.tokens import encode_key
 from storage.accounts import account_settings
+from storage.core import registry
 from storage.domain.entities.entity import EntityKey
 from storage.entities import entities
 from storage.entities.subject import EntityVerb
@@ -97,4 +98,20 @@ def test_a_read_only_account_keeps_them(visit, three, account):
 def test_all_that_a_query_matches_is_a_bulk_edit(visit, three, account):
     answer = visit("eve").post(DELETE, {"scope": "query", "f": "Name eq 'x'"})
     assert answer["Location"] == "/ui/a/acme/t/people/bulk/?f=Name+eq+%27x%27&0-op=delete"
+    assert there(account) == KEYS
+
+
+def test_without_bulk_edits_only_rows_can_be_deleted(visit, three, account):
+    client = visit("eve")
+    marked = "data-delete\n      data-rows-only"
+    assert marked not in client.get("/ui/a/acme/t/people/").content.decode()
+    registry.leave_out({"bulk_edit"})
+    try:
+        page = client.get("/ui/a/acme/t/people/").content.decode()
+        answer = client.post(DELETE, {"scope": "query", "f": "Name eq 'x'"})
+        text = said(client, answer)
+    finally:
+        registry.leave_out(())
+    assert marked in page
+    assert "Select the entities to delete" in text
     assert there(account) == KEYS

@@ -31,7 +31,7 @@ def delete(request: HttpRequest, table: Table) -> HttpResponse:
     elif wanted.scope is Scope.QUERY:
         if pages := registry.hooks(Hook.DELETION_PAGE):
             return redirect(pages[0](table, wanted.text))
-        toasts.notify_error(request, _("Select at least one row."))
+        toasts.notify_error(request, _("Select the entities to delete."))
     elif not wanted.keys:
         toasts.notify_error(request, _("Select at least one row."))
     elif table.account.protected and "confirmed" not in request.POST:

@@ -1,5 +1,5 @@
 // Deleting without leaving the page: the ticked rows, or one by its own button. A protected account asks first. All that a
-// query matches is deleted by a bulk edit, on a page of its own.
+// query matches is deleted on a page of its own, if there is one.
 import { announce, explain, post } from "../site/request.js";
 import { current, enter } from "../grid/grid.js";
 import { clear } from "../grid/selection.js";

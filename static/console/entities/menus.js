@@ -109,7 +109,7 @@ function act(action, cell) {
     case "duplicate": return duplicate(key);
     // the ticked rows if this is one of them, else this one alone
     case "delete":
-      if (pickedKeys().includes(key)) return send("[data-delete]", cell);
+      if (pickedKeys().includes(key) && send("[data-delete]", cell)) return;
       return document.dispatchEvent(new CustomEvent("tablero:delete", { detail: key }));
   }
 }

@@ -74,6 +74,7 @@ function bar(isPage) {
   if (told.textContent !== text) told.textContent = text;
   it.querySelector("[data-select-all]").hidden = !isPage || count < 0 || !document.querySelector(".pager :is([data-next], [data-previous], #page-first)");
   for (const button of it.querySelectorAll("[data-needs]")) button.hidden = Number(button.dataset.needs) !== count;
+  for (const button of it.querySelectorAll("[data-rows-only]")) button.hidden = count < 0;
 }
 
 function range(to, on = true) {
@@ -204,15 +205,17 @@ function extend(cell, next) {
   draw();
 }
 
-/** Press a button of the selection; with nothing ticked, for the row of the cell. */
+/** Press a button of the selection; with nothing ticked, for the row of the cell. False: it is not offered. */
 export function send(selector, cell) {
   const button = form()?.querySelector(selector);
-  if (!button) return;
+  if (!button) return false;
   if (isNone()) {
     pick(cell.parentElement, true);
     draw();
   }
+  if (button.hidden) return false;
   button.click();
+  return true;
 }
 
 /** A copy to be, in the drawer. */
