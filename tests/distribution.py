@@ -10,6 +10,8 @@ from typing import Final
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+from storage.core.registry import SUBJECTS
+
 ROOT = Path(__file__).parents[1]
 WORKERS = 2 * (
     os.cpu_count() or 1
@@ -61,7 +63,7 @@ SLOW = (
     "tests/service",
 )
 # folders whose tests need a database: the fast tier takes a sample of them
-SAMPLED = {"api", "console", "operations", "sql", "wire"}
+SAMPLED = {*SUBJECTS, "console", "relations", "rest", "runtime", "sql", "wire"}
 SHARE = 4  # one of so many
 
 
