@@ -24,17 +24,14 @@ FIRST = (
     "tests/server",
     "tests/docs",
     "tests/clients",
-    "tests/checker",
     "tests/faults",
     "tests/replication",
     "tests/service",
-    "tests/bench",
     "tests/test_newcomer.py",
+    "tests/tools",
 )
 # the long tier, beside tests marked `long`: what kills, floods, compiles or installs something
 LONG = (
-    "tests/bench",
-    "tests/checker",
     "tests/clients/csharp",
     "tests/clients/go",
     "tests/clients/java",
@@ -47,8 +44,8 @@ LONG = (
     "tests/server/test_release_files.py",
     "tests/server/test_releases.py",
     "tests/service",
-    "tests/soak",
     "tests/test_newcomer.py",
+    "tests/tools",
 )
 LONG_FOLDERS = tuple(f"{path}/" for path in LONG)
 # what the fast tier leaves out: browsers, SDKs, servers that are started, killed and filled
@@ -58,9 +55,9 @@ SLOW = (
     "tests/server",
     "tests/faults",
     "tests/replication",
-    "tests/bench",
     "tests/docs",
     "tests/service",
+    "tests/tools",
 )
 # folders whose tests need a database: the fast tier takes a sample of them
 SAMPLED = {*SUBJECTS, "console", "relations", "rest", "runtime", "sql", "wire"}

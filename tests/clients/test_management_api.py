@@ -124,7 +124,7 @@ def api(server, token):
 
 
 SETTINGS = hypothesis.settings(
-    max_examples=3,  # many more are what `python3 -m tests.fuzz` is for
+    max_examples=3,  # many more are what `python3 -m tests.tools.fuzz` is for
     derandomize=True,
     deadline=None,
     database=None,

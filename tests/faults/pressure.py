@@ -26,10 +26,10 @@ from uuid import uuid4
 import psutil
 import requests
 
-from tests.bench.console import sign_in
 from tests.faults.connection import Change, Connection, Request, write_batch
 from tests.faults.memory import MEGABYTE, growth_of
 from tests.live_server import ROOT, LiveServer, clean_environment, start_server
+from tests.tools.bench.console import sign_in
 
 TABLE = "pressure"
 FOLLOWED = "followed"  # by the streams

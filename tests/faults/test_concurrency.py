@@ -1,4 +1,4 @@
-"""Clients that write the same tables at the same time; histories of entities are checked in tests/checker."""
+"""Clients that write the same tables at the same time; histories of entities are checked in tests/tools/checker."""
 
 import random
 import threading

@@ -1,6 +1,6 @@
 """Two thousand generated requests: none may crash, hang, half-write or change what it was not sent to.
 
-`python3 -m tests.fuzz` sends a million, and to the console and the management API, too.
+`python3 -m tests.tools.fuzz` sends a million, and to the console and the management API, too.
 """
 
 from collections.abc import Iterator
@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.faults.connection import Connection
-from tests.fuzz import documents, protocol
-from tests.fuzz.world import World
+from tests.tools.fuzz import documents, protocol
+from tests.tools.fuzz.world import World
 
 KINDS = {
     # strategy, requests, share of them that pass the signature check

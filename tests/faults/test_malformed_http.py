@@ -11,7 +11,7 @@ import time
 import pytest
 
 from tests.faults.connection import Answer, Change, Closed, Connection, Request, write_batch
-from tests.fuzz.answers import check_answer
+from tests.tools.fuzz.answers import check_answer
 
 SOON = 20.0  # seconds until a malformed request is answered or its connection closed
 HEAD_LIMIT = 64 * 1024

@@ -14,9 +14,6 @@ from uuid import uuid4
 import pytest
 import requests
 
-from tests.checker.clients import Client, Load
-from tests.checker.history import History, Seen
-from tests.checker.levels import check
 from tests.live_server import ROOT, clean_environment, start_server
 from tests.replication.faults import FAULTS, LATE, OTHERS, Fault, does_not_replay, hangs
 from tests.replication.postgres import Node, wait_for
@@ -31,6 +28,9 @@ from tests.replication.world import (
     violations,
     wait_for_reads,
 )
+from tests.tools.checker.clients import Client, Load
+from tests.tools.checker.history import History, Seen
+from tests.tools.checker.levels import check
 
 pytestmark = pytest.mark.long
 ENOUGH = 10  # answers of each kind before a fault, during it, and afterwards; the benchmark asks for more

@@ -11,12 +11,12 @@ from uuid import uuid4
 
 import pytest
 
-from tests.checker.clients import Client, Endpoint, Load, Unavailable
-from tests.checker.history import ABSENT, Seen
-from tests.checker.levels import Checker, check
 from tests.live_server import ACCOUNT, KEY, LiveServer, start_server
 from tests.replication.postgres import Group, Node, wait_for
 from tests.replication.world import LAG, SLACK, wait_for_reads
+from tests.tools.checker.clients import Client, Endpoint, Load, Unavailable
+from tests.tools.checker.history import ABSENT, Seen
+from tests.tools.checker.levels import Checker, check
 
 pytestmark = pytest.mark.long
 ENOUGH = 50

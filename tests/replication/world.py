@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from tests.checker.clients import Endpoint, Load
-from tests.checker.history import History
-from tests.checker.levels import Checker, Violation, check
-from tests.checker.proxy import Proxy
 from tests.live_server import ACCOUNT, KEY, LiveServer, start_server
 from tests.replication.postgres import Group, Node
+from tests.tools.checker.clients import Endpoint, Load
+from tests.tools.checker.history import History
+from tests.tools.checker.levels import Checker, Violation, check
+from tests.tools.checker.proxy import Proxy
 
 SCRAPER = "scraper"  # the token that reads metrics
 SESSIONS = "sessions"  # an account whose level is Session

@@ -10,7 +10,7 @@ import pytest
 
 from tests import programs
 from tests.live_server import ROOT
-from tests.releases import build
+from tests.tools.releases import build
 
 pytestmark = pytest.mark.long
 
@@ -89,7 +89,7 @@ def test_what_is_not_committed_is_not_released(git, tmp_path):
     checkout = tmp_path / "checkout"
     run(git, "clone", "--quiet", "--depth=1", f"file://{ROOT}", str(checkout))
     (checkout / "storage" / "more.py").write_text("")
-    command = [sys.executable, "-m", "tests.releases.build", str(tmp_path / "files")]
+    command = [sys.executable, "-m", "tests.tools.releases.build", str(tmp_path / "files")]
     done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "storage/more.py" in done.stderr

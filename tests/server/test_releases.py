@@ -1,4 +1,4 @@
-"""A database of every release is upgraded by this version, and loses nothing: see tests/releases."""
+"""A database of every release is upgraded by this version, and loses nothing: see tests/tools/releases."""
 
 import fcntl
 import gzip
@@ -21,8 +21,8 @@ from storage.server.migration import BACKUPS
 from storage.server.refusal import Refusal
 from tests.live_server import START_TIMEOUT, start_server
 from tests.programs import missing
-from tests.releases import contents
-from tests.releases.doors import RELEASES, Doors
+from tests.tools.releases import contents
+from tests.tools.releases.doors import RELEASES, Doors
 
 pytestmark = pytest.mark.long
 OLDEST = 16  # the PostgreSQL of the first release

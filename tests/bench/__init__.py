@@ -1,2 +1,0 @@
-"""The benchmark: the product against Azurite and raw PostgreSQL, on the same machine, in alternation.
-`python3 -m tests.bench` prints the report; `--help` lists what can be left out."""

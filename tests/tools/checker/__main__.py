@@ -1,0 +1,86 @@
+"""Kill servers and their database, cut and delay connections, and check what clients did and saw meanwhile.
+
+python3 -m tests.tools.checker --kills 1000 --seed 7
+
+Histories are checked for linearizability of each entity, whole change sets, and the same changes in the change feed, in
+the lists of versions and in reads of the past. It ends with status 1 if a law is broken, and leaves the history in a
+file.
+"""
+
+import argparse
+import gc
+import sys
+import time
+from itertools import count
+from pathlib import Path
+from random import Random
+
+from tests.tools.bench.rounds import progress
+from tests.tools.bench.servers import scratch_folder
+from tests.tools.checker.run import Figures, Plan, run
+from tests.tools.checker.site import KILLS, OTHERS, Fault, Site
+
+FAULTS_PER_TABLE = 13
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = read(arguments)
+    dice = Random(options.seed)
+    total = Figures()
+    gc.disable()  # a collection of so many recorded operations would be a pause; each table ends with one
+    began = time.monotonic()
+    with scratch_folder() as folder, Site(folder, "--durability", options.durability).running() as site:
+        token = site.api_token()
+        for number in count():
+            kills = sum(total.faults[it.__name__] for it in KILLS)
+            if kills >= options.kills or total.violations:
+                break
+            plan = Plan(
+                options.clients,
+                options.answers,
+                seed=options.seed * 1000 + number,
+                is_durable=options.durability == "on",
+                record=Path(f"checker-{options.seed}-{number}.pickle"),
+            )
+            total.merge(run(site, token, plan, choose(dice)))
+            progress(
+                f"{kills} kills, {total.operations.total():,} operations, {time.monotonic() - began:.0f} s"
+            )
+    sys.stdout.write(report(total, options.seed, time.monotonic() - began))
+    return 1 if total.violations else 0
+
+
+def read(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python3 -m tests.tools.checker",
+        description=__doc__,
+        formatter_class=argparse.RawTextHelpFormatter,
+    )
+    parser.add_argument(
+        "--kills", type=int, default=100, help="of processes, default 100; as many other faults as fit"
+    )
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--clients", type=int, default=32)
+    parser.add_argument("--answers", type=int, default=150, help="to writes between two faults, default 150")
+    parser.add_argument("--durability", choices=("on", "relaxed"), default="on")
+    return parser.parse_args(arguments)
+
+
+def choose(dice: Random) -> list[Fault]:
+    """Each fault as often as another in the long run, in any order."""
+    return dice.sample((*KILLS, *OTHERS), FAULTS_PER_TABLE)
+
+
+def report(total: Figures, seed: int, seconds: float) -> str:
+    lines = [f"seed {seed}, {seconds:.0f} s", ""]
+    lines += [f"{number:8,}  {name.replace('_', ' ')}" for name, number in total.faults.most_common()]
+    lines += ["", *(f"{number:8,}  {name}" for name, number in total.operations.items())]
+    pauses = sorted(total.pauses)
+    lines += ["", f"longest time without an acknowledged write: {pauses[-1]:.1f} s"]
+    lines += [f"{len(total.violations)} violations"]
+    lines += [f"- {it.promise}: {it.what} {it.operation or ''}" for it in total.violations[:20]]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

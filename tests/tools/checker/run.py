@@ -1,0 +1,115 @@
+"""A run: clients of all kinds on a few entities of a table, faults, and the check of the histories."""
+
+import gc
+import pickle
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from uuid import uuid4
+
+import psutil
+import psycopg
+
+from tests.tools.checker.clients import EVERYTHING, Load
+from tests.tools.checker.feed import Api, FeedReader, check_feed, check_feed_of, check_past, check_versions
+from tests.tools.checker.history import History
+from tests.tools.checker.levels import Violation
+from tests.tools.checker.registers import check_registers
+from tests.tools.checker.site import Fault, Site
+
+# what a fault was meant for
+GONE = (psutil.NoSuchProcess, ProcessLookupError, FileNotFoundError, IndexError, psycopg.OperationalError)
+
+
+@dataclass
+class Figures:
+    faults: Counter[str] = field(default_factory=Counter)
+    operations: Counter[str] = field(default_factory=Counter)
+    pauses: list[float] = field(default_factory=list)  # seconds without an acknowledged write, of each table
+    violations: list[Violation] = field(default_factory=list)
+
+    def merge(self, other: "Figures") -> None:
+        self.faults.update(other.faults)
+        self.operations.update(other.operations)
+        self.pauses += other.pauses
+        self.violations += other.violations
+
+    def add(self, history: History, changes: int) -> None:
+        acknowledged = [it.ended for it in history.writes if it.ended is not None]
+        pauses = [later - earlier for earlier, later in pairwise(sorted(acknowledged))]
+        self.pauses.append(max(pauses, default=0.0))
+        self.operations.update(
+            {
+                "acknowledged writes": len(acknowledged),
+                "writes with an unknown outcome": len(history.writes) - len(acknowledged),
+                "refused writes": len(history.without_effect),
+                "reads": len(history.reads),
+                "reads of the past": len(history.past),
+                "changes in the feed": changes,
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """``answers``: of writes and of reads before a fault and after the last one.
+
+    ``is_durable``: without it a crash may lose what was acknowledged just before, though never half of a write, and
+    never what the feed has delivered.
+    """
+
+    clients: int = 32
+    answers: int = 40
+    seed: int = 0
+    is_durable: bool = True
+    record: Path | None = None  # of the history, if a law is broken
+
+
+def happens(fault: Fault, site: Site, dice: Random) -> bool:
+    """Whether there was what the fault was meant for."""
+    try:
+        fault(site, dice)
+    except GONE:
+        return False
+    return True
+
+
+def run(site: Site, token: str, plan: Plan, faults: Sequence[Fault]) -> Figures:
+    """Apply faults to a site while clients work on a new table, and check what they did and saw."""
+    dice = Random(plan.seed)
+    endpoints = site.endpoints()
+    load = Load(endpoints[0], f"t{uuid4().hex}", plan.seed)
+    load.add_clients(plan.clients, endpoints)
+    figures = Figures()
+    api = Api(endpoints[0], load.table, token)
+    gc.collect()
+    with load.running(), FeedReader(api) as reader:
+        for fault in faults:
+            # more than may be on their way from a server that was killed
+            load.wait_for_answers(int(plan.answers * (0.5 + dice.random())) + plan.clients)
+            while not happens(fault, site, dice):
+                load.wait_for_answers(plan.clients)
+            figures.faults[fault.__name__] += 1
+        load.wait_for_answers(plan.answers)
+        load.stop()
+        with load.client("last", kind=EVERYTHING) as client:
+            final = {key: load.recorder.get(client, key).seen[key] for key in load.keys}
+            for read in load.history.past[::10]:
+                load.recorder.past(client, list(read.seen), read.moment or 0)
+        reader.catch_up()
+    changes = reader.changes
+    versions = {key: api.versions(key) for key in load.keys}
+    figures.add(load.history, len(changes))
+    figures.violations += check_feed(changes, final)
+    figures.violations += check_versions(versions, changes)
+    if plan.is_durable:
+        figures.violations += check_registers(load.history, changes)
+        figures.violations += check_feed_of(load.history, changes)
+        figures.violations += check_past(load.history, changes)
+    figures.violations += [Violation("a log without exceptions", it) for it in site.logged_errors()]
+    if figures.violations and plan.record is not None:
+        plan.record.write_bytes(pickle.dumps((load.history, changes, final, figures.violations)))
+    return figures

@@ -1,0 +1,241 @@
+"""Servers on one database, the first with two workers and a link that can be cut, and what is done to them."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from random import Random
+
+import psutil
+import psycopg
+
+from storage.server.data_folder import DataFolder
+from tests.live_server import ACCOUNT, KEY, ROOT, LiveServer, clean_environment, start_server
+from tests.ports import free_port
+from tests.tools.checker.clients import Endpoint
+from tests.tools.checker.proxy import Proxy
+
+FIRST, SECOND = range(2)
+
+
+class Site:
+    """``servers``: one, or a second one on the database of the first.
+
+    The first may find its data in the folder `first`. Ports stay the same when a server is started again.
+    """
+
+    def __init__(self, folder: Path, *options: str, servers: int = 2) -> None:
+        self.data = folder / "first"
+        self.servers: list[LiveServer | None] = [None] * servers
+        self.output: list[str] = []  # of servers that have ended
+        self._folder = folder
+        self._options = options
+        self._ports = [free_port() for _ in self.servers]
+        self._stacks = [ExitStack() for _ in self.servers]
+        self.link = Proxy(self._ports[FIRST])
+
+    @contextmanager
+    def running(self) -> Iterator["Site"]:
+        with self.link, ExitStack() as stack:
+            for number in range(len(self.servers)):
+                stack.callback(self.end, number)
+                self.start(number)
+            yield self
+
+    def endpoints(self) -> list[Endpoint]:
+        return [Endpoint(port, ACCOUNT, KEY) for port in (*self._ports, self.link.port)]
+
+    def start(self, number: int) -> None:
+        listen = ("--listen", f"127.0.0.1:{self._ports[number]}")
+        if number == FIRST:
+            started = start_server(self.data, "--workers", "2", *listen, *self._options)
+        else:
+            env = {
+                "TABLERO_SECRET": (self.data / "secret").read_text().strip(),
+                "DATABASE_URL": f"postgresql:///tablero?host={self._socket_folder}&user=tablero",
+            }
+            started = start_server(self._folder / "second", *listen, env=env)
+        self.servers[number] = self._stacks[number].enter_context(started)
+
+    def end(self, number: int) -> None:
+        """In order; nothing happens to a server that has ended."""
+        self._stacks[number].close()
+        if (server := self.servers[number]) is not None:
+            self.output += server.output
+        self.servers[number] = None
+
+    def restart(self, number: int) -> None:
+        self.end(number)
+        self.start(number)
+
+    @property
+    def first(self) -> LiveServer:
+        assert self.servers[FIRST] is not None
+        return self.servers[FIRST]
+
+    @property
+    def _socket_folder(self) -> Path:
+        return DataFolder(self.data).socket_folder
+
+    def api_token(self) -> str:
+        self.manage("user", "add", "robot", "--admin")
+        return re.search(r"tbl_\w+", self.manage("token", "add", "robot", "checker", "--scope", "read"))[0]
+
+    def manage(self, command: str, *arguments: str) -> str:
+        line = [sys.executable, str(ROOT / "manage.py"), command, "--data", str(self.data), *arguments]
+        run = subprocess.run(line, check=True, capture_output=True, text=True, env=clean_environment())
+        return str(run.stdout)
+
+    def execute(self, *statements: str) -> None:
+        conninfo = f"host={self._socket_folder} user=tablero dbname=tablero"
+        with psycopg.connect(conninfo, autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement)
+
+    def logged_errors(self) -> list[str]:
+        """Lines around each exception that a server has logged."""
+        lines = [*self.output, *(line for it in self.servers if it is not None for line in it.output)]
+        found = [
+            "\n".join(lines[max(place - 10, 0) : place + 60])
+            for place, line in enumerate(lines)
+            if "Traceback" in line
+        ]
+        # what a server that is stopped does not wait for, on a busy machine
+        return [it for it in found if "timeout graceful shutdown exceeded" not in it]
+
+
+# faults: each ends when all are there again, or will be without help
+
+
+def kill_the_server(site: Site, dice: Random) -> None:
+    site.first.kill()
+    site.restart(FIRST)
+
+
+def kill_everything(site: Site, dice: Random) -> None:
+    server = psutil.Process(site.first.pid)
+    family = [server, *server.children(recursive=True)]
+    for process in family:
+        _signal(process, signal.SIGSTOP)  # so that none has the time to do anything about it
+    for process in family:
+        _signal(process, signal.SIGKILL)
+    site.first.process.wait(60)
+    site.restart(FIRST)
+
+
+def stop_the_server(site: Site, dice: Random) -> None:
+    assert site.first.stop() == 0
+    site.restart(FIRST)
+
+
+def kill_the_other_server(site: Site, dice: Random) -> None:
+    other = site.servers[SECOND]
+    assert other is not None
+    other.kill()
+    site.restart(SECOND)
+
+
+def kill_a_worker(site: Site, dice: Random) -> None:
+    dice.choice(_children(site.first.pid, "storage.server.worker")).kill()
+
+
+def kill_the_postmaster(site: Site, dice: Random) -> None:
+    os.kill(site.first.postmaster(), signal.SIGKILL)
+
+
+def kill_the_supervisor(site: Site, dice: Random) -> None:
+    """The process that starts the database again."""
+    psutil.Process(site.first.postmaster()).parent().kill()
+
+
+def kill_a_backend(site: Site, dice: Random) -> None:
+    dice.choice(_children(site.first.postmaster(), "[local]")).kill()
+
+
+def _children(pid: int, text: str) -> list[psutil.Process]:
+    """Those with a text in their command line, without those that end meanwhile."""
+    found = []
+    for child in psutil.Process(pid).children():
+        with suppress(psutil.NoSuchProcess):
+            if text in " ".join(child.cmdline()):
+                found.append(child)
+    return found
+
+
+def end_all_sessions(site: Site, dice: Random) -> None:
+    site.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+    )
+
+
+def kill_while_flushes_are_late(site: Site, dice: Random) -> None:
+    """Each commit waits 0.1 s before it is flushed, with all that others have written meanwhile."""
+    site.execute(
+        "ALTER SYSTEM SET commit_delay = 100000",
+        "ALTER SYSTEM SET commit_siblings = 0",
+        "SELECT pg_reload_conf()",
+    )
+    time.sleep(0.3 + 0.2 * dice.random())
+    for name in ("commit_delay", "commit_siblings"):
+        site.execute(f"ALTER SYSTEM RESET {name}")
+    kill_the_postmaster(site, dice)
+
+
+def stop_the_database_for_a_moment(site: Site, dice: Random) -> None:
+    postmaster = psutil.Process(site.first.postmaster())
+    family = [postmaster, *postmaster.children(recursive=True)]
+    try:
+        for process in family:
+            _signal(process, signal.SIGSTOP)
+        time.sleep(0.5 + dice.random())
+    finally:
+        for process in family:
+            _signal(process, signal.SIGCONT)
+
+
+def _signal(process: psutil.Process, number: signal.Signals) -> None:
+    try:
+        process.send_signal(number)
+    except psutil.NoSuchProcess:
+        pass
+
+
+def cut_connections(site: Site, dice: Random) -> None:
+    site.link.cut()
+    time.sleep(0.2 * dice.random())
+    site.link.mend()
+
+
+def delay_connections(site: Site, dice: Random) -> None:
+    """What was held back arrives late, unless the connection is cut first."""
+    site.link.hang()
+    time.sleep(dice.random())
+    if dice.random() < 0.5:
+        site.link.cut()
+    site.link.mend()
+
+
+Fault = Callable[[Site, Random], None]
+KILLS: tuple[Fault, ...] = (
+    kill_the_server,
+    kill_everything,
+    kill_the_other_server,
+    kill_a_worker,
+    kill_the_postmaster,
+    kill_the_supervisor,
+    kill_a_backend,
+    end_all_sessions,
+    kill_while_flushes_are_late,
+)
+OTHERS: tuple[Fault, ...] = (
+    stop_the_server,
+    stop_the_database_for_a_moment,
+    cut_connections,
+    delay_connections,
+)

@@ -1,0 +1,230 @@
+"""The checker finds each kind of violation, and none where there is none."""
+
+from collections.abc import Callable
+from itertools import count
+from random import Random
+
+import pytest
+
+from tests.tools.checker.history import ABSENT, History, Key, Read, Seen, Write
+from tests.tools.checker.levels import Checker
+
+A, B = ("p", "a"), ("p", "b")
+
+
+def history(*operations: Write | Read) -> History:
+    return History(
+        [it for it in operations if isinstance(it, Write)], [it for it in operations if isinstance(it, Read)]
+    )
+
+
+def write(began: float, ended: float | None, key: Key, value: int, session: str = "w", **given: int) -> Write:
+    """Its version is ten times its value."""
+    version = None if ended is None else 10 * value
+    return Write(session, key, value, began, ended, version, **given)
+
+
+def read(began: float, ended: float, session: str = "r", **values: int) -> Read:
+    """What it saw: a=1, b=0."""
+    seen = {("p", name): Seen(10 * value, value) for name, value in values.items()}
+    return Read(session, "level", began, ended, seen)
+
+
+def broken(promise: str, *operations: Write | Read, bound: float = 0.0) -> list[str]:
+    """The names of what is violated."""
+    given = history(*operations)
+    checker = Checker(given)
+    found = {
+        "all": lambda: checker.violations,
+        "strong": lambda: checker.strong(given.reads),
+        "bounded": lambda: checker.bounded(given.reads, bound),
+        "session": lambda: checker.session(given.reads),
+        "prefix": lambda: checker.prefix(given.reads),
+    }[promise]()
+    assert promise == "all" or not checker.violations
+    return [violation.promise for violation in found]
+
+
+class TestAllLevels:
+    def test_a_value_that_nobody_wrote(self):
+        assert broken("all", write(0, 1, A, 1), read(2, 3, a=2)) == ["nothing is invented"]
+
+    def test_a_value_of_another_key(self):
+        assert broken("all", write(0, 1, A, 1), read(2, 3, b=1)) == ["nothing is invented"]
+
+    def test_a_write_that_is_read_before_it_began(self):
+        assert broken("all", write(2, 3, A, 1), read(0, 1, a=1)) == ["nothing is seen before it is written"]
+
+    def test_a_write_that_changes_its_version(self):
+        other = Read("r", "level", 2, 3, {A: Seen(11, 1)})
+        assert broken("all", write(0, 1, A, 1), other) == ["one version per write"]
+
+    def test_an_unacknowledged_write_that_changes_its_version(self):
+        reads = [Read("r", "level", 2, 3, {A: Seen(version, 1)}) for version in (10, 11)]
+        assert broken("all", write(0, None, A, 1), *reads) == ["one version per write"]
+
+    def test_two_writes_of_one_version(self):
+        again = Write("w", A, 2, 0, 1, 10)
+        assert broken("all", write(0, 1, A, 1), again) == ["unique versions"]
+
+    def test_half_a_change_set(self):
+        writes = [write(0, 1, A, 1, change_set=1), write(0, 1, B, 2, change_set=1)]
+        assert broken("all", *writes, read(2, 3, a=1, b=0)) == ["change sets are whole"]
+        assert broken("all", *writes, read(2, 3, a=1, b=2), read(2, 3, a=0, b=0), read(2, 3, a=1)) == []
+
+    def test_half_a_change_set_that_was_not_acknowledged(self):
+        writes = [write(0, None, A, 1, change_set=1), write(0, None, B, 2, change_set=1)]
+        reads = [read(2, 3, a=1, b=2), read(2, 3, a=1, b=0)]
+        assert broken("all", *writes, *reads) == ["change sets are whole"]
+
+
+class TestStrong:
+    def test_a_read_that_misses_an_acknowledged_write(self):
+        assert broken("strong", write(0, 1, A, 1), read(2, 3, a=0)) == ["no stale read"]
+
+    def test_a_read_beside_a_write_may_see_it_or_not(self):
+        assert broken("strong", write(0, 3, A, 1), read(1, 2, a=0), read(2.5, 4, a=1)) == []
+
+    def test_a_read_that_goes_back_behind_an_earlier_one(self):
+        reads = [read(1, 2, a=1), read(3, 4, "other", a=0)]
+        assert broken("strong", write(0, 9, A, 1), *reads) == ["no stale read"]
+
+    def test_reads_at_the_same_time_in_any_order(self):
+        assert broken("strong", write(0, 9, A, 1), read(1, 4, a=1), read(2, 3, "other", a=0)) == []
+
+    def test_a_write_that_is_ordered_before_an_earlier_one(self):
+        early = Write("w", A, 1, 0, 1, 20)
+        late = Write("w", A, 2, 2, 3, 10)
+        assert broken("strong", early, late) == ["writes in the order of time"]
+
+    def test_a_write_that_was_not_acknowledged_and_happens_late(self):
+        assert (
+            broken("strong", write(0, None, A, 2), write(1, 2, A, 1), read(3, 4, a=1), read(5, 6, a=2)) == []
+        )
+
+    def test_a_write_that_was_not_acknowledged_and_goes_again(self):
+        reads = [read(1, 2, a=1), read(3, 4, a=0)]
+        assert broken("strong", write(0, None, A, 1), *reads) == ["no stale read"]
+
+
+class TestBounded:
+    def test_a_read_within_the_bound(self):
+        assert broken("bounded", write(0, 1, A, 1), read(2.9, 3, a=0), bound=2) == []
+
+    def test_a_read_beyond_the_bound(self):
+        assert broken("bounded", write(0, 1, A, 1), read(3.1, 4, a=0), bound=2) == ["the bound"]
+
+
+class TestSession:
+    def test_monotonic_reads(self):
+        reads = [read(2, 3, a=1), read(4, 5, a=0)]
+        assert broken("session", write(0, 1, A, 1), *reads) == ["monotonic reads"]
+
+    def test_another_session_may_be_behind(self):
+        assert broken("session", write(0, 1, A, 1), read(2, 3, a=1), read(4, 5, "other", a=0)) == []
+
+    def test_read_your_writes(self):
+        assert broken("session", write(0, 1, A, 1, "r"), read(2, 3, a=0)) == ["read your writes"]
+
+    def test_a_read_of_another_key_that_is_older_than_what_was_read(self):
+        """B was written before A, which has been read."""
+        writes = [write(0, 1, B, 1), write(2, 3, A, 1)]
+        reads = [read(4, 5, a=1), read(6, 7, b=0)]
+        assert broken("session", *writes, *reads) == ["a prefix over the session"]
+        assert broken("session", *reversed(writes), read(4, 5, b=1), read(6, 7, a=0)) == []
+
+
+class TestPrefix:
+    def test_a_page_without_an_earlier_write(self):
+        writes = [write(0, 1, B, 1), write(2, 3, A, 1)]
+        assert broken("prefix", *writes, read(4, 5, a=1, b=0)) == ["a prefix of the commits"]
+        assert broken("prefix", *writes, read(4, 5, a=0, b=1), read(6, 7, a=0, b=0)) == []
+
+    def test_writes_at_the_same_time_in_any_order(self):
+        assert broken("prefix", write(0, 2, B, 1), write(1, 3, A, 1), read(4, 5, a=1, b=0)) == []
+
+    def test_what_was_overwritten_counts(self):
+        """Of A the newer version was written earlier; the older one began after B had been acknowledged."""
+        newer, older = Write("w", A, 2, 0, 9, 20), Write("w", A, 1, 5, 9, 10)
+        assert broken("prefix", newer, older, write(3, 4, B, 1), read(10, 11, a=2, b=0)) == [
+            "a prefix of the commits"
+        ]
+
+
+def test_what_is_lost():
+    checker = Checker(history(write(0, 1, A, 1), write(2, None, A, 2), write(3, 4, B, 3)))
+
+    assert checker.lost({A: Seen(10, 1), B: Seen(30, 3)}) == []
+    assert [violation.operation for violation in checker.lost({A: ABSENT, B: Seen(40, 4)})] == [
+        write(0, 1, A, 1)
+    ]
+
+
+def test_staleness():
+    given = history(write(0, 1, A, 1), write(2, 3, A, 2), read(5, 6, a=0), read(5, 6, a=1), read(5, 6, a=2))
+    assert [Checker(given).staleness(it) for it in given.reads] == [4, 2, 0]
+
+
+class Simulation:
+    """A primary and a replica that follows it at its own pace, with a clock of steps."""
+
+    def __init__(self, seed: int) -> None:
+        self.dice = Random(seed)
+        self.log: list[tuple[Key, Seen]] = []
+        self.replayed = 0
+        self.clock = count()
+        self.values = count(1)
+        self.history = History()
+
+    def run(self, steps: int) -> None:
+        for _ in range(steps):
+            self.replayed = self.dice.randint(self.replayed, len(self.log))
+            self.dice.choice([self.write, self.read_primary, self.read_replica])()
+
+    def write(self) -> None:
+        value, key, began = next(self.values), self.dice.choice([A, B]), next(self.clock)
+        self.log.append((key, Seen(10 * value, value)))
+        self.history.writes.append(Write("w", key, value, began, next(self.clock), 10 * value))
+
+    def read_primary(self) -> None:
+        self._read("strong", self.log)
+
+    def read_replica(self) -> None:
+        self._read("replica", self.log[: self.replayed])
+
+    def _read(self, level: str, log: list[tuple[Key, Seen]]) -> None:
+        seen = {A: ABSENT, B: ABSENT, **dict(log)}
+        self.history.reads.append(Read("r", level, next(self.clock), next(self.clock), seen))
+
+
+LEVELS: dict[str, tuple[str, Callable[[Checker, list[Read]], list]]] = {
+    "strong": ("strong", Checker.strong),
+    "bounded": ("strong", lambda checker, reads: checker.bounded(reads, 0)),
+    "session": ("replica", Checker.session),
+    "prefix": ("replica", Checker.prefix),
+}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("seed", range(5))
+def test_one_old_value_among_many_right_ones_is_found(level, seed):
+    kind, promise = LEVELS[level]
+    simulation = Simulation(seed)
+    simulation.run(300)
+    history = simulation.history
+    assert Checker(history).violations == []
+    assert promise(Checker(history), history.of_level(kind)) == []
+
+    places = [
+        number
+        for number, it in enumerate(history.reads)
+        if it.level == kind and min(seen.version for seen in it.seen.values()) > 100
+    ]
+    place = simulation.dice.choice(places)
+    old = history.reads[place]
+    # of the two keys the one that was written first, as it was long before
+    key = min(old.seen, key=lambda it: old.seen[it].version)
+    history.reads[place] = Read(old.session, kind, old.began, old.ended, {**old.seen, key: ABSENT})
+
+    found = promise(Checker(history), history.of_level(kind))
+    assert history.reads[place] in [violation.operation for violation in found]

@@ -1,0 +1,70 @@
+"""Processes are killed and connections cut while clients work: no law is broken, and all goes on without help.
+
+`python3 -m tests.tools.checker` does it hundreds of times.
+"""
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from tests.seeds import seeded
+from tests.tools.checker.run import Plan, run
+from tests.tools.checker.site import (
+    KILLS,
+    Site,
+    cut_connections,
+    delay_connections,
+    kill_everything,
+    kill_the_postmaster,
+)
+
+pytestmark = pytest.mark.slow
+
+PAUSE = 60.0  # seconds without an acknowledged write, on a busy machine
+PLAN = Plan(clients=12, answers=15)
+
+
+def with_data(folder):
+    folder.mkdir(mode=0o711)
+    seeded(folder / "first")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(scratch):
+    with Site(with_data(scratch / "site")).running() as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def token(site):
+    return site.api_token()
+
+
+def test_clients_of_three_processes_see_one_order(site, token):
+    figures = run(site, token, replace(PLAN, answers=400), [])
+
+    assert figures.violations == []
+    assert figures.operations["refused writes"] > 100
+    # a server gives up what takes five seconds, as everything may where the machine stands still
+    assert figures.operations["writes with an unknown outcome"] == 0 or max(figures.pauses) > 4
+
+
+def test_nothing_acknowledged_is_lost_whatever_is_killed(site, token):
+    faults = Random(1).sample((*KILLS, cut_connections, delay_connections), len(KILLS) + 2)
+    figures = run(site, token, PLAN, faults)
+
+    assert figures.violations == []
+    assert figures.faults.total() == len(faults)
+    assert max(figures.pauses) < PAUSE
+
+
+def test_relaxed_durability_delivers_nothing_that_is_lost(scratch):
+    folder = with_data(scratch / "relaxed")
+    with Site(folder, "--durability", "relaxed", servers=1).running() as site:
+        faults = [kill_the_postmaster, kill_everything]
+        figures = run(site, site.api_token(), replace(PLAN, is_durable=False), faults)
+
+    assert figures.violations == []
+    assert figures.faults.total() == len(faults)

@@ -1,0 +1,77 @@
+"""What drifts is found, what does not is not, and pieces add up."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.seeds import seeded
+from tests.tools.soak import figures
+from tests.tools.soak.__main__ import main
+from tests.tools.soak.figures import ALLOWANCES, Latencies, Sample
+
+MEMORY = "memory of the server, MB"
+
+
+def piece(number=1, *, memory=lambda minute: 300 + minute % 7, errors=None):
+    """An hour with a sample each minute; the first minutes need more and more."""
+    return [
+        Sample(
+            number,
+            number - 1 + minute / 60,
+            {MEMORY: memory(minute) if minute > 15 else 10.0 * minute},
+            errors or {},
+        )
+        for minute in range(60)
+    ]
+
+
+def test_what_stays_the_same_is_no_problem():
+    assert figures.problems([*piece(1), *piece(2)]) == []
+
+
+def test_a_leak_is_found_in_its_piece():
+    found = figures.problems([*piece(1), *piece(2, memory=lambda minute: 300 + 3 * minute)])
+    assert len(found) == 1 and found[0].startswith(f"{MEMORY} grew by") and "piece 2" in found[0]
+
+
+@pytest.mark.parametrize("name", ALLOWANCES)
+def test_each_value_is_looked_at(name):
+    samples = [Sample(1, minute / 60, {name: 100.0 + 5 * minute}) for minute in range(60)]
+    assert [it.startswith(f"{name} grew") for it in figures.problems(samples)] == [True]
+
+
+def test_errors_are_problems():
+    assert figures.problems(piece(errors={"api: 500": 2})) == ["120 times api: 500"]
+
+
+def test_latencies_since_the_last_sample():
+    latencies = Latencies()
+    for milliseconds in range(1, 101):
+        latencies.add("get", milliseconds / 1e3)
+    latencies.fail("get", "refused")
+    times, errors = latencies.drain()
+    assert times["get: p50, ms"] == pytest.approx(50, abs=1) and times["get: p99, ms"] == pytest.approx(
+        99, abs=1
+    )
+    assert times["get: requests"] == 100 and errors == {"get: refused": 1}
+    assert latencies.drain() == ({}, {})
+
+
+def test_a_drawing_has_a_line_for_each_piece():
+    drawing = ElementTree.fromstring(figures.draw([*piece(1), *piece(2)]))
+    assert len(drawing.findall("{http://www.w3.org/2000/svg}path")) == 2
+
+
+@pytest.mark.slow
+def test_another_piece_goes_on(scratch, capsys):
+    folder = scratch / "soak"
+    folder.mkdir(mode=0o711)
+    seeded(folder / "tablero")
+    figures.append(folder / "figures.jsonl", Sample(1, 2.0, {MEMORY: 300.0}))
+
+    assert main(["--hours", "0.001", "--seconds", "2", "--folder", str(folder)]) == 0, capsys.readouterr().out
+
+    samples = figures.read(folder / "figures.jsonl")
+    assert samples[-1].piece == 2 and samples[-1].hours > 2.0
+    assert "get: requests" in samples[1].values
+    assert "2 pieces" in capsys.readouterr().out and (folder / "figures.svg").exists()
