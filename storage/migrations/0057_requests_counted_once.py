@@ -7,7 +7,8 @@ storage.health.database_version.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any, Final
@@ -15,18 +16,6 @@ from typing import Any, Final
 from django.db import migrations, models
 from django.db.models import Min, Q
 from django.utils import timezone
-
-from storage.domain.requests.metrics import LATENCY_BOUNDS
-from storage.domain.requests.series import (
-    BUCKETS,
-    HISTOGRAM_BOUNDS,
-    PeriodCounts,
-    SeriesKind,
-    Traffic,
-    read_counts,
-    write_counts,
-)
-from storage.metrics.series import start_of
 
 FUNCTION: Final = """
 -- The number of requests in the counts of a row of series.
@@ -41,8 +30,62 @@ KEY: Final = ("account", "table_id", "minutes", "period", "process")
 HOUR: Final = timedelta(hours=1)
 # for how long the periods longer than a minute are kept, by their length in minutes
 LONGER: Final = {15: timedelta(days=8), 120: timedelta(days=90)}
-# the bucket of series with the same upper bound
-BUCKET_OF: Final = [HISTOGRAM_BOUNDS.index(bound) for bound in LATENCY_BOUNDS] + [BUCKETS - 1]
+# the buckets of series with the same upper bounds as those of the counts, which are 1, 2 and 5 ms and so on to 5 s
+BUCKET_OF: Final = (10, 13, 17, 20, 23, 27, 30, 33, 37, 40, 43, 47, 60)
+KINDS_LIMIT: Final = 100  # of a row of series
+
+Kind = tuple[str, int, str]  # operation, status and error
+REST: Final[Kind] = ("", 0, "")  # the kind of requests beyond the limit
+
+
+@dataclass(slots=True)
+class Traffic:
+    """Requests, their bytes in and out, and the numbers of their latencies by bucket of series."""
+
+    requests: int = 0
+    ingress: int = 0
+    egress: int = 0
+    latencies: dict[int, int] = field(default_factory=dict)
+
+    def add(self, other: "Traffic") -> None:
+        self.requests += other.requests
+        self.ingress += other.ingress
+        self.egress += other.egress
+        for bucket, number in other.latencies.items():
+            self.latencies[bucket] = self.latencies.get(bucket, 0) + number
+
+
+@dataclass(slots=True)
+class PeriodCounts:
+    """The counts of a row of series; ``frequent`` is what it says of partitions and credentials."""
+
+    kinds: dict[Kind, Traffic] = field(default_factory=dict)
+    frequent: list[Any] = field(default_factory=lambda: [[{}, 0], [{}, 0]])
+
+    def add(self, kind: Kind, traffic: Traffic) -> None:
+        if kind not in self.kinds and len(self.kinds) >= KINDS_LIMIT:
+            kind = REST
+        self.kinds.setdefault(kind, Traffic()).add(traffic)
+
+    def add_written(self, written: Sequence[Any]) -> None:
+        """Add the counts of a row, whose frequent partitions and credentials the copied ones do not have."""
+        kinds, *self.frequent = written
+        for operation, status, error, requests, ingress, egress, latencies in kinds:
+            numbers = dict(zip(latencies[::2], latencies[1::2], strict=True))
+            self.add((operation, status, error), Traffic(requests, ingress, egress, numbers))
+
+    def write(self) -> list[Any]:
+        kinds = [
+            [
+                *kind,
+                traffic.requests,
+                traffic.ingress,
+                traffic.egress,
+                [number for item in sorted(traffic.latencies.items()) for number in item],
+            ]
+            for kind, traffic in self.kinds.items()
+        ]
+        return [kinds, *self.frequent]
 
 
 class Copy:
@@ -78,7 +121,7 @@ class Copy:
         for table_id, rows in groupby(known.iterator(), key=lambda row: row.table_id):
             if table_id in accounts:
                 # which kinds of requests, was not counted
-                counts = ((60, row.hour, SeriesKind(), Traffic(row.requests)) for row in rows)
+                counts = ((60, row.hour, REST, Traffic(row.requests)) for row in rows)
                 self._store((accounts[table_id], table_id), counts)
         self._series.objects.bulk_create(
             [self._row((SERVER, WHOLE), *period, PeriodCounts()) for period in sorted(self._periods)],
@@ -95,24 +138,22 @@ class Copy:
         )
         return max((it for it in firsts if it < firsts[0] + timedelta(hours=2)), default=None)
 
-    def _store(
-        self, place: tuple[int, int], counts: Iterable[tuple[int, datetime, SeriesKind, Traffic]]
-    ) -> None:
+    def _store(self, place: tuple[int, int], counts: Iterable[tuple[int, datetime, Kind, Traffic]]) -> None:
         """Add the counts of an account or table; those of an hour to the first of its quarters."""
         totals: defaultdict[tuple[int, datetime], PeriodCounts] = defaultdict(PeriodCounts)
         for minutes, period, kind, traffic in counts:
             if minutes == 1:
-                totals[1, period].traffic(kind).add(traffic)
+                totals[1, period].add(kind, traffic)
             for length, kept in LONGER.items():
                 if period >= self._now - kept:
-                    totals[length, start_of(period, length)].traffic(kind).add(traffic)
+                    totals[length, start_of(period, length)].add(kind, traffic)
         account_id, table_id = place
         before = self._series.objects.filter(
             account_id=account_id, table_id=table_id, process="", period__in={period for _, period in totals}
         )
         for row in before:
             if (row.minutes, row.period) in totals:
-                totals[row.minutes, row.period].add(read_counts(row.counts))
+                totals[row.minutes, row.period].add_written(row.counts)
         self._periods |= totals.keys()
         self._series.objects.bulk_create(
             [self._row(place, *period, counts) for period, counts in totals.items()],
@@ -130,12 +171,19 @@ class Copy:
             minutes=minutes,
             period=period,
             process="",
-            counts=write_counts(counts),
+            counts=counts.write(),
         )
 
 
-def kind_of(row: Any) -> SeriesKind:
-    return SeriesKind(row.operation, row.status, row.error)
+def start_of(moment: datetime, minutes: int) -> datetime:
+    """Return the start of the period that a moment is in."""
+    midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    length = timedelta(minutes=minutes)
+    return midnight + (moment - midnight) // length * length
+
+
+def kind_of(row: Any) -> Kind:
+    return (row.operation, row.status, row.error)
 
 
 def traffic_of(row: Any) -> Traffic:
