@@ -2,20 +2,28 @@
 
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
-import time
+from dataclasses import replace
 
 import psutil
 import psycopg
+import pytest
 import requests
 from azure.data.tables import TableServiceClient
+from django.test import RequestFactory
 
+from console.site import probes
 from storage.health import release
-from storage.server import metrics
+from storage.server import metrics, options
 from storage.server.data_folder import DataFolder
+from storage.server.refusal import Refusal
 from tests.live_server import ROOT, start_server
+from tests.seeds import seeded
+from tests.server.requests_in_flight import find_workers
+from tests.waiting import wait_for
 
 TOKEN = {"TABLERO_METRICS_TOKEN": "the-token"}
 
@@ -56,32 +64,22 @@ def stored(live, operation="QueryTables"):
         return db.execute(COUNTED, [operation]).fetchone()[0]
 
 
-def settles_at(expected, read, live, seconds=120):
+def settles_at(expected, read, live):
     """Whether that is what is read in the end, and never more."""
-    deadline = time.monotonic() + seconds
-    while (found := read(live)) != expected:
-        assert found < expected, found
-        assert time.monotonic() < deadline, found
-        time.sleep(0.2)
-    return True
+    wait_for(lambda: read(live) >= expected, 120)
+    return read(live) == expected
 
 
-def workers(live):
-    return [
-        child for child in psutil.Process(live.pid).children() if "storage.server.worker" in child.cmdline()
-    ]
-
-
-def test_totals_are_right_over_workers_when_one_is_killed_and_replaced_and_all_end_with_their_server(used):
+@pytest.mark.long
+def test_totals_are_right_over_workers_of_which_one_is_killed_and_replaced(used):
     with start_server(used, "--workers", "2", env=TOKEN) as live:
         list_tables(live, 30)
         assert settles_at(30, scraped, live)
         assert settles_at(30, stored, live)
-        first, second = workers(live)
+        first, second = find_workers(live)
         first.kill()
-        while first.is_running() or len(workers(live)) < 2:
-            time.sleep(0.1)
-        assert second in workers(live)
+        wait_for(lambda: not first.is_running() and len(find_workers(live)) == 2)
+        assert second in find_workers(live)
 
         assert scraped(live) == 30
         list_tables(live, 30)
@@ -90,14 +88,15 @@ def test_totals_are_right_over_workers_when_one_is_killed_and_replaced_and_all_e
         _, text = get(f"{live.url}/ui/metrics", "Bearer the-token")
         assert len(re.findall(r"^tablero_process_resident_bytes \S+$", text, re.MULTILINE)) == 1
         assert "pid=" not in text
-        left = workers(live)
-        live.kill()
+        left = find_workers(live)
+        live.kill()  # and all of them end with their server
         assert psutil.wait_procs(left, timeout=60)[1] == []
 
 
 OFTEN = {"storage.runtime.observer": {"_INTERVAL": 0.2}}
 
 
+@pytest.mark.long
 def test_a_crash_loses_nothing_that_was_recorded_and_an_orderly_end_nothing(used):
     with start_server(used, hurried=OFTEN) as live:
         list_tables(live, 20)
@@ -111,59 +110,72 @@ def test_a_crash_loses_nothing_that_was_recorded_and_an_orderly_end_nothing(used
         assert stored(live) == 25
 
 
-def test_metrics_are_for_who_has_the_token_and_tell_what_the_server_is(server, used):
-    assert get(f"{server.url}/ui/metrics")[0] == 404
-    assert get(f"{server.url}/ui/metrics", "Bearer ")[0] == 404
+@pytest.mark.parametrize(
+    ("token", "authorization", "status"),
+    [
+        ("", "", 404),
+        ("", "Bearer ", 404),
+        *(("the-token", sent, 401) for sent in ("", "Bearer", "Bearer wrong", "Bearer the-tokens")),
+        ("the-token", "Basic the-token", 401),
+        ("the-token", "Bearer ä", 401),
+    ],
+)
+async def test_metrics_are_for_who_has_the_token(settings, token, authorization, status):
+    settings.OPTIONS = replace(settings.OPTIONS, metrics_token=token)
+    request = RequestFactory().get("/ui/metrics", headers={"Authorization": authorization})
+    assert (await probes.metrics(request)).status_code == status
+
+
+def test_a_port_for_metrics_that_is_in_use_is_refused():
+    with socket.create_server(("127.0.0.1", 0)) as used, metrics.counting():
+        address = f"127.0.0.1:{used.getsockname()[1]}"
+        listening = metrics.listening(options.read({"TABLERO_METRICS_LISTEN": address}))
+        with pytest.raises(Refusal, match="choose another address with --metrics-listen"), listening:
+            pass
+
+
+@pytest.fixture(scope="module")
+def measured(scratch):
+    """A server that has answered a request of each kind."""
     arguments = ("--metrics-listen", "127.0.0.1:0", "--metrics-accounts", "0")
     hurried = {"storage.runtime.measurements": {"INTERVAL": 1.0}}
-    with start_server(used, *arguments, env=TOKEN, hurried=hurried) as live:
-        for authorization in (
-            None,
-            "Bearer",
-            "Bearer wrong",
-            "Bearer the-tokens",
-            "Basic the-token",
-            "Bearer ä",
-        ):
-            assert get(f"{live.url}/ui/metrics", authorization)[0] == 401
+    with start_server(seeded(scratch / "measured"), *arguments, env=TOKEN, hurried=hurried) as live:
         list_tables(live, 1)
-        assert settles_at(1, scraped, live)
-
-        # the listener is for who may reach it
-        url = re.search(r"^Metrics: +(\S+)$", "\n".join(live.output), re.MULTILINE)[1]
-        status, text = get(url)
-        assert status == 200
-        assert 'operation="QueryTables",status="200"' in text
-        head = requests.head(url, timeout=60)
-        assert (head.status_code, head.content) == (200, b"")
-        port = url.rpartition(":")[2].partition("/")[0]
-        with start_server(used / "other", "--metrics-listen", f"127.0.0.1:{port}", wait=False) as other:
-            assert other.process.wait(60) == 1
-        assert "choose another address with --metrics-listen" in other.output[-1]
-
         assert requests.get(f"{live.url}/missing/Tables", timeout=60).status_code == 403
         assert get(f"{live.url}/ui/login/")[0] == 200
         assert get(f"{live.url}/ui/api/v1/accounts")[0] == 401
         assert requests.request("TRACE-ME", f"{live.url}/devstoreaccount1", timeout=60).status_code >= 400
-        wanted = [
-            f'tablero_build_info{{version="{release.version()}"}} 1.0',
-            'tablero_page_requests_total{method="GET",part="console",status="200"} 1.0',
-            'tablero_page_requests_total{method="GET",part="api",status="401"} 1.0',
-            'tablero_requests_total{account="(other)"',
-            'tablero_requests_total{account="(none)"',
-            "tablero_disk_free_bytes ",
-            "tablero_last_backup_timestamp_seconds 0.0",
-            "tablero_database_size_bytes ",
-            "tablero_database_connections ",
-            "tablero_pool_connections ",
-            "tablero_jobs_late 0.0",
-        ]
-        deadline = time.monotonic() + 60
-        while missing := [line for line in wanted if line not in (text := metrics_of(live))]:
-            assert time.monotonic() < deadline, missing
-            time.sleep(0.2)
-        assert 'operation=""' not in text
-        assert 'account="devstoreaccount1"' not in text
+        yield live
+
+
+def test_the_listener_shows_metrics_to_who_may_reach_it(measured):
+    assert settles_at(1, scraped, measured)
+    url = re.search(r"^Metrics: +(\S+)$", "\n".join(measured.output), re.MULTILINE)[1]
+    status, text = get(url)
+    assert status == 200
+    assert 'operation="QueryTables",status="200"' in text
+    head = requests.head(url, timeout=60)
+    assert (head.status_code, head.content) == (200, b"")
+
+
+def test_metrics_tell_what_the_server_is_and_name_no_accounts_beyond_the_limit(measured):
+    lines = [
+        f'tablero_build_info{{version="{release.version()}"}} 1.0',
+        'tablero_page_requests_total{method="GET",part="console",status="200"} 1.0',
+        'tablero_page_requests_total{method="GET",part="api",status="401"} 1.0',
+        'tablero_requests_total{account="(other)"',
+        'tablero_requests_total{account="(none)"',
+        "tablero_disk_free_bytes ",
+        "tablero_last_backup_timestamp_seconds 0.0",
+        "tablero_database_size_bytes ",
+        "tablero_database_connections ",
+        "tablero_pool_connections ",
+        "tablero_jobs_late 0.0",
+    ]
+    wait_for(lambda: all(line in metrics_of(measured) for line in lines))
+    text = metrics_of(measured)
+    assert 'operation=""' not in text
+    assert 'account="devstoreaccount1"' not in text
 
 
 def metrics_of(live):
