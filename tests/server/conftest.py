@@ -1,11 +1,13 @@
-"""Data folders: one in which no server was yet, and one in which one was."""
+"""Data folders, used and unused ones, and the command line in this process."""
 
+import os
 import shutil
 from uuid import uuid4
 
 import pytest
 
-from tests.live_server import copy_data
+from storage.server import command_line, configuration
+from tests.live_server import clean_environment, copy_data
 from tests.seeds import seeded
 
 
@@ -26,3 +28,19 @@ def data(scratch):
 def used(seed, data):
     """A data folder in which a server was before."""
     return copy_data(seed, data)
+
+
+@pytest.fixture
+def tablero(monkeypatch, capsys):
+    """`tablero(*arguments, **environment)`: run a command line in this process, and return what it prints."""
+
+    def run(*arguments, **environment):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "environ", {**clean_environment(), **environment})
+            try:
+                command_line.run([*map(str, arguments)])
+            finally:
+                configuration.origins.clear()
+        return capsys.readouterr().out
+
+    return run

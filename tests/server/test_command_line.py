@@ -57,6 +57,13 @@ def test_commands_that_could_destroy_data_are_refused(name, monkeypatch):
             command_line.run(arguments)
 
 
+def test_an_unknown_command_is_refused_with_one_that_is_near():
+    with pytest.raises(
+        Refusal, match=r"^There is no command srve \(did you mean serve\?\); see: tablero help\.$"
+    ):
+        command_line.run(["srve", "--data", "x"])
+
+
 def test_commands_of_django_run_for_those_who_work_on_tablero(monkeypatch):
     ran = []
     monkeypatch.setattr(command_line, "_run_django", lambda command, arguments: ran.append(command))

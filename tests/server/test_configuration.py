@@ -1,14 +1,11 @@
 """The configuration file: what it may say, what wins over it, and how settings are listed."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 from storage.server import configuration
 from storage.server.refusal import Refusal
-from tests.live_server import ROOT, clean_environment
 
 TEXT = """
 listen = "0.0.0.0:443"
@@ -151,22 +148,10 @@ def test_refuses_a_missing_file(tmp_path):
         applied(tmp_path / "missing.toml")
 
 
-def test_the_command_prints_settings_without_a_database(tmp_path):
+def test_the_command_prints_settings_without_a_database(tablero, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "tablero.toml").write_text("workers = 3\nmetrics-token = '0123456789abcdef0123'\n")
-    command = [
-        sys.executable,
-        str(ROOT / "manage.py"),
-        "config",
-        "--config",
-        "tablero.toml",
-        "--data",
-        "d",
-        "--json",
-    ]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=clean_environment(), capture_output=True, text=True, check=True
-    )
-    found = json.loads(done.stdout)
+    found = json.loads(tablero("config", "--config", "tablero.toml", "--data", "d", "--json"))
     assert found["workers"] == {"value": "3", "origin": "tablero.toml"}
     assert found["metrics-token"]["value"] == "(secret)"
     assert found["data"] == {"value": "d", "origin": "option"}

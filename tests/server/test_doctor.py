@@ -1,8 +1,6 @@
 """What the command `doctor` finds around the database."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -10,28 +8,33 @@ from storage.health.findings import Severity
 from storage.runtime import doctor
 from storage.server import certificate, configuration, examination, options
 from tests.certificates import make_certificate
-from tests.live_server import ROOT, clean_environment
 
 
-def run(*arguments):
-    command = [sys.executable, str(ROOT / "manage.py"), "doctor", "--json", *map(str, arguments)]
-    done = subprocess.run(command, env=clean_environment(), capture_output=True, text=True, timeout=180)
-    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+@pytest.fixture
+def run(tablero, capsys):
+    """`run(*arguments)`: the findings of a doctor that finds an error."""
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as end:
+            tablero("doctor", "--json", *arguments)
+        assert end.value.code == 1
+        return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    return run
 
 
-def test_what_keeps_it_from_the_database_is_a_finding(tmp_path):
-    status, found = run("--data", tmp_path / "none")
-    assert status == 1
+def test_what_keeps_it_from_the_database_is_a_finding(run, tmp_path):
+    found = run("--data", tmp_path / "none")
     parts = [it["part"] for it in found]
     assert parts[0] == "installation" and parts[-3:] == ["configuration", "tls", "database"]
     assert [it["severity"] == "error" for it in found] == [False] * (len(found) - 1) + [True]
     assert found[-1]["text"].startswith("There is no database in")
 
 
-def test_an_unknown_setting_is_a_finding(tmp_path):
+def test_an_unknown_setting_is_a_finding(run, tmp_path):
     (tmp_path / "tablero.toml").write_text("lissten = '127.0.0.1:1'")
-    status, [found] = run("--config", tmp_path / "tablero.toml")
-    assert (status, found["part"], found["severity"]) == (1, "configuration", "error")
+    [found] = run("--config", tmp_path / "tablero.toml")
+    assert (found["part"], found["severity"]) == ("configuration", "error")
     assert "unknown setting lissten (did you mean listen?)" in found["text"]
 
 

@@ -8,13 +8,14 @@ import sys
 from pathlib import Path
 
 import psutil
+import psycopg
 import pytest
 import requests
 
-from storage.server import cluster, embedded, installation, options, supervisor
+from storage.server import cluster, database, embedded, installation, options, secret, supervisor
 from storage.server.data_folder import DataFolder
 from storage.server.refusal import Refusal
-from tests.live_server import ROOT, clean_environment, copy_data, start_server
+from tests.live_server import copy_data, start_server
 from tests.waiting import wait_for
 
 
@@ -23,15 +24,6 @@ def is_ready(live):
         return requests.get(live.url + "/ui/readyz", timeout=60).ok
     except requests.ConnectionError:
         return False
-
-
-def last_words(data, **options):
-    """What a server says that does not start."""
-    with start_server(data, wait=False, **options) as live:
-        assert live.process.wait(60) == 1
-        live.reader.join(60)
-        assert not any("Traceback" in line for line in live.output)
-        return live.output[-1]
 
 
 def new_postmaster(live, old):
@@ -57,16 +49,7 @@ def is_alive(process):
         return False
 
 
-def run(*arguments):
-    command = [sys.executable, ROOT / "manage.py", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=clean_environment(), timeout=180)
-
-
-def account_list(data):
-    done = run("account", "list", "--data", data)
-    return done.stdout + done.stderr
-
-
+@pytest.mark.long
 def test_whatever_is_killed_of_the_database_comes_back(used):
     with start_server(used) as live:
         wait_for(lambda: is_ready(live))
@@ -145,7 +128,7 @@ if child:
     os.waitpid(child, 0)
 else:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    ended = time.process_time() + 2.5
+    ended = time.process_time() + 0.8
     while time.process_time() < ended:
         pass
 """
@@ -163,7 +146,7 @@ def test_postgresql_that_still_works_may_take_its_time_to_end(scratch, monkeypat
         return known
 
     monkeypatch.setattr(supervisor, "work_of_children", some_work)
-    monkeypatch.setattr(supervisor, "SHUTDOWN_PATIENCE", 1.5)
+    monkeypatch.setattr(supervisor, "SHUTDOWN_PATIENCE", 0.4)
     watching = object.__new__(supervisor.Supervisor)
     watching.at_once = False
     watching.wakeup, other = os.pipe()
@@ -176,61 +159,68 @@ def test_postgresql_that_still_works_may_take_its_time_to_end(scratch, monkeypat
     assert child.returncode == 0
 
 
-def test_a_killed_server_takes_postgresql_along_and_data_have_one_server_whose_database_commands_use(used):
+@pytest.mark.long
+def test_a_killed_server_takes_postgresql_along_before_the_next_one_starts(used):
     with start_server(used) as killed:
         postmaster = killed.postmaster()
         killed.kill()
         with start_server(used) as live:  # at once: waits for the database of the killed one to go
             assert not psutil.pid_exists(postmaster)
             assert is_ready(live)
-            uses_one_database(live, used)
+            postmaster = live.postmaster()
+            assert live.stop() == 0
+            assert not psutil.pid_exists(postmaster)
     assert "database system is shut down" in (used / "postgres.log").read_text()  # needs no recovery
-    assert "devstoreaccount1" in account_list(used)
     assert not (used / "database" / "postmaster.pid").exists()
 
 
-def uses_one_database(live, data):
-    assert f"is in use by another Tablero (process {live.pid})" in last_words(data)
-    assert "devstoreaccount1" in account_list(data)
-    postmaster = live.postmaster()
-    assert live.stop() == 0
-    assert not psutil.pid_exists(postmaster)
+def started(data, **environment):
+    return embedded.running(
+        options.read({"TABLERO_DATA": str(data), **environment}), purpose="serve", say=print
+    )
 
 
-def test_only_the_server_makes_a_data_folder(data):
-    said = account_list(data)
-    assert said.startswith(f"tablero: There is no database in {data}. Start a server there first")
-    assert not data.exists()
+def test_data_have_one_server_whose_database_commands_use(used):
+    with started(used):
+        with (
+            pytest.raises(Refusal, match=rf"is in use by another Tablero \(process {os.getpid()}\)"),
+            started(used),
+        ):
+            pass
+        with embedded.attached(options.read({"TABLERO_DATA": str(used)}), purpose="doctor", say=print):
+            assert count_accounts(used) == 1
 
 
-def test_unknown_command_makes_nothing(data):
-    done = run("srve", "--data", data)
-    assert done.returncode == 1
-    assert done.stderr == "tablero: There is no command srve (did you mean serve?); see: tablero help.\n"
+def count_accounts(data):
+    found = options.read({"TABLERO_DATA": str(data)})
+    with psycopg.connect(database.conninfo(found)) as connection:
+        return connection.execute("SELECT count(*) FROM storage_account").fetchone()[0]
+
+
+def test_only_the_server_makes_a_data_folder(tablero, data):
+    with pytest.raises(Refusal, match=f"^There is no database in {data}. Start a server there first"):
+        tablero("account", "list", "--data", data)
     assert not data.exists()
 
 
 def test_a_path_that_is_too_long_for_a_socket(seed, scratch):
     deep = copy_data(seed, scratch / "paths" / ("long-" * 30))
-    with start_server(deep) as live:
-        assert is_ready(live)
-    assert DataFolder(deep).socket_folder.parent == Path("/tmp")
+    with started(deep):
+        assert count_accounts(deep) == 1
+        assert DataFolder(deep).socket_folder.parent == Path("/tmp")
     assert not DataFolder(deep).socket_folder.exists()
 
 
-def test_refusals_name_the_cause(used):
-    version, secret = used / "database" / "PG_VERSION", used / "secret"
-    own = version.read_text()
-    version.write_text("12\n")  # whose programs are not here
-    assert "written by PostgreSQL 12, and this Tablero brings 18" in last_words(used)
-    version.write_text(own)
-    secret.rename(away := secret.with_name("away"))
-    assert "The secret of" in last_words(used)
-    other = {"TABLERO_SECRET": "another secret, long enough"}
-    assert "sealed with another secret" in last_words(used, env=other)
-    away.rename(secret)
+def test_a_secret_that_is_missing_is_refused(used):
+    (used / "secret").unlink()
+    with pytest.raises(Refusal, match="The secret of"):
+        secret.check(options.read({"TABLERO_DATA": str(used)}))
+
+
+def test_settings_that_postgresql_refuses_are_refused(used):
     (used / "config" / "custom.conf").write_text("shared_buffers = 'a lot'\n")
-    assert "PostgreSQL did not start" in last_words(used)
+    with pytest.raises(Refusal, match="PostgreSQL did not start"), started(used):
+        pass
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs PostgreSQL as somebody else")
@@ -238,13 +228,18 @@ class TestRoot:
     def test_folder_that_the_other_user_may_not_enter(self, scratch):
         closed = scratch / "closed"
         closed.mkdir(mode=0o700)
-        found = options.read({"TABLERO_DATA": str(closed / "data")})
-        with pytest.raises(Refusal, match=f"may not enter {closed}; choose another folder"):
-            self.run(found)
+        with (
+            pytest.raises(Refusal, match=f"may not enter {closed}; choose another folder"),
+            started(closed / "data"),
+        ):
+            pass
 
     def test_user_that_is_missing(self, data):
-        with pytest.raises(Refusal, match="no user nobodyknows"):
-            self.run(options.read({"TABLERO_DATA": str(data), "TABLERO_PG_USER": "nobodyknows"}))
+        with (
+            pytest.raises(Refusal, match="no user nobodyknows"),
+            started(data, TABLERO_PG_USER="nobodyknows"),
+        ):
+            pass
 
     def test_installation_that_the_other_user_may_not_read(self, data, monkeypatch):
         may = installation.SystemUser.may
@@ -253,17 +248,12 @@ class TestRoot:
             "may",
             lambda user, test, path: "site-packages" not in str(path) and may(user, test, path),
         )
-        found = options.read({"TABLERO_DATA": str(data)})
-        with embedded.running(found, purpose="test", say=print):
+        with started(data):
             postmaster = psutil.Process(
                 int((data / "database" / "postmaster.pid").read_text().splitlines()[0])
             )
             assert postmaster.exe().startswith(str(data))
             assert postmaster.uids().real != 0
-
-    def run(self, found):
-        with embedded.running(found, purpose="test", say=print):
-            pass
 
 
 def test_memory_sets_the_size_of_shared_buffers(monkeypatch, tmp_path):

@@ -12,7 +12,6 @@ from storage.server import options, running_servers
 from storage.server.refusal import Refusal
 from storage.server.running_servers import RunningServer
 from tests.commands import ROOT
-from tests.live_server import clean_environment, start_server
 
 HOLDER = """
 import os, sys
@@ -80,27 +79,16 @@ def test_a_command_that_names_no_database_asks_which_one(tmp_path):
         running_servers.refuse_ambiguous(default, {})
 
 
-def test_commands_beside_a_server_elsewhere(used):
+@pytest.mark.parametrize("command", ["account add planets", "backup backups", "makemigrations --check"])
+def test_commands_beside_a_server_elsewhere_ask_which_database(tablero, tmp_path, command):
     """The default folder is that of the user, or of the machine for root; nothing is made there."""
+    with (
+        running_servers.announced(with_data("/srv/tablero")),
+        pytest.raises(Refusal, match=r"runs in /srv/tablero\. Name the database of this command: --data"),
+    ):
+        tablero(*command.split(), HOME=str(tmp_path), XDG_DATA_HOME=str(tmp_path))
 
-    def run(*arguments, **environment):
-        return subprocess.run(
-            [sys.executable, ROOT / "manage.py", *arguments],
-            capture_output=True,
-            text=True,
-            env={**clean_environment(), "HOME": str(used), **environment},
-            timeout=180,
-        )
 
-    with start_server(used) as live:
-        for command in (["account", "add", "planets"], ["backup", "backups"], ["makemigrations", "--check"]):
-            done = run(*command)
-            assert done.returncode == 1
-            assert (
-                f"(process {live.pid}) runs in {used}. Name the database of this command: --data"
-                in done.stderr
-            )
-        assert run("config").returncode == run("help", "account").returncode == 0
-        assert run("account", "list", "--data", str(used)).returncode == 0
-        assert run("account", "list", TABLERO_DATA=str(used)).returncode == 0
-        assert "planets" not in run("account", "list", "--data", str(used)).stdout
+def test_commands_without_a_database_run_beside_any_server(tablero):
+    with running_servers.announced(with_data("/srv/tablero")):
+        assert "listen" in tablero("config")
