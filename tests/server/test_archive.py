@@ -7,7 +7,6 @@ import random
 import subprocess
 import sys
 import threading
-import time
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
@@ -245,8 +244,8 @@ def test_a_segment_may_come_twice_but_not_with_other_content(made, source):
 
 
 def test_a_copy_that_was_killed_is_no_segment(made, tmp_path):
-    """Killed at random moments while it copies segments; what has its name is complete."""
-    names = [Segment(1, number).name for number in range(20, 60)]
+    """Killed while it copies the first segment, and one after others; what has its name is complete."""
+    names = [Segment(1, number).name for number in range(20, 30)]
     content = random.Random(1).randbytes(BLOCK) * 16
     for name in names:
         (tmp_path / name).write_bytes(content)
@@ -254,17 +253,23 @@ def test_a_copy_that_was_killed_is_no_segment(made, tmp_path):
         "import sys; from pathlib import Path; from storage.server.archive.archiver import push\n"
         f"for name in {names!r}: push(Path({str(tmp_path)!r}) / name, Path({str(made.path)!r}), {SYSTEM!r})"
     )
-    for _ in range(2):
+    for complete in (0, 2):
         process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT)
         wait_for(
-            lambda process=process: list((made.path / "wal").glob(".*.part")) or process.poll() is not None
+            lambda process=process, complete=complete: (
+                (len(pushed(made, names)) >= complete and list((made.path / "wal").glob(".*.part")))
+                or process.poll() is not None
+            )
         )
-        time.sleep(random.uniform(0, 0.3))
         process.kill()
         process.wait()
-        pushed = [it for it in (made.path / "wal").glob("*.gz") if it.name[:24] in names]
-        assert all(len(inspection.read_segment(it)) == 16 << 20 for it in pushed[-3:])
+        assert all(len(inspection.read_segment(it)) == 16 << 20 for it in pushed(made, names)[-3:])
     archiver.push(tmp_path / names[0], made.path, SYSTEM)
+
+
+def pushed(made, names):
+    """The files of the segments with these names."""
+    return [it for it in (made.path / "wal").glob("*.gz") if it.name[:24] in names]
 
 
 @pytest.fixture
@@ -329,20 +334,19 @@ def test_an_archive_that_does_not_answer_is_a_failure(waiting, made, monkeypatch
 
 
 def test_two_folders_are_exchanged_at_once(tmp_path):
-    """Killed at random moments while it does nothing else: both names are there, one each way."""
+    """Killed after some exchanges, in another one: both names are there, one each way."""
     for name in ("data", "new"):
         (tmp_path / name).mkdir()
         (tmp_path / name / name).touch()
     code = (
         "from pathlib import Path; from storage.server.folder_switch import exchange\n"
         f"one, other = Path({str(tmp_path / 'data')!r}), Path({str(tmp_path / 'new')!r})\n"
-        "print(flush=True)\n"
-        "while True: exchange(one, other)"
+        "while True: print(flush=True), exchange(one, other)"
     )
-    for _ in range(3):
+    for number in (1, 10, 200):
         process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE)
-        process.stdout.readline()
-        time.sleep(random.uniform(0, 0.05))
+        for _ in range(number):
+            process.stdout.readline()
         process.kill()
         process.communicate()
         found = [[it.name for it in (tmp_path / name).iterdir()] for name in ("data", "new")]
@@ -431,6 +435,7 @@ def archivers(data):
     ]
 
 
+@pytest.mark.long
 def test_any_moment_is_restored_exactly_whatever_is_killed_and_however_often(used, scratch):
     folder = scratch / f"archive-{uuid4().hex[:8]}"
     arguments = ("--archive", str(folder))
@@ -486,6 +491,7 @@ def test_any_moment_is_restored_exactly_whatever_is_killed_and_however_often(use
     assert "All of it can be read." in manage("archive", "--verify", folder, "--data", scratch / "none")
 
 
+@pytest.mark.long
 def test_a_gap_is_an_alarm_and_the_next_base_backup_ends_it(used, scratch):
     folder = scratch / f"archive-{uuid4().hex[:8]}"
     arguments = ("--archive", str(folder), "--archive-backlog", "32M")
@@ -507,42 +513,61 @@ def test_a_gap_is_an_alarm_and_the_next_base_backup_ends_it(used, scratch):
         assert live.process.poll() is None
 
 
-def test_refusals(used, made, tmp_path):
-    found = options.read({"TABLERO_DATA": str(used)})
+@pytest.fixture
+def refused(used):
+    """`refused(path, moment)`: why an archive is not restored from."""
 
     def refused(path, moment=None):
+        request = point_in_time.Request(moment, path)
         with pytest.raises(Refusal) as refusal:
-            point_in_time.restore_moment(found, point_in_time.Request(moment, path), print)
+            point_in_time.restore_moment(options.read({"TABLERO_DATA": str(used)}), request, print)
         return str(refusal.value)
 
+    return refused
+
+
+def test_only_an_archive_of_the_database_is_restored_from(refused, made, tmp_path):
     assert "has no archive. Name one" in refused(None)
     assert "is not an archive" in refused(tmp_path)
     assert "of another database" in refused(made.path)
+
+
+def test_only_a_moment_in_the_archive_is_restored(refused, made):
     said = refused(made.path, at(2))
-    assert (
-        "cannot be restored from" in said
-        and f"{at(2.5):%Y-%m-%dT%H:%M:%SZ} to {at(9):%Y-%m-%dT%H:%M:%SZ}" in said
-    )
-    for path, said in {
-        None: "There is no restored folder beside",
-        tmp_path: "is not a restored folder",
-    }.items():
-        with pytest.raises(Refusal, match=said):
-            point_in_time.switch(found, path)
-    assert "say to which time with --to" in manage("restore", made.path, "--data", used, status=1)
-    assert "Give --to or --switch" in manage(
-        "restore", "--to", "latest", "--switch", "--data", used, status=1
-    )
-    with start_server(used, "--archive", str(made.path), wait=False) as live:
-        assert live.process.wait(60) == 1
-    assert "of another database" in "\n".join(live.output)
-    for given, said in {
-        "DATABASE_URL": "for the embedded database",
-        "TABLERO_DATA": "is in the data folder",
-    }.items():
-        folder = used / "archive" if given == "TABLERO_DATA" else tmp_path
-        values = {"TABLERO_DATA": str(used), "TABLERO_ARCHIVE": str(folder)}
-        if given == "DATABASE_URL":
-            values[given] = "postgresql://elsewhere/it"
-        with pytest.raises(Refusal, match=said):
-            archiving.check(options.read(values))
+    assert "cannot be restored from" in said
+    assert f"{at(2.5):%Y-%m-%dT%H:%M:%SZ} to {at(9):%Y-%m-%dT%H:%M:%SZ}" in said
+
+
+def test_only_a_restored_folder_takes_the_place(used, tmp_path):
+    found = options.read({"TABLERO_DATA": str(used)})
+    with pytest.raises(Refusal, match="There is no restored folder beside"):
+        point_in_time.switch(found, None)
+    with pytest.raises(Refusal, match="is not a restored folder"):
+        point_in_time.switch(found, tmp_path)
+
+
+def test_the_command_asks_for_one_thing_to_do(made, tmp_path):
+    folder = ("--data", tmp_path / "data")
+    assert "say to which time with --to" in manage("restore", made.path, *folder, status=1)
+    both = ("--to", "latest", "--switch")
+    assert "Give --to or --switch" in manage("restore", *both, *folder, status=1)
+
+
+def test_a_server_does_not_archive_into_the_archive_of_another(used, made):
+    found = options.read({"TABLERO_DATA": str(used), "TABLERO_ARCHIVE": str(made.path)})
+    serving = embedded.running(found, purpose="serve", say=print)
+    with pytest.raises(Refusal, match="of another database"), serving:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"DATABASE_URL": "postgresql://elsewhere/it"}, "for the embedded database"),
+        ({"TABLERO_ARCHIVE": "/data/archive"}, "is in the data folder"),
+    ],
+)
+def test_an_archive_that_could_never_succeed_is_refused(given, reason):
+    values = {"TABLERO_DATA": "/data", "TABLERO_ARCHIVE": "/archive", **given}
+    with pytest.raises(Refusal, match=reason):
+        archiving.check(options.read(values))

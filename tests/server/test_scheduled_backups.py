@@ -1,6 +1,7 @@
 """`serve --backup-to`: when the server makes backups by itself, and what becomes of those that fail."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -8,27 +9,22 @@ import pytest
 
 from storage.backups import last_backup
 from storage.backups.last_backup import Kind, LastBackup
-from storage.server import options
+from storage.server import embedded, metrics, options
+from storage.server.backups import schedule
 from storage.server.backups.description import backups as backups_in
 from storage.server.backups.stores import FolderStore
 from storage.server.refusal import Refusal
-from tests.commands import manage
 from tests.live_server import start_server
 from tests.server.test_backup import PASSPHRASE
 from tests.waiting import wait_for
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
-PATIENCE = 60.0
 
 
 @pytest.fixture
 def backups(scratch):
     return scratch / f"backups-{uuid4().hex[:8]}"
-
-
-def schedule(folder, every):
-    return ("--backup-to", str(folder), "--backup-every", every)
 
 
 @pytest.mark.parametrize(
@@ -85,18 +81,36 @@ def test_the_options():
         options.read({"TABLERO_BACKUP_KEEP": "3"})
 
 
-def test_the_server_makes_chains_of_backups_and_keeps_the_newest(used, backups, tmp_path):
+def scheduled(data, folder, every, **others):
+    """The options of a server with this schedule."""
+    given = {"TABLERO_BACKUP_TO": str(folder), "TABLERO_BACKUP_EVERY": every, **others}
+    return options.read({"TABLERO_DATA": str(data), **given})
+
+
+@contextmanager
+def scheduler(found):
+    """The database of a server and its scheduler."""
+    settings = schedule.database_settings(found)
+    with (
+        metrics.counting(),
+        embedded.running(found, purpose="serve", say=print, settings=settings),
+        schedule.running(found),
+    ):
+        yield
+
+
+@pytest.mark.long
+def test_chains_of_backups_are_made_and_the_newest_kept(used, backups, tmp_path):
     passphrase = tmp_path / "passphrase"
     passphrase.write_text(PASSPHRASE)
     store = FolderStore(backups)
-    arguments = (*schedule(backups, "2s"), "--backup-full-every", "2")
-    arguments = (*arguments, "--backup-passphrase-file", str(passphrase), "--workers", "2")
-    with start_server(used, *arguments):
+    given = {"TABLERO_BACKUP_FULL_EVERY": "2", "TABLERO_BACKUP_PASSPHRASE_FILE": str(passphrase)}
+    with scheduler(scheduled(used, backups, "2s", **given)):
         wait_for(lambda: len(backups_in(store)) >= 3)
     made = backups_in(store)
     assert [it.kind for it in made][:3] == [Kind.FILES, Kind.INCREMENTAL, Kind.FILES]
     assert [it.parent for it in made][:3] == ["", made[0].name, ""]
-    with start_server(used, *arguments, "--backup-keep", "1"):
+    with scheduler(scheduled(used, backups, "2s", TABLERO_BACKUP_KEEP="1", **given)):
         wait_for(lambda: made[-1].name not in {it.name for it in backups_in(store)})
     last = last_backup.read(used).last
     kept = backups_in(store)
@@ -107,18 +121,20 @@ def test_the_server_makes_chains_of_backups_and_keeps_the_newest(used, backups, 
     assert last_backup.read(used).failure is None
 
 
-def test_a_failure_is_logged_recorded_and_shown_by_the_doctor(used, tmp_path):
+def test_a_failure_is_logged_and_recorded(used, tmp_path, caplog):
     (tmp_path / "file").touch()
-    with start_server(used, *schedule(tmp_path / "file" / "backups", "1s")) as live:
+    with metrics.counting(), schedule.running(scheduled(used, tmp_path / "file" / "backups", "1s")):
         failure = wait_for(lambda: last_backup.read(used).failure)
         assert failure.reason.startswith("It is not possible to write to")
-        wait_for(lambda: any("The scheduled backup failed and is tried again" in it for it in live.output))
-        assert f"failed: {failure.reason}" in manage("doctor", "--data", used)
+        line = f"The scheduled backup failed and is tried again in 1 seconds: {failure.reason}"
+        wait_for(lambda: line in caplog.text)
 
 
+@pytest.mark.long
 def test_a_server_that_stops_ends_its_backup(used, backups):
     patient = {"storage.server.backups.schedule": {"_PATIENCE": 45.0}}
-    with start_server(used, *schedule(backups, "1s"), hurried=patient) as live:
+    arguments = ("--backup-to", str(backups), "--backup-every", "1s")
+    with start_server(used, *arguments, hurried=patient) as live:
         wait_for(lambda: list(backups.glob(".*.part")))
         assert live.stop() == 0
     made = ["", *(it.location for it in backups_in(FolderStore(backups)))]
@@ -128,12 +144,10 @@ def test_a_server_that_stops_ends_its_backup(used, backups):
     assert last_backup.read(used).failure is None
 
 
-def test_a_schedule_that_cannot_succeed_is_refused_at_the_start(used, tmp_path):
+def test_a_schedule_that_cannot_succeed_is_refused_at_the_start(tmp_path):
     (tmp_path / "short").write_text("short")
-    for arguments, said in {
-        schedule(used / "backups", "1d"): "is in the data folder",
-        (*schedule(tmp_path, "1d"), "--backup-passphrase-file", str(tmp_path / "short")): "is too short",
-    }.items():
-        with start_server(used, *arguments, wait=False) as live:
-            assert live.process.wait(PATIENCE) == 1
-        assert said in "\n".join(live.output)
+    with pytest.raises(Refusal, match="is in the data folder"):
+        schedule.check(scheduled(tmp_path / "data", tmp_path / "data" / "backups", "1d"))
+    short = {"TABLERO_BACKUP_PASSPHRASE_FILE": str(tmp_path / "short")}
+    with pytest.raises(Refusal, match="is too short"):
+        schedule.check(scheduled(tmp_path / "data", tmp_path, "1d", **short))
