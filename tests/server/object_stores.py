@@ -6,7 +6,6 @@ import hmac
 import json
 import socket
 import subprocess
-import time
 from contextlib import contextmanager
 from email.utils import formatdate
 from pathlib import Path
@@ -18,6 +17,7 @@ from tests import programs
 from tests.clients.javascript import installation
 from tests.live_server import ACCOUNT, KEY
 from tests.ports import free_port
+from tests.waiting import wait_for
 
 BUCKET = "backups"
 PACKAGE = Path(__file__).with_name("package.json")
@@ -70,18 +70,20 @@ def azurite(npm, folder, service):
         [programs.find("node"), str(script), *options, "--skipApiVersionCheck"], stdout=subprocess.DEVNULL
     )
     try:
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
-                break
-            except OSError:
-                assert process.poll() is None and time.monotonic() < deadline
-                time.sleep(0.05)
+        wait_for(lambda: is_listening(port) or process.poll() is not None, PATIENCE)
+        assert process.poll() is None
         yield f"http://127.0.0.1:{port}/{ACCOUNT}"
     finally:
         process.terminate()
         process.wait(PATIENCE)
+
+
+def is_listening(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
 
 
 def create_container(endpoint):

@@ -1,8 +1,8 @@
 """The change feed of a live server as server-sent events."""
 
+import itertools
 import json
 import threading
-import time
 from contextlib import ExitStack, contextmanager
 from uuid import uuid4
 
@@ -145,11 +145,9 @@ def test_refusals_are_problems_not_streams(live, token, table):
 def test_streams_end_in_order_with_the_server(live, token):
     """The last of these tests."""
     with ExitStack() as stack:
-        answer = stack.enter_context(stream(live, token))
-        while answer.status_code == 429:  # those of before may not have ended yet
-            time.sleep(0.1)
-            answer = stack.enter_context(stream(live, token))
-        found = events(answer)
+        opened = (stack.enter_context(stream(live, token)) for _ in itertools.count())
+        # those of before may not have ended yet
+        found = events(wait_for(lambda: (answer := next(opened)).status_code == 200 and answer))
         next(found)
         stopping = threading.Thread(target=live.stop)
         stopping.start()

@@ -1,7 +1,6 @@
 """Webhooks of a server that is killed while it sends."""
 
 import threading
-import time
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from uuid import uuid4
@@ -13,6 +12,7 @@ import requests
 from storage.server.data_folder import DataFolder
 from tests.live_server import start_server
 from tests.notices.conftest import serving
+from tests.waiting import wait_for
 
 NUMBER = 9
 LOOPBACK = {"TABLERO_WEBHOOK_NETWORKS": "127.0.0.0/8"}
@@ -79,10 +79,8 @@ def test_a_kill_in_the_middle_loses_no_message_and_repeats_it_with_its_id(used):
             connection = f"host={DataFolder(used).socket_folder} user=tablero dbname=tablero"
             with psycopg.connect(connection, autocommit=True) as db:
                 db.execute("UPDATE storage_noticedelivery SET due_at = now() WHERE due_at IS NOT NULL")
-                deadline = time.monotonic() + 60
-                while db.execute("SELECT 1 FROM storage_noticedelivery WHERE due_at IS NOT NULL").fetchone():
-                    assert time.monotonic() < deadline
-                    time.sleep(0.05)
+                due = "SELECT 1 FROM storage_noticedelivery WHERE due_at IS NOT NULL"
+                wait_for(lambda: not db.execute(due).fetchone())
                 ended = db.execute("SELECT message_id::text, status FROM storage_noticedelivery").fetchall()
 
     assert dict(ended) == dict.fromkeys(messages, 204)

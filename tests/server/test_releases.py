@@ -5,7 +5,6 @@ import gzip
 import json
 import signal
 import subprocess
-import time
 from contextlib import suppress
 
 import psycopg
@@ -19,6 +18,7 @@ from storage.server.backups.stores import FolderStore
 from storage.server.data_folder import DataFolder
 from storage.server.migration import BACKUPS
 from storage.server.refusal import Refusal
+from tests import waiting
 from tests.live_server import START_TIMEOUT, start_server
 from tests.programs import missing
 from tests.tools.releases import contents
@@ -75,10 +75,7 @@ def keep(connection):
 
 
 def wait_for(condition):
-    deadline = time.monotonic() + START_TIMEOUT
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    waiting.wait_for(condition, START_TIMEOUT)
 
 
 def has_said(live, words):

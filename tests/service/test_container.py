@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
 import pytest
 from azure.data.tables import TableServiceClient
@@ -17,6 +16,7 @@ from tests.ports import held_port
 from tests.seeds import seeded
 from tests.service import container
 from tests.service.conftest import needs_limits
+from tests.waiting import wait_for
 
 PATIENCE = 800  # seconds; a wheel is built and installed
 KEY = "c2VjcmV0IGtleSBvZiBhIHRlc3Q="
@@ -61,10 +61,8 @@ def test_a_container_is_healthy_and_ends_requests_in_flight(scratch):
         )
         live = LiveServer(process, data / "tablero", account="acme", key=KEY, url=f"http://127.0.0.1:{port}")
         try:
-            deadline = time.monotonic() + PATIENCE
-            while "healthy" not in live.output:
-                assert process.poll() is None and time.monotonic() < deadline, live.output
-                time.sleep(0.05)
+            wait_for(lambda: "healthy" in live.output or process.poll() is not None, PATIENCE)
+            assert process.poll() is None, live.output
             with TableServiceClient.from_connection_string(live.connection_string) as service:
                 service.create_table("people").upsert_entity({"PartitionKey": "se", "RowKey": "ada"})
             with socket.create_connection(("127.0.0.1", port), timeout=60) as unfinished:

@@ -14,6 +14,7 @@ from tests.certificates import make_certificate
 from tests.live_server import start_server
 from tests.seeds import seeded
 from tests.service import proxies
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
 USER = {"username": "ada@example.org", "password": "a password of many words"}
@@ -105,10 +106,7 @@ def seen_address(live, url, source, **options):
         answer = client.get(f"{url}/{live.account}/Tables", headers=headers, timeout=60, **options)
     assert answer.status_code == 403
     number = answer.headers["x-ms-request-id"]
-    deadline = time.monotonic() + 60
-    while not (line := next((line for line in live.output if number in line), None)):
-        assert time.monotonic() < deadline, live.output
-        time.sleep(0.02)
+    line = wait_for(lambda: next((line for line in live.output if number in line), None))
     return re.search(r" to (\S+): request", line)[1]
 
 
