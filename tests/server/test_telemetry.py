@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 import requests
@@ -18,6 +19,7 @@ from storage.tracing.exporting import Telemetry
 from storage.tracing.variables import Signals
 from tests.collector import collecting, plain
 from tests.live_server import ROOT, clean_environment, start_server
+from tests.seeds import seeded
 from tests.waiting import wait_for
 
 FAST = {"OTEL_BSP_SCHEDULE_DELAY": "50", "OTEL_METRIC_EXPORT_INTERVAL": "200"}
@@ -25,16 +27,19 @@ PATIENT = {"OTEL_EXPORTER_OTLP_TIMEOUT": "60", "OTEL_METRIC_EXPORT_TIMEOUT": "60
 SECRET = "Ada-secret"
 
 
-@pytest.fixture
-def traced_client(monkeypatch):
+@pytest.fixture(scope="module")
+def traced_client():
     """Let the SDK send a traceparent, as an application with tracing does."""
-    monkeypatch.setattr(trace, "_TRACER_PROVIDER", TracerProvider())
-    sdk_settings.tracing_enabled = True
-    yield trace.get_tracer("client")
-    sdk_settings.tracing_enabled.unset_value()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trace, "_TRACER_PROVIDER", TracerProvider())
+        sdk_settings.tracing_enabled = True
+        yield trace.get_tracer("client")
+        sdk_settings.tracing_enabled.unset_value()
 
 
-def test_requests_jobs_and_counters_reach_a_collector(used, traced_client):
+@pytest.fixture(scope="module")
+def told(scratch, traced_client):
+    """What a collector was told of requests, a page, the API and a job of a server, by name."""
     with collecting() as collector:
         variables = {
             "OTEL_EXPORTER_OTLP_ENDPOINT": collector.endpoint,
@@ -43,7 +48,7 @@ def test_requests_jobs_and_counters_reach_a_collector(used, traced_client):
             **FAST,
             **PATIENT,
         }
-        with start_server(used, "--workers", "2", env=variables) as live:
+        with start_server(seeded(scratch / "traced"), "--workers", "2", env=variables) as live:
             with TableServiceClient.from_connection_string(live.connection_string) as sdk:
                 people = sdk.create_table("people")
                 people.create_entity({"PartitionKey": SECRET, "RowKey": "r", "Name": SECRET})
@@ -60,63 +65,99 @@ def test_requests_jobs_and_counters_reach_a_collector(used, traced_client):
             assert requests.get(f"{address}/tables/nothing", headers=headers, timeout=60).status_code == 404
             later = {**headers, "Prefer": "respond-async"}
             copy = requests.post(f"{address}/copy", json={"name": "copied"}, headers=later, timeout=60)
-
-            get = collector.wait_for_span(name="QueryEntity", az__client_request_id="mine")
-            failed = collector.wait_for_span(name="QueryEntity", error__type="ResourceNotFound")
-            query = collector.wait_for_span(name="QueryEntities")
-            console = collector.wait_for_span(tablero__request_id=page.headers["X-Request-Id"])
-            api = collector.wait_for_span(error__type="not-found")
             assert copy.status_code == 202, copy.text
-            job = collector.wait_for_span(tablero__job__kind="account.copy")
-            wait_for(lambda: collector.children(get) and collector.children(api))  # may be in a later batch
-            wait_for(lambda: (steps := steps_of(collector, job)) and collector.children(steps[0]))
+            spans = {
+                "get": collector.wait_for_span(name="QueryEntity", az__client_request_id="mine"),
+                "refused": collector.wait_for_span(name="QueryEntity", error__type="ResourceNotFound"),
+                "query": collector.wait_for_span(name="QueryEntities"),
+                "page": collector.wait_for_span(tablero__request_id=page.headers["X-Request-Id"]),
+                "api": collector.wait_for_span(error__type="not-found"),
+                "job": collector.wait_for_span(tablero__job__kind="account.copy"),
+            }
+            # may be in a later batch
+            wait_for(lambda: all(collector.children(spans[name]) for name in ("get", "api")))
+            wait_for(lambda: (steps := steps_of(collector, spans["job"])) and collector.children(steps[0]))
             wait_for(lambda: counted(collector) >= 4)
+    return SimpleNamespace(
+        collector=collector,
+        live=live,
+        trace_id=work.get_span_context().trace_id,
+        refused_id=refused.value.response.headers["x-ms-request-id"],
+        secrets=(SECRET, live.key, token),
+        **spans,
+    )
 
-    # the client's trace, and the round trip to the database below
-    context = work.get_span_context()
-    assert int.from_bytes(get.trace_id) == int.from_bytes(failed.trace_id) == context.trace_id
-    assert get.parent_span_id and get.kind == get.SPAN_KIND_SERVER
-    found = plain(get.attributes)
-    assert found.pop("client.address") == "127.0.0.1"
-    assert found.pop("user_agent.original").startswith("azsdk-python-data-tables/")
-    assert len(found.pop("az.service_request_id")) == 36
-    assert found.pop("http.response.body.size") > 0
-    assert found == {
+
+@pytest.mark.long
+def test_requests_belong_to_the_trace_of_their_client(told):
+    assert int.from_bytes(told.get.trace_id) == int.from_bytes(told.refused.trace_id) == told.trace_id
+    assert told.get.parent_span_id and told.get.kind == told.get.SPAN_KIND_SERVER
+
+
+@pytest.mark.long
+def test_a_request_says_what_it_did(told):
+    attributes = plain(told.get.attributes)
+    assert attributes.pop("client.address") == "127.0.0.1"
+    assert attributes.pop("user_agent.original").startswith("azsdk-python-data-tables/")
+    assert len(attributes.pop("az.service_request_id")) == 36
+    assert attributes.pop("http.response.body.size") > 0
+    assert attributes == {
         "http.request.method": "GET",
         "http.response.status_code": 200,
         "http.request.body.size": 0,
-        "tablero.account": live.account,
+        "tablero.account": told.live.account,
         "tablero.table": "people",
         "tablero.operation": "QueryEntity",
         "tablero.access_path": "point",
         "tablero.authentication": "authenticated",
         "az.client_request_id": "mine",
     }
-    (round_trip,) = collector.children(get)
+    assert plain(told.query.attributes)["tablero.access_path"] == "table-scan"
+
+
+@pytest.mark.long
+def test_the_round_trip_to_the_database_is_a_span_within_that_of_the_request(told):
+    get, (round_trip,) = told.get, told.collector.children(told.get)
     assert plain(round_trip.attributes) == {"db.system.name": "postgresql"}
     assert get.start_time_unix_nano <= round_trip.start_time_unix_nano
     assert round_trip.start_time_unix_nano < round_trip.end_time_unix_nano <= get.end_time_unix_nano
-    assert (
-        plain(failed.attributes)["az.service_request_id"] == refused.value.response.headers["x-ms-request-id"]
+
+
+@pytest.mark.long
+def test_a_mistake_of_the_client_is_no_error_of_the_server(told):
+    assert plain(told.refused.attributes)["az.service_request_id"] == told.refused_id
+    assert not told.refused.status.code
+
+
+@pytest.mark.long
+def test_pages_the_api_and_the_steps_of_jobs_have_spans(told):
+    assert (told.page.name, plain(told.page.attributes)["http.response.status_code"]) == (
+        "GET /ui/login/",
+        200,
     )
-    assert not failed.status.code  # the mistake is the client's
-    assert plain(query.attributes)["tablero.access_path"] == "table-scan"
-    # pages and the API
-    assert (console.name, plain(console.attributes)["http.response.status_code"]) == ("GET /ui/login/", 200)
-    assert api.name == "GET /ui/api/v1/accounts/<str:account>/tables/<str:table>"
-    assert plain(api.attributes)["tablero.account"] == live.account
-    assert {plain(it.attributes)["db.operation.name"] for it in collector.children(api)} >= {"SELECT"}
-    assert collector.children(steps_of(collector, job)[0])
-    # what is secret is nowhere, and each process tells itself apart
-    everything = str(collector.traces) + str(collector.metrics)
-    assert SECRET not in everything and live.key not in everything and token not in everything
-    resources = [resource for _, resource in collector.spans()]
+    assert told.api.name == "GET /ui/api/v1/accounts/<str:account>/tables/<str:table>"
+    assert plain(told.api.attributes)["tablero.account"] == told.live.account
+    assert {plain(it.attributes)["db.operation.name"] for it in told.collector.children(told.api)} >= {
+        "SELECT"
+    }
+    assert told.collector.children(steps_of(told.collector, told.job)[0])
+
+
+@pytest.mark.long
+def test_secrets_and_values_are_nowhere(told):
+    everything = str(told.collector.traces) + str(told.collector.metrics)
+    assert not [secret for secret in told.secrets if secret in everything]
+    assert "opentelemetry" not in "\n".join(told.live.output)
+
+
+@pytest.mark.long
+def test_each_process_tells_itself_apart(told):
+    resources = [resource for _, resource in told.collector.spans()]
     assert {it["service.name"] for it in resources} == {"tablero"}
     assert {it["deployment.environment"] for it in resources} == {"tests"}
-    (latency,) = {tuple(it.explicit_bounds) for it in collector.points("tablero.request")}
+    assert len({it["service.instance.id"] for it in resources}) <= 2
+    (latency,) = {tuple(it.explicit_bounds) for it in told.collector.points("tablero.request")}
     assert latency[0] < 0.01 and len(latency) > 5
-    assert len({point["service.instance.id"] for point in resources}) <= 2
-    assert "opentelemetry" not in "\n".join(live.output)
 
 
 def steps_of(collector, job):
