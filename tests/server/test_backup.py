@@ -1,12 +1,11 @@
 """`manage.py backup` and `restore`, as an operator runs them."""
 
 import os
-import signal
 import stat
 import subprocess
 import threading
-import time
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from uuid import uuid4
 
 import psycopg
@@ -25,6 +24,7 @@ from storage.server.data_folder import DataFolder
 from storage.server.refusal import Refusal
 from tests.commands import command, manage, run_process
 from tests.live_server import clean_environment, copy_data, start_server
+from tests.waiting import wait_for
 
 PASSPHRASE = "correct horse battery staple"
 
@@ -71,8 +71,10 @@ def good(filled, scratch):
     return description.last(FolderStore(scratch / "good"))
 
 
-def test_every_acknowledged_write_survives_with_its_history_policies_and_keys(used, backups, tmp_path):
-    passphrase = tmp_path / "passphrase"
+@pytest.fixture(scope="module")
+def restored(seed, scratch):
+    """A server on the data of a backup, sealed and made beside a writer; and what was there before."""
+    data, backups, passphrase = scratch / "original", scratch / "sealed", scratch / "passphrase"
     passphrase.write_text(PASSPHRASE + "\n")
     acknowledged = {}
     is_over = threading.Event()
@@ -84,7 +86,7 @@ def test_every_acknowledged_write_survives_with_its_history_policies_and_keys(us
             stock.upsert_entity(entity(number % 1000, number))
             acknowledged[number % 1000] = number
 
-    with start_server(used) as live, service(live) as client:
+    with start_server(copy_data(seed, data)) as live, service(live) as client:
         live.change_accounts("add", "shop", "--key1", live.key)
         stock = client.create_table("stock")
         policy = TableAccessPolicy(expiry=datetime(2090, 1, 1, tzinfo=UTC), permission="r")
@@ -92,47 +94,69 @@ def test_every_acknowledged_write_survives_with_its_history_policies_and_keys(us
         quiet = client.create_table("quiet")
         for row in range(20):
             quiet.upsert_entity(entity(row, 1))
-        before_change = datetime.now(UTC) + timedelta(milliseconds=50)
-        time.sleep(0.1)
+        before_change = quiet.get_entity("p", "00019").metadata["timestamp"].tables_service_value
         quiet.upsert_entity(entity(0, 2))
         writer = threading.Thread(target=write)
         writer.start()
-        while len(acknowledged) < 20:
-            time.sleep(0.01)
+        wait_for(lambda: len(acknowledged) >= 20)
         promised = dict(acknowledged)
-        said = manage("backup", backups, "--data", used, "--passphrase-file", passphrase)
+        said = manage("backup", backups, "--data", data, "--passphrase-file", passphrase)
         is_over.set()
         writer.join()
         known = list(quiet.list_entities())
     assert "verified." in said
     made = description.last(FolderStore(backups))
-    assert (made.kind, made.secret) == (Kind.FILES, SecretIn.SEALED)
-    modes = {stat.S_IMODE(path.stat().st_mode) for path in backups.rglob("*")}
-    assert modes <= {0o600, 0o700}
-
-    restored = used.with_name(f"{used.name}-restored")
-    said = manage("restore", made.location, "--data", restored, "--passphrase-file", passphrase)
+    into = scratch / "restored"
+    said = manage("restore", made.location, "--data", into, "--passphrase-file", passphrase)
     assert "accounts: 2, tables: " in said
-    assert (restored / "secret").read_text() == (used / "secret").read_text()
-    with start_server(restored) as live, service(live) as client:
-        stock, quiet = client.get_table_client("stock"), client.get_table_client("quiet")
-        found = {int(it["RowKey"]): it["Value"] for it in stock.list_entities()}
-        assert all(found[row] >= value for row, value in promised.items())
-        assert [(dict(it), it.metadata) for it in quiet.list_entities()] == [
-            (dict(it), it.metadata) for it in known
-        ]
-        as_of = {"x-tablero-as-of": before_change.isoformat().replace("+00:00", "Z")}
-        assert quiet.get_entity("p", "00000", headers=as_of)["Value"] == 1
-        assert stock.get_table_access_policy().keys() == {"reader"}
-        shop = live.connection_string.replace(live.account, "shop")
-        with TableServiceClient.from_connection_string(shop) as client:
-            client.create_table("opens")
+    with start_server(into) as live, service(live) as client:
+        yield SimpleNamespace(
+            live=live,
+            stock=client.get_table_client("stock"),
+            quiet=client.get_table_client("quiet"),
+            promised=promised,
+            known=known,
+            before_change=before_change,
+            backup=made,
+            original=data,
+        )
 
 
+@pytest.mark.long
+def test_a_sealed_backup_is_private(restored):
+    assert (restored.backup.kind, restored.backup.secret) == (Kind.FILES, SecretIn.SEALED)
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in restored.backup.folder.parent.rglob("*")}
+    assert modes <= {0o600, 0o700}
+    assert (restored.live.data / "secret").read_text() == (restored.original / "secret").read_text()
+
+
+@pytest.mark.long
+def test_every_acknowledged_write_survives(restored):
+    values = {int(it["RowKey"]): it["Value"] for it in restored.stock.list_entities()}
+    assert all(values[row] >= value for row, value in restored.promised.items())
+    after = [(dict(it), it.metadata) for it in restored.quiet.list_entities()]
+    assert after == [(dict(it), it.metadata) for it in restored.known]
+
+
+@pytest.mark.long
+def test_history_survives(restored):
+    as_of = {"x-tablero-as-of": restored.before_change}
+    assert restored.quiet.get_entity("p", "00000", headers=as_of)["Value"] == 1
+
+
+@pytest.mark.long
+def test_policies_and_keys_survive(restored):
+    assert restored.stock.get_table_access_policy().keys() == {"reader"}
+    shop = restored.live.connection_string.replace(restored.live.account, "shop")
+    with TableServiceClient.from_connection_string(shop) as client:
+        client.create_table("opens")
+
+
+@pytest.mark.long
 def test_a_killed_backup_leaves_nothing_that_looks_like_one(filled, backups):
-    """Killed as soon as it writes, and a second later; the next run cleans up."""
+    """Killed as soon as it writes, and when the database is being copied; the next run cleans up."""
     with start_server(filled) as live:
-        for moment in (0.0, 1.0):
+        for written in ("*", "database/*"):
             others = set(backups.glob(".*.part"))
             process = subprocess.Popen(
                 command("backup", backups, "--data", filled),
@@ -140,10 +164,13 @@ def test_a_killed_backup_leaves_nothing_that_looks_like_one(filled, backups):
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
             )
-            while process.poll() is None and not set(backups.glob(".*.part")) - others:
-                time.sleep(0.005)
-            time.sleep(moment)
-            process.send_signal(signal.SIGKILL)
+
+            def has_written(others=others, process=process, written=written):
+                made = set(backups.glob(".*.part")) - others
+                return any(list(it.glob(written)) for it in made) or process.poll() is not None
+
+            wait_for(has_written)
+            process.kill()
             process.wait()
         complete = description.backups(FolderStore(backups))  # it was faster
         for found in complete:
@@ -189,6 +216,7 @@ def test_missing_and_additional_files_are_refused(good, filled, backups):
     assert "There is no backup in" in manage("restore", copy, status=1)
 
 
+@pytest.mark.long
 def test_the_drill_compares_with_what_was_counted(good, filled, backups):
     copy = copy_data(good.folder, backups)
     made = read(copy)
@@ -222,6 +250,7 @@ def test_a_folder_with_a_database_is_kept(good, filled, seed, data):
     assert "tables: 0" not in said and (kept / "database").is_dir() and (kept / "secret").is_file()
 
 
+@pytest.mark.long
 def test_incremental_backups_and_the_number_to_keep(filled, seed, backups, data):
     used = copy_data(seed, data)
     said = manage("backup", backups, "--data", used, "--incremental", status=1)
@@ -263,6 +292,7 @@ def test_one_backup_at_a_time(filled, backups):
     assert status == 1 and said.startswith("tablero: ") and f"is running (process {os.getpid()})" in said
 
 
+@pytest.mark.long
 def test_refusals_name_cause_and_fix(filled, backups, tmp_path):
     (tmp_path / "short").write_text("short")
     for arguments, said in {
@@ -280,6 +310,7 @@ def test_refusals_name_cause_and_fix(filled, backups, tmp_path):
     assert [it.name for it in backups.iterdir()] == [".lock"] and not (tmp_path / "typo").exists()
 
 
+@pytest.mark.long
 def test_an_external_database(filled, backups, data):
     """That of a data folder, which is one like any other."""
     secret = (filled / "secret").read_text().strip()
