@@ -18,7 +18,6 @@ from tests.live_server import ACCOUNT, KEY, ROOT, clean_environment
 # what programs look for: @nestjs/azure-database, and those that start containers
 STARTED = re.compile(r"Azurite Table service successfully started on (?P<host>[\d.:]+)")
 LISTENING = "Azurite Table service is successfully listening at http://"
-pytestmark = pytest.mark.slow
 
 
 @contextmanager
@@ -89,6 +88,7 @@ def test_it_serves_in_place_of_azurite_and_keeps_nothing_in_memory(scratch):
     assert ended_in_order(log)  # what is copied for the next one, which would have to recover
 
 
+@pytest.mark.long
 def test_it_keeps_the_data_in_the_location(scratch):
     folder = scratch / "location"
     folder.mkdir(mode=0o711)
@@ -120,6 +120,7 @@ def test_what_it_does_not_have_is_refused(arguments, reason, capsys):
     assert reason in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_server_that_does_not_start_says_why(tmp_path):
     command = [
         sys.executable,
@@ -146,6 +147,7 @@ sys.exit(azurite_table.main(["--tablePort", "0"]))
 """
 
 
+@pytest.mark.long
 def test_a_signal_while_the_server_is_started_ends_it(scratch):
     folder = scratch / "signal"
     folder.mkdir(mode=0o711)

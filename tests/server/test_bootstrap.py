@@ -83,6 +83,7 @@ def run(copy, wheels, bare_python, tmp_path_factory):
     return run_in_copy
 
 
+@pytest.mark.long
 def test_begins_a_half_made_environment_anew_installs_once_and_runs_there(run, copy):
     failed = run("serve", PIP_FIND_LINKS="/nowhere")
     assert failed.returncode == 1
@@ -107,6 +108,7 @@ def test_begins_a_half_made_environment_anew_installs_once_and_runs_there(run, c
     assert run("serve").stderr == ""
 
 
+@pytest.mark.long
 def test_refuses_files_that_are_not_the_locked_ones(run, copy):
     locked = copy / ".lock" / "run.txt"
     locked.write_text(locked.read_text().replace("sha256:", "sha256:0")[:-2] + "\n")
