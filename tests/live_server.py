@@ -28,6 +28,7 @@ class LiveServer:
     account: str = ACCOUNT
     key: str = KEY
     url: str = ""
+    is_ready: threading.Event = field(init=False, default_factory=threading.Event)
     reader: threading.Thread = field(init=False)
 
     def __post_init__(self) -> None:
@@ -76,10 +77,9 @@ class LiveServer:
 
     def wait_until_ready(self) -> None:
         deadline = time.monotonic() + START_TIMEOUT
-        while not any(line.startswith("Ready") for line in self.output):
+        while not self.is_ready.wait(0.1):
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise AssertionError("the server did not start:\n" + "\n".join(self.output))
-            time.sleep(0.01)
         text = "\n".join(self.output)
         self.url = re.search(r"^Tablero serves on (\S+)$", text, re.MULTILINE)[1]
 
@@ -103,6 +103,8 @@ class LiveServer:
     def read(self) -> None:
         for line in self.process.stdout:
             self.output.append(line.rstrip())
+            if line.startswith("Ready"):
+                self.is_ready.set()
 
 
 @contextmanager
