@@ -43,7 +43,6 @@ LONG = (
     "tests/replication",
     "tests/server/test_release_files.py",
     "tests/server/test_releases.py",
-    "tests/service",
     "tests/test_newcomer.py",
     "tests/tools",
 )
