@@ -10,6 +10,7 @@ from django.db.models import Q
 
 from storage.activity.subject import ActivityVerb
 from storage.core import lifetimes, registry
+from storage.core.relation_forms import RelationForm
 from storage.core.verbs import Verb
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.access.roles import Role, name_role
@@ -111,6 +112,10 @@ class Tables(models.QuerySet["Table"]):
         """Return the tables whose relations record changes themselves, not in the history of the account."""
         return self.filter(distributed=True)
 
+    def local(self) -> Self:
+        """Return the tables whose relations are local."""
+        return self.filter(distributed=False)
+
 
 class Table(models.Model):
     """A table; its entities are the rows of the relation ``entity_<id>``.
@@ -161,6 +166,16 @@ class Table(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def form(self) -> RelationForm:
+        """The form of its relation."""
+        return registry.form_of(self)
+
+    @property
+    def bytes_elsewhere(self) -> int:
+        """What its relation takes elsewhere, as it was last found."""
+        return self.distributed_bytes
 
 
 class PropertyIndex(models.Model):

@@ -7,7 +7,9 @@ import pytest
 from django.utils import translation
 
 from console.site.refusals import OWN_TEXTS, describe_refusal
-from storage.domain.refusals import Reason, Refusal, Refused
+from storage.cluster.subject import ClusterReason
+from storage.core import registry
+from storage.domain.refusals import Reason, Refused
 from tests.live_server import ROOT
 
 # of exports and of the mappings that scripts send
@@ -25,7 +27,7 @@ NOT_IN_CONSOLE = {
     Reason.ACCOUNT_KIND_IS_FIXED,
     Reason.COPY_FILTER_OF_FILE,
     Reason.DECLARATION_MALFORMED,
-    Reason.DISTRIBUTED_HAS_NO_FEED,
+    ClusterReason.DISTRIBUTED_HAS_NO_FEED,
     *(it for it in Reason if it.name.startswith("FILE_") and not _is_of_rows(it)),
     Reason.KEYS_SEALED_OTHERWISE,
     Reason.KEY_NOT_BASE64,
@@ -64,24 +66,36 @@ LOGGED = {"ExceptionGroup", "ValueError"}
 BEARER = {"_malformed"}
 
 
+KINDS = [Reason, *(subject.reasons for subject in registry.subjects() if subject.reasons)]
+
+
+def test_names_of_reasons_are_unique():
+    """They are stored."""
+    assert len(registry.reasons()) == sum(map(len, KINDS))
+
+
 def facts_of(text):
     return set(re.findall(r"%\((\w+)\)s", str(text)))
 
 
 def marked_reasons():
     """The reasons whose sentence the console translates."""
-    tree = ast.parse((ROOT / "storage" / "domain" / "refusals.py").read_text())
-    reasons = next(it for it in tree.body if isinstance(it, ast.ClassDef) and it.name == "Reason")
-    calls = [it for it in reasons.body if isinstance(it, ast.Assign) and isinstance(it.value, ast.Call)]
-    return {Reason[it.targets[0].id] for it in calls}
+    marked = set()
+    for kind in KINDS:
+        path = ROOT / f"{kind.__module__.replace('.', '/')}.py"
+        tree = ast.parse(path.read_text())
+        reasons = next(it for it in tree.body if isinstance(it, ast.ClassDef) and it.name == kind.__name__)
+        calls = [it for it in reasons.body if isinstance(it, ast.Assign) and isinstance(it.value, ast.Call)]
+        marked |= {kind[it.targets[0].id] for it in calls}
+    return marked
 
 
 def test_the_console_translates_or_replaces_what_it_shows():
     assert marked_reasons() & OWN_TEXTS.keys() == set()
-    assert marked_reasons() | OWN_TEXTS.keys() == set(Reason) - NOT_IN_CONSOLE
+    assert marked_reasons() | OWN_TEXTS.keys() == set(registry.reasons().values()) - NOT_IN_CONSOLE
 
 
-@pytest.mark.parametrize("reason", Reason, ids=lambda it: it.name)
+@pytest.mark.parametrize("reason", registry.reasons().values(), ids=lambda it: it.name)
 def test_sentences_have_their_facts(reason):
     """A percent sign that is neither that of a fact nor doubled would fail."""
     facts = facts_of(reason.value)
@@ -135,25 +149,27 @@ def test_every_reason_is_raised_with_its_facts():
                     given = {it.arg for it in node.keywords}
                     for reason in named_by(node):
                         raised.setdefault(reason, []).append(given)
-    for name in Reason.__members__:
+    for form in registry.relation_forms():  # raised by what they lack
+        raised |= {reason.name: [{"table"}] for reason in form.lacks.values()}
+        raised |= {form.unavailable.name: [set()]}
+    for name, reason in registry.reasons().items():
         several = raised[name]
         # a helper adds those of a failure; an error that is passed on has them by a mapping
-        assert name.endswith("_FAILED") or all(given == facts_of(Reason[name].value) for given in several), (
-            name
-        )
+        assert name.endswith("_FAILED") or all(given == facts_of(reason.value) for given in several), name
 
 
 def test_a_stored_refusal_is_read_again_and_a_sentence_of_an_older_version_as_it_is():
-    refusal = Reason.DISTRIBUTION_FAILED.of(table="people", why=ValueError("{no} node"))
-    assert str(Refusal.load(refusal.dump())) == "The table people could not be distributed: {no} node"
-    assert Refusal.load(refusal.dump()).reason is Reason.DISTRIBUTION_FAILED
+    refusal = ClusterReason.DISTRIBUTION_FAILED.of(table="people", why=ValueError("{no} node"))
+    assert (
+        str(registry.read_refusal(refusal.dump())) == "The table people could not be distributed: {no} node"
+    )
+    assert registry.read_refusal(refusal.dump()).reason is ClusterReason.DISTRIBUTION_FAILED
     for sentence in ("A node does not answer.", "3", '{"reason": "OF_A_NEWER_VERSION"}', '"{"'):
-        assert str(Refusal.load(sentence)) == sentence
+        assert str(registry.read_refusal(sentence)) == sentence
 
 
 def named_by(call):
     """The reasons that a call names: `Refused(Reason.A, ...)` or `Reason.A.of(...)`."""
+    names = {kind.__name__ for kind in KINDS}
     candidates = [*call.args[:1], *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
-    return [
-        it.attr for it in candidates if isinstance(it, ast.Attribute) and ast.unparse(it.value) == "Reason"
-    ]
+    return [it.attr for it in candidates if isinstance(it, ast.Attribute) and ast.unparse(it.value) in names]

@@ -11,12 +11,11 @@ from django.views.decorators.http import require_GET, require_POST
 from console.site.access import actor_of, table_required
 from console.site.refusals import describe_refusal, notify_refusals
 from console.site.toasts import notify_success
-from storage.cluster import distribution_jobs
+from storage.cluster import distribution_jobs, relations
 from storage.domain.access.roles import Capability
 from storage.domain.refusals import Refused
 from storage.jobs import jobs
 from storage.models import Table
-from storage.relations import table_relations
 
 
 def card_values(page: Mapping[str, Any]) -> dict[str, Any]:
@@ -25,7 +24,7 @@ def card_values(page: Mapping[str, Any]) -> dict[str, Any]:
     job = distribution_jobs.find(table)
     error = None if job is None else jobs.error_of(job)
     return {
-        "is_cluster": table_relations.can_distribute() or table.distributed,
+        "is_cluster": relations.can_distribute() or table.distributed,
         "moving": job if error is None else None,
         "failure": "" if error is None else describe_refusal(Refused(error)),
     }

@@ -17,7 +17,7 @@ from console.site.refusals import describe_refusal
 from console.site.typed_text import sentence
 from storage.domain.entities.changes import Change, Insert, Update
 from storage.domain.entities.entity import Entity, StoredEntity, read_stored
-from storage.domain.refusals import Reason, Refused
+from storage.domain.refusals import AnyReason, Reason, Refused
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import Precondition
 from storage.editing import merge
@@ -48,7 +48,7 @@ MODES: Final[dict[Mode, str | Promise]] = {
 }
 
 # in place of sentences about files
-_REASONS: Final[Mapping[Reason, Promise]] = {
+_REASONS: Final[Mapping[AnyReason, Promise]] = {
     Reason.FILE_ROWS_EMPTY: _("There is nothing to paste."),
     Reason.FILE_ROWS_NOT_JSON: _("Invalid JSON (line %(line)s)."),
     Reason.FILE_ROWS_NO_KEY: _(

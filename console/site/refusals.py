@@ -11,12 +11,12 @@ from django.utils.translation import gettext_lazy as _
 
 from console.site.toasts import notify_error
 from storage.domain.errors import StorageError
-from storage.domain.refusals import Reason, Refused
+from storage.domain.refusals import AnyReason, Reason, Refused
 from storage.domain.values.edm import utf16_length
 from storage.editing.filters.diagnostics import Diagnostic
 
 # in place of sentences for programs: these speak to the reader, or say what to do on the page
-OWN_TEXTS: Final[Mapping[Reason, Promise]] = {
+OWN_TEXTS: Final[Mapping[AnyReason, Promise]] = {
     Reason.BULK_EDIT_NUMBER: _(
         "The account %(account)s is protected. Type the number of entities that the query finds."
     ),

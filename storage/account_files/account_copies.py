@@ -133,7 +133,7 @@ class _CopyJob(BuildJob[Arguments]):
         for it in side.tables.values():
             if it.name in refused:
                 continue
-            if side.kind is kind and it.capabilities.joins_partitions:
+            if side.kind is kind and it.form.capabilities.joins_partitions:
                 building.add(account_building.copy_table(it, account, EntityQuery())[1])
             else:
                 _convert(it, account, building)

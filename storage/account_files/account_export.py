@@ -34,7 +34,7 @@ from storage.history.past import Past
 from storage.jobs import jobs
 from storage.models import Account, Table
 from storage.sql import django as sql
-from storage.sql.distribution import capabilities_of
+from storage.sql.forms import capabilities_of
 from storage.tables import tables
 
 Progress = Callable[[int], None]  # is called with the number of entities so far

@@ -94,8 +94,11 @@ def check(fields: Mapping[str, object]) -> None:
                 quotas.check_all_labels(value)
     except Refused as refused:
         raise AccountError(refused.refusal) from None
-    if fields.get("distributes") and not any(can() for can in registry.hooks(Hook.SPREADS_TABLES)):
-        raise AccountError(Reason.NO_COORDINATOR_FOR_NEW_TABLES)
+    for form in registry.relation_forms():
+        if form.unavailable is None or not fields.get(form.account_column):
+            continue
+        if not any(can() for can in registry.hooks(Hook.SPREADS_TABLES)):
+            raise AccountError(form.unavailable)
 
 
 def to_json(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from storage.activity import activity
 from storage.activity.catalog_change import invalidating_catalogs
 from storage.compare import sides
 from storage.compare.sides import Side, SideNotFound, SideTable
+from storage.core.relation_forms import Ability
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.entities.masking import TableRules, read_rules
 from storage.domain.entities.moments import Moment
@@ -171,8 +172,8 @@ def _check(source: Account, wanted: BranchRequest) -> tuple[Side, Mapping[str, S
     side = _side(source, wanted)
     chosen = _chosen(side, wanted)
     for it in chosen.values():
-        if not it.capabilities.has_past:
-            raise AccountError(Reason.DISTRIBUTED_NOT_COPIED, table=it.name)
+        if reason := it.form.lacks.get(Ability.COPY):
+            raise AccountError(reason, table=it.name)
     return side, chosen
 
 

@@ -78,7 +78,7 @@ def preview(snapshot: Snapshot, wanted: RestoreRequest, *, limit: timedelta = CO
     restoration = _Restoration(snapshot, wanted, SERVER, Outcome(is_preview=True))
     for source, deleted in restoration.missing():
         if deleted is not None:
-            table_relations.refuse_distributed(deleted)
+            table_relations.refuse_without_images(deleted)
             restoration.outcome.tables.append(TableOutcome(source.name, deleted, TableAction.RESTORE))
     return restoration.apply(limit=limit)
 

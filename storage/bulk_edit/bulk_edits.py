@@ -228,7 +228,7 @@ def check(table: Table, request: BulkEditRequest) -> None:
     """Raise InvalidInput for a request that cannot be read, and the errors of a table that cannot be edited."""
     Work.of(table, request, timezone.now())
     accounts.writable(table.account)
-    table_relations.refuse_distributed(table)
+    table_relations.refuse_without_images(table)
 
 
 def begin(

@@ -1,4 +1,4 @@
 """Distributed tables: a table over the nodes of a Citus cluster.
 
-SQL: storage/sql/distribution.py.
+``FORM`` in ``subject`` is the form of their relations, by which the engine knows what they can do.
 """

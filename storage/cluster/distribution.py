@@ -2,7 +2,7 @@
 
 A table takes its distributed form first, in a moment: another name of its relation, a function that writes, and a
 history of its own. Then its rows move, and statements need not change again. What cannot be right over several nodes
-is refused: table_relations.refuse_distributed.
+is refused: table_relations.refuse_without_images.
 """
 
 import logging
@@ -16,23 +16,24 @@ from django.db import DatabaseError, InterfaceError, transaction
 from storage.accounts import accounts
 from storage.accounts.refusals import AccountError
 from storage.activity import activity
-from storage.cluster.subject import ClusterVerb
+from storage.cluster import ddl, nodes, relations, statements
+from storage.cluster.relations import run_all
+from storage.cluster.subject import FORM, ClusterReason, ClusterVerb
 from storage.domain import errors
 from storage.domain.access.actor import SERVER, Actor
-from storage.domain.refusals import Reason
+from storage.domain.refusals import AnyReason, Reason
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.ticks import to_ticks
 from storage.history.retention import SEGMENTS
 from storage.models import Account, Activity, HistorySegment, SnapshotTable, Table
-from storage.relations import history, snapshot_copies, table_relations
-from storage.relations.table_relations import run_all
-from storage.sql import background, distributed_relations, nodes
+from storage.relations import history, snapshot_copies
+from storage.sql import background
 from storage.sql import django as sql
 from storage.sql.attempts import attempting_each
 from storage.sql.background import Size
-from storage.sql.distribution import history_of
+from storage.sql.forms import history_of
 from storage.sql.notify import notify_table
-from storage.sql.relations import INDEXING, relation_name, relation_of
+from storage.sql.relations import INDEXING, relation_of
 
 logger = logging.getLogger(__name__)
 
@@ -56,11 +57,11 @@ def distribute(table: Table, *, by: Actor = SERVER) -> Activity:
 
 def _distribute(table: Table, by: Actor) -> Activity:
     account = _account(table)
-    relation = relation_name(table.pk, is_distributed=True)
-    if table.distributed and distributed_relations.is_spread(relation):
-        raise DistributionError(Reason.DISTRIBUTED_ALREADY, table=table.name)
-    with _explaining(Reason.DISTRIBUTION_FAILED, table):
-        table_relations.spread_helpers()
+    relation = FORM.relation(table.pk)
+    if table.distributed and ddl.is_spread(relation):
+        raise DistributionError(ClusterReason.DISTRIBUTED_ALREADY, table=table.name)
+    with _explaining(ClusterReason.DISTRIBUTION_FAILED, table):
+        relations.spread_helpers()
         if not table.distributed:
             _copy_snapshots(table)
             _take_form(table)
@@ -71,7 +72,7 @@ def _distribute(table: Table, by: Actor) -> Activity:
             raise
     try:
         free_local_rows(table)
-        measure(table, background.distributed_sizes())
+        measure(table, statements.distributed_sizes())
     except Exception:  # the table is distributed all the same, and a job of the server does the rest
         logger.warning("The space of %s on the coordinator is not free yet", table.name, exc_info=True)
     return done
@@ -80,7 +81,7 @@ def _distribute(table: Table, by: Actor) -> Activity:
 @sql.repeatable_on_nodes
 def _spread(table: Table, account: Account, by: Actor) -> Activity:
     _lock(table)
-    table_relations.spread(table)
+    relations.spread(table)
     notify_table(table.account_id, table.folded_name)
     return activity.record(ClusterVerb.DISTRIBUTE, by, account=account, table=table)
 
@@ -92,8 +93,8 @@ def undistribute(table: Table, *, by: Actor = SERVER) -> Activity:
     """
     account = _account(table)
     if not table.distributed:
-        raise DistributionError(Reason.NOT_DISTRIBUTED, table=table.name)
-    with _explaining(Reason.GATHERING_FAILED, table), _no_new_index(table):
+        raise DistributionError(ClusterReason.NOT_DISTRIBUTED, table=table.name)
+    with _explaining(ClusterReason.GATHERING_FAILED, table), _no_new_index(table):
         return _gather(table, account, by)
 
 
@@ -101,15 +102,15 @@ def undistribute(table: Table, *, by: Actor = SERVER) -> Activity:
 def _gather(table: Table, account: Account, by: Actor) -> Activity:
     table.distributed = True  # also if a former attempt was rolled back
     _lock(table)
-    if table_relations.is_spread(table):
-        table_relations.gather(table)
+    if relations.is_spread(table):
+        relations.gather(table)
     _give_local_form(table)
     return activity.record(ClusterVerb.UNDISTRIBUTE, by, account=account, table=table)
 
 
 def _check_coordinator() -> None:
-    if not distributed_relations.is_coordinator():
-        raise DistributionError(Reason.NO_COORDINATOR_YET)
+    if not ddl.is_coordinator():
+        raise DistributionError(ClusterReason.NO_COORDINATOR_YET)
 
 
 def _account(table: Table) -> Account:
@@ -117,7 +118,7 @@ def _account(table: Table) -> Account:
 
 
 @contextmanager
-def _explaining(reason: Reason, table: Table) -> Iterator[None]:
+def _explaining(reason: AnyReason, table: Table) -> Iterator[None]:
     """Raise DistributionError with the first line of what PostgreSQL says, for an error of a node for example."""
     try:
         yield
@@ -138,7 +139,7 @@ def _lock(table: Table) -> None:
 def _no_new_index(table: Table) -> Iterator[None]:
     with background.try_lock(INDEXING, table.pk) as is_alone:
         if not is_alone:
-            raise DistributionError(Reason.INDEX_IN_THE_MAKING, table=table.name)
+            raise DistributionError(ClusterReason.INDEX_IN_THE_MAKING, table=table.name)
         yield
 
 
@@ -150,18 +151,18 @@ def _copy_snapshots(table: Table) -> None:
 
 
 def _take_form(table: Table) -> None:
-    with _explaining(Reason.LOCK_FAILED, table), transaction.atomic():
+    with _explaining(ClusterReason.LOCK_FAILED, table), transaction.atomic():
         sql.execute(f"SET LOCAL lock_timeout = '{_PATIENCE}'")
         # against snapshots that are being taken
         sql.execute("LOCK TABLE storage_snapshottable IN SHARE MODE")
         _lock(table)
         if SnapshotTable.objects.filter(table=table, is_copied=False).exists():
-            raise DistributionError(Reason.SNAPSHOT_JUST_TAKEN, table=table.name)
-        commands = distributed_relations.take_form(table.pk, AccountKind(table.account.kind))
+            raise DistributionError(ClusterReason.SNAPSHOT_JUST_TAKEN, table=table.name)
+        commands = ddl.take_form(table.pk, AccountKind(table.account.kind))
         rename, *others = commands
         sql.execute(rename)
-        if not distributed_relations.keys_are_short([table.pk]):
-            raise DistributionError(Reason.LONG_KEYS_NOT_DISTRIBUTED, table=table.name)
+        if not ddl.keys_are_short([table.pk]):
+            raise DistributionError(ClusterReason.LONG_KEYS_NOT_DISTRIBUTED, table=table.name)
         run_all(others)
         Table.objects.filter(pk=table.pk).update(distributed=True)
         notify_table(table.account_id, table.folded_name)
@@ -178,7 +179,7 @@ def _leave_form(table: Table) -> None:
 def _give_local_form(table: Table) -> None:
     account = table.account
     kind, is_recorded = AccountKind(account.kind), history.is_recorded(account)
-    run_all(distributed_relations.leave_form(table.pk, table.account_id, kind, is_recorded=is_recorded))
+    run_all(ddl.leave_form(table.pk, table.account_id, kind, is_recorded=is_recorded))
     Table.objects.filter(pk=table.pk).update(distributed=False)
     table.distributed = False
     notify_table(table.account_id, table.folded_name)
@@ -189,7 +190,7 @@ def _give_local_form(table: Table) -> None:
 
 def free_local_rows(table: Table) -> None:
     """Free the space of rows that are on the nodes now."""
-    for command in distributed_relations.free_local_rows(table.pk):
+    for command in ddl.free_local_rows(table.pk):
         with transaction.atomic():
             sql.execute(f"SET LOCAL lock_timeout = '{_PATIENCE}'")
             sql.execute(command)
@@ -210,14 +211,14 @@ def tidy(now: datetime) -> None:
     distributed = Table.objects.filter(distributed=True, deleted_at=None).select_related("account")
     if not distributed:
         return
-    table_relations.check_nodes()
+    relations.check_nodes()
     sizes: Mapping[str, Size] = {}
     with (
         nodes.interrupting_if_unanswered(),
         attempting_each("Not every distributed table could be measured") as attempt,
     ):
         with attempt():
-            sizes = background.distributed_sizes() if distributed_relations.is_coordinator() else {}
+            sizes = statements.distributed_sizes() if ddl.is_coordinator() else {}
         for table in distributed:
             for act in (_forget_changes, _renew_function, _free_local_rows):
                 with attempt():  # its node may be down
@@ -227,11 +228,11 @@ def tidy(now: datetime) -> None:
 
 
 def _renew_function(table: Table, _now: datetime) -> None:
-    table_relations.renew_function(table)
+    relations.renew_function(table)
 
 
 def _free_local_rows(table: Table, _now: datetime) -> None:
-    if table_relations.is_spread(table) and distributed_relations.local_bytes(relation_of(table)):
+    if relations.is_spread(table) and ddl.local_bytes(relation_of(table)):
         free_local_rows(table)
 
 
@@ -248,4 +249,4 @@ def _forget_changes(table: Table, now: datetime) -> None:
     with transaction.atomic():
         # first, so that no reader asks for a time whose changes are being deleted
         Table.objects.filter(pk=table.pk).update(changes_since=since)
-        sql.execute(distributed_relations.forget_changes_before(relation_of(table)), to_ticks(since))
+        sql.execute(ddl.forget_changes_before(relation_of(table)), to_ticks(since))

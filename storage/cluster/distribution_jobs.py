@@ -8,11 +8,11 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from storage.accounts import accounts
-from storage.cluster import distribution
+from storage.cluster import distribution, relations
 from storage.cluster.distribution import DistributionError
+from storage.cluster.subject import ClusterReason
 from storage.domain.access.actor import Actor
 from storage.domain.access.roles import Capability
-from storage.domain.refusals import Reason
 from storage.jobs import jobs
 from storage.jobs.kinds import (
     JobKind,
@@ -22,7 +22,6 @@ from storage.jobs.kinds import (
 )
 from storage.jobs.states import JobStatus
 from storage.models import Job, Table
-from storage.relations import table_relations
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class _DistributionJob(JobKind[Arguments, NoState]):
         except DatabaseError as error:
             if not connection.is_usable():
                 raise
-            failed = Reason.DISTRIBUTION_FAILED if distributed else Reason.GATHERING_FAILED
+            failed = ClusterReason.DISTRIBUTION_FAILED if distributed else ClusterReason.GATHERING_FAILED
             raise DistributionError(failed, table=table.name, why=str(error).strip()) from error
         return Step(state, activity=done, is_finished=True)
 
@@ -61,13 +60,13 @@ def ask(table: Table, *, distributed: bool, by: Actor) -> Job:
     Raises DistributionError if there is no cluster, nothing to do, or a job that has not ended.
     """
     accounts.check_writable(table.account)
-    if distributed and not table_relations.can_distribute():
-        raise DistributionError(Reason.NO_COORDINATOR)
+    if distributed and not relations.can_distribute():
+        raise DistributionError(ClusterReason.NO_COORDINATOR)
     if _is_done(table, distributed=distributed):
-        reason = Reason.DISTRIBUTED_ALREADY if distributed else Reason.NOT_DISTRIBUTED
+        reason = ClusterReason.DISTRIBUTED_ALREADY if distributed else ClusterReason.NOT_DISTRIBUTED
         raise DistributionError(reason, table=table.name)
     if jobs.unfinished(DISTRIBUTION_JOB, table=table).exists():
-        raise DistributionError(Reason.ROWS_ARE_MOVED, table=table.name)
+        raise DistributionError(ClusterReason.ROWS_ARE_MOVED, table=table.name)
     dismiss(table)
     return jobs.start(DISTRIBUTION_JOB, Arguments(distributed), account=table.account, table=table, by=by)
 
@@ -88,4 +87,4 @@ def dismiss(table: Table) -> None:
 
 
 def _is_done(table: Table, *, distributed: bool) -> bool:
-    return table_relations.is_spread(table) if distributed else not table.distributed
+    return relations.is_spread(table) if distributed else not table.distributed

@@ -2,21 +2,20 @@
 
 from collections.abc import Iterator
 
-from storage.cluster import distribution_jobs
+from storage.cluster import ddl, distribution_jobs, statements
+from storage.cluster.nodes import unanswering
+from storage.cluster.subject import FORM
 from storage.domain.values.numbers import counted
 from storage.health.findings import Finding, Severity, error, fine, warning
 from storage.jobs import jobs
 from storage.models import Table
-from storage.sql import diagnosis as statements
-from storage.sql import distributed_relations
-from storage.sql.nodes import unanswering
 from storage.sql.relations import source_name
 
 
 def examine() -> Iterator[Finding]:
     every = Table.objects.filter(distributed=True).select_related("account").order_by("pk")
     distributed, deleted = every.filter(deleted_at=None), every.exclude(deleted_at=None)
-    if not distributed_relations.is_coordinator():
+    if not ddl.is_coordinator():
         yield fine("The database is not part of a Citus cluster; all tables are in it.")
         for table in distributed:
             yield warning(
@@ -38,7 +37,7 @@ def examine() -> Iterator[Finding]:
             f"{unreachable} cannot be reached. Requests for its partitions answer 503, and tables cannot be"
             " distributed until it is back."
         )
-    missing = distributed_relations.missing_helpers()
+    missing = ddl.missing_helpers()
     if missing:
         yield Finding(
             Severity.WARNING if not distributed else Severity.ERROR,
@@ -58,19 +57,19 @@ def examine() -> Iterator[Finding]:
 
 def _table(table: Table) -> Iterator[Finding]:
     is_deleted = table.deleted_at is not None
-    relation = source_name(table.pk, is_deleted=is_deleted, is_distributed=True)
-    if not distributed_relations.is_spread(relation):
+    relation = source_name(FORM.relation(table.pk), is_deleted=is_deleted)
+    if not ddl.is_spread(relation):
         yield warning(
             f"{_name(table)} has the form of a distributed table, but its rows are here. It works;"
             " distribute or undistribute it."
         )
         return
-    if not is_deleted and not distributed_relations.is_delegated(relation):
+    if not is_deleted and not ddl.is_delegated(relation):
         yield error(
             f"The function of {_name(table)} is not delegated to the nodes, so that writes with history are not"
             " atomic. Delete and restore the table, or undistribute and distribute it."
         )
-    left = 0 if is_deleted else distributed_relations.local_bytes(relation)
+    left = 0 if is_deleted else ddl.local_bytes(relation)
     if left:
         yield warning(
             f"Former rows of {_name(table)} still take {left / 2**20:,.1f} MiB here; a job of the server frees them."

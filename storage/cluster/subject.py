@@ -1,5 +1,9 @@
 """What the subject of tables over the nodes of a cluster contributes: see storage.core.registry."""
 
+from datetime import timedelta
+from typing import Final
+
+from storage.core.relation_forms import Ability, Capabilities, Extension, RelationForm
 from storage.core.subject import (
     Command,
     CommandGroup,
@@ -12,6 +16,7 @@ from storage.core.subject import (
     Subject,
 )
 from storage.core.verbs import Act, Group, Verb
+from storage.domain.refusals import AnyReason
 from storage.domain.translation import mark as _
 
 
@@ -33,12 +38,114 @@ class ClusterVerb(Verb):
     )
 
 
+class ClusterReason(AnyReason):
+    """Why tables are not distributed or gathered, and what distributed ones cannot do."""
+
+    DISTRIBUTED_HAS_NO_IMAGES = _(
+        "The table %(table)s is distributed over several nodes. Changes of its entities can be undone one by one, but"
+        " not together, nor restored or compared."
+    )
+    DISTRIBUTED_HAS_NO_PAST = _("%(table)s is distributed over several nodes, which have no past in common.")
+    DISTRIBUTED_HAS_NO_FEED = (
+        "The table %(table)s is distributed over several nodes and has no change feed. Read the feed of the other"
+        " tables by their names."
+    )
+    DISTRIBUTED_NOT_COMPARED = _(
+        "The table %(table)s is distributed over several nodes and cannot be compared. Name the tables to compare."
+    )
+    DISTRIBUTED_NOT_COPIED = _(
+        "The table %(table)s is distributed over several nodes, which have no moment in common. Name the tables to"
+        " copy."
+    )
+    DISTRIBUTED_NOT_IN_SNAPSHOT = _(
+        "The table %(table)s is distributed over several nodes, which have no moment in common. Take a snapshot of the"
+        " other tables."
+    )
+    NO_COORDINATOR_FOR_NEW_TABLES = _(
+        "Tables can be distributed only in the database of a Citus coordinator."
+    )
+    NO_COORDINATOR = _("The database is not the coordinator of a Citus cluster.")
+    NOT_DISTRIBUTED = _("The table %(table)s is not distributed.")
+    ROWS_ARE_MOVED = _("The rows of the table %(table)s are being moved.")
+    DISTRIBUTED_ALREADY = _("The table %(table)s is distributed already.")
+    NO_COORDINATOR_YET = _(
+        "The database is not the coordinator of a Citus cluster: see docs/cluster.md for what it needs."
+    )
+    INDEX_IN_THE_MAKING = _(
+        "An index of %(table)s is being built, or its rows are being moved. Try again when that is done."
+    )
+    SNAPSHOT_JUST_TAKEN = _("A snapshot of %(table)s was just taken. Try again.")
+    LONG_KEYS_NOT_DISTRIBUTED = _(
+        "The table %(table)s has entities whose keys take more than 2,600 bytes, which can be on one node only."
+    )
+    DISTRIBUTION_FAILED = _("The table %(table)s could not be distributed: %(why)s")
+    GATHERING_FAILED = _("The table %(table)s could not be brought back: %(why)s")
+    LOCK_FAILED = _("The table %(table)s could not be locked: %(why)s")
+
+
+FORM: Final = RelationForm(
+    prefix="distributed_",
+    # its rows are on several nodes, each with a log and a history of its own
+    capabilities=Capabilities(
+        joins_partitions=False,
+        records_in_account=False,
+        has_past=False,
+        merges_in_insert=False,
+        has_long_keys=False,
+        has_floor=False,
+        is_measured_here=False,
+    ),
+    account_column="distributes",
+    column="distributed",
+    rows_column="distributed_rows",
+    bytes_column="distributed_bytes",
+    operations="storage.cluster.relations",
+    watch="storage.cluster.node_watch.NodeWatch",
+    creation_wait=15.0,  # less than a request has
+    # each is hundreds of files on every node, and a node that has crashed writes all of them to its disk before it
+    # answers again
+    most_deleted=20,
+    longest_deleted=timedelta(days=1),
+    unavailable=ClusterReason.NO_COORDINATOR_FOR_NEW_TABLES,
+    lacks={
+        Ability.IMAGES: ClusterReason.DISTRIBUTED_HAS_NO_IMAGES,
+        Ability.PAST: ClusterReason.DISTRIBUTED_HAS_NO_PAST,
+        Ability.FEED: ClusterReason.DISTRIBUTED_HAS_NO_FEED,
+        Ability.COMPARISON: ClusterReason.DISTRIBUTED_NOT_COMPARED,
+        Ability.COPY: ClusterReason.DISTRIBUTED_NOT_COPIED,
+        Ability.SNAPSHOT: ClusterReason.DISTRIBUTED_NOT_IN_SNAPSHOT,
+    },
+    extension=Extension(
+        "citus",
+        # it would fail while a worker is down
+        ddl_settings={"citus.enable_ddl_propagation": "off"},
+        # A coordinator keeps connections to nodes, with which the first transaction after a restart of a node fails.
+        # To open them for each transaction takes milliseconds, which do not count in these sessions.
+        session_settings={"citus.max_cached_conns_per_worker": "0"},
+        # a read of all shards at once would keep the transaction from changing the relation and its function
+        before_scan="SET LOCAL citus.multi_shard_modify_mode = 'sequential'",
+        # the coordinator keeps a connection of each session to each node, and notices with its next use that one is
+        # lost
+        renewal=(
+            "SELECT count(citus_check_connection_to_node(nodename, nodeport)) FROM pg_dist_node"
+            " WHERE noderole = 'primary' AND isactive"
+        ),
+        lost=("failure on connection", "postmaster was shut down"),
+        moved="cache lookup failed for function",
+        dump_refusal=(
+            "The database is a Citus cluster, whose nodes pg_dump does not read; back up each node with the tools"
+            " of PostgreSQL."
+        ),
+    ),
+)
 SUBJECT = Subject(
     name="cluster",
     stands_on=("activity", "health", "jobs", "accounts", "history"),
     is_optional=True,
     api="storage.cluster.api",
     verbs=ClusterVerb,
+    reasons=ClusterReason,
+    relation_forms=(FORM,),
     periodic=(
         Periodic(
             "distribution",
@@ -52,7 +159,7 @@ SUBJECT = Subject(
             Slot.TABLE_SETTINGS, 10, "console/cluster/_card.html", values="console.cluster.views.card_values"
         ),
     ),
-    hooks={Hook.SPREADS_TABLES: "storage.relations.table_relations.can_distribute"},
+    hooks={Hook.SPREADS_TABLES: "storage.cluster.relations.can_distribute"},
     commands=(
         Command("distribute", CommandGroup.TABLES, 11, "Spread a table over the nodes of a Citus cluster."),
         Command("undistribute", CommandGroup.TABLES, 12, "Bring a distributed table back to one node."),

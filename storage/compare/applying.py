@@ -332,7 +332,7 @@ class Application:
         self, table: ComparedTable, changed: Table | None, outcome: TableOutcome, *, is_last: bool
     ) -> None:
         if changed is not None:
-            table_relations.refuse_distributed(changed)
+            table_relations.refuse_without_images(changed)
         side, source = _sides(self.comparison, self.target)
         kind = None if side.kind is source.kind else side.kind
         images = comparing.images(

@@ -14,6 +14,7 @@ from storage.accounts.subject import AccountVerb
 from storage.activity import activity
 from storage.activity.activity import ActivityFilter
 from storage.compare.side_names import SideName
+from storage.core.relation_forms import LOCAL, Ability, RelationForm
 from storage.domain.entities.moments import Moment, read_moment
 from storage.domain.errors import OutOfRangeInput, ServerBusy, StorageError
 from storage.domain.refusals import Reason, Refused
@@ -26,7 +27,6 @@ from storage.relations import snapshot_copies
 from storage.snapshots import snapshots
 from storage.sql import django as sql
 from storage.sql import past as past_of_entities
-from storage.sql.distribution import Capabilities, capabilities, capabilities_of
 from storage.sql.past import Past
 from storage.sql.relations import relation_name
 from storage.sql.statement import Statement
@@ -59,8 +59,9 @@ class SideTable:
         return self.table.table_id if isinstance(self.table, SnapshotTable) else self.table.pk
 
     @property
-    def capabilities(self) -> Capabilities:
-        return capabilities_of(self.table) if isinstance(self.table, Table) else capabilities(self.relation)
+    def form(self) -> RelationForm:
+        """The form of its relation; those of snapshots are local."""
+        return self.table.form if isinstance(self.table, Table) else LOCAL
 
     @property
     def timeline(self) -> Past | None:
@@ -110,8 +111,8 @@ def find(name: SideName, account: Account) -> Side:
     if not name.at:
         found = live(account, name)
         for it in found.tables.values():
-            if not it.capabilities.has_past:
-                raise SideNotFound(Reason.DISTRIBUTED_NOT_COMPARED, table=it.name)
+            if reason := it.form.lacks.get(Ability.COMPARISON):
+                raise SideNotFound(reason, table=it.name)
     elif moment is not None:
         found = as_of(account, moment, name)
     else:
@@ -125,7 +126,7 @@ def find(name: SideName, account: Account) -> Side:
 
 
 def live(account: Account, name: SideName | None = None) -> Side:
-    """Return what an account, or the table that is named, is now; distributed tables included."""
+    """Return what an account, or the table that is named, is now; tables that cannot be compared included."""
     name = name or SideName(account.name)
     found = _chosen(name, _tables(account, Q(deleted_at=None)), account)
     settings, pasts = _Settings(account, found), dict.fromkeys([it.pk for it in found])

@@ -463,7 +463,7 @@ class AccountSide:
         """Delete entities, in the caller's transaction."""
         found = self._table(table)
         accounts.writable(self._account)
-        table_relations.refuse_distributed(found)
+        table_relations.refuse_without_images(found)
         recorder = history.recorder(self._account, self._by)
         images = [Image(*it.key, it.timestamp, None) for it in entities.get_many(found, keys)]
         if not images:

@@ -1,8 +1,11 @@
-"""Which database answers a read: the primary, unless a subject knows others (Hook.READ_ROUTER)."""
+"""Which database answers a read: the primary, unless a subject knows others (Hook.READ_ROUTER).
+
+And what watches the servers that have the rows of relations of other forms than the local one.
+"""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from storage.domain.requests.consistency import ReadTerms
 
@@ -15,6 +18,26 @@ class ReadSource(Protocol):
 
     def mark_suspect(self) -> None:
         """Stop reads here for a moment, because one has failed."""
+
+
+T = TypeVar("T")
+# the partition that a request is about, None if it is about several; asked only while a server is silent
+Partition = Callable[[], str | None]
+
+
+class RelationWatch(ABC):
+    """Runs statements on relations of one form, and ends those that wait for a server that does not answer."""
+
+    @abstractmethod
+    def __init__(self, conninfo: str, lanes: Any) -> None:
+        """``lanes``: the storage.sql.lanes.Lanes of this process."""
+
+    @abstractmethod
+    async def close(self) -> None: ...
+
+    @abstractmethod
+    async def run(self, relation: str, partition: Partition, operation: Callable[[], Awaitable[T]]) -> T:
+        """Run an operation on a relation; raises ServerBusy if the servers that have its rows do not answer."""
 
 
 class Synchronization(NamedTuple):

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from storage.core.notices import Condition, NoticeKind, Severity
+from storage.core.relation_forms import LOCAL, RelationForm
 from storage.core.subject import (
     Command,
     Examination,
@@ -29,6 +30,7 @@ from storage.core.subject import (
     Word,
 )
 from storage.core.verbs import Act, Undo, Verb
+from storage.domain.refusals import AnyReason, Reason, Refusal
 from storage.domain.values.stored import make_stand_in
 
 # from the bottom: each may stand on those before it
@@ -230,6 +232,40 @@ def words() -> Mapping[str, Word]:
 def keys() -> tuple[Key, ...]:
     """Return the commands of the console that subjects declare."""
     return tuple(key for subject in present() for key in subject.keys)
+
+
+@cache
+def reasons() -> Mapping[str, AnyReason]:
+    """Return all reasons to refuse by their names, which are stored."""
+    declared = (reason for subject in subjects() for reason in subject.reasons or ())
+    return {reason.name: reason for reason in (*Reason, *declared)}
+
+
+def read_refusal(text: str) -> Refusal:
+    """Read a stored refusal; any other text is a sentence that an older version stored."""
+    return Refusal.load(text, reasons())
+
+
+@cache
+def relation_forms() -> tuple[RelationForm, ...]:
+    """Return the forms of relations beside the local one; tables keep theirs while its subject is left out."""
+    return tuple(form for subject in subjects() for form in subject.relation_forms)
+
+
+def new_form_of(account: object) -> RelationForm:
+    """Return the form that the relations of new tables of an account are to have, by its columns."""
+    for form in relation_forms():
+        if getattr(account, form.account_column):
+            return form
+    return LOCAL
+
+
+def form_of(table: object) -> RelationForm:
+    """Return the form of the relation of a table, by its columns."""
+    for form in relation_forms():
+        if getattr(table, form.column):
+            return form
+    return LOCAL
 
 
 def examinations() -> list[Examination]:

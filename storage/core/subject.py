@@ -9,8 +9,10 @@ from datetime import timedelta
 from enum import Enum, StrEnum
 
 from storage.core.notices import NoticeKind
+from storage.core.relation_forms import RelationForm
 from storage.core.verbs import Verb
 from storage.domain.access.roles import Capability
+from storage.domain.refusals import AnyReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +204,8 @@ class Subject:
     parts: tuple[Part, ...] = ()  # of pages of other subjects
     hooks: Mapping[Hook, str] = field(default_factory=dict)  # paths of functions
     words: tuple[Word, ...] = ()
+    reasons: type[AnyReason] | None = None  # to refuse, beside those of storage.domain.refusals
+    relation_forms: tuple[RelationForm, ...] = ()  # of tables, also while it is left out
     keys: tuple[Key, ...] = ()
     commands: tuple[Command, ...] = ()
     options: tuple[str, ...] = ()  # names of variables that only it reads

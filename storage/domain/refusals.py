@@ -15,16 +15,20 @@ from enum import StrEnum, unique
 from storage.domain.translation import mark as _
 
 
+class AnyReason(StrEnum):
+    """A reason; its value is the sentence in English, with its facts as ``%(name)s``."""
+
+    def of(self, **facts: object) -> "Refusal":
+        return Refusal(self, facts)
+
+
 @unique
-class Reason(StrEnum):
-    """Reasons by subject; each value is the sentence in English, with its facts as ``%(name)s``."""
+class Reason(AnyReason):
+    """Reasons by subject; optional subjects declare their own."""
 
     # accounts
     ACCOUNT_BUSY = _("The account %(account)s is being created or deleted. Try again when that is done.")
     ACCOUNT_EXPIRED = _("The account %(account)s has expired. Extend its lifetime first.")
-    NO_COORDINATOR_FOR_NEW_TABLES = _(
-        "Tables can be distributed only in the database of a Citus coordinator."
-    )
     HISTORY_DAYS = _("The history of an account is kept for 0 to %(most)s days.")
     HISTORY_BYTES = _("The history of an account may take %(least)s MiB or more.")
     UNKNOWN_CONSISTENCY = "The consistency level must be one of %(levels)s."
@@ -100,17 +104,12 @@ class Reason(StrEnum):
     TOO_MANY_MUTES = "A user can mute at most %(most)s notices and kinds; unmute one first."
 
     # history, the past and the feed
-    DISTRIBUTED_HAS_NO_IMAGES = _(
-        "The table %(table)s is distributed over several nodes. Changes of its entities can be undone one by one, but"
-        " not together, nor restored or compared."
-    )
     NODES_ARE_BUSY = (
         "Other tables are being created or moved on the nodes of the cluster. Please retry your request."
     )
     NODE_IS_DOWN = "A node of the cluster does not answer. Please retry your request."
     NO_HISTORY = _("The account keeps no history.")
     HISTORY_BEGINS = _("Changes are kept since %(since)s.")
-    DISTRIBUTED_HAS_NO_PAST = _("%(table)s is distributed over several nodes, which have no past in common.")
     TABLE_HISTORY_BEGINS = _("Changes of %(table)s are kept since %(since)s.")
     FUTURE = _("%(moment)s is in the future.")
     MOMENT_NOT_CLOSED = _(
@@ -136,18 +135,11 @@ class Reason(StrEnum):
         "The database was restored to a state before this token. Re-read the entities, then continue with a new"
         " token."
     )
-    DISTRIBUTED_HAS_NO_FEED = (
-        "The table %(table)s is distributed over several nodes and has no change feed. Read the feed of the other"
-        " tables by their names."
-    )
 
     # comparisons
     NO_MOMENT = _("%(text)s is neither a time in RFC 3339 nor a snapshot of the account %(account)s.")
     ACCOUNT_HISTORY_BEGINS = _("The account %(account)s keeps its history since %(since)s.")
     NO_TABLE = _("The account %(account)s has no table %(table)s.")
-    DISTRIBUTED_NOT_COMPARED = _(
-        "The table %(table)s is distributed over several nodes and cannot be compared. Name the tables to compare."
-    )
     ACCOUNT_HAS_NO_HISTORY = _("The account %(account)s keeps no history.")
     OTHER = "%(text)s"
     NO_TABLE_THEN = _("The account %(account)s has no table %(table)s at %(at)s.")
@@ -160,21 +152,7 @@ class Reason(StrEnum):
     INDEX_FAILED = _("The index on %(property)s of the table %(table)s could not be built: %(why)s")
     NO_INDEX = _("The property %(property)s of %(table)s has no index.")
 
-    # distribution
-    NO_COORDINATOR = _("The database is not the coordinator of a Citus cluster.")
-    NOT_DISTRIBUTED = _("The table %(table)s is not distributed.")
-    ROWS_ARE_MOVED = _("The rows of the table %(table)s are being moved.")
-    DISTRIBUTED_ALREADY = _("The table %(table)s is distributed already.")
-    NO_COORDINATOR_YET = _(
-        "The database is not the coordinator of a Citus cluster: see docs/cluster.md for what it needs."
-    )
-    INDEX_IN_THE_MAKING = _(
-        "An index of %(table)s is being built, or its rows are being moved. Try again when that is done."
-    )
-    SNAPSHOT_JUST_TAKEN = _("A snapshot of %(table)s was just taken. Try again.")
-    LONG_KEYS_NOT_DISTRIBUTED = _(
-        "The table %(table)s has entities whose keys take more than 2,600 bytes, which can be on one node only."
-    )
+    # the past of accounts
     ACCOUNT_NOT_READ_THEN = _("The account %(account)s cannot be read as of that time: no history is kept.")
     ACCOUNT_READ_SINCE = _(
         "The account %(account)s cannot be read as of that time: changes are kept since %(since)s UTC."
@@ -182,10 +160,6 @@ class Reason(StrEnum):
     MASKED_NOT_COPIED = _("The table %(table)s has masking rules, but is not copied.")
 
     # branches and copies
-    DISTRIBUTED_NOT_COPIED = _(
-        "The table %(table)s is distributed over several nodes, which have no moment in common. Name the tables to"
-        " copy."
-    )
     NO_TABLE_TO_COPY = _("There is no table %(table)s to copy.")
     TOO_MANY_SNAPSHOTS = _(
         "The account %(account)s has %(number)s snapshots, and may have %(most)s. Delete one first."
@@ -202,10 +176,6 @@ class Reason(StrEnum):
     # snapshots
     NO_TABLE_FOR_SNAPSHOT = _("There is no table %(table)s in the account %(account)s.")
     SNAPSHOT_EXISTS = _("A snapshot named %(snapshot)s already exists.")
-    DISTRIBUTED_NOT_IN_SNAPSHOT = _(
-        "The table %(table)s is distributed over several nodes, which have no moment in common. Take a snapshot of the"
-        " other tables."
-    )
     NO_ORIGIN = _("The account %(account)s no longer has the snapshot it began with.")
     SNAPSHOT_OF_SOME_TABLES = _(
         "The snapshot %(snapshot)s includes only some tables, so it does not say which tables are newer."
@@ -234,10 +204,7 @@ class Reason(StrEnum):
     NO_BRANCH = "The account %(account)s is not a branch."
     MASKING_RULE_MALFORMED = "“%(text)s” is not a masking rule. Write it as customers.Email=email."
 
-    # distribution that failed, with the cause that PostgreSQL gives
-    DISTRIBUTION_FAILED = _("The table %(table)s could not be distributed: %(why)s")
-    GATHERING_FAILED = _("The table %(table)s could not be brought back: %(why)s")
-    LOCK_FAILED = _("The table %(table)s could not be locked: %(why)s")
+    # copies
     COPY_DOES_NOT_FIT = _("Not everything fits into an account of this kind. Nothing was copied.")
 
     # jobs
@@ -457,15 +424,12 @@ class Reason(StrEnum):
     )
     LINK_TOO_LONG = _("An address of more than %(most)s characters cannot have a short link.")
 
-    def of(self, **facts: object) -> "Refusal":
-        return Refusal(self, facts)
-
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """A reason and its facts; ``str`` is the sentence in English."""
 
-    reason: Reason
+    reason: AnyReason
     facts: Mapping[str, object]
 
     def __str__(self) -> str:
@@ -477,11 +441,11 @@ class Refusal:
         return json.dumps({"reason": self.reason.name, "facts": facts})
 
     @classmethod
-    def load(cls, text: str) -> "Refusal":
-        """Read what ``dump`` wrote; any other text is a sentence that an older version stored."""
+    def load(cls, text: str, reasons: Mapping[str, AnyReason]) -> "Refusal":
+        """Read what ``dump`` wrote, by the names of reasons; any other text is a sentence of an older version."""
         try:
             found = json.loads(text)
-            return cls(Reason[found["reason"]], found["facts"])
+            return cls(reasons[found["reason"]], found["facts"])
         except (ValueError, KeyError, TypeError):
             return Reason.OTHER.of(text=text)
 
@@ -489,8 +453,8 @@ class Refusal:
 class Refused(Exception):
     """An operation is refused, for a reason and its facts or as another was; each subject has its subclass."""
 
-    def __init__(self, reason: Reason | Refusal, /, **facts: object) -> None:
-        self.refusal = reason.of(**facts) if isinstance(reason, Reason) else reason
+    def __init__(self, reason: AnyReason | Refusal, /, **facts: object) -> None:
+        self.refusal = reason.of(**facts) if isinstance(reason, AnyReason) else reason
         super().__init__(str(self.refusal))
 
 

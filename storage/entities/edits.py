@@ -47,8 +47,8 @@ from storage.models import Activity, Table
 from storage.relations import history, table_relations
 from storage.sql import batch, pages
 from storage.sql.changes import span_of_last
-from storage.sql.distribution import capabilities_of
 from storage.sql.django import run, walk
+from storage.sql.forms import capabilities_of
 from storage.sql.history import Recorder
 from storage.sql.relations import relation_of
 

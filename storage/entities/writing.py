@@ -23,8 +23,8 @@ from storage.relations import history, table_relations
 from storage.sql import django as sql
 from storage.sql import entities as statements
 from storage.sql import pages, restoring
-from storage.sql.distribution import capabilities_of
 from storage.sql.failures import Canceled
+from storage.sql.forms import capabilities_of
 from storage.sql.history import Recorder
 from storage.sql.long_keys import is_long
 from storage.sql.relations import relation_of

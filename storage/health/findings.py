@@ -10,6 +10,10 @@ class Severity(StrEnum):
     ERROR = "error"  # something does not work
 
 
+class NotExamined(Exception):
+    """What a part of the examination asks does not answer, and the exception says so."""
+
+
 class Finding(NamedTuple):
     """``text`` is one or more sentences that say what is so and, if it is wrong, what to do."""
 

@@ -27,7 +27,7 @@ from storage.sql import django as sql
 from storage.sql import versions
 from storage.sql.changes import Selection, Span
 from storage.sql.comparing import NO_TABLE
-from storage.sql.distribution import capabilities_of, history_of
+from storage.sql.forms import capabilities_of, history_of
 from storage.sql.record import Record
 from storage.sql.relations import relation_of
 from storage.sql.statement import Statement

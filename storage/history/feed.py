@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 from django.conf import settings
 from django.db.models import Min
 
+from storage.core.relation_forms import Ability
 from storage.domain.entities.entity import StoredEntity, encode_entity_key
 from storage.domain.errors import ServerBusy, TableNotFound
 from storage.domain.history.feed import (
@@ -51,8 +52,8 @@ class NoHistory(Refused):
     """The account keeps no history, so it has no feed."""
 
 
-class DistributedTable(NoHistory):
-    """A table of the feed is distributed."""
+class TableWithoutFeed(NoHistory):
+    """A table of the feed records its changes apart from the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +130,10 @@ def read_steps(
         state: HistoryState = yield statements.state(feed.account_id, feed.tables)
         if not state.cluster:
             raise ServerBusy  # a standby
-        if state.distributed:
-            # the changes of each node are in an order of its own, and no snapshot is of all nodes
-            raise DistributedTable(Reason.DISTRIBUTED_HAS_NO_FEED, table=state.distributed)
+        if state.apart:
+            # changes that are recorded apart are in an order of their own, and no snapshot is of all
+            form, name = state.apart
+            raise TableWithoutFeed(form.lacks[Ability.FEED], table=name)
         try:
             page = yield from _read(feed, after, top, state, target)
         except (_Retry, TableNotFound):  # a segment or a table was dropped

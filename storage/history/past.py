@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 
 from django.db.models import Q
 
+from storage.core.relation_forms import Ability
 from storage.domain.entities.moments import Moment
 from storage.domain.errors import OutOfRangeInput, ServerBusy, TableNotFound
 from storage.domain.refusals import Reason
@@ -20,7 +21,7 @@ from storage.models import Account, Table
 from storage.relations.record import kept_history
 from storage.sql import django as sql
 from storage.sql import moments
-from storage.sql.distribution import capabilities_of
+from storage.sql.forms import capabilities_of
 from storage.sql.past import Past as Past
 from storage.sql.past import as_of
 from storage.sql.record import Record
@@ -53,8 +54,8 @@ def find(table: Table, moment: Moment) -> Past:
         raise OutOfRangeInput(Reason.HISTORY_BEGINS.of(since=_write(kept.since)))
     if at < table.created_at or (table.deleted_at is not None and at >= table.deleted_at):
         raise TableNotFound
-    if not is_readable(table):
-        raise OutOfRangeInput(Reason.DISTRIBUTED_HAS_NO_PAST.of(table=table.name))
+    if reason := table.form.lacks.get(Ability.PAST):
+        raise OutOfRangeInput(reason.of(table=table.name))
     if table.changes_since is not None and at < table.changes_since:
         raise OutOfRangeInput(
             Reason.TABLE_HISTORY_BEGINS.of(table=table.name, since=_write(table.changes_since))

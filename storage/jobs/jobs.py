@@ -11,6 +11,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from storage.activity import activity
+from storage.core import registry
 from storage.core.verbs import Verb
 from storage.domain.access.actor import SERVER, Actor, dump_actor, load_actor
 from storage.domain.refusals import Reason, Refusal, Refused
@@ -210,12 +211,15 @@ def status_of(job: Job) -> JobStatus:
 
 def error_of(job: Job) -> Refusal | None:
     """Return why a job has failed."""
-    return Refusal.load(job.error) if job.error else None
+    return registry.read_refusal(job.error) if job.error else None
 
 
 def failures_of(job: Job) -> list[Failure]:
     """Return the first failures of single lines or entities; Job.failed counts all."""
-    return [Failure(it["subject"], Refusal.load(it["refusal"]), it.get("details", {})) for it in job.failures]
+    return [
+        Failure(it["subject"], registry.read_refusal(it["refusal"]), it.get("details", {}))
+        for it in job.failures
+    ]
 
 
 def time_left(job: Job) -> timedelta | None:

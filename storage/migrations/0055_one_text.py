@@ -10,7 +10,7 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 from storage.domain.values.kinds import AccountKind
-from storage.sql import distributed_relations, relations
+from storage.sql import relations
 
 FUNCTIONS = r"""
 -- The text of a row whose annotations are in lines apart; some of its lines may have theirs already.
@@ -276,9 +276,12 @@ def replace_functions(apps: Any, schema_editor: Any) -> None:
 def spread_functions(apps: Any, schema_editor: Any) -> None:
     """Give the functions to the nodes of distributed tables, if Citus did not do it when they were created."""
     distributed = apps.get_model("storage", "Table").objects.filter(distributed=True)
-    if distributed.exists() and distributed_relations.is_coordinator():
-        for function in distributed_relations.missing_helpers():
-            schema_editor.execute(distributed_relations.spread_helper(function))
+    if distributed.exists():
+        from storage.cluster import ddl
+
+        if ddl.is_coordinator():
+            for function in ddl.missing_helpers():
+                schema_editor.execute(ddl.spread_helper(function))
 
 
 def note_tables(apps: Any, schema_editor: Any) -> None:

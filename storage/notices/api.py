@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from storage.core import registry
 from storage.domain.access.roles import Capability
-from storage.domain.refusals import Reason, Refused
+from storage.domain.refusals import AnyReason, Reason, Refused
 from storage.models import Account, ApiToken, NoticeMute, Webhook
 from storage.notices import delivery, presentation, readers, rules, serializers, webhooks
 from storage.notices.webhooks import WebhookFields
@@ -23,7 +23,7 @@ from storage.rest.problems import Problem, invalid
 from storage.rest.routing import ACCOUNT, api_path
 from storage.rest.views import ApiViewSet
 
-_FIELDS = {
+_FIELDS: Final[Mapping[AnyReason, str]] = {
     Reason.WEBHOOK_URL: "/url",
     Reason.NO_NOTICE_KIND: "/kind",
     Reason.NOTICE_THRESHOLD: "/threshold",

@@ -15,7 +15,8 @@ from django.db import transaction
 from storage.models import OldRows
 from storage.sql import content
 from storage.sql.attempts import attempting_each
-from storage.sql.relations import source_name
+from storage.sql.forms import capabilities_of
+from storage.sql.relations import relation_name, source_name
 
 _SECONDS: Final = 1.0  # of each run
 _done: Final = threading.Event()  # only an upgrade notes tables, before a server starts
@@ -48,8 +49,10 @@ def _rewrite_some(table_id: int) -> bool:
         work = found.filter(table=table_id).first()
         if work is None:
             return False
-        relation = source_name(table_id, is_deleted=work.table.deleted_at is not None)
-        last = None if work.table.distributed else content.rewrite(relation, work.last)
+        relation = source_name(relation_name(table_id), is_deleted=work.table.deleted_at is not None)
+        last = (
+            None if not capabilities_of(work.table).joins_partitions else content.rewrite(relation, work.last)
+        )
         if last is None:
             work.delete()
         else:

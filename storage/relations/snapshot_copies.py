@@ -26,7 +26,7 @@ def past_of(found: SnapshotTable) -> Past:
         relation = statements.relation_name(snapshot.pk, found.table_id)
         return Past(found.table_id, relation, Record(), Moment(snapshot.ticks))
     is_deleted = Table.objects.filter(pk=found.table_id).exclude(deleted_at=None).exists()
-    source = relations.source_name(found.table_id, is_deleted=is_deleted)
+    source = relations.source_name(relations.relation_name(found.table_id), is_deleted=is_deleted)
     return Past(
         found.table_id,
         source,

@@ -15,7 +15,9 @@ from typing import Final, NamedTuple, ParamSpec, TypeVar
 from storage.access import retired_keys
 from storage.access.retired_keys import AcceptedKey
 from storage.accounts import account_settings, accounts, sealed_keys, service_properties
+from storage.core import registry
 from storage.core.reading import ReadRouter
+from storage.core.relation_forms import LOCAL, RelationForm
 from storage.domain.access.addresses import Network
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.errors import ServerBusy, TableNotFound
@@ -31,7 +33,7 @@ from storage.runtime import presence
 from storage.runtime.job_news import JobNews
 from storage.runtime.stream_access import AccessChanges
 from storage.runtime.threads import in_thread, on_standby
-from storage.sql.distribution import is_on_nodes
+from storage.sql.forms import waits_elsewhere
 from storage.sql.notify import LEASE, Event, News, listen
 from storage.sql.relations import relation_of
 from storage.tables import indexes, tables
@@ -67,7 +69,7 @@ class KnownAccount(NamedTuple):
     standby: bool = False  # whether it was read from a standby, because the primary does not answer
     # whether this server must not write, because a newer version has upgraded the database
     outdated: bool = False
-    distributes: bool = False  # whether its new tables are spread over the nodes of a cluster
+    new_form: RelationForm = LOCAL  # of the relations of its new tables
 
     @property
     def row(self) -> Account:
@@ -89,9 +91,9 @@ class KnownTable(NamedTuple):
     indexed: frozenset[str] = frozenset()
 
     @property
-    def is_on_nodes(self) -> bool:
-        """Whether its relation is distributed, so that statements on it wait for nodes of a cluster."""
-        return is_on_nodes(self.relation)
+    def waits_elsewhere(self) -> bool:
+        """Whether the rows of its relation are elsewhere, so that statements on it wait for other servers."""
+        return waits_elsewhere(self.relation)
 
 
 class Catalog:
@@ -348,7 +350,7 @@ def _account(name: str) -> KnownAccount | None:
         _consistency(account),
         float(account.max_staleness),
         outdated=database_version.read_writer() > database_version.WRITER,
-        distributes=account.distributes,
+        new_form=registry.new_form_of(account),
     )
 
 

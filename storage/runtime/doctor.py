@@ -18,6 +18,7 @@ from storage.domain.values.numbers import counted
 from storage.health import connections, disk
 from storage.health.findings import (
     Finding,
+    NotExamined,
     error,
     fine,
     warning,
@@ -29,7 +30,6 @@ from storage.sql import diagnosis as statements
 from storage.sql import django as sql
 from storage.sql import moments
 from storage.sql.interruption import interrupting_after
-from storage.sql.nodes import CoordinatorSilent
 
 _CLOCK_TOLERANCE: Final = 5.0  # seconds
 _STUCK: Final = 5  # minutes after which a prepared transaction is not a running one
@@ -55,7 +55,7 @@ def _examine(part: Part) -> list[Finding]:
             found = list(part())
             sql.execute("SET LOCAL statement_timeout TO DEFAULT")
             return found
-    except (DatabaseError, InterfaceError, CoordinatorSilent) as failure:
+    except (DatabaseError, InterfaceError, NotExamined) as failure:
         why = str(failure).strip()
         if sql.is_lost(failure) and not connection.in_atomic_block:
             connection.close()  # the next part has another one

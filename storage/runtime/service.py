@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 from storage.access import policies
 from storage.accounts import service_properties
 from storage.core import registry
-from storage.core.reading import ReadRouter, Synchronization
+from storage.core.reading import Partition, ReadRouter, Synchronization
 from storage.core.subject import Hook
 from storage.core.tracer import Tracer
 from storage.domain.access.actor import SERVER, Actor
@@ -46,14 +46,13 @@ from storage.runtime.catalog import Catalog, KnownAccount, KnownTable, StandbyCa
 from storage.runtime.clock import keep_noting
 from storage.runtime.job_news import JobNews
 from storage.runtime.live_feed import LiveFeed
-from storage.runtime.node_watch import NodeWatch, Partition
 from storage.runtime.observer import Observer
 from storage.runtime.stream_access import AccessChanges
 from storage.runtime.threads import in_thread
 from storage.runtime.throughput import Throughput
+from storage.runtime.watches import Watches
 from storage.sql import batch, pages
 from storage.sql import entities as sql
-from storage.sql.distributed_relations import DISTRIBUTION_PATIENCE
 from storage.sql.failures import Canceled, NodeLost, RolledBack, UnexpectedFailure
 from storage.sql.interruption import interrupt_older
 from storage.sql.lanes import Lanes
@@ -122,13 +121,13 @@ class Service:
         self._actors = Actors(self._lanes)
         self.live_feed = LiveFeed(self._lanes)
         self._throughput = Throughput(self._lanes)
-        self._nodes = NodeWatch(conninfo, self._lanes)
+        self._watches = Watches(conninfo, self._lanes)
         self._standby = StandbyCatalog(self._router) if self._router is not None else None
         self._background: asyncio.Task[None] | None = None
         self._noting: asyncio.Task[None] | None = None
         # changes that invalidate catalogs run one at a time: waiting ones would occupy threads
         self._turn = asyncio.Lock()
-        self._distributing = asyncio.Lock()
+        self._creating = asyncio.Lock()
 
     def _leave_former(self, moment: float) -> None:
         """Give up the connections to a former primary: one that hangs would keep what has been sent to it."""
@@ -150,7 +149,7 @@ class Service:
             await asyncio.gather(task, return_exceptions=True)
         if self._router is not None:
             await self._router.close()
-        await self._nodes.close()
+        await self._watches.close()
         await self.live_feed.close()
         await presence.board.close()
         await self.observer.close()
@@ -213,19 +212,19 @@ class Service:
         """Create Table; return the time of its creation in ticks."""
         _check_writable(account)
         create = partial(tables.create, account.row, name, by=by, is_checked=True)
-        if not account.distributes:
+        if not account.new_form.creation_wait:
             return to_ticks((await self._in_thread(create)).created_at)
-        # one at a time, because the cluster does no more: those that wait would occupy threads
-        turn = asyncio.ensure_future(self._distributing.acquire())
+        # one at a time, because the database does no more: those that wait would occupy threads
+        turn = asyncio.ensure_future(self._creating.acquire())
         try:
-            await asyncio.wait([turn], timeout=DISTRIBUTION_PATIENCE)
+            await asyncio.wait([turn], timeout=account.new_form.creation_wait)
             if not turn.done():
                 logger.warning("A table was not created, because others are being created on the nodes.")
                 raise ServerBusy(Reason.NODES_ARE_BUSY.of())
             return to_ticks((await self._in_thread(create)).created_at)
         finally:
             if turn.done() and not turn.cancelled():
-                self._distributing.release()
+                self._creating.release()
             turn.cancel()
 
     async def delete_table(self, account: KnownAccount, name: str, *, by: Actor = SERVER) -> None:
@@ -548,8 +547,8 @@ class Service:
         if is_limited:
             await self._throughput.admit(known.id, known.throughput)
         try:
-            if known.is_on_nodes:
-                result = await self._nodes.run(known.relation, partition, lambda: run(known))
+            if known.waits_elsewhere:
+                result = await self._watches.run(known.relation, partition, lambda: run(known))
             else:
                 result = await run(known)
         except Canceled:

@@ -20,6 +20,7 @@ from storage.accounts import locking, quotas
 from storage.accounts.quotas import Allowance
 from storage.activity import activity
 from storage.core.quotas import SNAPSHOTS
+from storage.core.relation_forms import Ability
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.errors import ServerBusy, TableNotFound
 from storage.domain.refusals import Missing, Reason, Refused
@@ -41,7 +42,7 @@ from storage.sql import django as sql
 from storage.sql import snapshots as statements
 from storage.sql.attempts import attempting_each
 from storage.sql.background import Size, count_up_to, sizes_of
-from storage.sql.distribution import capabilities_of
+from storage.sql.forms import capabilities_of
 
 COUNTED: Final = 10_000  # entities of a table that are counted rather than estimated
 COUNTED_TABLES: Final = 500  # whose entities are counted; those of others are estimated
@@ -108,7 +109,7 @@ def _take_listed(
         missing = folded - {table.folded_name for table in found}
         if missing:
             raise SnapshotError(Reason.NO_TABLE_FOR_SNAPSHOT, table=min(missing), account=account.name)
-    _refuse_distributed(found)
+    _refuse_without_past(found)
     _check_limits(account, added=found)
     try:
         return _take(account, name, found, by, SnapshotReason.USER, expires_at, is_whole=tables is None)
@@ -245,7 +246,7 @@ def _take(
         )
         _add_tables(snapshot, tables)
         # one may have been distributed since
-        _refuse_distributed(Table.objects.filter(pk__in=[table.pk for table in tables]))
+        _refuse_without_past(Table.objects.filter(pk__in=[table.pk for table in tables]))
         if not is_recorded:
             snapshot_copies.copy(snapshot)
         if reason in (SnapshotReason.USER, SnapshotReason.SCHEDULE):
@@ -254,10 +255,10 @@ def _take(
     return snapshot
 
 
-def _refuse_distributed(tables: Iterable[Table]) -> None:
+def _refuse_without_past(tables: Iterable[Table]) -> None:
     for table in tables:
-        if not capabilities_of(table).has_past:
-            raise SnapshotError(Reason.DISTRIBUTED_NOT_IN_SNAPSHOT, table=table.name)
+        if reason := table.form.lacks.get(Ability.SNAPSHOT):
+            raise SnapshotError(reason, table=table.name)
 
 
 def _add_tables(snapshot: Snapshot, tables: Sequence[Table]) -> None:

@@ -1,6 +1,5 @@
 """Locks, deletion and statistics for background jobs and size estimates."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -12,8 +11,8 @@ from django.db import connection
 from django.db.models import BigIntegerField
 from django.db.models.expressions import RawSQL
 
-from storage.sql.distribution import IS_DISTRIBUTED, HasRelation, capabilities_of, relation_of_row
 from storage.sql.django import execute, fetch, in_session, losing_locks
+from storage.sql.forms import HasRelation, by_form, has_other_form, relation_of_row
 from storage.sql.relations import relation_name, relation_of
 from storage.sql.statement import Lane, Result, Statement, integer_at
 
@@ -75,9 +74,10 @@ def allowing_deletion() -> Iterator[None]:
 
 
 def has_rows(table: HasRelation) -> bool:
-    if not capabilities_of(table).joins_partitions and connection.in_atomic_block:
-        # a read of all shards at once would keep the transaction from changing the relation and its function
-        execute("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
+    extension = table.form.extension
+    if extension is not None and connection.in_atomic_block:
+        # else the read could keep the transaction from changing the relation and its function
+        execute(extension.before_scan)
     return bool(fetch(f"SELECT 1 FROM {relation_of(table)} LIMIT 1"))
 
 
@@ -147,24 +147,6 @@ def totals(account_ids: Sequence[int]) -> dict[int, Contents]:
     return {account_id: Contents(*numbers) for account_id, *numbers in found}
 
 
-def distributed_sizes() -> Mapping[str, Size]:
-    """Return the sizes of all distributed relations by name, with estimates of rows as of the last ANALYZE.
-
-    One query on each node answers for all relations: a query for each would open a connection for each shard. While a
-    node is down, no size is known.
-    """
-    found: dict[str, Size] = {}
-    nodes = fetch(_SHARD_SIZES)
-    for _, shards in nodes if all(is_up for is_up, _ in nodes) else ():
-        for shard, (capacity, rows) in json.loads(shards).items():
-            relation = shard.rpartition("_")[0]
-            known = found.get(relation, Size(0, 0))
-            found[relation] = Size(
-                known.capacity + capacity, known.rows + round(rows), is_measured_here=False
-            )
-    return found
-
-
 def count_up_to(table_ids: Sequence[int], most: int) -> Statement[dict[int, int]]:
     """Count the rows of each table, up to ``most``."""
 
@@ -213,15 +195,6 @@ def disk_usage(table_id: int) -> DiskUsage:
     return DiskUsage(*rows[0]) if rows else DiskUsage()
 
 
-# the shards of a relation have its name and a number; the size of one that is being dropped is null
-_SHARD_SIZES: Final = """
-SELECT success, result FROM run_command_on_all_nodes($$
-    SELECT coalesce(json_object_agg(relname, json_build_array(
-        coalesce(pg_total_relation_size(oid), 0), greatest(reltuples, pg_stat_get_live_tuples(oid), 0))), '{}')
-    FROM pg_class WHERE relkind = 'r' AND relname ~ '^(deleted_)?distributed_[0-9]+(_history)?_[0-9]+$'
-$$)
-"""
-
 _LOCK_HOLDER: Final = """
 SELECT pid FROM pg_locks
 WHERE locktype = 'advisory' AND granted AND classid::bigint = %s AND objid::bigint = %s AND objsubid = 2
@@ -248,14 +221,18 @@ _ROWS: Final = "greatest(pg_stat_get_live_tuples(c.oid), c.reltuples, 0)::bigint
 _LONG_ROWS: Final = "coalesce(pg_stat_get_live_tuples(long.inhrelid), 0)"
 _LONG: Final = "LEFT JOIN pg_inherits AS long ON long.inhparent = c.oid"
 
+# what the row of a table keeps of a relation that is not measured here
+_KEPT_BYTES: Final = by_form("t", "bytes_column", "0")
+_KEPT_ROWS: Final = by_form("t", "rows_column", "0")
+
 _SIZES_OF: Final = f"""
 SELECT c.relname, {_SIZE}, {_ROWS} + {_LONG_ROWS}, true
 FROM pg_class AS c
 {_LONG}
 WHERE c.relname = ANY (%s) AND c.relnamespace = current_schema()::regnamespace
--- of a distributed relation, what the nodes were last asked for
-UNION ALL SELECT 'entity_' || t.id, distributed_bytes, distributed_rows, false FROM storage_table AS t
-WHERE t.{IS_DISTRIBUTED} AND t.id = ANY (%s)
+-- of a relation whose rows are elsewhere, what was last found there
+UNION ALL SELECT 'entity_' || t.id, {_KEPT_BYTES}, {_KEPT_ROWS}, false FROM storage_table AS t
+WHERE {has_other_form("t")} AND t.id = ANY (%s)
 """
 
 # n_distinct is a number, or the negative share of rows if it grows with them
@@ -280,7 +257,7 @@ GROUP BY c.oid, long.inhrelid
 """
 
 _OF_RELATION: Final = f"""(
-CASE WHEN storage_table.{IS_DISTRIBUTED} THEN storage_table.{{known}} ELSE (
+CASE WHEN {has_other_form("storage_table")} THEN {{known}} ELSE (
     SELECT {{value}} FROM pg_class AS c
     {_LONG}
     WHERE c.relname = 'entity_' || storage_table.id AND c.relnamespace = current_schema()::regnamespace
@@ -294,11 +271,12 @@ def _of_relation(value: str, known: str) -> RawSQL:
 
 # to order tables by
 ESTIMATED_ROWS: Final = _of_relation(
-    f"greatest(pg_stat_get_live_tuples(c.oid), c.reltuples)::bigint + {_LONG_ROWS}", "distributed_rows"
+    f"greatest(pg_stat_get_live_tuples(c.oid), c.reltuples)::bigint + {_LONG_ROWS}",
+    by_form("storage_table", "rows_column", "0"),
 )
 ESTIMATED_PAGES: Final = _of_relation(
     f"c.relpages + {_LONG_SIZE} / current_setting('block_size')::bigint",
-    "distributed_bytes / current_setting('block_size')::bigint",
+    f"{by_form('storage_table', 'bytes_column', '0')} / current_setting('block_size')::bigint",
 )
 
 _MANY: Final = 2000  # tables; asking the disk for the size of each would take too long
@@ -308,7 +286,7 @@ WITH found AS (
     SELECT
         t.account_id, c.oid, c.reltuples, c.relpages, {_LONG_ROWS} AS long_rows, {_LONG_SIZE} AS long_size,
         coalesce(pg_relation_size(long.inhrelid), 0) AS long_heap,
-        t.{IS_DISTRIBUTED} AS is_elsewhere, t.distributed_rows, t.distributed_bytes,
+        {has_other_form("t")} AS is_elsewhere, {_KEPT_ROWS} AS kept_rows, {_KEPT_BYTES} AS kept_bytes,
         count(*) OVER (PARTITION BY t.account_id) > %s AS are_many
     FROM storage_table AS t
     JOIN pg_class AS c ON c.relname = {relation_of_row("t")}
@@ -320,12 +298,12 @@ SELECT
     account_id,
     count(*),
     sum(
-        CASE WHEN is_elsewhere THEN distributed_rows
+        CASE WHEN is_elsewhere THEN kept_rows
             ELSE greatest(pg_stat_get_live_tuples(oid), reltuples, 0) + long_rows END
     )::bigint,
     sum(
         long_size + CASE
-            WHEN is_elsewhere THEN distributed_bytes
+            WHEN is_elsewhere THEN kept_bytes
             WHEN are_many THEN relpages * current_setting('block_size')::bigint
             ELSE coalesce(pg_total_relation_size(oid), 0)
         END

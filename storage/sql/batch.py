@@ -1,7 +1,7 @@
 """A change set is one call of a function, which applies the changes in order or fails and rolls all of them back.
 
 Each relation has its own function, because only then are its statements planned once and not in every call. The first
-argument is the partition key, by which a distributed PostgreSQL can route the call.
+argument is the partition key, by which a call can be routed to where the partition is.
 """
 
 from collections.abc import Sequence
@@ -13,18 +13,18 @@ from storage.domain.errors import ChangeSetError, StorageError
 from storage.domain.values.kinds import AccountKind
 from storage.sql import change_function, entities, moments
 from storage.sql.change_rows import ChangeRow, change_row
-from storage.sql.distribution import capabilities, history_of
 from storage.sql.failures import AT_ONCE
+from storage.sql.forms import capabilities
 from storage.sql.history import OLDEST_POSTGRESQL, Op, Recorder, recorded_table
 from storage.sql.statement import Lane, Parameters, Result, Statement, integer_at
 
 # An upsert knows of its row no more than its columns, so the names that it sets are found by its key; keys are sorted.
 _GONE_OF_KEY: Final = 'gones[width_bucket(excluded.rk COLLATE "C", rks)]::text[]'
 # the text of a change: older servers give the annotations by themselves
-_TEXT: Final = "CASE WHEN anns IS NULL THEN vals ELSE entity_content(anns, vals) END"
+TEXT: Final = "CASE WHEN anns IS NULL THEN vals ELSE entity_content(anns, vals) END"
 # of changes that are made by one statement: its rows, and what it keeps of the entities before
 _ROWS: Final = f"""
-SELECT p, rk, moment, props, '', {_TEXT} FROM unnest(rks, propss, annss, valss) AS change (rk, props, anns, vals)
+SELECT p, rk, moment, props, '', {TEXT} FROM unnest(rks, propss, annss, valss) AS change (rk, props, anns, vals)
 """
 _BEFORE: Final = """
 SELECT array_agg(rk), array_agg(was), array_agg(anns), array_agg(vals)
@@ -259,7 +259,7 @@ def _function(kind: AccountKind) -> str:
         after=moments.after("moment"),
         returns_old=OLDEST_POSTGRESQL,
         rows=_ROWS.strip(),
-        text=_TEXT,
+        text=TEXT,
         before=_BEFORE.strip(),
         **merge_of_row,
         **{f"{name}_of_all": part for name, part in merge_of_all.items()},
@@ -269,157 +269,6 @@ def _function(kind: AccountKind) -> str:
 def create_function(relation: str, history: str, kind: AccountKind = AccountKind.STORAGE) -> str:
     """Return SQL that creates the function; ``history`` is the view that it writes to when it is told by whom."""
     return _function(kind).format(relation=relation, table=recorded_table(relation), history=history)
-
-
-# The same for a distributed relation: it runs on the node that has the partition, where every statement must find the
-# partition key as it was given, and touches one entity. It writes the history beside the entities, in one transaction
-# on one node. What a merge makes is computed before, so that each statement is a plain one by the primary key.
-_DELEGATED: Final = f"""
-CREATE OR REPLACE FUNCTION {{relation}}_change_set(
-    p text, places integer[], ops text[], rks text[], expecteds bigint[],
-    propss jsonb[], annss text[], valss text[], gones text[], by_actor integer, in_request uuid
-) RETURNS text[]
-LANGUAGE plpgsql AS $$
-#variable_conflict use_column
-DECLARE
-    moment bigint := {moments.CLOCK};
-    c record;
-    failed integer;
-    failure text;
-    done bigint;
-    applied bigint[] := '{{{{}}}}';
-    problem text;
-    inserted integer;
-    -- an entity as it was, and what becomes of it
-    was_ts bigint;
-    was_anns text;
-    was_vals text;
-    new_vals text;
-    recorded_op "char";
-    recorded_ts bigint;
-BEGIN
-    IF ops IS NULL THEN
-        -- all at once takes half the time; if one fails, the loop below finds out which
-        BEGIN
-            WITH done AS (
-                INSERT INTO {{relation}} (pk, rk, ts, props, anns, vals)
-                SELECT p, rk, moment, props, '', {_TEXT}
-                FROM unnest(rks, propss, annss, valss) AS change (rk, props, anns, vals)
-                ON CONFLICT DO NOTHING
-                RETURNING 1
-            )
-            -- not ROW_COUNT, in which Citus counts the conflicts too
-            SELECT count(*) INTO inserted FROM done;
-            IF inserted = cardinality(rks) THEN
-                IF by_actor IS NOT NULL THEN
-                    INSERT INTO {{history}} (pk, rk, ts, op, actor, request)
-                    SELECT p, rk, moment, '{Op.INSERT}'::"char", by_actor, in_request FROM unnest(rks) AS rk;
-                END IF;
-                RETURN array_fill(moment::text, ARRAY[inserted]);
-            END IF;
-            RAISE EXCEPTION USING ERRCODE = 'TB002';
-        EXCEPTION WHEN SQLSTATE 'TB002' OR feature_not_supported OR internal_error THEN
-            -- within a transaction, Citus may refuse what takes more than one step
-            NULL;
-        END;
-    END IF;
-    -- a refusal is returned, not raised: Citus closes its connection to a node where a statement has failed
-    BEGIN
-    FOR c IN
-        SELECT i, coalesce(op, 'insert') AS op, rk, expected, props, {_TEXT} AS vals, gone::text[] AS gone
-        FROM unnest(places, ops, rks, expecteds, propss, annss, valss, gones)
-            AS change (i, op, rk, expected, props, anns, vals, gone)
-    LOOP
-        done := NULL;
-        problem := NULL;
-        was_ts := NULL;
-        was_anns := NULL;
-        was_vals := NULL;
-        LOOP
-            IF c.op <> 'insert' THEN
-                SELECT e.ts, e.anns, e.vals INTO was_ts, was_anns, was_vals
-                FROM {{relation}} AS e WHERE e.pk = p AND e.rk = c.rk FOR UPDATE;
-                EXIT WHEN was_ts IS NOT NULL OR c.op NOT IN ('upsert', 'upsert_merge');
-            END IF;
-            INSERT INTO {{relation}} AS e (pk, rk, ts, props, anns, vals)
-            VALUES (p, c.rk, moment, c.props, '', c.vals)
-            ON CONFLICT DO NOTHING
-            RETURNING e.ts INTO done;
-            -- else another transaction has inserted it
-            EXIT WHEN done IS NOT NULL OR c.op = 'insert';
-        END LOOP;
-        recorded_op := '{Op.INSERT}';
-        recorded_ts := done;
-        IF was_ts IS NOT NULL AND (c.expected IS NULL OR was_ts = c.expected) THEN
-            recorded_ts := greatest(moment, was_ts + 1);
-            CASE c.op
-            WHEN 'replace', 'upsert' THEN
-                recorded_op := '{Op.UPDATE}';
-                UPDATE {{relation}} AS e SET ts = recorded_ts, props = c.props, anns = '', vals = c.vals
-                WHERE e.pk = p AND e.rk = c.rk
-                RETURNING e.ts INTO done;
-            WHEN 'merge', 'upsert_merge' THEN
-                recorded_op := '{Op.UPDATE}';
-                new_vals := {{merged_of_kind}};
-                IF octet_length(new_vals) >= 1764 THEN
-                    problem := {{excess_of_kind}}(p, c.rk, new_vals);
-                END IF;
-                IF problem IS NULL THEN
-                    UPDATE {{relation}} AS e SET ts = recorded_ts, props = e.props || c.props, anns = '',
-                        vals = new_vals
-                    WHERE e.pk = p AND e.rk = c.rk
-                    RETURNING e.ts INTO done;
-                END IF;
-            WHEN 'delete' THEN
-                recorded_op := '{Op.DELETE}';
-                DELETE FROM {{relation}} AS e WHERE e.pk = p AND e.rk = c.rk
-                RETURNING e.ts INTO done;
-            END CASE;
-        END IF;
-        IF done IS NULL THEN
-            problem := CASE
-                WHEN c.op = 'insert' THEN 'EntityAlreadyExists'
-                WHEN was_ts IS NULL THEN 'ResourceNotFound'
-                WHEN was_ts <> c.expected THEN 'UpdateConditionNotSatisfied'
-                ELSE problem
-            END;
-            -- the changes come in the order of their keys, but the first failure counts in the order of the request
-            IF failed IS NULL OR c.i < failed THEN
-                failed := c.i;
-                failure := problem;
-            END IF;
-        ELSIF by_actor IS NOT NULL THEN
-            INSERT INTO {{history}} (pk, rk, ts, was, actor, op, request, anns, vals)
-            VALUES (p, c.rk, recorded_ts, was_ts, by_actor, recorded_op, in_request, was_anns, was_vals);
-        END IF;
-        applied := applied || done;
-    END LOOP;
-    IF failed IS NOT NULL THEN
-        RAISE EXCEPTION USING ERRCODE = 'TB001';
-    END IF;
-    EXCEPTION WHEN SQLSTATE 'TB001' THEN
-        RETURN ARRAY['TB001', failed || ' ' || failure];
-    END;
-    RETURN applied::text[];
-END
-$$
-"""
-
-
-_MERGED_OF_KIND: Final = {
-    AccountKind.STORAGE: "entity_merged(entity_content(was_anns, was_vals), c.vals, c.gone)",
-    AccountKind.COSMOS: "entity_merged_in_place(entity_content(was_anns, was_vals), c.vals)",
-}
-
-
-def create_delegated_function(relation: str, kind: AccountKind) -> str:
-    """Return SQL that creates the function of a distributed relation."""
-    return _DELEGATED.format(
-        relation=relation,
-        history=history_of(relation),
-        merged_of_kind=_MERGED_OF_KIND[kind],
-        excess_of_kind=entities.EXCESS_FUNCTIONS[kind],
-    )
 
 
 def drop_function(relation: str) -> str:

@@ -25,7 +25,8 @@ from psycopg.pq import Format
 from storage.domain.errors import OperationTimedOut, ServerBusy
 from storage.domain.requests.spans import span
 from storage.sql.failures import ATTEMPTS, Canceled, NodeLost, RolledBack, failure, pause_before_repeat
-from storage.sql.lanes import ON_COORDINATOR, SETTINGS
+from storage.sql.forms import EXTENSIONS
+from storage.sql.lanes import SETTINGS, WITH_EXTENSION
 from storage.sql.statement import ChangedMeanwhile, Statement
 
 P = ParamSpec("P")
@@ -81,13 +82,6 @@ def _repeat(attempt: Callable[[], T]) -> T:
     raise ServerBusy
 
 
-# the coordinator keeps a connection of each session to each node, and notices with its next use that one is lost
-_RENEW_CONNECTIONS_TO_NODES: Final = """
-SELECT count(citus_check_connection_to_node(nodename, nodeport)) FROM pg_dist_node
-WHERE noderole = 'primary' AND isactive
-"""
-
-
 def repeatable_on_nodes(operation: Callable[P, T]) -> Callable[P, T]:
     """Let a function that changes relations on nodes run in a transaction, and once more if it raises NodeLost.
 
@@ -104,7 +98,8 @@ def repeatable_on_nodes(operation: Callable[P, T]) -> Callable[P, T]:
             if connection.in_atomic_block:
                 raise
             try:
-                execute(_RENEW_CONNECTIONS_TO_NODES)
+                for extension in EXTENSIONS:
+                    execute(extension.renewal)
             except DatabaseError:
                 raise ServerBusy from None
         return in_transaction(*args, **kwargs)
@@ -151,7 +146,7 @@ def run_in_lane(statement: Statement[T], *, settings: str = "", limit: timedelta
         settings += f"; SET {_time_limit(limit)}"
     is_nested = connection.in_atomic_block
     with transaction.atomic():
-        execute(f"{settings.replace('SET ', 'SET LOCAL ')}; {ON_COORDINATOR.format(is_local=True)}")
+        execute(f"{settings.replace('SET ', 'SET LOCAL ')}; {WITH_EXTENSION.format(is_local=True)}")
         result = run(statement)
         if is_nested:
             execute(re.sub(r"SET (\w+) = [^;]+", r"SET LOCAL \1 TO DEFAULT", settings))

@@ -13,8 +13,8 @@ from storage.domain.values.kinds import AccountKind
 from storage.sql import arrays, change_function, moments
 from storage.sql.change_rows import ChangeRow, change_row, written
 from storage.sql.content import content
-from storage.sql.distribution import capabilities
 from storage.sql.failures import named
+from storage.sql.forms import capabilities
 from storage.sql.history import RECORDED_COLUMNS, Op, Recorder, recorded_table
 from storage.sql.long_keys import is_long
 from storage.sql.statement import (

@@ -6,6 +6,7 @@ from typing import Final
 
 from storage.domain import errors
 from storage.domain.errors import ChangeSetError, DamagedPage, ServerBusy, StorageError, TableNotFound
+from storage.sql.forms import EXTENSIONS
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +30,9 @@ _CANCELED = "57014"
 _UNAVAILABLE = ("08", "53", "57", "58", "25")
 _NO_PRIVILEGE = "42501"
 _READ_ONLY_DISK = "Read-only file system"  # to PostgreSQL it lacks a privilege
-_NODE_LOST = ("failure on connection", "postmaster was shut down")
+# extensions have no codes for what happens elsewhere: the beginnings of their messages
+_NODE_LOST: Final = tuple(text for extension in EXTENSIONS for text in extension.lost)
+_MOVED: Final = tuple(extension.moved for extension in EXTENSIONS)
 
 
 class RolledBack(ServerBusy):
@@ -54,9 +57,8 @@ def failure(sqlstate: str | None, message: str) -> Exception:
         case "TB001":  # raised by the function that applies changes
             index, code = message.split()
             return named(code) if int(index) == ALONE else ChangeSetError(int(index), named(code))
-        # Citus has no codes for these: the table moved while the call waited to be planned, and a node that ended or
-        # was started again
-        case "XX000" if message.startswith("cache lookup failed for function"):
+        # the table moved while the call waited to be planned, and a node that ended or was started again
+        case "XX000" if message.startswith(_MOVED):
             return TableNotFound()
         case "XX000" if message.startswith(_NODE_LOST):
             return NodeLost()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from storage.core.relation_forms import Ability, RelationForm
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.history.feed import FeedPosition
@@ -18,7 +19,7 @@ from storage.domain.history.recorded import Op, RecordedChange
 from storage.domain.values.stored import read_member
 from storage.sql import arrays
 from storage.sql.content import CONTENT, content
-from storage.sql.distribution import IS_DISTRIBUTED
+from storage.sql.forms import OTHERS, has_other_form, lacking, relation_name
 from storage.sql.record import Record, is_of, is_unseen
 from storage.sql.relations import source_name
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
@@ -41,15 +42,16 @@ class Segment(NamedTuple):
 class HistoryState(NamedTuple):
     """``cluster`` tells apart databases, and states of one that were restored; empty on a standby.
 
-    ``next_xid``: of the next transaction. ``distributed``: a table of the feed whose changes are on several nodes.
+    ``next_xid``: of the next transaction. ``apart``: a table that records its changes apart, with its form.
     """
 
     cluster: str
     segments: Sequence[Segment]
     next_xid: int
-    distributed: str = ""
+    apart: tuple[RelationForm, str] | None = None
 
 
+_WITHOUT_FEED: Final = lacking("storage_table", Ability.FEED)
 # the number of the timeline changes when a standby is promoted or a backup is restored to a point in time: what a
 # reader has seen may be undone then
 _STATE: Final = f"""
@@ -58,7 +60,8 @@ SELECT CASE WHEN pg_is_in_recovery() THEN ''
     number, ended_at IS NULL,
     dropped_at IS NOT NULL OR ended_at IS NOT NULL AND last_xid IS NULL OR cluster IS DISTINCT FROM system_identifier,
     (extract(epoch FROM started_at) * 10000000)::bigint, pg_snapshot_xmax(pg_current_snapshot()),
-    (SELECT min(name) FROM storage_table WHERE account_id = $1::bigint AND {IS_DISTRIBUTED} AND deleted_at IS NULL
+    (SELECT min({_WITHOUT_FEED} || ' ' || name) FROM storage_table WHERE account_id = $1::bigint
+        AND {has_other_form("storage_table")} AND deleted_at IS NULL
         AND ($2::bigint[] IS NULL OR id = ANY ($2::bigint[])))
 FROM pg_control_system() LEFT JOIN storage_historysegment ON account_id = $1::bigint
 ORDER BY number
@@ -82,11 +85,16 @@ def state(account_id: int, tables: Sequence[int] | None) -> Statement[HistorySta
                 for row in rows
             ],
             integer_at(result, 0, 5),
-            "" if result.get_value(0, 6) is None else text_at(result, 0, 6),
+            None if result.get_value(0, 6) is None else _read_apart(text_at(result, 0, 6)),
         )
 
     of_feed = None if tables is None else arrays.bigints(tables)
     return Statement(_STATE, (str(account_id), of_feed), Lane.KEY, read)
+
+
+def _read_apart(text: str) -> tuple[RelationForm, str]:
+    place, _, name = text.partition(" ")
+    return OTHERS[int(place)], name
 
 
 class FeedHead(NamedTuple):
@@ -211,7 +219,7 @@ def _read_page(result: Result) -> RawPage:
     )
     changes = [_read_change(result, row) for row in range(1, result.ntuples)]
     relations = {
-        row - 1: source_name(change.table_id, is_deleted=text_at(result, row, 4) == "true")
+        row - 1: source_name(relation_name(change.table_id), is_deleted=text_at(result, row, 4) == "true")
         for row, change in enumerate(changes, start=1)
         if change.op is not Op.DELETE and text_at(result, row, 16) == "true"
     }

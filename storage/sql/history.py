@@ -16,8 +16,8 @@ from typing import Final
 from storage.domain.access.actor import Actor
 from storage.domain.history.recorded import Op as Op
 from storage.sql import moments
-from storage.sql.distribution import locally, table_id_of
 from storage.sql.django import fetch, storable_text
+from storage.sql.forms import locally, table_id_of
 from storage.sql.long_keys import SHORT_KEYS
 from storage.sql.record import KEY_HASH, segment_name
 from storage.sql.statement import Lane, Result, Statement, integer_at

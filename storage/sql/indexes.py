@@ -13,10 +13,10 @@ from django.db import OperationalError, connection
 from psycopg import sql
 
 from storage.domain.values.encoding import escape
-from storage.sql.distribution import HasRelation
 from storage.sql.django import execute, fetch
 from storage.sql.failures import Canceled
 from storage.sql.filters import INDEXED_NUMBER, INDEXED_TEXT, INDEXED_TIME
+from storage.sql.forms import HasRelation
 from storage.sql.relations import relation_of
 
 _CREATE: Final = "CREATE INDEX CONCURRENTLY {index} ON {relation} ({columns})"

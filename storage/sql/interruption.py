@@ -16,12 +16,14 @@ from weakref import WeakSet
 import psycopg
 
 from storage.sql import timelines
+from storage.sql.forms import EXTENSIONS
 
-# A coordinator of Citus keeps connections to nodes, with which the first transaction after a restart of a node fails.
-# To open them for each transaction takes milliseconds, which do not count here.
-_KEEP_NONE_TO_NODES: Final = """
-SELECT set_config('citus.max_cached_conns_per_worker', '0', false) FROM pg_extension WHERE extname = 'citus'
-"""
+# for the extensions of forms of relations, where they are installed
+_SETTINGS: Final = [
+    f"SELECT set_config('{name}', '{value}', false) FROM pg_extension WHERE extname = '{extension.name}'"
+    for extension in EXTENSIONS
+    for name, value in extension.session_settings.items()
+]
 
 _opened: WeakSet["InterruptibleConnection"] = WeakSet()
 
@@ -37,7 +39,8 @@ class InterruptibleConnection(psycopg.Connection[Any]):
     def connect(cls, conninfo: str = "", **kwargs: Any) -> Self:
         """Open a connection to a server that is no former primary."""
         opened = cast("Self", timelines.connect_in_thread(super().connect, conninfo, **kwargs))
-        opened.execute(_KEEP_NONE_TO_NODES)
+        for setting in _SETTINGS:
+            opened.execute(setting)
         if not opened.autocommit:
             opened.commit()
         return opened

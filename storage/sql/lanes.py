@@ -25,7 +25,6 @@ from storage.domain.errors import ServerBusy
 from storage.domain.requests.consistency import Session
 from storage.sql import timelines
 from storage.sql.combining import Combiner
-from storage.sql.distribution import is_on_nodes
 from storage.sql.failures import (
     ATTEMPTS,
     OTHER_TIMESTAMP,
@@ -35,6 +34,7 @@ from storage.sql.failures import (
     failure,
     pause_before_repeat,
 )
+from storage.sql.forms import EXTENSIONS, waits_elsewhere
 from storage.sql.positions import POSITION, read_position
 from storage.sql.statement import ChangedMeanwhile, Lane, Parameters, Statement
 
@@ -50,13 +50,16 @@ SETTINGS: Final = {
     ),
     Lane.FILTER: "SET plan_cache_mode = force_custom_plan; SET jit = off; SET statement_timeout = '1500ms'",
 }
-# Citus has no generic plans of most statements on distributed relations, so its coordinator may choose; after SETTINGS
-ON_COORDINATOR: Final = """
-SELECT set_config('plan_cache_mode', 'auto', {is_local}) FROM pg_extension
-WHERE extname = 'citus' AND current_setting('plan_cache_mode') = 'force_generic_plan'
+# with an extension for relations of another form, which has no generic plans of most statements, PostgreSQL may choose;
+# after SETTINGS
+_EXTENSIONS: Final = ",".join(extension.name for extension in EXTENSIONS)
+WITH_EXTENSION: Final = f"""
+SELECT set_config('plan_cache_mode', 'auto', {{is_local}}) FROM pg_extension
+WHERE extname = ANY ('{{{{{_EXTENSIONS}}}}}')
+    AND current_setting('plan_cache_mode') = 'force_generic_plan'
 """
 COUNTS: Final = {Lane.KEY: 8, Lane.FILTER: 4}  # more did not increase throughput; each takes 2 to 5 MB
-# of the connections of a lane, those that statements on distributed relations leave to the others: a node that hangs
+# of the connections of a lane, those that statements that wait elsewhere leave to the others: a node that hangs
 # holds each of its statements, and tables that are not on it must not wait for these
 _RESERVED_SHARE: Final = 4
 
@@ -441,7 +444,7 @@ class _Pool:
         if self._look is None:
             self._look_again()
         try:
-            await connection.set_up(f"{SETTINGS[self._lane]}; {ON_COORDINATOR.format(is_local=False)}")
+            await connection.set_up(f"{SETTINGS[self._lane]}; {WITH_EXTENSION.format(is_local=False)}")
         except (ServerBusy, _StatementFailed) as error:
             raise OperationalError(str(error)) from None
 
@@ -686,7 +689,7 @@ class Lanes:
         Raises what ``make_second`` raises, and the failure of either; then neither has had an effect. A statement that
         could be repeated raises RolledBack.
         """
-        connection = await self._pools[first.lane].acquire(of_nodes=is_on_nodes(first.text))
+        connection = await self._pools[first.lane].acquire(of_nodes=waits_elsewhere(first.text))
         waiter: asyncio.Future[PGresult] = asyncio.get_running_loop().create_future()
         made: list[Statement[T]] = []
 
@@ -717,7 +720,7 @@ class Lanes:
 
     async def _run(self, statement: Statement[T], session: Session | None = None) -> T:
         values = _encoded(statement.parameters)
-        pool, of_nodes = self._pools[statement.lane], is_on_nodes(statement.text)
+        pool, of_nodes = self._pools[statement.lane], waits_elsewhere(statement.text)
         for attempt in range(self._attempts):
             connection = await pool.acquire(of_nodes=of_nodes)
             waiter: asyncio.Future[PGresult] = asyncio.get_running_loop().create_future()

@@ -15,7 +15,7 @@ from typing import Final
 
 from storage.domain.entities.entity import EntityKey
 from storage.domain.errors import KeyValueTooLarge
-from storage.sql.distribution import capabilities
+from storage.sql.forms import capabilities
 
 KEY_LIMIT: Final = 2600  # bytes of both keys in UTF-8, which an index entry has room for
 # conditions on a row; that of the indexes, whose text has to be the same

@@ -23,8 +23,8 @@ from django.db.models.expressions import Combinable
 
 from storage.domain.entities.moments import Moment
 from storage.domain.values.edm import TICKS_PER_SECOND
-from storage.sql.distribution import capabilities
 from storage.sql.failures import IN_DISORDER
+from storage.sql.forms import capabilities
 from storage.sql.record import Record, is_of
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 

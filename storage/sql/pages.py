@@ -19,8 +19,8 @@ from storage.domain.values.encoding import escape, write_column
 from storage.domain.values.kinds import AccountKind
 from storage.sql import arrays, walks
 from storage.sql.content import CONTENT
-from storage.sql.distribution import capabilities
 from storage.sql.filters import compile
+from storage.sql.forms import capabilities
 from storage.sql.statement import Combination, Lane, Parameters, Result, Statement, integer_at, text_at
 from storage.sql.walks import Binder
 

@@ -25,9 +25,9 @@ from typing import Final
 
 from storage.domain.values.kinds import AccountKind
 from storage.sql import batch
-from storage.sql.distribution import IS_DISTRIBUTED, HasRelation, locally
-from storage.sql.distribution import relation_name as relation_name
 from storage.sql.django import fetch
+from storage.sql.forms import HasRelation, has_other_form, locally
+from storage.sql.forms import relation_name as relation_name
 from storage.sql.history import writers_name
 
 # The GIN index supports every equality filter. It prevents HOT updates, so vacuum runs earlier than by default. Rows
@@ -65,7 +65,8 @@ ALTER TABLE IF EXISTS {deleted}_long RENAME TO {relation}_long;
 
 _WITHOUT_FUNCTION: Final = f"""
 SELECT id FROM storage_table
-WHERE deleted_at IS NULL AND NOT {IS_DISTRIBUTED} AND to_regclass('entity_' || id) IS NOT NULL AND NOT EXISTS (
+WHERE deleted_at IS NULL AND NOT {has_other_form("storage_table")}
+    AND to_regclass('entity_' || id) IS NOT NULL AND NOT EXISTS (
     SELECT FROM pg_proc
     WHERE proname = 'entity_' || storage_table.id || '_change_set' AND pronamespace = current_schema()::regnamespace
 )"""
@@ -73,16 +74,15 @@ WHERE deleted_at IS NULL AND NOT {IS_DISTRIBUTED} AND to_regclass('entity_' || i
 
 def relation_of(table: HasRelation) -> str:
     """Return the name of the relation of a table that is not deleted."""
-    return relation_name(table.pk, is_distributed=table.distributed)
+    return table.form.relation(table.pk)
 
 
 def deleted_name(relation: str) -> str:
     return f"deleted_{relation}"
 
 
-def source_name(table_id: int, *, is_deleted: bool, is_distributed: bool = False) -> str:
+def source_name(relation: str, *, is_deleted: bool) -> str:
     """Return the name of the relation that has the entities of a table, deleted or not."""
-    relation = relation_name(table_id, is_distributed=is_distributed)
     return deleted_name(relation) if is_deleted else relation
 
 

@@ -30,8 +30,8 @@ from storage.sql import background, estimates
 from storage.sql import django as sql
 from storage.sql import indexes as statements
 from storage.sql.attempts import attempting_each
-from storage.sql.distribution import capabilities_of
 from storage.sql.failures import Canceled
+from storage.sql.forms import capabilities_of
 from storage.sql.relations import relation_of
 from storage.tables import index_rules as policy
 from storage.tables import indexes

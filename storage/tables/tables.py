@@ -12,6 +12,7 @@ from storage.accounts import accounts
 from storage.activity import activity
 from storage.activity.catalog_change import invalidating_catalogs
 from storage.core import registry
+from storage.core.relation_forms import LOCAL, RelationForm
 from storage.core.subject import Hook
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.errors import (
@@ -36,10 +37,6 @@ DELETED_TABLE_RETENTION: Final = timedelta(
     days=7
 )  # how long people can restore a table they delete themselves
 _MOST_KEPT: Final = 200  # deleted tables of an account
-# of these, distributed ones: each is hundreds of files on every node, and a node that has crashed writes all of them to
-# its disk before it answers again
-_MOST_KEPT_ON_NODES: Final = 20
-_KEPT_ON_NODES: Final = timedelta(days=1)
 
 
 def find(account: Account, folded_name: str) -> Table | None:
@@ -152,17 +149,20 @@ def _insert(**fields: Any) -> Table:
 
 
 def _create(account: Account, name: str, folded: str, **described: Any) -> Table:
-    is_spread = _spreads_tables(account)
-    table = _insert(account_id=account.pk, name=name, folded_name=folded, distributed=is_spread, **described)
+    form = _new_form(account)
+    if form.column:
+        described[form.column] = True
+    table = _insert(account_id=account.pk, name=name, folded_name=folded, **described)
     table_relations.create(table, AccountKind(account.kind))
     return table
 
 
-def _spreads_tables(account: Account) -> bool:
-    """Return whether the new tables of an account are spread over several nodes, where there are any."""
+def _new_form(account: Account) -> RelationForm:
+    """Return the form that the relations of new tables of an account are to have, as it is stored now."""
     if not any(can_spread() for can_spread in registry.hooks(Hook.SPREADS_TABLES)):
-        return False
-    return Account.objects.filter(pk=account.pk, distributes=True).exists()
+        return LOCAL
+    stored = Account.objects.filter(pk=account.pk).first()
+    return LOCAL if stored is None else registry.new_form_of(stored)
 
 
 def delete(
@@ -217,9 +217,11 @@ def _kept_with_history(table: Table) -> timedelta | None:
     # clients that make and delete tables all day may not fill the disk
     kept = _kept().filter(account_id=table.account_id).order_by("-deleted_at").values_list("pk", flat=True)
     longest, over = timedelta(days=days), list(kept[_MOST_KEPT - 1 :])
-    if table.distributed:
-        longest = min(longest, _KEPT_ON_NODES)
-        over += kept.filter(distributed=True)[_MOST_KEPT_ON_NODES - 1 :]
+    form = table.form
+    if form.longest_deleted is not None:
+        longest = min(longest, form.longest_deleted)
+    if form.most_deleted is not None:
+        over += kept.filter(**{form.column: True})[form.most_deleted - 1 :]
     Table.objects.filter(pk__in=over).update(kept_until=timezone.now())
     return longest
 

@@ -13,6 +13,7 @@ from django.db import transaction
 
 from storage.accounts import accounts
 from storage.activity.undoing import check_first, find_account
+from storage.core.relation_forms import Ability
 from storage.domain.access.actor import ActorKind
 from storage.domain.access.roles import Capability
 from storage.domain.values.ticks import to_datetime
@@ -63,7 +64,7 @@ def preview(account: Account, wanted: ChangeFilter, *, sample: int = 5) -> UndoP
 
 
 def _preview_table(account: Account, table: Table, wanted: ChangeFilter, sample: int) -> TableOutcome:
-    if table.distributed:
+    if Ability.IMAGES in table.form.lacks:
         return single_undo.preview(account, table, wanted)
     images = _images(account, table, wanted)
     if images is None:
@@ -121,7 +122,7 @@ class _UndoJob(OutcomeJob[Arguments]):
         account, wanted = accounts.writable(run.account), run.arguments.read_closed_filter()
         existing = _existing(account, changes.count_by_table(account, wanted))
         for table in existing:
-            if table.distributed and table.name not in progress.done:
+            if Ability.IMAGES in table.form.lacks and table.name not in progress.done:
                 with transaction.atomic():
                     single_undo.apply(account, table, wanted, progress.outcome.table(table.name), by=run.by)
                     progress.done.append(table.name)
@@ -167,7 +168,7 @@ def _existing(account: Account, counts: dict[int, int]) -> list[Table]:
     found = list(tables.order_by("pk"))
     for table in found:
         if counts[table.pk] > 1:
-            table_relations.refuse_distributed(table)
+            table_relations.refuse_without_images(table)
     return found
 
 

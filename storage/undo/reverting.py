@@ -55,7 +55,7 @@ def apply_images(
     again because of concurrent writes.
     """
     account = accounts.writable(table.account)
-    table_relations.refuse_distributed(table)
+    table_relations.refuse_without_images(table)
     relation, outcome = relation_name(table.pk), TableOutcome(table.name, table) if into is None else into
     recorder = history.recorder(account, by)
     moves = key_changes.read_moves(table)

@@ -5,14 +5,14 @@ import asyncio
 import pytest
 from django.conf import settings
 
+from storage.cluster import node_watch
+from storage.cluster.node_watch import NodeSilent, NodeWatch
+from storage.cluster.nodes import Node
 from storage.domain.errors import ServerBusy
-from storage.runtime import node_watch
-from storage.runtime.node_watch import NodeSilent, NodeWatch
 from storage.runtime.threads import in_thread
 from storage.sql import nodes
 from storage.sql.django import execute
 from storage.sql.lanes import Lanes
-from storage.sql.nodes import Node
 from tests.sql import citus
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -13,7 +13,7 @@ from django.utils import timezone
 from storage.accounts import account_settings, accounts, removal
 from storage.accounts.refusals import AccountError
 from storage.branches import branches
-from storage.cluster import distribution
+from storage.cluster import ddl, distribution, function, relations
 from storage.cluster.distribution import DistributionError
 from storage.cluster.subject import ClusterVerb
 from storage.compare import sides
@@ -45,11 +45,10 @@ from storage.history.feed import Feed
 from storage.history.subject import HistoryVerb
 from storage.jobs import running
 from storage.models import Activity, Table
-from storage.relations import history, table_relations
+from storage.relations import history
 from storage.runtime import doctor
 from storage.snapshots import snapshots
 from storage.snapshots.snapshots import SnapshotError
-from storage.sql import batch, distributed_relations
 from storage.sql import entities as statements
 from storage.sql.django import execute, fetch, run
 from storage.sql.failures import failure
@@ -65,10 +64,10 @@ ADA = Actor(ActorKind.USER, "ada")
 
 @pytest.fixture
 def cluster(db):
-    table_relations.can_distribute.cache_clear()
+    relations.can_distribute.cache_clear()
     citus.install()
     yield
-    table_relations.can_distribute.cache_clear()
+    relations.can_distribute.cache_clear()
 
 
 @pytest.fixture
@@ -291,7 +290,7 @@ def test_a_deleted_table_is_restored_with_its_function(table, write):
 def test_an_account_says_that_its_new_tables_are_distributed(cluster, account):
     account_settings.change(account, distributes=True)
     table = tables.create(account, "people")
-    assert table.distributed and table_relations.is_spread(table)
+    assert table.distributed and relations.is_spread(table)
     edits.apply(table, [Insert(entity(A=1))], by=ADA)
     assert kinds(table) == ["insert"]
     account_settings.change(account, distributes=False)
@@ -311,7 +310,7 @@ def test_what_several_nodes_cannot_answer_is_refused(table, write, account):
 
     with pytest.raises(OutOfRangeInput, match="distributed"):
         past.find(table, began)
-    with pytest.raises(feed.DistributedTable):
+    with pytest.raises(feed.TableWithoutFeed):
         feed.read(Feed(account.pk), position)
     with pytest.raises(SnapshotError):
         snapshots.take(account, "now")
@@ -388,7 +387,7 @@ def test_the_nodes_are_asked_once_for_all_tables(table, account, write):
 def test_functions_of_older_servers_are_renewed(table, write):
     distribution.distribute(table)
     relation = relation_of(table)
-    text = batch.create_delegated_function(relation, AccountKind.STORAGE)
+    text = function.create_delegated_function(relation, AccountKind.STORAGE)
     execute(f"DROP FUNCTION {relation}_change_set")
     execute(text.replace("LANGUAGE plpgsql AS $$", "LANGUAGE plpgsql AS $$ -- another text", 1))
     citus.calls()
@@ -441,7 +440,7 @@ def severities():
 
 def test_commands(table, capsys):
     call_command("distribute", "acme/people")
-    assert table_relations.is_spread(tables.get(table.account, "people"))
+    assert relations.is_spread(tables.get(table.account, "people"))
     call_command("undistribute", "acme/people")
     assert capsys.readouterr().out == "acme/people is distributed.\nacme/people is on the coordinator.\n"
     account_settings.change(table.account, distributes=True)
@@ -613,18 +612,18 @@ def test_a_transaction_that_meets_a_lost_connection_is_repeated_once(lost_connec
     account_settings.change(account, distributes=True)
     lost_connections(1)
     table = tables.create(account, "people")
-    assert table_relations.is_spread(table)
+    assert relations.is_spread(table)
     assert fetch("SELECT count(*) FROM storage_table WHERE folded_name = 'people'") == [(1,)]
 
     distribution.undistribute(table)
     execute("SELECT setval('attempts', 1, false)")
     distribution.distribute(table)
-    assert table_relations.is_spread(table)
+    assert relations.is_spread(table)
 
     execute("SELECT setval('attempts', 1, false)")
     tables.delete(account, "people", keep=timedelta(days=1))
     tables.restore(table)
-    assert table_relations.is_spread(Table.objects.get(pk=table.pk))
+    assert relations.is_spread(Table.objects.get(pk=table.pk))
 
 
 def test_a_node_that_stays_lost_is_named_and_nothing_is_made(lost_connections):
@@ -640,10 +639,10 @@ def test_a_table_that_waits_for_others_in_vain_says_so(lost_connections, monkeyp
     lost_connections(0)
     account = accounts.add("acme")
     account_settings.change(account, distributes=True)
-    hurried = ["SET LOCAL lock_timeout = '10ms'", *distributed_relations._ALONE[1:]]
-    monkeypatch.setattr(distributed_relations, "_ALONE", hurried)
+    hurried = ["SET LOCAL lock_timeout = '10ms'", *ddl._ALONE[1:]]
+    monkeypatch.setattr(ddl, "_ALONE", hurried)
     with psycopg.connect(settings.LANES_CONNINFO) as other:
-        other.execute(distributed_relations._ALONE[1])
+        other.execute(ddl._ALONE[1])
         with pytest.raises(ServerBusy, match="Other tables are being created or moved"):
             tables.create(account, "people")
     assert "A lock on the nodes of the cluster was waited for in vain" in caplog.text

@@ -4,21 +4,20 @@ from urllib.parse import urlencode
 
 import pytest
 
-from storage.cluster import distribution
-from storage.relations import table_relations
+from storage.cluster import distribution, relations
 from storage.tables import tables
 from tests.sql import citus
 
 
 @pytest.fixture
 def distributed(add_entity, account):
-    table_relations.can_distribute.cache_clear()
+    relations.can_distribute.cache_clear()
     citus.install()
     add_entity("p", "r", Name="Ada")
     table = tables.get(account, "people")
     distribution.distribute(table)
     yield table
-    table_relations.can_distribute.cache_clear()
+    relations.can_distribute.cache_clear()
 
 
 def test_its_pages_work(distributed, visit):

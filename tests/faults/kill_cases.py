@@ -18,7 +18,7 @@ from storage.branches.branches import BranchRequest
 from storage.branches.snapshot_restores import RestoreRequest
 from storage.bulk_edit import bulk_edit_jobs
 from storage.bulk_edit.bulk_edits import BulkEditRequest
-from storage.cluster import distribution, distribution_jobs
+from storage.cluster import distribution, distribution_jobs, relations
 from storage.cluster.distribution import DistributionError
 from storage.compare import applying, comparing, sides
 from storage.compare.applying import Selection, Target
@@ -45,7 +45,6 @@ from storage.jobs.kinds import JobKind, NoState, Step
 from storage.manifest import applying as manifests
 from storage.manifest.declared import DeclaredAccount, DeclaredTable
 from storage.models import Account, Activity, Job, PropertyIndex
-from storage.relations import table_relations
 from storage.runtime import job_runner
 from storage.snapshots import snapshots
 from storage.snapshots.subject import SnapshotVerb
@@ -309,7 +308,7 @@ def distribute(*, distributed):
 def helped_shop():
     """With the helpers on the nodes, which need not be sent again."""
     shop()
-    table_relations.spread_helpers()
+    relations.spread_helpers()
 
 
 def distributed_shop():

@@ -6,7 +6,7 @@ So the form of a distributed relation is tried on PostgreSQL itself. What Citus 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from storage.relations import table_relations
+from storage.cluster import relations
 from storage.sql.django import execute, fetch
 
 INSTALL = """
@@ -103,13 +103,13 @@ def install():
 @contextmanager
 def installed() -> Iterator[None]:
     """For a test whose transactions are real: what it leaves would make the database of the others a cluster."""
-    table_relations.can_distribute.cache_clear()
+    relations.can_distribute.cache_clear()
     install()
     try:
         yield
     finally:
         execute(REMOVE)
-        table_relations.can_distribute.cache_clear()
+        relations.can_distribute.cache_clear()
 
 
 def calls():

@@ -14,7 +14,8 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from storage.accounts import accounts
-from storage.cluster import distribution
+from storage.cluster import ddl, distribution, function
+from storage.cluster import relations as distributed_relations
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
@@ -26,10 +27,10 @@ from storage.domain.values.etag import ANY, Precondition
 from storage.domain.values.kinds import AccountKind
 from storage.entities import edits, entities, estimates, facets, properties, schema
 from storage.history import versions
-from storage.relations import history, table_relations
-from storage.sql import batch, distributed_relations, pages, relations
+from storage.relations import history
 from storage.sql import entities as statements
 from storage.sql import history as segments
+from storage.sql import pages, relations
 from storage.sql.django import execute, fetch, run, run_in_lane
 from storage.sql.relations import relation_of
 from storage.sql.statement import Lane, Statement
@@ -53,7 +54,7 @@ FILTERS = (
 @pytest.fixture
 def texts(db, monkeypatch):
     """The texts that name a distributed relation, without what makes and moves it."""
-    table_relations.can_distribute.cache_clear()
+    distributed_relations.can_distribute.cache_clear()
     citus.install()
     table = tables.create(accounts.add("acme"), "people")
     distribution.distribute(table)
@@ -70,7 +71,7 @@ def texts(db, monkeypatch):
     monkeypatch.setattr(psycopg.RawCursor, "execute", catch)
     with connection.execute_wrapper(catch_django):
         use(table)
-    table_relations.can_distribute.cache_clear()
+    distributed_relations.can_distribute.cache_clear()
     named = sorted({text for text in found if re.search(r"\b(deleted_)?distributed_\d+", text)})
     assert len(named) > 50
     return [text for text in named if not text.lstrip().startswith("EXPLAIN")]
@@ -194,7 +195,7 @@ def volatile_functions():
 
 def test_the_function_keeps_the_rules_where_it_runs():
     """Every statement in it has the partition key as it was given; and ROW_COUNT is not asked, which is wrong there."""
-    text = batch.create_delegated_function("distributed_7", AccountKind.STORAGE)
+    text = function.create_delegated_function("distributed_7", AccountKind.STORAGE)
     assert "ROW_COUNT" not in re.sub(r"--.*", "", text)
     assert not re.search(r"\b(clock_timestamp|nextval|pg_current_xact_id|storage_|history_\d)", text)
     body = re.sub(r"\s+", " ", re.sub(r"--.*", "", text))
@@ -211,23 +212,23 @@ def test_the_function_keeps_the_rules_where_it_runs():
 def test_ddl_is_sent_in_single_commands():
     kind = AccountKind.STORAGE
     for commands in (
-        distributed_relations.create(7, kind),
-        distributed_relations.take_form(7, kind),
-        distributed_relations.spread(7),
-        distributed_relations.gather(7),
-        distributed_relations.leave_form(7, 1, kind, is_recorded=True),
-        distributed_relations.soft_delete(7, is_spread=True),
-        distributed_relations.restore(7, kind, is_spread=True),
-        distributed_relations.renew_function(7, kind, is_spread=True),
-        distributed_relations.drop(7),
+        ddl.create(7, kind),
+        ddl.take_form(7, kind),
+        ddl.spread(7),
+        ddl.gather(7),
+        ddl.leave_form(7, 1, kind, is_recorded=True),
+        ddl.soft_delete(7, is_spread=True),
+        ddl.restore(7, kind, is_spread=True),
+        ddl.renew_function(7, kind, is_spread=True),
+        ddl.drop(7),
     ):
         for command in commands:
             if "citus.enable_ddl_propagation" not in command:
                 assert ";" not in without_literals(command).strip(), command
     for commands in (
-        distributed_relations.soft_delete(7, is_spread=True),
-        distributed_relations.restore(7, kind, is_spread=True),
-        distributed_relations.gather(7),
+        ddl.soft_delete(7, is_spread=True),
+        ddl.restore(7, kind, is_spread=True),
+        ddl.gather(7),
     ):
         # one connection to each node, and functions before relations
         order = [
@@ -241,7 +242,7 @@ def test_ddl_is_sent_in_single_commands():
 
 def test_one_table_at_a_time_is_spread():
     """Two that spread relations and then functions at once deadlock on pg_dist_colocation."""
-    commands = distributed_relations.spread(7)
+    commands = ddl.spread(7)
     lock, first = (
         next(place for place, text in enumerate(commands) if word in text)
         for word in ("pg_advisory_xact_lock", "create_distributed_table")

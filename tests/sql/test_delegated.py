@@ -12,7 +12,7 @@ from storage.domain.errors import ChangeSetError, StorageError
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, Precondition
 from storage.domain.values.kinds import AccountKind
-from storage.sql import batch, distributed_relations, entities
+from storage.sql import batch, ddl, entities
 from storage.sql import history as segments
 from storage.sql.django import execute, fetch, run
 from storage.sql.history import Recorder
@@ -29,7 +29,7 @@ def both(relation):
     execute(segments.SEQUENCE.replace("SEQUENCE", "SEQUENCE IF NOT EXISTS"))
     execute(segments.create(ACCOUNT_ID, 1))
     execute(segments.write_to(ACCOUNT_ID, 1))
-    for command in distributed_relations.create(TABLE_ID + 1, AccountKind.STORAGE):
+    for command in ddl.create(TABLE_ID + 1, AccountKind.STORAGE):
         execute(command)
     recorder = Recorder(segments.writers_name(ACCOUNT_ID), 7, REQUEST)
     return [(name, recorder) for name in (LOCAL, DISTRIBUTED)]

@@ -4,12 +4,11 @@ import pytest
 from django.utils import timezone
 
 from storage.accounts import accounts
-from storage.cluster import distribution
+from storage.cluster import distribution, relations, statements
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.entities import edits
-from storage.relations import table_relations
 from storage.sql import background, history, indexes
 from storage.sql.django import execute
 from storage.sql.relations import relation_of
@@ -22,7 +21,7 @@ _SIZES = ("pg_total_relation_size", "pg_relation_size", "pg_table_size", "pg_sta
 
 @pytest.fixture
 def table(db):
-    table_relations.can_distribute.cache_clear()
+    relations.can_distribute.cache_clear()
     citus.install()
     account = accounts.add("acme")
     found = tables.create(account, "people")
@@ -31,7 +30,7 @@ def table(db):
     distribution.distribute(other)
     execute(f"CREATE INDEX {indexes.index_name(found.pk, 1)} ON {relation_of(found)} (ts)")
     yield found
-    table_relations.can_distribute.cache_clear()
+    relations.can_distribute.cache_clear()
 
 
 @pytest.fixture
@@ -53,7 +52,7 @@ def test_sizes_are_numbers(table, dropping):
     assert is_number(background.sizes_of([table.pk])[table.pk].capacity)
     assert is_number(background.totals([table.account_id])[table.account_id].size)
     assert all(map(is_number, background.disk_usage(table.pk)))
-    sizes = background.distributed_sizes()
+    sizes = statements.distributed_sizes()
     assert sizes and all(is_number(it.capacity) and is_number(it.rows) for it in sizes.values())
     used = history.sizes_of_used()
     assert used and all(map(is_number, used.values()))

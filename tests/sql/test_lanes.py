@@ -11,8 +11,8 @@ from psycopg.conninfo import make_conninfo
 from storage.domain.errors import OperationTimedOut, ServerBusy, TableNotFound
 from storage.domain.requests.consistency import Session
 from storage.sql import lanes as module
-from storage.sql.distribution import is_on_nodes
 from storage.sql.failures import Canceled, UnexpectedFailure
+from storage.sql.forms import waits_elsewhere
 from storage.sql.lanes import COUNTS, Lanes
 from storage.sql.statement import ChangedMeanwhile, Lane, Statement
 
@@ -625,7 +625,7 @@ async def test_a_statement_that_is_abandoned_frees_its_connection_at_once(open_l
     ],
 )
 def test_statements_that_wait_for_nodes_are_known_by_their_relations(text, expected):
-    assert is_on_nodes(text) is expected
+    assert waits_elsewhere(text) is expected
 
 
 async def test_a_server_that_cannot_be_reached_is_waited_for_only_a_moment(postgres, admin, monkeypatch):

@@ -1,6 +1,7 @@
 """Webhooks: a new one with its secret, one with what it was sent, a test, a new secret, and deletion."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -16,11 +17,11 @@ from console.people.reauthentication import recently_authenticated
 from console.site.access import actor_of
 from console.site.refusals import describe_refusal
 from console.site.toasts import notify_error, notify_success
-from storage.domain.refusals import Reason, Refused
+from storage.domain.refusals import AnyReason, Reason, Refused
 from storage.models import Account, NoticeDelivery, Webhook
 from storage.notices import delivery, webhooks
 
-_FIELDS = {Reason.WEBHOOK_URL: "url", Reason.WEBHOOK_EXISTS: "name"}
+_FIELDS: Final[Mapping[AnyReason, str]] = {Reason.WEBHOOK_URL: "url", Reason.WEBHOOK_EXISTS: "name"}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

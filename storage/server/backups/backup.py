@@ -23,6 +23,7 @@ from storage.server.backups.stores import Draft, FolderDraft, Store, is_url, ope
 from storage.server.data_folder import DataFolder
 from storage.server.options import Options
 from storage.server.refusal import Refusal
+from storage.sql.forms import EXTENSIONS
 
 Say = programs.Say
 
@@ -233,11 +234,9 @@ def _check_space(store: Store, size: int) -> None:
 def _dump(work: _Work) -> _Database:
     """Dump the database as of the moment at which it is counted."""
     with _connected(work.options) as connection:
-        if connection.execute("SELECT FROM pg_extension WHERE extname = 'citus'").fetchone():
-            raise Refusal(
-                "The database is a Citus cluster, whose nodes pg_dump does not read; back up each node with the tools"
-                " of PostgreSQL."
-            )
+        for extension in EXTENSIONS:
+            if connection.execute("SELECT FROM pg_extension WHERE extname = %s", [extension.name]).fetchone():
+                raise Refusal(extension.dump_refusal)
         [[snapshot]] = connection.execute("SELECT pg_export_snapshot()").fetchall()
         reading = contents.read(connection)
         arguments = ("--format", "custom", "--compress", "gzip:3", "--snapshot", snapshot, "--no-password")

@@ -8,10 +8,12 @@ statement changes while its rows move, and those that write wait for a lock and 
 from collections.abc import Sequence
 from typing import Final
 
+from storage.cluster import function
+from storage.cluster.subject import FORM
 from storage.domain.values.kinds import AccountKind
 from storage.sql import batch
-from storage.sql.distribution import history_of, locally, relation_name
 from storage.sql.django import fetch
+from storage.sql.forms import history_of, locally, relation_name
 from storage.sql.history import RECORDED_COLUMNS, Op, writers_name
 from storage.sql.record import KEY_HASH
 from storage.sql.relations import (
@@ -23,15 +25,12 @@ from storage.sql.relations import (
 )
 
 _PATIENCE: Final = "3s"  # for statements that are running; others wait behind
-DISTRIBUTION_PATIENCE: Final = (
-    15.0  # seconds in which other tables may be distributed first; less than a request has
-)
 # otherwise functions and relations could not be changed in one transaction
 _IN_ORDER: Final = "SET LOCAL citus.multi_shard_modify_mode = 'sequential'"
 _SPREADING: Final = 0x74616270  # class of advisory locks, an arbitrary number
 # two transactions that distribute relations and then functions would deadlock on pg_dist_colocation
 _ALONE: Final = (
-    f"SET LOCAL lock_timeout = '{DISTRIBUTION_PATIENCE:.0f}s'",
+    f"SET LOCAL lock_timeout = '{FORM.creation_wait:.0f}s'",
     f"SELECT pg_advisory_xact_lock({_SPREADING}, 0)",
     "SET LOCAL lock_timeout TO DEFAULT",
 )
@@ -117,14 +116,14 @@ def spread_helper(function: str) -> str:
 
 def create(table_id: int, kind: AccountKind) -> list[str]:
     """Return commands that make an empty relation in its distributed form."""
-    relation = relation_name(table_id, is_distributed=True)
+    relation = FORM.relation(table_id)
     own = [text.format(relation=relation) for text in (CREATE, ADD_PROPERTIES)]
     return [*own, *_accompany(relation, kind)]
 
 
 def take_form(table_id: int, kind: AccountKind) -> list[str]:
     """Return commands that give a local relation its distributed form."""
-    local, relation = relation_name(table_id), relation_name(table_id, is_distributed=True)
+    local, relation = relation_name(table_id), FORM.relation(table_id)
     return [
         f"ALTER TABLE {local} RENAME TO {relation}",
         f"DROP TABLE IF EXISTS {local}_long",
@@ -139,13 +138,13 @@ def _accompany(relation: str, kind: AccountKind) -> list[str]:
     return [
         _HISTORY.format(history=history),
         *indexes,
-        locally(batch.create_delegated_function(relation, kind)),
+        locally(function.create_delegated_function(relation, kind)),
     ]
 
 
 def spread(table_id: int) -> list[str]:
     """Return commands that distribute a relation in its distributed form; reads go on, writes wait meanwhile."""
-    relation = relation_name(table_id, is_distributed=True)
+    relation = FORM.relation(table_id)
     history = history_of(relation)
     return [
         _IN_ORDER,
@@ -168,7 +167,7 @@ def _lock_writers(*relations: str, mode: str = "EXCLUSIVE") -> list[str]:
 
 def free_local_rows(table_id: int) -> list[str]:
     """Return commands that free the space of rows that are on the nodes, each to be committed; and learn of those."""
-    relation = relation_name(table_id, is_distributed=True)
+    relation = FORM.relation(table_id)
     free = "SELECT truncate_local_data_after_distributing_table('{relation}')"
     both = [free.format(relation=name) for name in (history_of(relation), relation)]
     return [*both, f"ANALYZE {relation}"]
@@ -176,7 +175,7 @@ def free_local_rows(table_id: int) -> list[str]:
 
 def gather(table_id: int) -> list[str]:
     """Return commands that make a distributed relation a local one in its distributed form."""
-    relation = relation_name(table_id, is_distributed=True)
+    relation = FORM.relation(table_id)
     history = history_of(relation)
     return [
         _IN_ORDER,
@@ -195,7 +194,7 @@ def leave_form(table_id: int, account_id: int, kind: AccountKind, *, is_recorded
 
     What was recorded is recorded again in the history of the account, in its order.
     """
-    relation, local = relation_name(table_id, is_distributed=True), relation_name(table_id)
+    relation, local = FORM.relation(table_id), relation_name(table_id)
     history, view = history_of(relation), writers_name(account_id)
     kept = _KEEP_HISTORY.format(view=view, table_id=table_id, history=history)
     return [
@@ -208,7 +207,7 @@ def leave_form(table_id: int, account_id: int, kind: AccountKind, *, is_recorded
 
 def soft_delete(table_id: int, *, is_spread: bool) -> list[str]:
     """Return commands that hide a relation from all statements by renaming it."""
-    relation = relation_name(table_id, is_distributed=True)
+    relation = FORM.relation(table_id)
     return [
         CANCEL_INDEXING.format(table_id=table_id),
         *_drop_function(relation, is_spread=is_spread),
@@ -218,7 +217,7 @@ def soft_delete(table_id: int, *, is_spread: bool) -> list[str]:
 
 def restore(table_id: int, kind: AccountKind, *, is_spread: bool) -> list[str]:
     """Return commands that revert soft_delete."""
-    relation = relation_name(table_id, is_distributed=True)
+    relation = FORM.relation(table_id)
     deleted = deleted_name(relation)
     return [
         *_create_function(relation, kind, beside=deleted if is_spread else None),
@@ -228,13 +227,13 @@ def restore(table_id: int, kind: AccountKind, *, is_spread: bool) -> list[str]:
 
 def has_other_function(relation: str, kind: AccountKind) -> bool:
     """Return whether the function of a relation is that of another version."""
-    created = batch.create_delegated_function(relation, kind)
+    created = function.create_delegated_function(relation, kind)
     return any(source not in created for (source,) in fetch(_SOURCE, f"{relation}_change_set"))
 
 
 def renew_function(table_id: int, kind: AccountKind, *, is_spread: bool) -> list[str]:
     """Return commands that replace the function of a relation by that of this version."""
-    relation = relation_name(table_id, is_distributed=True)
+    relation = FORM.relation(table_id)
     return [
         *_drop_function(relation, is_spread=is_spread),
         *_create_function(relation, kind, beside=relation if is_spread else None),
@@ -248,7 +247,7 @@ def _drop_function(relation: str, *, is_spread: bool) -> list[str]:
 
 def _create_function(relation: str, kind: AccountKind, *, beside: str | None) -> list[str]:
     """Return commands that create the function of a relation, and distribute it ``beside`` one that is spread."""
-    create = locally(batch.create_delegated_function(relation, kind))
+    create = locally(function.create_delegated_function(relation, kind))
     if beside is None:
         return [create]
     return [_IN_ORDER, create, _DELEGATE.format(relation=relation, beside=beside)]
@@ -256,7 +255,7 @@ def _create_function(relation: str, kind: AccountKind, *, beside: str | None) ->
 
 def drop(table_id: int) -> list[str]:
     """Return commands that remove a soft-deleted relation with its history."""
-    relation = relation_name(table_id, is_distributed=True)
+    relation = FORM.relation(table_id)
     return [
         _IN_ORDER,
         f"DROP TABLE IF EXISTS {history_of(relation)}",

@@ -17,6 +17,7 @@ import psycopg
 from django.conf import settings
 from psycopg import AsyncConnection
 
+from storage.health.findings import NotExamined
 from storage.sql.interruption import interrupt
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 
@@ -42,7 +43,7 @@ WHERE shardid = (SELECT get_shard_id_for_distribution_column(to_regclass($1), $2
 """
 
 
-class CoordinatorSilent(Exception):
+class CoordinatorSilent(NotExamined):
     """The coordinator itself does not say which nodes answer."""
 
 

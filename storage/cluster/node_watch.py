@@ -12,16 +12,15 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, TypeVar
 
+from storage.cluster.nodes import CoordinatorSilent, Node, look_for_unanswering, node_of
+from storage.core.reading import Partition, RelationWatch
 from storage.domain.errors import ServerBusy
 from storage.sql.failures import Canceled
 from storage.sql.lanes import ABANDONED, Lanes
-from storage.sql.nodes import CoordinatorSilent, Node, look_for_unanswering, node_of
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-# the partition that a request is about, None if it is about several; asked only while a node is silent
-Partition = Callable[[], str | None]
 
 _SUSPICIOUS: Final = 1.0  # seconds after which a request has waited for long
 _PAUSE: Final = 1.0  # seconds between looks at nodes that do not answer
@@ -32,7 +31,7 @@ class NodeSilent(ServerBusy):
     """A node that has the entities does not answer."""
 
 
-class NodeWatch:
+class NodeWatch(RelationWatch):
     """What a process knows of the nodes."""
 
     def __init__(self, conninfo: str, lanes: Lanes) -> None:

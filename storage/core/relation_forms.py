@@ -1,0 +1,97 @@
+"""Forms of the relations of tables, as values: what statements and operations can do with a relation.
+
+Tables have the local form unless their row says otherwise. A subject can declare another one, see ``Subject``; it is
+known to a process that leaves the subject out too, because it is stored which tables have it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import Enum
+from typing import Final
+
+from storage.domain.refusals import AnyReason
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What statements on a relation can do.
+
+    ``joins_partitions``: one statement reads, locks or writes entities of several partitions.
+    ``records_in_account``: the statement that writes also writes to the history of the account; else the function of
+    the relation, which runs where the partition is, writes a history of its own.
+    ``has_past``: it shares its past with the other relations of the account, so that it can be read as of a moment.
+    ``merges_in_insert``: an INSERT may have subqueries, as a merge takes them.
+    ``has_long_keys``: it may have a child for keys that are too long for an index.
+    ``has_floor``: its Timestamps can be kept above the closed moments; this takes volatile functions.
+    ``is_measured_here``: PostgreSQL's statistics of this database have its size, its rows and the uses of its indexes;
+    else its table keeps what was last found elsewhere.
+    """
+
+    joins_partitions: bool
+    records_in_account: bool
+    has_past: bool
+    merges_in_insert: bool
+    has_long_keys: bool
+    has_floor: bool
+    is_measured_here: bool
+
+
+class Ability(Enum):
+    """What operations do with tables, which a form can lack, with a reason to refuse it."""
+
+    IMAGES = "many changes are undone together, or entities restored from images"
+    PAST = "a table is read as of a moment"
+    FEED = "a table is part of the change feed"
+    COMPARISON = "a table is compared"
+    COPY = "a table is copied with others"
+    SNAPSHOT = "a table is part of a snapshot"
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """An extension of PostgreSQL that a form needs: its name, and what this server does where it is installed.
+
+    The settings have no effect in other databases, so that ``ddl_settings`` need not ask whether it is installed.
+    """
+
+    name: str
+    ddl_settings: Mapping[str, str]  # while functions and views are made that only this database has
+    session_settings: Mapping[str, str]  # of Django's connections
+    before_scan: str  # in a transaction, before a read of all partitions
+    renewal: str  # SQL that makes a session find out which of its connections elsewhere are lost
+    lost: tuple[str, ...]  # beginnings of messages, without a code, of statements that failed with a lost one
+    moved: str  # the same, of statements whose function was replaced meanwhile
+    dump_refusal: str  # why pg_dump cannot make a backup of such a database
+
+
+@dataclass(frozen=True, slots=True)
+class RelationForm:
+    """A form of relations, with columns of accounts and tables: whether new tables have it, which do, and their size.
+
+    ``operations``: the path of a module that makes, hides, restores and drops relations of the form, as
+    storage.relations.table_relations does for local ones; ``watch``: the path of a class whose objects run statements
+    on them, a storage.core.reading.RelationWatch.
+    """
+
+    prefix: str  # of the names of its relations, before the id of the table
+    capabilities: Capabilities
+    account_column: str = ""
+    column: str = ""
+    rows_column: str = ""
+    bytes_column: str = ""
+    operations: str = ""
+    watch: str = ""
+    creation_wait: float = 0.0  # seconds; they are created one at a time, for which requests wait; 0: at once
+    most_deleted: int | None = None  # tables that an account keeps after their deletion
+    longest_deleted: timedelta | None = None  # how long it keeps these
+    unavailable: AnyReason | None = None  # why no table can have it, in a database that does not provide it
+    lacks: Mapping[Ability, AnyReason] = field(default_factory=dict)
+    extension: Extension | None = None
+
+    def relation(self, table_id: int) -> str:
+        """Return the name of the relation of a table."""
+        return f"{self.prefix}{table_id}"
+
+
+LOCAL: Final = RelationForm("entity_", Capabilities(*[True] * 7))

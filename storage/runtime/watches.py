@@ -1,0 +1,37 @@
+"""What runs statements on relations whose rows are elsewhere: the watch that their form names, made when needed."""
+
+from collections.abc import Awaitable, Callable
+from importlib import import_module
+from typing import TypeVar
+
+from storage.core.reading import Partition, RelationWatch
+from storage.core.relation_forms import RelationForm
+from storage.sql.forms import form_of_relation
+from storage.sql.lanes import Lanes
+
+T = TypeVar("T")
+
+
+class Watches:
+    """The watches of a process, one for each form of relations that has one."""
+
+    def __init__(self, conninfo: str, lanes: Lanes) -> None:
+        self._conninfo = conninfo
+        self._lanes = lanes
+        self._by_path: dict[str, RelationWatch] = {}
+
+    async def close(self) -> None:
+        for watch in self._by_path.values():
+            await watch.close()
+
+    async def run(self, relation: str, partition: Partition, operation: Callable[[], Awaitable[T]]) -> T:
+        """Run an operation on a relation of a form that has a watch; raises ServerBusy as that does."""
+        return await self._watch_of(form_of_relation(relation)).run(relation, partition, operation)
+
+    def _watch_of(self, form: RelationForm) -> RelationWatch:
+        watch = self._by_path.get(form.watch)
+        if watch is None:
+            module, _, name = form.watch.rpartition(".")
+            watch = getattr(import_module(module), name)(self._conninfo, self._lanes)
+            self._by_path[form.watch] = watch
+        return watch

@@ -1,0 +1,105 @@
+"""Forms of relations in SQL: the names of relations, and what statements on one can do.
+
+A relation of another form than the local one has a name of its own, so that a process that still takes its table for a
+local one does not find it: it would record changes where no reader looks. Everything else follows from the name, the
+``Capabilities`` of the relation.
+"""
+
+import re
+from typing import Final, Protocol
+
+from storage.core import registry
+from storage.core.relation_forms import LOCAL, Ability, Capabilities, RelationForm
+
+_HISTORY: Final = "_history"
+OTHERS: Final = registry.relation_forms()  # than the local one
+EXTENSIONS: Final = tuple(form.extension for form in OTHERS if form.extension is not None)
+
+
+class HasRelation(Protocol):
+    """A table: its id, and the form of its relation."""
+
+    @property
+    def pk(self) -> int: ...
+
+    @property
+    def form(self) -> RelationForm: ...
+
+
+def relation_name(table_id: int) -> str:
+    """Return the name of the relation of a table that is local."""
+    return LOCAL.relation(table_id)
+
+
+def relation_of_row(table: str) -> str:
+    """Return SQL for the name of the relation of a row of storage_table."""
+    prefix = by_form(table, "prefix", f"'{LOCAL.prefix}'", is_quoted=True)
+    return f"{prefix} || {table}.id"
+
+
+def by_form(table: str, member: str, otherwise: str, *, is_quoted: bool = False) -> str:
+    """Return SQL for a member of the form of a row of storage_table, a text or the name of a column."""
+    cases = ""
+    for form in OTHERS:
+        value = getattr(form, member)
+        cases += f" WHEN {table}.{form.column} THEN " + (f"'{value}'" if is_quoted else f"{table}.{value}")
+    return f"CASE{cases} ELSE {otherwise} END" if cases else otherwise
+
+
+def has_other_form(table: str) -> str:
+    """Return the SQL condition that the relation of a row of storage_table is not local."""
+    return f"({' OR '.join(f'{table}.{form.column}' for form in OTHERS) or 'false'})"
+
+
+def lacking(table: str, ability: Ability) -> str:
+    """Return SQL for the place in OTHERS of the form of a row of storage_table that lacks an ability; else null."""
+    forms = [(place, form) for place, form in enumerate(OTHERS) if ability in form.lacks]
+    cases = "".join(f" WHEN {table}.{form.column} THEN {place}" for place, form in forms)
+    return f"CASE{cases} END" if cases else "null"
+
+
+def form_of_relation(relation: str) -> RelationForm:
+    if not relation.startswith(LOCAL.prefix):
+        for form in OTHERS:
+            if relation.startswith(form.prefix):
+                return form
+    return LOCAL
+
+
+def capabilities(relation: str) -> Capabilities:
+    return form_of_relation(relation).capabilities
+
+
+def capabilities_of(table: HasRelation) -> Capabilities:
+    return table.form.capabilities
+
+
+def table_id_of(relation: str) -> str:
+    """Return the id of the table of a relation, as text."""
+    for form in OTHERS:
+        relation = relation.removeprefix(form.prefix)
+    return relation.removeprefix(LOCAL.prefix)
+
+
+_ELSEWHERE: Final = [
+    (form.prefix, re.compile(rf"\b(?:deleted_)?{form.prefix}[0-9]")) for form in OTHERS if form.watch
+]
+
+
+def waits_elsewhere(text: str) -> bool:
+    """Return whether a statement reads or writes relations whose rows are elsewhere, so that it waits for others."""
+    return any(prefix in text and named.search(text) is not None for prefix, named in _ELSEWHERE)
+
+
+def history_of(relation: str) -> str:
+    """Return the name of the history that a relation has of its own; the two have their partitions together."""
+    return relation + _HISTORY
+
+
+def locally(ddl: str) -> str:
+    """Return DDL of functions or views that this database alone has, whatever an extension would do with them."""
+    for extension in EXTENSIONS:
+        settings = extension.ddl_settings
+        before = "".join(f"SET LOCAL {name} = {value}; " for name, value in settings.items())
+        ddl = before + ddl + "".join(f"; SET LOCAL {name} TO DEFAULT" for name in settings)
+    return ddl
