@@ -5,12 +5,11 @@ import asyncio
 import pytest
 from django.conf import settings
 
-from storage.cluster import node_watch
+from storage.cluster import node_watch, nodes
 from storage.cluster.node_watch import NodeSilent, NodeWatch
 from storage.cluster.nodes import Node
 from storage.domain.errors import ServerBusy
 from storage.runtime.threads import in_thread
-from storage.sql import nodes
 from storage.sql.django import execute
 from storage.sql.lanes import Lanes
 from tests.sql import citus

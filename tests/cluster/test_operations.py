@@ -1,6 +1,7 @@
 """Tables over several nodes, with stand-ins for what Citus does: the form of a distributed relation is real."""
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 
 import psycopg
@@ -15,9 +16,10 @@ from storage.accounts.refusals import AccountError
 from storage.branches import branches
 from storage.cluster import ddl, distribution, function, relations
 from storage.cluster.distribution import DistributionError
-from storage.cluster.subject import ClusterVerb
+from storage.cluster.subject import FORM, ClusterVerb
 from storage.compare import sides
 from storage.compare.side_names import SideName
+from storage.core import registry
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
@@ -668,7 +670,7 @@ def test_nothing_waits_for_a_node_that_does_not_answer(lost_connections):
 
 
 def test_few_deleted_tables_are_kept_on_nodes_and_not_for_long(table, write, account, monkeypatch):
-    monkeypatch.setattr(tables, "_MOST_KEPT_ON_NODES", 2)
+    monkeypatch.setattr(registry, "relation_forms", lambda: (replace(FORM, most_deleted=2),))
     for name in ("first", "second", "third"):
         made = tables.create(account, name)
         edits.apply(made, [Insert(entity(A=1))], by=ADA)

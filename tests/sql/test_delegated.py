@@ -6,13 +6,14 @@ from dataclasses import replace
 import pytest
 from django.db import transaction
 
+from storage.cluster import ddl
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import ChangeSetError, StorageError
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, Precondition
 from storage.domain.values.kinds import AccountKind
-from storage.sql import batch, ddl, entities
+from storage.sql import batch, entities
 from storage.sql import history as segments
 from storage.sql.django import execute, fetch, run
 from storage.sql.history import Recorder
