@@ -19,7 +19,6 @@ WORKERS = 2 * (
 
 # folders and files that take long or wait for much, the longest first; the others fill what is left at the end
 FIRST = (
-    "tests/browser/test_pages.py",
     "tests/browser",
     "tests/server",
     "tests/docs",
@@ -166,8 +165,13 @@ def place(nodeid: str) -> int:
 
 
 def portion(nodeid: str) -> str:
-    """What one process runs from beginning to end: a file, the cases of one file of `wire`, or one test of kills."""
+    """Name the tests that one process runs from beginning to end.
+
+    They are a file, the cases of one file of `wire`, one test of kills, or the browser's: with one Chromium and one server.
+    """
     path, _, name = nodeid.partition("::")
+    if path.startswith("tests/browser/"):
+        return "tests/browser"
     if path == "tests/faults/test_kills.py":
         return nodeid  # each kills an operation twenty times
     topic = name.partition("[")[2].partition(":")[0]
