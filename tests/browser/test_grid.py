@@ -1,6 +1,5 @@
-"""The grid of entities, as its acceptance list has it: each test is named after its line."""
+"""The grid of entities by keys and mouse: roles, selection, columns, copies, pages, queries."""
 
-import csv
 import json
 import re
 
@@ -84,7 +83,7 @@ def clipboard(page):
     return page.evaluate("navigator.clipboard.readText()")
 
 
-def test_e1_roles_indices_and_keys(open_grid):
+def test_roles_indices_and_keys(open_grid):
     page = open_grid("?top=25")
     grid = page.get_by_role("grid", name="Entities")
     assert [grid.get_attribute(f"aria-{name}") for name in ("rowcount", "colcount")] == ["-1", "7"]
@@ -122,7 +121,8 @@ def test_e1_roles_indices_and_keys(open_grid):
     assert page.evaluate("document.activeElement.className") == "grid-region"
 
 
-def test_e1_letters_are_no_commands(open_grid):
+@pytest.mark.long
+def test_letters_are_no_commands(open_grid):
     page = open_grid("?top=25", permissions=["clipboard-read", "clipboard-write"])
     page.evaluate("navigator.clipboard.writeText('')")  # others have copied before
     cell(page, 3, "PartitionKey").click()
@@ -149,6 +149,7 @@ ROWS_SHOWN = """() => {
 WIDTHS = {"en": (1440, 1280, 720), "tr": (1280, 641)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("language", WIDTHS)
 def test_the_number_of_rows_is_never_cut(open_grid, language):
     page = open_grid("?top=25&f=Age+ge+3", cookies={"tablero_language": language})
@@ -163,6 +164,7 @@ def test_the_number_of_rows_is_never_cut(open_grid, language):
         assert width < 900 or tabs.evaluate("it => it.scrollWidth <= it.clientWidth")
 
 
+@pytest.mark.long
 def test_run_stands_out_while_the_text_is_another_one(open_grid):
     page = open_grid("?f=Age+ge+3", expect=422)
     run = page.get_by_role("button", name="Run")
@@ -180,6 +182,7 @@ def test_run_stands_out_while_the_text_is_another_one(open_grid):
     assert page.locator("#results > .empty").bounding_box()["height"] < 300
 
 
+@pytest.mark.long
 def test_a_viewer_who_types_learns_which_role_it_takes(open_page, console, admin, folk):
     password = console.manage("user", "add", "viewer").split("password=")[1].strip()
     console.manage("user", "role", "viewer", "devstoreaccount1", "viewer")
@@ -200,7 +203,8 @@ def test_a_viewer_who_types_learns_which_role_it_takes(open_page, console, admin
     console.manage("user", "remove", "viewer")
 
 
-def test_e6_what_is_edited_or_selected_stays(open_grid, folk):
+@pytest.mark.long
+def test_what_is_edited_or_selected_stays(open_grid, folk):
     page = open_grid("?top=25")
     cell(page, 3, "Name").locator("xpath=..").locator("input").check()
     page.locator(".grid tr[aria-rowindex='4']").evaluate("row => row.dataset.editing = ''")
@@ -230,6 +234,7 @@ def test_e6_what_is_edited_or_selected_stays(open_grid, folk):
     folk.update_entity(person(4), mode="replace")
 
 
+@pytest.mark.long
 def test_the_sidebar_has_the_exact_number_of_the_grid(open_grid):
     page = open_grid("?top=200")
     number = page.locator("#total[data-exact]").get_attribute("data-number")
@@ -240,7 +245,7 @@ def test_the_sidebar_has_the_exact_number_of_the_grid(open_grid):
     expect(entry).to_have_text(number)
 
 
-def test_e8_pages_forth_and_back(open_grid):
+def test_pages_forth_and_back(open_grid):
     page = open_grid("?top=25")
     shown = page.locator(".shown")
     for number in (1, 26, 51):
@@ -267,65 +272,72 @@ def test_e8_pages_forth_and_back(open_grid):
     expect(page.locator(".grid tbody")).to_have_text(swapped, use_inner_text=True)
 
 
-def test_e10_columns_by_keyboard(open_grid):
+@pytest.fixture
+def columns(open_grid):
+    """The grid with all its columns, whose layout is reset in the end."""
     page = open_grid("?top=25&cols=*")
-    cell(page, 2, "Name").click()
-    press(page, "ArrowUp")
-    name = page.locator("th[data-property=Name]")
-    width = page.locator("th[data-property=Name]").bounding_box()["width"]
-    press(page, "Alt+ArrowRight", "Alt+ArrowRight", "Alt+ArrowLeft", "Alt+ArrowRight")
-    # one press may be sent before the next
-    page.wait_for_url(f"**cols=Name%3A{width + 32:.0f}**")
-    assert page.locator("th[data-property=Name]").bounding_box()["width"] == width + 32
-    expect(name).to_be_focused()
-    press(page, "Enter")
-    page.get_by_role("button", name="Move right").press("Enter")
-    expect(page.locator("th[data-property]").nth(2)).to_have_attribute("data-property", "Age")
-    assert heads(page)[:4] == ["PartitionKey", "RowKey", "Age", "Name"]
-    expect(name).to_be_focused()
-    press(page, "Enter", "ArrowDown", "ArrowDown")
-    page.get_by_label("Width").fill("120")
-    page.get_by_label("Width").press("Enter")
-    page.wait_for_url("**Name%3A120**")
-    page.reload()
-    assert page.locator("th[data-property=Name]").bounding_box()["width"] == 120
-    # as wide as the longest value, and no wider
-    name.click()
-    with page.expect_response("**/t/folk/columns/"):
-        page.get_by_role("button", name="Fit to content").click()
-    expect(name).to_have_attribute("data-width", re.compile("^(9|10)"))
-    assert page.locator("[data-property=Name]").evaluate_all(
-        "all => all.every(it => it.scrollWidth <= it.clientWidth)"
-    )
-    page.wait_for_url("**cols=**Name%3A9**")
-    page.goto(FOLK)  # the last one is remembered
-    assert heads(page)[:4] == ["PartitionKey", "RowKey", "Age", "Name"]
-    # two moves, of which the second is asked for before the first is drawn
-    cell(page, 2, "Age").click()
-    press(page, "ArrowUp")
-    drawn = Held(page, "**/t/folk/?*cols=*")
-    press(page, "Alt+Shift+ArrowRight", "Alt+Shift+ArrowRight")
-    drawn.release()
-    expect(page.locator("th[data-property]").nth(4)).to_have_attribute("data-property", "Age")
-    expect(page.locator("th[data-property=Age]")).to_be_focused()
+    yield page
     page.goto(FOLK + "columns/")
     with page.expect_navigation():
         page.get_by_role("button", name="Reset").click()
-    expect(page.locator("th[data-property]").nth(2)).to_have_attribute("data-property", "Name")
     assert heads(page)[2:4] == ["Name", "Age"]
 
 
-def test_e11_all_results(open_grid):
-    page = open_grid("?top=25&f=Age+ge+60")
-    page.get_by_role("checkbox", name="Select this page").check()
-    page.get_by_role("button", name=re.compile("Select all")).click()
-    expect(page.locator("[data-picked-count]")).to_have_text("60 selected")
-    page.get_by_role("button", name="Export").click()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Export query results").click()
-    with download.value.path().open(newline="") as file:
-        assert len(list(csv.reader(file))) == 61
-    assert download.value.suggested_filename == "folk.typed.csv"
+@pytest.mark.long
+def test_columns_are_widened_and_moved_by_keys(columns):
+    cell(columns, 2, "Name").click()
+    press(columns, "ArrowUp")
+    name = columns.locator("th[data-property=Name]")
+    width = name.bounding_box()["width"]
+    press(columns, "Alt+ArrowRight", "Alt+ArrowRight", "Alt+ArrowLeft", "Alt+ArrowRight")
+    # one press may be sent before the next
+    columns.wait_for_url(f"**cols=Name%3A{width + 32:.0f}**")
+    assert name.bounding_box()["width"] == width + 32
+    expect(name).to_be_focused()
+    press(columns, "Enter")
+    columns.get_by_role("button", name="Move right").press("Enter")
+    expect(columns.locator("th[data-property]").nth(2)).to_have_attribute("data-property", "Age")
+    assert heads(columns)[:4] == ["PartitionKey", "RowKey", "Age", "Name"]
+    expect(name).to_be_focused()
+    # two moves, of which the second is asked for before the first is drawn
+    cell(columns, 2, "Age").click()
+    press(columns, "ArrowUp")
+    drawn = Held(columns, "**/t/folk/?*cols=*")
+    press(columns, "Alt+Shift+ArrowRight", "Alt+Shift+ArrowRight")
+    drawn.release()
+    expect(columns.locator("th[data-property]").nth(4)).to_have_attribute("data-property", "Age")
+    expect(columns.locator("th[data-property=Age]")).to_be_focused()
+
+
+@pytest.mark.long
+def test_a_width_is_typed_fitted_and_remembered(columns):
+    name = columns.locator("th[data-property=Name]")
+    name.click()
+    columns.get_by_label("Width").fill("120")
+    columns.get_by_label("Width").press("Enter")
+    columns.wait_for_url("**Name%3A120**")
+    columns.goto(FOLK)
+    assert name.bounding_box()["width"] == 120
+    # as wide as the longest value, and no wider
+    name.click()
+    with columns.expect_response("**/t/folk/columns/"):
+        columns.get_by_role("button", name="Fit to content").click()
+    expect(name).to_have_attribute("data-width", re.compile("^(9|10)"))
+    assert columns.locator("[data-property=Name]").evaluate_all(
+        "all => all.every(it => it.scrollWidth <= it.clientWidth)"
+    )
+
+
+@pytest.mark.long
+def test_a_rare_property_is_offered(columns):
+    assert "Rare" not in heads(columns)
+    columns.get_by_role("link", name=re.compile("columns")).click()
+    columns.get_by_label("Find a column").fill("rar")
+    columns.locator("#columns-list").get_by_label("Rare").check()
+    columns.locator("th[data-property=Rare]").wait_for()
+    expect(columns.locator("#columns-menu")).to_be_visible()
+    columns.get_by_label("Width of Rare").wait_for()  # the list is drawn again, after the grid
+    check_axe(columns, "#columns-menu")
 
 
 def test_deletion_is_not_offered_for_all_results_without_a_page_for_it(open_grid):
@@ -346,7 +358,7 @@ def test_deletion_is_not_offered_for_all_results_without_a_page_for_it(open_grid
     expect(delete).to_be_visible()
 
 
-def test_e12_copies_are_the_data(open_grid):
+def test_copies_are_the_data(open_grid):
     page = open_grid("?f=PartitionKey+eq+'zz'", permissions=["clipboard-read", "clipboard-write"])
     said = page.get_by_text("Copied")
     cell(page, 2, "Long").click()
@@ -372,22 +384,8 @@ def test_e12_copies_are_the_data(open_grid):
     assert found["Text"] == EXACT["Text"]
 
 
-def test_e13_a_rare_property_is_offered(open_grid):
-    page = open_grid("?top=25&cols=*")
-    assert "Rare" not in heads(page)
-    page.get_by_role("link", name=re.compile("columns")).click()
-    page.get_by_label("Find a column").fill("rar")
-    page.locator("#columns-list").get_by_label("Rare").check()
-    page.locator("th[data-property=Rare]").wait_for()
-    expect(page.locator("#columns-menu")).to_be_visible()
-    page.get_by_label("Width of Rare").wait_for()  # the list is drawn again, after the grid
-    check_axe(page, "#columns-menu")
-    page.goto(FOLK + "columns/")
-    with page.expect_navigation():
-        page.get_by_role("button", name="Reset").click()
-
-
-def test_e15_rows_change_on_run_only(open_grid):
+@pytest.mark.long
+def test_rows_change_on_run_only(open_grid):
     page = open_grid("?cols=*")
     rows = page.locator(".grid tbody tr")
     count = rows.count()
@@ -409,7 +407,7 @@ def test_e15_rows_change_on_run_only(open_grid):
     expect(field).not_to_have_attribute("aria-invalid", re.compile(""))
 
 
-def test_e15_the_newest_query_wins(open_grid):
+def test_the_newest_query_wins(open_grid):
     page = open_grid()
     held = Held(page, SHOWN)
     for age in (1, 2):
@@ -421,3 +419,11 @@ def test_e15_the_newest_query_wins(open_grid):
     expect(page.locator("tr[data-key]")).to_have_count(1)
     expect(page.locator("tr[data-key]")).to_contain_text("Person 2")
     assert "Age%20eq%202" in page.url.replace("+", "%20")
+
+
+@pytest.mark.long
+def test_pinned_columns_stay(open_grid):
+    page = open_grid(width=600)
+    page.locator(".grid-region").evaluate("region => (region.scrollLeft = 200)")
+    first, second = (it.bounding_box() for it in page.locator(".grid thead th.pinned").all())
+    assert second["x"] >= first["x"] + first["width"] - 1

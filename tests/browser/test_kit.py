@@ -3,10 +3,11 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page import check_axe, check_focus, check_reflow, check_structure
+from tests.browser.page import check, check_axe, check_focus, check_reflow, check_structure
 from tests.live_server import start_server
 from tests.seeds import seeded
 
+pytestmark = pytest.mark.long
 KIT = "/ui/dev/kit/"
 # one after the other on one page
 APPEARANCES = {
@@ -153,3 +154,8 @@ def test_grid_keys(open_page):
         expect(page.locator('.grid [tabindex="0"]')).to_have_count(1)
         # inside the region, and under no sticky header or column
         assert page.evaluate(IS_SEEN), keys
+
+
+def test_the_first_page_of_a_new_server(open_page, console):
+    address = next(word for line in console.output for word in line.split() if "/ui/setup/?token=" in word)
+    check(open_page(address), within="body")
