@@ -6,7 +6,7 @@ import re
 import pytest
 from playwright.sync_api import Error, expect
 
-from tests.browser.page import LOOK_AT_FOCUS, PATIENCE, Held, check_axe, check_reflow
+from tests.browser.page import LOOK_AT_FOCUS, Held, check_axe, check_reflow
 
 CHECK = "**/query/check/"
 TABLE = "/ui/a/devstoreaccount1/t/queried/"
@@ -19,6 +19,21 @@ def queried(service):
     people = [{"PartitionKey": "se", "RowKey": f"{n:02}", "Name": f"Ada {n}", "Age": n} for n in range(60)]
     with service.create_table("queried") as table:
         table.submit_transaction([("create", person) for person in people])
+
+
+@pytest.fixture
+def page(open_page, admin, queried):
+    """The table in a window in which fifteen entities are in view."""
+    return open_page(TABLE, state=admin, width=1280, height=720)
+
+
+@pytest.fixture
+def field(page):
+    """The filter, with the editor that comes with the first focus."""
+    field = page.get_by_label("$filter")
+    field.click()
+    page.locator(".cm-editor").wait_for()
+    return field
 
 
 # faster than any pause for which a check waits, however busy the browser is
@@ -43,36 +58,33 @@ def written(page):
     return page.locator("#filter")
 
 
-def suppressed(action):
-    """The page may have given it up already."""
-    with contextlib.suppress(Error):
-        action()
-
-
 def settle(page):
     """Until what is typed was checked."""
     # no function to wait for: that would be evaluated, which the CSP forbids
-    expect(page.locator("#query-card[aria-busy]")).to_have_count(0, timeout=PATIENCE)
+    expect(page.locator("#query-card[aria-busy]")).to_have_count(0)
 
 
 def top_of(page, selector):
     return page.locator(selector).first.bounding_box()["y"]
 
 
-def proposals(page, text):
-    return page.get_by_role("option", name=text)
+def entities(page):
+    return page.locator(".grid tbody tr")
 
 
-def test_entities_are_in_view_and_keys_reach_them(open_page, admin, queried):
-    page = open_page(TABLE, state=admin, width=1280, height=720)
-    field = page.get_by_label("$filter")
-    rows = page.locator(".grid tbody tr")
-    first = top_of(page, ".grid tbody tr")
-    assert first <= 206
-    assert rows.nth(14).bounding_box()["y"] + 30 <= top_of(page, ".pager")
-    expect(page.get_by_role("button", name="Browse: explanation")).to_be_visible()
-    expect(field).to_have_attribute("placeholder", "PartitionKey eq 'se' and Name eq 'Ada 0'")
+def proposal(page):
+    return page.locator(".cm-tooltip-autocomplete [aria-selected]")
 
+
+def open_builder(page):
+    page.get_by_role("link", name="Builder", exact=True).click()
+    return page.locator(".query-builder")
+
+
+@pytest.mark.long
+def test_entities_are_in_view_and_keys_reach_them(page):
+    assert top_of(page, ".grid tbody tr") <= 206
+    assert entities(page).nth(14).bounding_box()["y"] + 30 <= top_of(page, ".pager")
     # a second skip link, a key, and the arrow out of the filter
     focused = page.locator(".grid td:focus")
     for key in ("Tab", "Tab", "Enter"):
@@ -81,65 +93,153 @@ def test_entities_are_in_view_and_keys_reach_them(open_page, admin, queried):
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("e")
     expect(focused).to_have_count(1)
-    field.click()
+    page.get_by_label("$filter").click()
     page.locator(".cm-editor").wait_for()
     page.keyboard.press("ArrowDown")
     expect(focused).to_have_count(1)
 
-    # neither an error nor a hint, a long text or a choice of proposals moves them
-    for text, found in (
+
+@pytest.mark.long
+def test_messages_below_the_filter_move_no_entities(page, field):
+    first = top_of(page, ".grid tbody tr")
+    for text, message in (
         ("Age ge 3 and startswith(Name,'Ada')", "#filter_error p"),
         ("Nam eq 'x'", ".query-hints li"),
         (" or ".join(["Age eq 5"] * 60), ".query-access"),
     ):
         field.fill(text)
-        page.locator(found).wait_for()
+        page.locator(message).wait_for()
         settle(page)
         assert top_of(page, ".grid tbody tr") == first, text
 
-    # the first proposal is selected: Tab and Enter take it, what is complete runs, Ctrl+Enter always does
-    field.fill("")
+
+def test_proposals_are_taken_by_keys_and_what_is_complete_runs(page, field):
     field.press_sequentially("Na")
-    proposals(page, "Name").wait_for()
+    expect(proposal(page)).to_contain_text("Name")
     page.keyboard.press("Tab")
     expect(written(page)).to_have_value("Name ")
     field.press_sequentially("eq ")
-    value = page.locator(".cm-tooltip-autocomplete [aria-selected]")
-    expect(value).to_contain_text("'Ada ")
+    expect(proposal(page)).to_contain_text("'Ada ")
     page.keyboard.press("Enter")
     expect(written(page)).to_have_value(re.compile("^Name eq 'Ada "))
-    expect(value).to_have_count(0)
+    expect(proposal(page)).to_have_count(0)
     page.keyboard.press("Enter")
-    expect(rows).to_have_count(1)
+    expect(entities(page)).to_have_count(1)
+    # Ctrl+Enter runs it while there are proposals too
     field.fill("Age ge 57 ")
     page.keyboard.press("Control+Space")
-    expect(value).to_have_text("and")
-    page.keyboard.press("Escape")
-    expect(value).to_have_count(0)
-    page.keyboard.press("Control+Space")
-    expect(value).to_have_text("and")
+    expect(proposal(page)).to_have_text("and")
     page.keyboard.press("Control+Enter")
-    expect(rows).to_have_count(3)
-    expect(value).to_have_count(0)
+    expect(entities(page)).to_have_count(3)
+    expect(proposal(page)).to_have_count(0)
 
-    # in the builder too
-    page.get_by_role("link", name="Builder", exact=True).click()
-    box = page.locator(".query-builder")
-    box.get_by_label("Property").fill("")
-    box.get_by_label("Property").press_sequentially("na")
-    expect(page.locator("#query-proposals [aria-selected='true']")).to_have_text("NameString")
+
+@pytest.mark.long
+def test_the_editor_is_loaded_with_the_first_focus(page):
+    assert not [name for name in scripts(page) if "codemirror" in name]
+    page.get_by_label("$filter").click()
+    page.locator(".cm-editor").wait_for()
+    assert len([name for name in scripts(page) if "codemirror" in name]) == 1
+    expect(page.get_by_label("$filter")).to_be_focused()
+    assert page.evaluate(LOOK_AT_FOCUS, "body")["faults"] == []
+
+
+@pytest.mark.long
+def test_quick_edits_are_checked_once_and_a_late_check_changes_nothing(page, field):
+    checks = Held(page, CHECK)
+    field.fill("Age ge 3")
+    late = checks.take()
+    field.evaluate(TYPE_QUICKLY, "00 and Age le 400")
+    checks.take().continue_()
+    settle(page)
+    assert checks.requests == []
+    page.unroute(CHECK)
+    with contextlib.suppress(Error):  # the page may have given it up already
+        late.continue_()
+    expect(page.locator(".improve")).to_have_attribute("href", re.compile(r"Age\+ge\+300\+and\+Age\+le\+400"))
+    expect(entities(page)).to_have_count(50)
+
+
+def test_a_fault_is_marked_where_it_is_and_repaired_with_one_press(page, field):
+    field.fill("Age ge 3 and startswith(Name,'Ada')")
+    page.locator(".cm-lintRange-error").wait_for()
+    assert page.locator(".cm-lintRange-error").all_inner_texts() == ["startswith(Name,'Ada')"]
+    expect(field).to_have_attribute("aria-invalid", "true")
+    check_axe(page, "#query-card")
+    page.get_by_role("link", name="Use Name ge 'Ada'").click()
+    expect(written(page)).to_have_value("Age ge 3 and Name ge 'Ada' and Name lt 'Adb'")
+    expect(field).to_be_focused()
+    expect(page.locator("#filter_error")).to_be_empty()
+    field.press("Control+z")
+    expect(written(page)).to_have_value("Age ge 3 and startswith(Name,'Ada')")
+
+
+@pytest.mark.long
+def test_half_a_string_is_no_fault_before_it_is_left(page, field):
+    problem = page.locator("#filter_error")
+    stored = Held(page, "**/query/values/?name=Name")
+    with page.expect_response(CHECK):
+        field.fill("Name eq 'Ad")
+    settle(page)
+    stored.wait()
+    expect(problem).to_be_empty()
+    expect(field).not_to_have_attribute("aria-invalid", re.compile(""))
+    with page.expect_response(CHECK):
+        page.get_by_role("link", name="Code").focus()
+    expect(problem).to_contain_text("The string has no closing quote.")
+    # nor is anything proposed when it was left
+    with page.expect_response("**/query/values/?name=Name"):
+        stored.release()
+    page.get_by_role("link", name="Add '").click()
+    expect(written(page)).to_have_value("Name eq 'Ad'")
+
+
+@pytest.mark.long
+def test_the_builder_keeps_the_text_to_the_byte(page, field):
+    field.fill(TEXT)
+    box = open_builder(page)
+    expect(box.locator(".clause")).to_have_count(3)
+    expect(page).to_have_url(re.compile("by=rows"))
+    expect(written(page)).to_have_value(TEXT)
+    page.get_by_role("link", name="Text", exact=True).click()
+    expect(box.locator(".clause")).to_have_count(0)
+    expect(written(page)).to_have_value(TEXT)
+
+
+@pytest.mark.long
+def test_a_row_of_the_builder_is_written_by_keys(page, field):
+    field.fill("PartitionKey eq 'se'")
+    box = open_builder(page)
+    expect(box.locator(".clause")).to_have_count(1)
+    box.get_by_role("button", name="Condition").last.press("Enter")
+    expect(box.get_by_label("Property").last).to_be_focused()
+    page.keyboard.type("ag")
+    expect(page.locator("#query-proposals [aria-selected='true']")).to_contain_text("Age")
     check_axe(page, "#query-card")
     page.keyboard.press("Tab")
-    expect(box.get_by_label("Property")).to_have_value("Name")
-    expect(box.get_by_label("Type")).to_have_value("Edm.String")
-    box.get_by_label("Value").fill("")
-    box.get_by_label("Value").press_sequentially("ada")
-    proposals(page, "Ada").first.wait_for()
+    expect(box.get_by_label("Property").last).to_have_value("Age")
+    expect(box.get_by_label("Type").last).to_have_value("Edm.Int32")
+    box.get_by_label("Value").last.focus()
     with page.expect_response("**/query/rows/"):
+        page.keyboard.type("7x")
+    expect(box.get_by_text("Enter a whole number.")).to_be_visible()
+    page.keyboard.press("Backspace")
+    with page.expect_response(lambda response: "f=" in response.url and "Age" in response.url):
         page.keyboard.press("Enter")
-    assert box.get_by_label("Value").input_value().startswith("Ada ")
+    expect(entities(page)).to_have_count(1)
+    expect(written(page)).to_have_value("PartitionKey eq 'se' and Age eq 7")
+    check_reflow(page)
+    box.get_by_role("button", name="Remove condition: Age").last.click()
+    expect(box.locator(".clause")).to_have_count(1)
+    expect(box.locator("button:focus")).to_have_count(1)
+    expect(entities(page)).to_have_count(1)  # until it is run
+    page.get_by_role("button", name="Run").click()
+    expect(entities(page)).to_have_count(50)
+    page.reload()  # the address is the whole state
+    expect(box.locator(".clause")).to_have_count(1)
 
 
+@pytest.mark.long
 def test_on_a_phone_entities_are_a_list_and_the_query_a_sheet(open_page, admin, queried):
     page = open_page(TABLE, state=admin, width=390, height=844)
     rows = page.locator(".grid tbody tr")
@@ -197,129 +297,7 @@ def test_on_a_phone_entities_are_a_list_and_the_query_a_sheet(open_page, admin, 
     expect(page.get_by_role("heading", name="59")).to_be_visible()
 
 
-def test_a_query_is_written(open_page, admin, queried):
-    page = open_page(TABLE, state=admin, width=1440)
-    field = page.get_by_label("$filter")
-    run = page.get_by_role("button", name="Run")
-    rows = page.locator(".grid tbody tr")
-
-    # the editor comes with the first focus
-    assert not [name for name in scripts(page) if "codemirror" in name]
-    field.click()
-    page.locator(".cm-editor").wait_for()
-    assert len([name for name in scripts(page) if "codemirror" in name]) == 1
-    expect(field).to_be_focused()
-    assert page.evaluate(LOOK_AT_FOCUS, "body")["faults"] == []
-
-    # ten quick edits are answered once, and an answer that comes late changes nothing
-    checks = Held(page, CHECK)
-    field.fill("Age ge 3")
-    late = checks.take()
-    field.evaluate(TYPE_QUICKLY, "00 and Age le 400")
-    checks.take().continue_()
-    settle(page)
-    assert checks.requests == []
-    page.unroute(CHECK)
-    suppressed(late.continue_)
-    expect(page.locator(".improve")).to_have_attribute("href", re.compile(r"Age\+ge\+300\+and\+Age\+le\+400"))
-    expect(rows).to_have_count(50)
-
-    # names are completed, and what is chosen is taken
-    field.fill("PartitionKey eq 'se' and Na")
-    option = page.get_by_role("option", name="Name")
-    option.wait_for()
-    field.press("ArrowDown")
-    field.press("Enter")
-    expect(written(page)).to_have_value("PartitionKey eq 'se' and Name ")
-    page.get_by_role("option", name="eq").wait_for()
-    field.press("Escape")
-
-    # a fault is marked where it is, and one press repairs it
-    field.fill("Age ge 3 and startswith(Name,'Ada')")
-    page.locator(".cm-lintRange-error").wait_for()
-    assert page.locator(".cm-lintRange-error").all_inner_texts() == ["startswith(Name,'Ada')"]
-    expect(field).to_have_attribute("aria-invalid", "true")
-    check_axe(page, "#query-card")
-    page.get_by_role("link", name="Use Name ge 'Ada'").click()
-    expect(written(page)).to_have_value("Age ge 3 and Name ge 'Ada' and Name lt 'Adb'")
-    expect(field).to_be_focused()
-    expect(page.locator("#filter_error")).to_be_empty()
-    field.press("Control+z")
-    expect(written(page)).to_have_value("Age ge 3 and startswith(Name,'Ada')")
-    field.fill("Age eq 5454161346626")
-    page.get_by_role("link", name="Add L").click()
-    expect(written(page)).to_have_value("Age eq 5454161346626L")
-
-    # what is half typed is no fault before it is left
-    problem = page.locator("#filter_error")
-    stored = Held(page, "**/query/values/?name=Name")
-    with page.expect_response(CHECK):
-        field.fill("Name eq 'Ad")
-    settle(page)
-    stored.wait()
-    expect(problem).to_be_empty()
-    expect(field).not_to_have_attribute("aria-invalid", re.compile(""))
-    with page.expect_response(CHECK):
-        page.get_by_role("link", name="Code").focus()
-    expect(problem).to_contain_text("The string has no closing quote.")
-    # nor is anything proposed when it was left
-    with page.expect_response("**/query/values/?name=Name"):
-        stored.release()
-    page.get_by_role("link", name="Add '").click()
-    expect(written(page)).to_have_value("Name eq 'Ad'")
-
-    # to rows and back the text is what it was, to the byte
-    field.fill(TEXT)
-    page.get_by_role("link", name="Builder", exact=True).click()
-    box = page.locator(".query-builder")
-    expect(box.locator(".clause")).to_have_count(3)
-    expect(page).to_have_url(re.compile("by=rows"))
-    expect(written(page)).to_have_value(TEXT)
-    page.get_by_role("link", name="Text", exact=True).click()
-    expect(box.locator(".clause")).to_have_count(0)
-    expect(written(page)).to_have_value(TEXT)
-    page.get_by_role("link", name="Builder", exact=True).click()
-    expect(box.locator(".clause")).to_have_count(3)
-
-    # a row is written by keyboard alone, and says what it says at once
-    add = box.get_by_role("button", name="Condition").last
-    add.press("Enter")
-    expect(box.get_by_label("Property").last).to_be_focused()
-    page.keyboard.type("Age")
-    page.keyboard.press("Tab")
-    expect(box.get_by_label("Type").last).to_have_value("Edm.Int32")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Tab")
-    with page.expect_response("**/query/rows/"):
-        page.keyboard.type("7x")
-    expect(box.get_by_text("Enter a whole number.")).to_be_visible()
-    page.keyboard.press("Backspace")
-    with page.expect_response(lambda response: "f=" in response.url and "Age" in response.url):
-        page.keyboard.press("Enter")
-    expect(rows).to_have_count(1)
-    expect(written(page)).to_have_value("PartitionKey eq 'se' and (Age ge 3 or Name eq 'Ada 1') and Age eq 7")
-    check_axe(page, "#query-card")
-    check_reflow(page)
-    box.get_by_role("button", name="Remove condition: Age").last.click()
-    expect(box.locator(".clause")).to_have_count(3)
-    expect(box.locator("button:focus")).to_have_count(1)
-    expect(written(page)).to_have_value("PartitionKey eq 'se' and (Age ge 3 or Name eq 'Ada 1')")
-    expect(rows).to_have_count(1)
-    run.click()
-    expect(rows).to_have_count(50)
-    page.keyboard.press("/")
-    expect(field).to_be_focused()
-    page.get_by_role("button", name="Partition scan: explanation").click()
-    expect(page.get_by_text("On Azure", exact=True)).to_be_visible()
-    check_axe(page)
-
-    # the address is the whole state
-    address = page.url
-    page.goto(address)
-    expect(box.locator(".clause")).to_have_count(3)
-    expect(written(page)).to_have_value("PartitionKey eq 'se' and (Age ge 3 or Name eq 'Ada 1')")
-
-
+@pytest.mark.long
 def test_cells_and_columns_say_something_to_the_query(open_page, admin, queried):
     page = open_page(TABLE + "?f=Age+ge+3", state=admin, width=1440)
     rows = page.locator(".grid tbody tr")
