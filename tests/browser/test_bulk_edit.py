@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from tests.browser.page import Held, check, check_axe, check_reflow
 
+pytestmark = pytest.mark.long
 TABLE = "/ui/a/devstoreaccount1/t/orders/"
 
 

@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 
 from tests.browser.page import check_axe
 
+pytestmark = pytest.mark.long
 PEOPLE = "/ui/a/devstoreaccount1/t/deleted/"
 
 

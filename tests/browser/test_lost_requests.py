@@ -69,17 +69,13 @@ def test_an_expired_session_is_renewed_in_a_dialog(page, kept):
     sign_in(page)
     said(page, "Saved 1 property")
     assert kept.get_entity("se", "0")["Name"] == "Grace"
-
     name.fill("Hedy")  # with the token of the new session
     save.click()
     expect(page.locator(".toast", has_text="Saved 1 property")).to_have_count(2)
-    page.goto(f"{ACCOUNT}t/kept/settings/")
-    page.get_by_label("Description").fill("of an ordinary form")
-    expire(page)
-    page.get_by_role("button", name=SAVE).first.click()
-    sign_in(page)
-    said(page, "Saved")
-    expect(page.get_by_label("Description")).to_have_value("of an ordinary form")
+
+
+@pytest.mark.long
+def test_a_page_after_the_dialog_comes_with_its_scripts(page, kept):
     page.goto(f"{ACCOUNT}sas/new/?table=kept")
     with page.expect_response("**/preview/**"):  # which would ask to sign in before the button does
         page.get_by_label("Label").fill("For the night job")
@@ -122,6 +118,7 @@ def test_without_an_answer_the_text_stays_and_retry_sends_it(page, kept):
     expect(trouble).to_have_count(0)
 
 
+@pytest.mark.long
 def test_what_is_typed_while_a_form_is_saved_stays(page, kept):
     name, save = open_drawer(page)
     name.fill("Grace")
@@ -144,7 +141,10 @@ def test_what_is_typed_while_a_form_is_saved_stays(page, kept):
     expect(page.locator("#drawer [data-save-label]")).to_have_text("Save")
     assert kept.get_entity("se", "0")["Name"] == "Grace Hopper!"
 
-    # another view of it, asked for before something was typed: that is offered there
+
+@pytest.mark.long
+def test_what_is_typed_while_another_view_comes_is_offered_there(page, kept):
+    name, _ = open_drawer(page)
     view = Held(page, "**/t/kept/entity/?*")
     page.locator("#drawer").get_by_role("link", name="JSON").click()
     view.wait()
@@ -152,23 +152,9 @@ def test_what_is_typed_while_a_form_is_saved_stays(page, kept):
     view.release()
     page.locator("#drawer .draft-offer").get_by_role("button", name="Restore").click()
     expect(name).to_have_value("Hedy")
-    # a page of its own is loaded again when it is saved
-    page.locator("#drawer").get_by_role("link", name="Open as a page").click()
-    page.get_by_role("dialog").get_by_role("button", name="Leave").click()
-    page.wait_for_url("**/entity/?*")
-    name = page.get_by_label("Name", exact=True)
-    save = page.get_by_role("button", name=SAVE)
-    name.fill("Joan")
-    saving = Held(page, "**/t/kept/entity/?*")
-    save.click()
-    saving.wait()
-    name.fill("Joan Clarke")
-    saving.release()
-    said(page, "Saved 1 property")
-    page.locator(".draft-offer").get_by_role("button", name="Restore").click()
-    expect(name).to_have_value("Joan Clarke")
 
 
+@pytest.mark.long
 def test_a_table_deleted_meanwhile_takes_no_text_along(page, service):
     service.create_table("doomed").create_entity(
         {"PartitionKey": "a", "RowKey": "b"}
@@ -187,6 +173,7 @@ def test_a_table_deleted_meanwhile_takes_no_text_along(page, service):
     expect(page.locator("#toasts")).to_contain_text("Restored doomed.")
 
 
+@pytest.mark.long
 def test_a_reload_offers_what_was_not_saved(page, kept):
     page.on("dialog", lambda dialog: dialog.accept())
     page.goto(f"{ACCOUNT}t/kept/entity/?pk=se&rk=1")
@@ -210,24 +197,16 @@ def test_a_reload_offers_what_was_not_saved(page, kept):
     page.locator("#entity-form").wait_for()
     expect(offer).to_have_count(0)
 
-    page.goto(f"{ACCOUNT}t/kept/acl/")
-    page.get_by_role("button", name="Add policy").first.click()
-    identifier = page.locator('[name$="-identifier"]').first
-    identifier.fill("nightly")
-    page.reload()
-    offer.get_by_role("button", name="Restore").click()
-    expect(identifier).to_have_value("nightly")
-    page.reload()
-    offer.get_by_role("button", name="Discard").click()
-    expect(offer).to_have_count(0)
-    expect(identifier).to_have_count(0)
 
+@pytest.mark.long
+def test_a_reload_offers_rules_that_were_not_saved(page):
+    page.on("dialog", lambda dialog: dialog.accept())
     page.goto(f"{ACCOUNT}service/")
     page.get_by_role("button", name="Add rule").click()
     expect(page.locator(".chips > #id_cors-0-origins")).to_be_focused()
     page.keyboard.type("https://half.example")
     page.reload()
-    offer.get_by_role("button", name="Restore").click()
+    page.locator(".draft-offer").get_by_role("button", name="Restore").click()
     expect(page.locator(".cors-rule .chip")).to_contain_text("https://half.example")
     expect(page.get_by_text("Unsaved changes", exact=True)).to_be_visible()
     page.get_by_role("link", name="Discard").click()

@@ -2,10 +2,12 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.page import check, check_on_a_phone
 
+pytestmark = pytest.mark.long
 PAGE = "/ui/a/devstoreaccount1/metrics/?range=1h"
 
 

@@ -115,6 +115,7 @@ def test_back_is_where_one_was(page):
     assert is_same_document(page)
 
 
+@pytest.mark.long
 def test_ticked_rows_stay_with_their_table(page):
     page.locator("tr[data-key] [name=key]").first.check()
     expect(page.locator("[data-picked-count]")).to_contain_text("1")
@@ -125,6 +126,7 @@ def test_ticked_rows_stay_with_their_table(page):
     assert is_same_document(page)
 
 
+@pytest.mark.long
 def test_going_back_asks_before_it_loses_what_was_typed(page):
     page.locator("tr[data-key] a.open").first.click(force=True)
     page.get_by_role("link", name="Open as a page").click()
@@ -139,21 +141,6 @@ def test_going_back_asks_before_it_loses_what_was_typed(page):
     dialog.get_by_role("button", name="Leave").click()
     page.wait_for_url(lambda url: "/entity/" not in url)
     expect(page.locator("tr[data-key]").first).to_be_visible()
-
-
-def test_a_link_asks_before_it_loses_what_was_typed(page):
-    page.locator("tr[data-key] a.open").first.click(force=True)
-    page.get_by_role("link", name="Open as a page").click()
-    page.wait_for_url("**/entity/?*")
-    page.get_by_label("Name", exact=True).last.fill("changed")
-    link = page.locator(f"a[href='{ACCOUNT}overview/']:visible").first
-    link.click()
-    page.get_by_role("dialog").get_by_role("button", name="Keep editing").click()
-    expect(page.get_by_label("Name", exact=True).last).to_have_value("changed")
-    link.click()
-    page.get_by_role("dialog").get_by_role("button", name="Leave").click()
-    page.wait_for_url(f"**{ACCOUNT}overview/")
-    assert is_same_document(page)
 
 
 def test_a_page_is_announced_and_its_styles_are_those_of_a_load(page):
@@ -174,6 +161,7 @@ def test_a_page_is_announced_and_its_styles_are_those_of_a_load(page):
     assert page.evaluate(styles) == applied
 
 
+@pytest.mark.long
 def test_streams_end_with_their_page(page):
     follow(page, TABLE + "schema/")
     page.evaluate("""() => {
@@ -193,6 +181,7 @@ def test_streams_end_with_their_page(page):
     assert page.evaluate("streams.every(it => it.readyState === EventSource.CLOSED)")
 
 
+@pytest.mark.long
 def test_what_was_chosen_is_there_after_back(page):
     page.locator("a[data-export]").click()
     page.wait_for_url("**/export/?*")
@@ -204,6 +193,7 @@ def test_what_was_chosen_is_there_after_back(page):
     assert is_same_document(page)
 
 
+@pytest.mark.long
 def test_the_last_of_two_clicks_counts(page):
     def click(name):  # without a wait for the page that it leads to
         page.locator(f"a[href='{TABLE}{name}/']:visible").first.dispatch_event("click")
@@ -218,6 +208,7 @@ def test_the_last_of_two_clicks_counts(page):
     assert is_same_document(page)
 
 
+@pytest.mark.long
 def test_a_new_version_is_loaded(page):
     def deploy(route):
         answer = route.fetch()
@@ -231,14 +222,7 @@ def test_a_new_version_is_loaded(page):
     expect(page.get_by_role("heading", level=1)).to_be_visible()
 
 
-def test_what_is_not_there_is_loaded(open_page, admin, tables):
-    page = open_page(TABLE, state=admin, expect=404)
-    page.evaluate(f"window.marked = true; location.assign('{ACCOUNT}t/missing/')")
-    page.wait_for_url("**/t/missing/")
-    expect(page.get_by_role("heading", level=1)).to_be_visible()
-    assert not is_same_document(page)
-
-
+@pytest.mark.long
 def test_pages_of_another_frame_are_loaded(page):
     follow(page, ACCOUNT + "overview/")
     page.evaluate("location.assign('/ui/api/docs/')")

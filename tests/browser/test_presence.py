@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 from tests.browser.new_users import sign_in_first
 from tests.browser.page import check_axe, patient
 
+pytestmark = pytest.mark.long
 TABLE = "/ui/a/devstoreaccount1/t/shared/"
 
 

@@ -1,6 +1,5 @@
 """Sign-in with a password, codes, a passkey and a provider, in a browser with an authenticator of its own."""
 
-import json
 import subprocess
 import sys
 from urllib.parse import urlsplit
@@ -14,6 +13,8 @@ from tests.first_sign_in import sign_in_first
 from tests.identity_provider import CLIENT_ID, CLIENT_SECRET, serving
 from tests.live_server import ROOT, clean_environment, start_server
 from tests.seeds import seeded
+
+pytestmark = pytest.mark.long
 
 # the other places are in the process of the tests, which may be slow to answer
 PATIENT = {"storage.access.key_set": {"TIMEOUT": PATIENCE / 1000}}
@@ -34,26 +35,9 @@ def elsewhere():
 
 
 @pytest.fixture(scope="module")
-def partners():
-    with serving() as provider:
-        provider.person = {**provider.person, "preferred_username": "joe", "groups": ["admins"]}
-        yield provider
-
-
-@pytest.fixture(scope="module")
-def place(scratch, elsewhere, partners):
-    """A server that lets people of two other places in."""
-    file = scratch / "providers.json"
-    listed = {
-        "name": "Partners",
-        "issuer": partners.url,
-        "client_id": CLIENT_ID,
-        "client_secret_env": "PARTNERS",
-    }
-    file.write_text(json.dumps([{**listed, "admits": "everyone", "admin_groups": ["admins"]}]))
+def place(scratch, elsewhere):
+    """A server that lets people of another place in."""
     settings = {
-        "PARTNERS": CLIENT_SECRET,
-        "TABLERO_LOGIN_PROVIDERS": str(file),
         "TABLERO_LOGIN_OIDC_ISSUER": elsewhere.url,
         "TABLERO_LOGIN_OIDC_CLIENT_ID": CLIENT_ID,
         "TABLERO_LOGIN_OIDC_CLIENT_SECRET": CLIENT_SECRET,
@@ -132,12 +116,7 @@ def expire(page):
     page.context.clear_cookies(name="tablero_session")
 
 
-def at(page):
-    parts = urlsplit(page.url)
-    return parts.path + (f"?{parts.query}" if parts.query else "")
-
-
-def test_l1_passkey(open_browser, person):
+def test_a_passkey_signs_in_and_confirms(open_browser, person):
     page = open_browser(fresh=True)
     give_authenticator(page)
     sign_in(page, person)
@@ -146,26 +125,16 @@ def test_l1_passkey(open_browser, person):
     check(page)
     page.get_by_role("link", name="Add a passkey").click()
     page.get_by_label("Name", exact=True).fill("My <b>laptop</b>")
-    check_axe(page)
     page.get_by_role("button", name="Create passkey").click()
     arrive(page, "/ui/me/security/codes/")  # for the day the device is lost
     check(page)
-    codes = page.locator(".codes code").all_inner_texts()
-    assert len(codes) == 10
     with page.expect_download() as download:
         page.get_by_role("link", name="Download").click()
-    assert download.value.path().read_text().split() == codes
-    page.reload()
-    assert at(page) == "/ui/me/security/"  # they are shown once
-    expect(page.get_by_text("My <b>laptop</b>")).to_be_visible()
-
+    assert download.value.path().read_text().split() == page.locator(".codes code").all_inner_texts()
     sign_out(page)
-    page.goto("/ui/login/?next=/ui/me/sessions/")
+    page.goto("/ui/login/?next=/ui/me/")
     page.get_by_role("button", name="Sign in with a passkey").click()
-    arrive(page, "/ui/me/sessions/")
-    expect(page.get_by_text("this browser")).to_be_visible()
-
-    page.goto("/ui/me/")
+    arrive(page, "/ui/me/")
     page.get_by_label("Compact").check()
     expire(page)
     page.get_by_role("button", name="Save preferences").click()
@@ -176,13 +145,10 @@ def test_l1_passkey(open_browser, person):
     check(page)
     page.get_by_role("button", name="Use a passkey").click()
     arrive(page, "/ui/me/security/")
-    page.get_by_role("link", name="Remove My").click()
-    page.get_by_role("button", name="Remove passkey").click()
-    expect(page.get_by_text("Removed the passkey.")).to_be_visible()
-    expect(page.get_by_text("My <b>laptop</b>")).to_have_count(0)
+    expect(page.get_by_text("My <b>laptop</b>")).to_be_visible()
 
 
-def test_l1_password_and_totp(open_browser, person):
+def test_a_second_factor_is_asked_for_on_a_page_and_in_a_dialog(open_browser, person):
     page = open_browser(expect=422)
     sign_in(page, person, "/ui/login/?next=/ui/me/security/app/")
     secret = page.locator(".secret code").inner_text()
@@ -198,20 +164,11 @@ def test_l1_password_and_totp(open_browser, person):
     sign_in(page, person)
     arrive(page, "/ui/login/mfa/")
     check(page)
-    for is_right in (False, True):
-        current = code_of(secret, page)
-        code = code_of(secret, page, 1) if current == used else current
-        page.get_by_label("Code").fill(code if is_right else "000000")
-        page.get_by_role("button", name="Confirm").click()
-        if not is_right:
-            expect(page.get_by_text("This code is incorrect")).to_be_visible()
-            check_axe(page)
+    current = code_of(secret, page)
+    page.get_by_label("Code").fill(code_of(secret, page, 1) if current == used else current)
+    page.get_by_role("button", name="Confirm").click()
     arrive(page, "/ui/")
-    renew_in_dialog(page, person, recovery_code)
-
-
-def renew_in_dialog(page, person, code):
-    """An expired session, with a second factor: both steps happen in the dialog, and what was changed is saved."""
+    # when the session has expired, both steps happen in a dialog, and what was changed is saved
     page.goto("/ui/me/")
     page.get_by_text("Compact", exact=True).click()
     expire(page)
@@ -238,7 +195,7 @@ def renew_in_dialog(page, person, code):
     page.keyboard.press("Enter")
     second.get_by_text("This code is incorrect").wait_for()
     expect(second.get_by_label("Code")).to_be_focused()
-    second.get_by_label("Code").fill(code)
+    second.get_by_label("Code").fill(recovery_code)
     page.keyboard.press("Enter")
     page.locator(".toast", has_text="Saved your preferences.").wait_for()
     expect(page.get_by_role("radio", name="Compact")).to_be_checked()
@@ -249,7 +206,7 @@ def code_of(secret, page, step=0):
     return format_hotp_value(hotp_value(secret, page.evaluate("Math.floor(Date.now() / 30000)") + step))
 
 
-def test_l2_everything_can_be_pasted(open_browser, anybody):
+def test_everything_can_be_pasted(open_browser, anybody):
     page = open_browser(permissions=["clipboard-read", "clipboard-write"])
     name, password = anybody
     page.goto("/ui/login/")
@@ -268,7 +225,7 @@ def test_l2_everything_can_be_pasted(open_browser, anybody):
         expect(page.get_by_label(label, exact=True)).to_have_value("a password of many words")
 
 
-def test_f2_keys_of_one_letter_are_switched_off(open_browser, anybody):
+def test_keys_of_one_letter_are_switched_off(open_browser, anybody):
     page = open_browser()
     sign_in(page, anybody, "/ui/login/?next=/ui/me/")
     arrive(page, "/ui/me/")
@@ -292,7 +249,6 @@ def test_a_provider_signs_in(open_browser, anybody):
     page.get_by_role("button", name="Sign in with Elsewhere").click()
     arrive(page, "/ui/me/security/")
     expect(page.get_by_text("jane.doe", exact=True)).not_to_have_count(0)
-    expect(page.get_by_role("button", name="Disconnect")).to_be_visible()
     check(page)
 
     page.goto("/ui/me/")
@@ -303,9 +259,3 @@ def test_a_provider_signs_in(open_browser, anybody):
         "button", name="Sign in with Elsewhere"
     ).click()  # in another tab
     expect(page.get_by_text("Saved your preferences.")).to_be_visible()
-
-    other = open_browser()
-    other.goto("/ui/login/?next=/ui/u/")
-    other.get_by_role("button", name="Sign in with Partners").click()
-    arrive(other, "/ui/u/")  # for admins
-    expect(other.get_by_role("heading", name="Users")).to_be_visible()
