@@ -1,8 +1,6 @@
 """A server with a console, Chromium, and pages whose every fault fails the test."""
 
-import os
 from datetime import UTC, datetime
-from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -81,14 +79,6 @@ def open_page(pool, console):
     for page in pages:
         pool.give_back(page)
     assert [fault for watch in watches for fault in watch.faults] == []
-
-
-@pytest.fixture(scope="package")
-def screenshots(scratch):
-    """A folder for pictures of this run; kept where TEST_SCREENSHOTS says, if it does."""
-    folder = Path(os.environ.get("TEST_SCREENSHOTS") or scratch / "screenshots")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 @pytest.fixture(scope="package")

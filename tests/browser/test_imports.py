@@ -30,18 +30,18 @@ def page(open_page, admin):
     return page
 
 
-def test_a_dropped_file_is_checked_repaired_and_imported(page, service, screenshots):
+def test_a_dropped_file_is_checked_repaired_and_imported(page, service):
     page.get_by_role("button", name="Read as whole numbers (age)").click()
     expect(page.get_by_label("Values that do not fit")).to_be_visible()
     check(page)
-    check_on_a_phone(page, screenshots / "import-map-dark-390.png")
+    check_on_a_phone(page)
     page.get_by_role("button", name="Check all rows").click()
     expect(page.get_by_text("age is not of the type Int32.")).to_be_visible()
     check(page)
     page.get_by_role("button", name="Leave the value out").click()
     page.get_by_role("button", name="Import 41 rows").click()
     expect(page.locator("#job")).to_contain_text("finished")
-    check_on_a_phone(page, screenshots / "import-run-dark-390.png")
+    check_on_a_phone(page)
     assert len(list(service.get_table_client("imported").list_entities())) == 41
 
 

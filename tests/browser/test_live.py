@@ -38,7 +38,7 @@ def at(page, name, of):
     return row.locator(f'td[data-property="{name}"]')
 
 
-def test_what_others_change_is_marked_and_moves_nothing(open_page, admin, rows, screenshots):
+def test_what_others_change_is_marked_and_moves_nothing(open_page, admin, rows):
     page = open_page("/ui/a/devstoreaccount1/t/live/", state=admin)
     page.locator("tr[data-key]").first.wait_for()
     page.evaluate(STAYING_MARKS)
@@ -70,7 +70,6 @@ def test_what_others_change_is_marked_and_moves_nothing(open_page, admin, rows, 
     expect(news).to_have_text(re.compile(r"2 new entities:\s+Show"))
     expect(page.locator("tr[data-key]")).to_have_count(3)
     check_axe(page)
-    page.screenshot(path=screenshots / "live.png")
     news.get_by_role("button", name="Show").click()
     expect(page.locator("tr[data-key]")).to_have_count(4)
     expect(news).to_be_hidden()

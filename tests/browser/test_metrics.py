@@ -11,7 +11,7 @@ pytestmark = pytest.mark.long
 PAGE = "/ui/a/devstoreaccount1/metrics/?range=1h"
 
 
-def test_charts_are_drawn_zoomed_and_renewed(open_page, admin, tables, screenshots):
+def test_charts_are_drawn_zoomed_and_renewed(open_page, admin, tables):
     page = open_page(PAGE, state=admin)
     requests = page.locator("#chart-operations")
     while not requests.locator("summary").count():  # until the server has written what it counted
@@ -38,7 +38,7 @@ def test_charts_are_drawn_zoomed_and_renewed(open_page, admin, tables, screensho
     expect(page.get_by_role("link", name="24 h")).not_to_have_attribute("aria-current", "true")
     check(page, within="main")
 
-    check_on_a_phone(page, screenshots / "metrics-dark-390.png")
+    check_on_a_phone(page)
     page.set_viewport_size({"width": 390, "height": 900})
     expect(page.get_by_label("From", exact=True)).to_be_visible()
     expect(page.get_by_label("To", exact=True)).to_be_visible()

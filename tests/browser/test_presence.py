@@ -38,7 +38,7 @@ def bob(chromium, console, admin):
     console.manage("user", "remove", "bob.b")
 
 
-def test_presence_appears_and_goes_and_changes_are_told(open_page, admin, bob, rows, screenshots):
+def test_presence_appears_and_goes_and_changes_are_told(open_page, admin, bob, rows):
     ada = open_page(TABLE, state=admin)
     expect(ada.locator("tr[data-key]")).to_have_count(2)
     expect(ada.locator("#presence")).to_be_hidden()
@@ -53,7 +53,6 @@ def test_presence_appears_and_goes_and_changes_are_told(open_page, admin, bob, r
     also = ada.locator("#drawer [data-also-here]")
     expect(also).to_contain_text("bob.b")
     expect(other.locator("#drawer [data-also-here]")).to_contain_text("ada@example.org")
-    ada.screenshot(path=screenshots / "presence.png")
 
     other.locator("#drawer [data-property] [data-value]").first.fill("7")
     other.get_by_role("button", name="Save 1 change").click()
@@ -62,7 +61,6 @@ def test_presence_appears_and_goes_and_changes_are_told(open_page, admin, bob, r
     expect(told).to_contain_text("bob.b")
     expect(told.locator("li")).to_have_text(re.compile(r"Score:\s*1\s*→\s*7"))
     expect(other.locator("[data-outdated]")).to_have_count(0)
-    ada.screenshot(path=screenshots / "changed-by-others.png")
     check_axe(ada, "#drawer")
     # axe leaves empty ones, which htmx would copy
     ada.evaluate("document.querySelectorAll('[style]').forEach(it => it.removeAttribute('style'))")
@@ -75,7 +73,7 @@ def test_presence_appears_and_goes_and_changes_are_told(open_page, admin, bob, r
     expect(also).to_be_hidden()
 
 
-def test_a_mention_appears_in_the_bell_of_the_other(open_page, admin, bob, rows, screenshots):
+def test_a_mention_appears_in_the_bell_of_the_other(open_page, admin, bob, rows):
     page = open_page(TABLE, state=admin)
     page.locator("tr[data-key] a.open").first.focus()
     page.keyboard.press("Enter")
@@ -88,14 +86,12 @@ def test_a_mention_appears_in_the_bell_of_the_other(open_page, admin, bob, rows,
     check_axe(page, "#drawer")
     page.keyboard.press("Control+Enter")
     expect(page.locator("#drawer .comment .mention")).to_have_text("@bob.b")
-    page.screenshot(path=screenshots / "comments.png")
     page.reload()
     expect(page.locator("tr[data-key] a.open[data-mark='1']")).to_have_count(1)
 
     other = open_page("/ui/", state=bob)
     other.get_by_role("button", name=re.compile("Notices")).click()
     notice = other.get_by_role("link", name=re.compile("mentioned you in a comment on shared: p, ada"))
-    other.screenshot(path=screenshots / "mention.png")
     notice.or_(other.locator("a[href*='/comments/']")).first.click()
     expect(other.locator(".comment .text")).to_contain_text("Please look")
     expect(other.locator("[data-also-here]")).to_be_visible()  # which moves what is below it

@@ -61,6 +61,14 @@ def entities():
 
 
 @pytest.fixture(scope="module")
+def screenshots(scratch):
+    """A folder for the pictures; kept where TEST_SCREENSHOTS says, if it does."""
+    folder = Path(os.environ.get("TEST_SCREENSHOTS") or scratch / "screenshots")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
 def studio(scratch, chromium):
     """A server as a team has it: an account with a colour, tables, a few days' work."""
     with start_server(scratch / "studio", env={"TABLERO_ACCOUNTS": f"acme:{KEY}"}) as live:
