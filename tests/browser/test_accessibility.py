@@ -52,13 +52,12 @@ OVERLAYS = {
         """,
     ),
     "menu of a column": (
-        ["Control+Home", "ArrowUp", "ArrowRight", "ArrowRight", "ArrowRight", "Enter"],
+        ["ArrowUp", "Enter"],
         "#column-menu",
         """
         - dialog "Name":
           - button /Sort ascending/
           - button /Sort descending/
-          - button "Reset to key order"
           - separator
           - button "Move left"
           - button "Move right"
