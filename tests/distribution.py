@@ -167,7 +167,7 @@ def place(nodeid: str) -> int:
 def portion(nodeid: str) -> str:
     """Name the tests that one process runs from beginning to end.
 
-    They are a file, the cases of one file of `wire`, one test of kills, or the browser's: with one Chromium and one server.
+    They are a file, the cases of one file of `wire`, one test of kills, or all of the browser, in one Chromium.
     """
     path, _, name = nodeid.partition("::")
     if path.startswith("tests/browser/"):

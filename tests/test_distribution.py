@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from tests.distribution import FIRST, LONG, ROOT, SLOW, is_long, name_of_parameter
+from tests.distribution import FIRST, LONG, ROOT, SLOW, is_long, name_of_parameter, portion
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,9 @@ def test_each_path_that_is_named_has_tests():
 )
 def test_a_test_is_long_by_its_marker_its_folder_or_its_file(nodeid, is_marked, expected):
     assert is_long(nodeid, is_marked=is_marked) is expected
+
+
+def test_one_process_runs_all_tests_of_the_browser():
+    assert portion("tests/browser/test_grid.py::test_keys") == portion(
+        "tests/browser/test_pages.py::test_page[a]"
+    )

@@ -340,6 +340,7 @@ def test_a_rare_property_is_offered(columns):
     check_axe(columns, "#columns-menu")
 
 
+@pytest.mark.long
 def test_deletion_is_not_offered_for_all_results_without_a_page_for_it(open_grid):
     page = open_grid("?top=25&f=Age+ge+60")
     page.locator("[data-delete]").evaluate("button => button.setAttribute('data-rows-only', '')")
