@@ -27,8 +27,8 @@ from storage.notices.sending import Answer, Message, is_allowed, read_url, send
 from storage.notices.webhooks import WebhookError, WebhookFields
 from storage.people.subject import PeopleNotice
 from storage.remote import addresses
+from tests.certificates import make_certificate
 from tests.notices.conftest import LOOPBACK, serving
-from tests.server.test_serve import make_certificate
 
 pytestmark = pytest.mark.django_db
 NOW = datetime.now(UTC)
