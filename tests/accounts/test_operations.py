@@ -1,3 +1,5 @@
+"""Accounts: their keys and names, their settings, and what becomes of them."""
+
 import base64
 from datetime import timedelta
 
