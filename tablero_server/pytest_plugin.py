@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def tablero() -> "Iterator[Service]":
-    """A server for all tests of the run: one that starts with them, or that of TABLERO_TEST_URL."""
+    """Return a server for all tests of the run: TABLERO_TEST_URL, or one that starts with them."""
     from tablero_server import testing
 
     url, token = os.environ.get("TABLERO_TEST_URL"), os.environ.get("TABLERO_TEST_TOKEN")
@@ -30,7 +30,7 @@ def tablero() -> "Iterator[Service]":
 
 @pytest.fixture
 def tablero_account(tablero: "Service") -> "Iterator[Account]":
-    """An empty account."""
+    """Make an empty account."""
     account = tablero.create_account()
     yield account
     if tablero.is_shared:
@@ -39,5 +39,5 @@ def tablero_account(tablero: "Service") -> "Iterator[Account]":
 
 @pytest.fixture
 def tablero_connection_string(tablero_account: "Account") -> str:
-    """The connection string of an empty account."""
+    """Return the connection string of an empty account."""
     return tablero_account.connection_string

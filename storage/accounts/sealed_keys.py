@@ -26,7 +26,7 @@ NONCE_LENGTH: Final = 12
 
 
 def keys_of(account: Account) -> tuple[bytes, bytes]:
-    """Raises AccountError when they were sealed with another secret."""
+    """Return the two keys of an account; raises AccountError if they were sealed with another secret."""
     return (
         _unseal(account.name, bytes(account.primary_key_sealed)),
         _unseal(account.name, bytes(account.secondary_key_sealed)),
@@ -81,7 +81,7 @@ def connection_string(account: Account, endpoint: str) -> str:
 
 
 def check_secret() -> None:
-    """Raises AccountError when stored keys were sealed with another secret than this server's."""
+    """Check that stored keys were sealed with this server's secret; raises AccountError otherwise."""
     unreadable = [account.name for account in Account.objects.order_by("name") if not _is_readable(account)]
     if unreadable:
         some = ", ".join(unreadable[:3]) + (", ..." if len(unreadable) > 3 else "")

@@ -151,7 +151,7 @@ RESTORE_JOB: Final = _RestoreJob()
 
 
 def _load(run: Run[Arguments], outcome: Outcome) -> "_Restoration":
-    """Raises SnapshotError if the snapshot was deleted meanwhile."""
+    """Load the state of a restore; raises SnapshotError if the snapshot was deleted meanwhile."""
     snapshot = Snapshot.objects.filter(pk=run.arguments.snapshot).select_related("account").first()
     if snapshot is None:
         raise SnapshotNotFound(Reason.NO_SNAPSHOT, account=run.account.name, snapshot=run.arguments.name)

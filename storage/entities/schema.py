@@ -69,7 +69,9 @@ class Schema:
 
 
 def describe(table: Table) -> Schema:
-    """Raises OperationTimedOut if even a small sample takes too long."""
+    """Describe the properties of a table from a sample; raises OperationTimedOut if even a small one takes
+    too long.
+    """
     rows = background.estimated_rows(table.pk)
     for sampling in samplings(rows, _SAMPLES):
         try:
@@ -123,7 +125,7 @@ def _type(count: TypeCount) -> PropertyType:
 
 
 def _bytes(count: TypeCount, size: int) -> int:
-    """The bytes of a value, given those of its projected text."""
+    """Return the bytes of a value, given the size of its projected text."""
     if count.type is Edm.STRING:
         return size if count.name in KEYS else size - 1
     if count.type is Edm.BINARY:

@@ -34,7 +34,10 @@ class MediaRange(Enum):
 
 
 def read_best(format_option: str | None, accept: bytes | None) -> Format | MediaRange:
-    """The preferred format other than Atom; without one, Atom or UNKNOWN, which decide the format of the refusal."""
+    """Return the preferred format other than Atom.
+
+    Without one, it is Atom or UNKNOWN, which decide the format of the refusal.
+    """
     sent = _sent(format_option, accept)
     return _best(sent) if len(sent) <= CACHED else _best.__wrapped__(sent)
 

@@ -34,7 +34,9 @@ _MARKUP_LIMIT: Final = 2000
 
 
 def read_object(body: bytes) -> dict[str, str | None]:
-    """The members of the JSON object that says the same as an entry, so that one reader makes entities of both."""
+    """Return the members of the JSON object that says the same as an entry, so that one reader makes entities
+    of both.
+    """
     members: dict[str, str | None] = {}
     for element in _properties(body):
         if not element.tag.startswith(_DATA):
@@ -67,7 +69,7 @@ def _is_null(element: Element) -> bool:
 
 
 def _read_text(element: Element) -> str:
-    """The value as JSON would have it; space around it counts in strings only."""
+    """Return the value as JSON would have it; space around it is kept in strings only."""
     if len(element):  # collections and complex values, which tables do not hold
         raise InvalidInput(UNREADABLE)
     text = element.text or ""
@@ -120,7 +122,7 @@ def _feed(context: Context, updated: str, entries: Iterable[str]) -> bytes:
 
 
 def _alone(context: Context, entry: str) -> bytes:
-    """An entry outside of a feed, which would have said the base and the namespaces."""
+    """Write an entry outside of a feed, with the base and the namespaces that a feed would declare."""
     attributes = entry.removeprefix("<entry")
     return f'{_DECLARATION}<entry xml:base="{context.base}/" {_NAMESPACES}{attributes}'.encode()
 

@@ -90,7 +90,7 @@ def _verify_account_key(account: KnownAccount | None, request: IncomingRequest, 
 
 
 def _keys(account: KnownAccount | None, now: float) -> tuple[Sequence[bytes], Sequence[str]]:
-    """The accepted keys and their names."""
+    """Return the accepted keys and their names."""
     if account is None:
         return (), ()
     if not account.retired:
@@ -123,7 +123,10 @@ class _PresentedSas(NamedTuple):
 
 @lru_cache(maxsize=512)
 def _read_sas(query: bytes) -> _PresentedSas | None:
-    """Cached, because a client sends the same one with each request; this checks its form only."""
+    """Read a shared access signature, checking its form only.
+
+    Cached, because a client sends the same one with each request.
+    """
     token = sas.read(read_options(query))
     if token is None:
         return None

@@ -204,7 +204,7 @@ def _cosmos_failure(call: Call, error: StorageError, index: int | None) -> Answe
 
 
 async def _change_set(call: Call, parts: list[Part]) -> list[bytes]:
-    """The answers to the parts, as they are sent; the service accepts a change set without any."""
+    """Return the answers to the parts, as they are sent; the service accepts an empty change set."""
     if not parts:
         return []
     try:
@@ -256,7 +256,7 @@ class _AnswerWriter:
         return b"%bLocation: %b\r\nETag: %b\r\n\r\n%b\r\n" % (self._start, location, etag, body)
 
     def _write_start(self, change: Change) -> bytes:
-        """What all answers begin with; a head asks for changes of one kind."""
+        """Write the beginning of all answers; a head asks for changes of one kind."""
         if not isinstance(change, Insert):
             headers = [*self._common, _data_service_version(atom=True)]
             return multipart.write_part(AnswerPart(204, headers)).removesuffix(b"\r\n\r\n")
@@ -284,7 +284,7 @@ async def _check_table(call: Call, part: Part) -> None:
 
 
 def _read_change(call: Call, index: int, part: Part, operations: dict[int, _Operation]) -> Change:
-    """The change that a part asks for; what its head asks for is read once and kept in ``operations``."""
+    """Return the change that a part asks for; its head is read once and kept in ``operations``."""
     try:
         operation = operations.get(id(part.head))
         if operation is None:
@@ -348,14 +348,17 @@ def _inner_call(call: Call, part: Part) -> Call:
 
 
 def _version(batch: OperationRequest, part: Part) -> str:
-    """The version of the batch; a batch that names none and does not use JSON itself leaves it to its parts."""
+    """Return the version of the batch.
+
+    A batch that names none and does not use JSON itself leaves it to its parts.
+    """
     if batch.version != OLDEST_VERSION or b"x-ms-version" in batch.headers:
         return batch.version
     return read_version(part.head.headers, _lenient_options(part))
 
 
 def _data_service_version(*, atom: bool) -> tuple[bytes, bytes]:
-    """The oldest that can express the answer: clients that know only 1.0 refuse a newer one."""
+    """Return the oldest version that can express the answer: clients that know only 1.0 refuse a newer one."""
     return b"DataServiceVersion", b"1.0;" if atom else b"3.0;"
 
 

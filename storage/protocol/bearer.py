@@ -19,7 +19,7 @@ CHALLENGED: Final = (
 
 
 def token_required(trust: Trust, **details: str) -> InvalidAuthenticationInfo:
-    """The 401 whose WWW-Authenticate header names where to get a token."""
+    """Return the 401 whose WWW-Authenticate header names where to get a token."""
     return InvalidAuthenticationInfo(CHALLENGED, **{"WWW-Authenticate": write_challenge(trust)}, **details)
 
 
@@ -38,10 +38,10 @@ def is_bearer(header: bytes) -> bool:
 async def grant(
     identity: "Identity", header: bytes, scheme: str, account: str, now: float
 ) -> tuple[Grant, str]:
-    """What the token of an Authorization header allows, and its subject; see Identity.
+    """Return the permissions of the token of an Authorization header, and its subject; see Identity.
 
-    x-ms-version is not checked: the service requires 2020-12-06 for tables, but its own Python SDK sends 2019-02-02
-    with a token.
+    x-ms-version is not checked: the service requires 2020-12-06 for tables, but its own Python SDK sends
+    2019-02-02 with a token.
     """
     if scheme != "https":
         raise AuthenticationFailed(

@@ -110,7 +110,7 @@ class Call(NamedTuple):
         return b"Content-Type", cosmos.CONTENT_TYPES[form] if self.dialect.is_cosmos else form.content_type
 
     def data_service_id(self, location: bytes) -> Headers:
-        """The header that repeats Location where no entity is returned; Cosmos has none."""
+        """Return the header that repeats Location if no entity is returned; Cosmos has none."""
         return [] if self.dialect.is_cosmos else [(b"DataServiceId", location)]
 
     def etag(self, timestamp: int) -> tuple[bytes, bytes]:

@@ -45,7 +45,10 @@ def write_session(terms: ReadTerms | None) -> Headers:
 
 
 def _default_level(account: KnownAccount, is_secondary: bool) -> Consistency:
-    """A secondary is behind where there are regions to write to and others; in Cosmos DB every region is alike."""
+    """Return the default level of an account.
+
+    A secondary is behind if there are regions to write to and others; in Cosmos DB every region is alike.
+    """
     is_behind = is_secondary and account.kind is AccountKind.STORAGE
     if is_behind and account.consistency is Consistency.STRONG:
         return Consistency.EVENTUAL

@@ -22,7 +22,7 @@ _READING: Final = frozenset({"GET", "HEAD"})  # methods whose answers may be cac
 
 
 def preflight(rules: Sequence[CorsRule], headers: Mapping[bytes, bytes]) -> Headers:
-    """The headers of the answer to a preflight request; raises CorsPreflightFailure."""
+    """Return the headers of the answer to a preflight request; raises CorsPreflightFailure."""
     origin = headers.get(b"origin")
     method = headers.get(b"access-control-request-method")
     if not origin or not method:
@@ -42,7 +42,7 @@ def preflight(rules: Sequence[CorsRule], headers: Mapping[bytes, bytes]) -> Head
 
 
 def response_headers(rules: Sequence[CorsRule], method: str, origin: bytes | None, sent: Headers) -> Headers:
-    """The CORS headers of any answer, errors included; ``sent`` are its other headers."""
+    """Return the CORS headers of any answer, errors included; ``sent`` are its other headers."""
     if origin is None:
         # a rule for every origin holds for a request without one, too, by the service's table of results
         place = next((at for at, it in enumerate(rules) if "*" in it.origins and method in it.methods), None)
@@ -72,7 +72,7 @@ def _allowed_origin(rule: CorsRule, origin: bytes) -> Headers:
 
 
 def _exposed(rule: CorsRule, sent: Headers) -> Iterator[bytes]:
-    """The headers that the rule names, and those of the answer that match one of its prefixes."""
+    """Yield the headers that the rule names, and the headers of the answer that match one of its prefixes."""
     names = {pattern.lower(): pattern.encode() for pattern in rule.exposed_headers if pattern[-1] != "*"}
     for prefix in (pattern for pattern in rule.exposed_headers if pattern[-1] == "*"):
         for name, _ in sent:

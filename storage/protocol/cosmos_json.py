@@ -60,7 +60,7 @@ _ESCAPES: Final = re.compile(rb"(?:\\u[0-9a-f]{4})+|\\.")
 
 
 def _metadata(context: Context, suffix: str) -> bytes:
-    """The control information of a whole answer, led by a comma."""
+    """Write the control information of a whole answer, led by a comma."""
     if context.format is Format.JSON_NONE:
         return b""
     return b',"odata.metadata":%b' % edm.quote(f"{context.base}/$metadata#{suffix}").encode()
@@ -79,7 +79,7 @@ def _table(context: Context, name: str) -> str:
 
 
 def _entity(context: Context, entity: StoredEntity, metadata: bytes = b"") -> bytes:
-    """The members of an entity; ``metadata``: of one that is not in a list."""
+    """Write the members of an entity; ``metadata`` is given for an entity outside of a list."""
     ticks = int(entity.ticks)
     wanted = SYSTEM_PROPERTIES if context.select is None else context.select
     members = [*_control(context, entity, ticks, metadata), *write_keys(entity, frozenset(wanted))]

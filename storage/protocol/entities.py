@@ -128,7 +128,7 @@ class ChangeReader:
     """Reads the changes that requests ask for which differ in their keys and bodies only."""
 
     def __init__(self, request: OperationRequest, dialect: Dialect) -> None:
-        """Raises MethodNotAllowed; the request is one of them."""
+        """Take one of the requests; raises MethodNotAllowed."""
         kind, method = request.target.kind, request.method
         if kind is TargetKind.ENTITIES and method != "POST":
             raise MethodNotAllowed(Allow="GET, POST")
@@ -140,7 +140,7 @@ class ChangeReader:
         self._make: _Make | None = None
 
     def members(self, body: bytes) -> Members | EncodedProperties:
-        """The properties in the body of a write; a deletion has none."""
+        """Return the properties in the body of a write; a deletion has none."""
         request = self._request
         if request.method == "DELETE":
             return {}
@@ -152,7 +152,7 @@ class ChangeReader:
         return self._make(key, members)
 
     def _maker(self) -> _Make:
-        """What makes the changes; raises whatever is wrong with the requests themselves."""
+        """Return the function that makes the changes; raises every error that the requests alone show."""
         request, dialect = self._request, self._dialect
         as_of.refuse(request)
         if request.target.kind is TargetKind.ENTITIES:
@@ -214,7 +214,7 @@ class InsertAnswers:
         self._base, self._table = call.address.base, table
 
     def location(self, key: EntityKey) -> bytes:
-        """The URI of an entity that was inserted."""
+        """Return the URI of an inserted entity."""
         link = json_format.entity_link(self._table, *key)
         if self._context.dialect.is_cosmos:
             link = link.replace("%40", "@")  # as it writes a Location, but no other link

@@ -69,7 +69,7 @@ def write_error(
     index: int | None = None,
     now: int | None = None,
 ) -> ErrorAnswer:
-    """The only place where the format of an error is decided.
+    """Write the answer to an error; no other function decides the format of one.
 
     ``index`` is the position of a failed operation in its change set; ``now`` is in ticks since 1970.
     """
@@ -109,7 +109,7 @@ _ODATA_FORMATS: Final[Mapping[Format | MediaRange, ErrorFormat]] = {
 
 @lru_cache
 def reason_phrase(status: int) -> bytes:
-    """The reason phrase, which every sub-response of a batch needs."""
+    """Return the reason phrase, which every sub-response of a batch needs."""
     try:
         return HTTPStatus(status).phrase.encode()
     except ValueError:
@@ -117,10 +117,10 @@ def reason_phrase(status: int) -> bytes:
 
 
 def error_reason(error: StorageError, origin: ErrorOrigin) -> bytes | None:
-    """The reason phrase of an error, None for that of its status.
+    """Return the reason phrase of an error, None to use the phrase of its status.
 
-    What the service refuses before its OData layer, and in the operations in XML, has its message there, as recorded
-    answers show; some clients show nothing else to their users.
+    Errors before the service's OData layer, and in operations in XML, have their message as the reason
+    phrase, as recorded answers show; some clients show nothing else to their users.
     """
     is_sentence = origin in _WITH_SENTENCE and _SENTENCE.fullmatch(error.text)
     return error.text.encode() if is_sentence else None

@@ -18,7 +18,7 @@ Members = Mapping[str, Any]
 def read_entity(
     content_type: bytes | None, body: bytes, version: str, dialect: Dialect
 ) -> Members | EncodedProperties:
-    """The entity that a body is: as ``read_object`` reads it, unless it is like many before it."""
+    """Read the entity in a body as ``read_object`` does, or faster if it is like many before it."""
     if request_format(content_type, body, version) is Format.ATOM:
         return atom.read_object(body)
     recognized = recognize(body, dialect.kind)  # not empty, but false, if there are no properties
@@ -26,7 +26,7 @@ def read_entity(
 
 
 def read_object(content_type: bytes | None, body: bytes, version: str) -> Members:
-    """The members of the JSON object that a body is or, in Atom, could have been."""
+    """Return the members of the JSON object in a body, or of the object that says the same as an Atom entry."""
     if request_format(content_type, body, version) is Format.ATOM:
         return atom.read_object(body)
     return json_format.read_object(body)

@@ -186,7 +186,10 @@ class HttpConnection(asyncio.Protocol):
         self._parser = None
 
     def eof_received(self) -> bool:
-        """A client may close its side after a complete request and still wait for the answer."""
+        """Keep the connection:
+
+        a client may close its side after a complete request and still wait for the answer.
+        """
         if self._unparsed:
             self._has_ended = True
             return True
@@ -576,7 +579,7 @@ class HttpConnection(asyncio.Protocol):
 def _forwarded(
     proxies: tuple[str, ...], scheme: str, client: tuple[str, int], fields: Headers
 ) -> tuple[str, tuple[str, int]]:
-    """What a trusted proxy says of the client, no address if it says something else.
+    """Return scheme and client as a trusted proxy names them, without an address if it is malformed.
 
     uvicorn decides, whose middleware does nothing else to a scope.
     """

@@ -46,7 +46,7 @@ class Connection(Protocol):
     state: ServerState
 
     def answered(self) -> None:
-        """The answer to the current request has been written."""
+        """Note that the answer to the current request has been written."""
 
 
 class Exchange(Protocol):
@@ -72,13 +72,13 @@ class Exchange(Protocol):
     def feed(self, chunk: bytes) -> None: ...
 
     def finish(self) -> None:
-        """The request has arrived completely."""
+        """Note that the request has arrived completely."""
 
     def lose(self) -> None:
-        """The connection is gone, or an error has been answered instead."""
+        """Note that the connection is gone, or that an error has been answered instead."""
 
     def end(self) -> None:
-        """The server ends: an answer without an end should end too."""
+        """Note that the server ends: an answer without an end should end too."""
 
 
 class ServiceExchange:

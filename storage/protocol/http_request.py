@@ -141,9 +141,11 @@ class RequestBody:
     # for the service
 
     async def read(self, head: RequestHead) -> bytes:
-        """Raises MissingContentLengthHeader, RequestBodyTooLarge, InvalidMd5, Md5Mismatch, ClientDisconnected.
+        """Read the body of a request.
 
-        Without memory for it also ServerBusy, and OperationTimedOut for a large body that arrives too slowly.
+        Raises MissingContentLengthHeader, RequestBodyTooLarge, InvalidMd5, Md5Mismatch, ClientDisconnected.
+        If memory is short, raises ServerBusy too, and OperationTimedOut for a large body that arrives too
+        slowly.
         """
         headers = head.headers
         if b"content-length" not in headers and b"transfer-encoding" not in headers:

@@ -92,7 +92,7 @@ def read_caller(request: IncomingRequest) -> Caller:
 def negotiate_version(
     headers: Mapping[bytes, bytes], options: Mapping[str, str]
 ) -> tuple[str, StorageError | None]:
-    """The version to serve a request as, or else an empty text and what is wrong with the one it names."""
+    """Return the version to serve a request as, or an empty text and the error in the version that it names."""
     try:
         return read_version(headers, options), None
     except StorageError as error:
@@ -100,7 +100,7 @@ def negotiate_version(
 
 
 def as_cosmos(request: IncomingRequest) -> IncomingRequest:
-    """The request as an account of the kind cosmos reads it: versions make no difference, nor does ``$format``."""
+    """Return the request as an account of the kind cosmos reads it, which ignores versions and ``$format``."""
     options = {name: value for name, value in read_options(request.query).items() if name != "$format"}
     return request._replace(options=options, version=NEWEST_VERSION, version_error=None)
 
@@ -108,7 +108,7 @@ def as_cosmos(request: IncomingRequest) -> IncomingRequest:
 def resolve_request(
     request: IncomingRequest, fields: Sequence[tuple[bytes, bytes]], account: str, dialect: Dialect
 ) -> ResolvedRequest:
-    """What an authorized request is about to do to which resource; ``fields`` are its headers as sent."""
+    """Resolve an authorized request to its operation and resource; ``fields`` are its headers as sent."""
     if request.version_error is not None:
         raise request.version_error
     method = request.method

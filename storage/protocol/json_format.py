@@ -42,7 +42,7 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 def read_object(body: bytes) -> dict[str, Any]:
-    """The members of a JSON object; a name that comes twice is refused."""
+    """Return the members of a JSON object; raises for a name that comes twice."""
     body = body.removeprefix(_BOM)
     try:
         document = orjson.loads(body)
@@ -115,7 +115,7 @@ def read_table_name(members: Mapping[str, Any]) -> str:
 
 
 def read_new_entity(members: Mapping[str, Any] | EncodedProperties, dialect: Dialect) -> Entity:
-    """The entity of an insert, whose keys are in the body and must be strings."""
+    """Return the entity of an insert, whose keys are in the body and must be strings."""
     if isinstance(members, EncodedProperties):
         if members.key is None:
             raise PropertiesNeedValue
@@ -128,9 +128,9 @@ def read_new_entity(members: Mapping[str, Any] | EncodedProperties, dialect: Dia
 
 
 def read_entity(members: Mapping[str, Any] | EncodedProperties, key: EntityKey, dialect: Dialect) -> Entity:
-    """The entity of an update or upsert: its keys are the URI's, whatever the body says of them [inferred].
+    """Return the entity of an update or upsert, with the keys of the URI even if the body names others [inferred].
 
-    Cosmos accepts no other type than String there.
+    Cosmos accepts only String for keys in the body.
     """
     if isinstance(members, EncodedProperties):
         check_entity_key(*key, dialect)
@@ -243,7 +243,10 @@ def _contents(heads: Sequence[bytes], entities: Sequence[StoredEntity]) -> list[
 
 
 def _heads(context: Context, entities: Sequence[StoredEntity]) -> list[bytes]:
-    """What stands before each entity's own properties, led by the end of the entity before: ``},{"PartitionKey…``."""
+    """Return the text before each entity's own properties, led by the end of the entity before:
+
+    ``},{"PartitionKey…``.
+    """
     if context.format is Format.JSON_FULL:
         return [_full_head(context, entity) for entity in entities]
     wanted = _SYSTEM if context.select is None else _SYSTEM.intersection(context.select)
@@ -271,7 +274,10 @@ def _plain_heads(entities: Sequence[StoredEntity], wanted: frozenset[str]) -> li
 
 
 def _instants(entities: Sequence[StoredEntity]) -> list[tuple[bytes, bytes]]:
-    """The Timestamps, and the same as they stand in ETags; neighbours often share theirs, written in one batch."""
+    """Return the Timestamps, each also in its form in ETags.
+
+    Neighbours often share theirs, because they were written in one batch.
+    """
     instants = []
     last, both = b"", (b"", b"")
     for _, ticks, _ in entities:
@@ -283,7 +289,7 @@ def _instants(entities: Sequence[StoredEntity]) -> list[tuple[bytes, bytes]]:
 
 
 def _instant(ticks: bytes) -> bytes:
-    """A Timestamp, from ticks in decimal."""
+    """Write a Timestamp, from ticks in decimal."""
     fraction = ticks[-7:].rstrip(b"0")
     return _second(ticks[:-7]) + (b".%bZ" % fraction if fraction else b"Z")
 
@@ -294,7 +300,7 @@ def _second(digits: bytes) -> bytes:
 
 
 def _some_system(entity: StoredEntity, wanted: frozenset[str]) -> bytes:
-    """Selected system properties, each led by a comma."""
+    """Write selected system properties, each led by a comma."""
     if not wanted:
         return b""
     members = [b"", *write_keys(entity, wanted)]

@@ -95,7 +95,7 @@ def write_change_set(parts: Sequence[bytes]) -> tuple[bytes, bytes]:
 
 
 def write_cosmos_change_set(parts: Sequence[AnswerPart]) -> tuple[bytes, bytes]:
-    """The same as an account of the kind cosmos writes it: with a line feed only where the service has one."""
+    """Write the same for accounts of the kind cosmos, with a line feed only where the service has one."""
     batch, changes = b"batchresponse_%b" % _guid(), b"changesetresponse_%b" % _guid()
     written = [b"--%b\r\nContent-Type: multipart/mixed; boundary=%b\r\n\r\n" % (batch, changes)]
     for part in parts:
@@ -187,7 +187,7 @@ def _read_part_head(segment: bytes, at: int) -> tuple[PartHead, bytes, int]:
 
 
 def _split(text: bytes, boundary: bytes, start: int = 0) -> Iterator[bytes]:
-    """The text between the delimiters; the last delimiter may be missing."""
+    """Yield the text between the delimiters; the last delimiter may be missing."""
     delimiter = b"--" + boundary
     begin = -1
     at = text.find(delimiter, start)
@@ -209,7 +209,7 @@ def _split(text: bytes, boundary: bytes, start: int = 0) -> Iterator[bytes]:
 
 
 def _read_headers(text: bytes, at: int) -> tuple[Mapping[bytes, bytes], int]:
-    """The header fields from ``at`` on, and the position after them and one blank line.
+    """Return the header fields from ``at`` on, and the position after them and one blank line.
 
     Blank lines before them are skipped; the first line that is not a field ends them, and there may be none.
     """
@@ -265,7 +265,7 @@ def _split_media_type(value: bytes) -> tuple[bytes, bytes]:
 
 
 def _boundary(parameters: bytes) -> bytes:
-    """The value of ``boundary``, quoted or not; empty when it is missing or unusable."""
+    """Return the value of ``boundary``, quoted or not; empty if it is missing or unusable."""
     rest = parameters if len(parameters) <= _MAX_PARAMETERS else b""
     while rest:
         names, _, rest = rest.partition(b"=")

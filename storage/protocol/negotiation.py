@@ -74,7 +74,10 @@ def _old_format(ranked: Sequence[Format | MediaRange], version: str) -> Format:
 
 
 def request_format(content_type: bytes | None, body: bytes, version: str) -> Format:
-    """The format of a body by its Content-Type, or else by its first character; JSON_MINIMAL stands for all JSON."""
+    """Return the format of a body by its Content-Type, or else by its first character.
+
+    JSON_MINIMAL stands for all JSON.
+    """
     if content_type is None:
         found = _sniff_format(body)
     else:
@@ -107,10 +110,10 @@ def _format_of(content_type: bytes) -> Format:
 
 
 def read_version(headers: Mapping[bytes, bytes], options: Mapping[str, str]) -> str:
-    """The version to serve a request as.
+    """Return the version to serve a request as.
 
-    A shared access signature names one, which api-version or x-ms-version override, in this order. Without a version
-    the oldest applies, unless the request uses JSON or is an XML operation [inferred].
+    A shared access signature names one, which api-version or x-ms-version override, in this order. Without a
+    version the oldest applies, unless the request uses JSON or is an XML operation [inferred].
     """
     sent = headers.get(b"x-ms-version")
     if "sv" in options:
@@ -157,14 +160,14 @@ def _read_version(value: bytes) -> str:
 
 
 def supported_options(options: Mapping[str, str], version: str) -> Mapping[str, str]:
-    """The options that exist in the version."""
+    """Return the options that exist in the version."""
     if version >= FIRST_WITH_UPSERT:
         return options
     return {name: value for name, value in options.items() if name not in ("$select", "raw:$select")}
 
 
 def read_preference(value: bytes | None, version: str) -> Preference:
-    """The value of Prefer; unknown preferences are ignored."""
+    """Return the value of Prefer; unknown preferences are ignored."""
     if value is not None and version >= FIRST_WITH_JSON:
         for preference in value.lower().split(b","):
             known = _PREFERENCES.get(preference.partition(b";")[0].strip())
@@ -174,7 +177,7 @@ def read_preference(value: bytes | None, version: str) -> Preference:
 
 
 def effective_method(method: str, values: Sequence[bytes]) -> str:
-    """The method to carry out, given the values of all X-HTTP-Method headers."""
+    """Return the method to carry out, given the values of all X-HTTP-Method headers."""
     if not values:
         return method
     if len(values) > 1:

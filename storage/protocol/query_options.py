@@ -92,7 +92,7 @@ def _filter(options: Mapping[str, str], dialect: Dialect) -> Filter | None:
 
 
 def read_select(options: Mapping[str, str]) -> tuple[str, ...] | None:
-    """The selected names without repetitions; None for all."""
+    """Return the selected names without repetitions, None for all properties."""
     text = options.get("$select", "")
     if len(text) > _SELECT_TEXT_LIMIT:
         raise InvalidInput().within(PartKind.OPTION, "$select")

@@ -90,7 +90,10 @@ async def get_stats(call: Call) -> Answer:
 
 
 def write_stats(synchronized: float | None, *, status: str = "live") -> bytes:
-    """``synchronized`` in seconds since 1970, None if the secondary never was."""
+    """Write the statistics of the service.
+
+    ``synchronized`` is in seconds since 1970, None if the secondary never was.
+    """
     written = "" if synchronized is None else formatdate(synchronized, usegmt=True)
     return START + (
         f"<StorageServiceStats><GeoReplication><Status>{status}</Status>"

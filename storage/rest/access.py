@@ -47,7 +47,7 @@ class BearerAuthentication(BaseAuthentication):
 
 
 def actor_of(request: Request) -> Actor:
-    """The user of the token, as the activity log records who acts."""
+    """Return the user of the token, as the activity log records who acts."""
     token: ApiToken = request.auth
     return Actor(
         ActorKind.TOKEN,

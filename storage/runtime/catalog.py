@@ -151,7 +151,7 @@ class Catalog:
         return known
 
     async def table(self, account: KnownAccount, folded_name: str) -> KnownTable:
-        """Raises TableNotFound."""
+        """Return a table of an account; raises TableNotFound."""
         key = (account.id, folded_name)
         known = self._tables.get(key)
         if known is not None and monotonic() < self._expires_at:
@@ -250,7 +250,7 @@ class StandbyCatalog:
         self._tables: dict[tuple[int, str], tuple[float, KnownTable | None]] = {}
 
     async def account(self, name: str) -> KnownAccount | None:
-        """Raises ServerBusy if no standby answers."""
+        """Return an account by its name; raises ServerBusy if no standby answers."""
         kept = self._accounts.get(name)
         if kept is not None and kept[0] > self._clock():
             return kept[1]
@@ -262,7 +262,7 @@ class StandbyCatalog:
         return known
 
     async def table(self, account: KnownAccount, folded_name: str) -> KnownTable:
-        """Raises TableNotFound, and ServerBusy if no standby answers."""
+        """Return a table of an account; raises TableNotFound, and ServerBusy if no standby answers."""
         key = (account.id, folded_name)
         kept = self._tables.get(key)
         if kept is not None and kept[0] > self._clock():

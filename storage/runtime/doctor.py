@@ -85,7 +85,7 @@ def _database() -> Iterator[Finding]:
 
 
 def _settings() -> Iterator[Finding]:
-    """Settings of PostgreSQL on which promises of the server, or its speed, depend."""
+    """Check settings of PostgreSQL on which promises of the server, or its speed, depend."""
     found = statements.settings(*_SETTINGS, "server_encoding")
     wrong = {name: value for name, value in found.items() if (name, value) in _WRONG}
     if settings.OPTIONS.relaxed:

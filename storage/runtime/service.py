@@ -274,7 +274,7 @@ class Service:
     # entities; ``table`` is a folded name
 
     async def check_table(self, account: KnownAccount, table: str) -> None:
-        """Raises TableNotFound."""
+        """Check that a table exists; raises TableNotFound."""
         await self._catalog_of(account).table(account, table)
 
     async def change(

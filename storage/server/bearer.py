@@ -91,7 +91,7 @@ def check_url(name: str, url: str) -> None:
 
 
 def _check_parameter(name: str, text: str) -> str:
-    """It becomes part of a header, whose parameters are not quoted."""
+    """Refuse characters that a header's parameter cannot have, because it is not quoted."""
     if not re.fullmatch(r'[^\s,="\x7f-\U0010ffff]+', text):
         raise Refusal(f"TABLERO_{name} holds {text!r}, which has a character that the challenge cannot hold.")
     return text

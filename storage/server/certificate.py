@@ -99,7 +99,7 @@ def _chain(options: Options, chain: list[x509.Certificate]) -> Iterator[Finding]
 
 
 def _authorities() -> list[x509.Certificate]:
-    """The authorities that this machine trusts."""
+    """Return the authorities that this machine trusts."""
     with warnings.catch_warnings(action="ignore"):  # for old ones, of which there are some
         known = ssl.create_default_context().get_ca_certs(binary_form=True)
         return [x509.load_der_x509_certificate(it) for it in known]

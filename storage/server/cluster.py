@@ -42,7 +42,7 @@ def is_ready(folder: DataFolder) -> bool:
 
 
 def remove_socket_folder(folder: DataFolder) -> None:
-    """A temporary folder elsewhere would never be removed."""
+    """Remove the folder of the socket: a temporary folder elsewhere would never be removed."""
     if folder.socket_folder.parent != folder.path:
         with contextlib.suppress(OSError):
             folder.socket_folder.rmdir()

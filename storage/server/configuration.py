@@ -94,7 +94,7 @@ def _without_secrets(value: Any) -> Any:
 
 
 def _read(path: Path) -> dict[str, str]:
-    """The values in a file by variable; raises Refusal for an unknown setting or a value of a wrong form."""
+    """Return the values in a file by variable; raises Refusal for an unknown setting or a value of a wrong form."""
     try:
         with path.open("rb") as file:
             found = tomllib.load(file)
@@ -116,7 +116,7 @@ def _read(path: Path) -> dict[str, str]:
 
 
 def _text(value: Any, variable: Variable | None) -> str | None:
-    """A value as its variable has it; None for one of a wrong form."""
+    """Return a value in the form of its variable, None if it has a wrong form."""
     match value:
         case bool() if variable is not None and variable.is_flag:
             return "1" if value else ""

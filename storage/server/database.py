@@ -34,7 +34,7 @@ PROMPT: Final = {
 
 
 def parameters(options: Options) -> dict[str, str]:
-    """The connection parameters, by the names libpq gives them."""
+    """Return the connection parameters, by the names libpq gives them."""
     if not options.database_url:
         socket_folder = str(DataFolder(options.data).socket_folder)
         return {
@@ -86,7 +86,7 @@ def conninfo(options: Options) -> str:
 
 
 def replicas(options: Options) -> tuple[ReplicaAddress, ...]:
-    """The replicas, by names that contain no secrets."""
+    """Return the replicas, by names that contain no secrets."""
     if options.replicas and not options.database_url:
         raise Refusal("TABLERO_REPLICAS are replicas of a PostgreSQL in DATABASE_URL, which is not set.")
     return tuple(
@@ -96,7 +96,7 @@ def replicas(options: Options) -> tuple[ReplicaAddress, ...]:
 
 
 def _replicas(options: Options) -> dict[str, dict[str, str]]:
-    """The connection parameters of replicas, by aliases for Django."""
+    """Return the connection parameters of replicas, by aliases for Django."""
     return {
         f"replica{number}": _read("TABLERO_REPLICAS", url)
         for number, url in enumerate(options.replicas, start=1)

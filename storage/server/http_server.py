@@ -141,7 +141,7 @@ def _config(options: Options) -> uvicorn.Config:
 
 
 def _connect(**arguments: Any) -> HttpConnection:
-    """A new connection, as uvicorn asks for one."""
+    """Make a new connection, as uvicorn asks for one."""
     return HttpConnection(applications(), **arguments, most_connections=descriptors.most_connections())
 
 

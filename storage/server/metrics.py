@@ -20,7 +20,7 @@ FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # the library's own; it looks when it is im
 
 @contextmanager
 def counting() -> Iterator[None]:
-    """A folder in which every process counts; what those that ended have counted stays in it."""
+    """Make a folder in which every process counts; the counts of ended processes stay in it."""
     _remove_abandoned()
     with ExitStack() as stack:
         try:
@@ -58,7 +58,7 @@ def _remove_abandoned() -> None:
 
 
 def forget(process: int) -> None:
-    """What a process that ended was, unlike what it did."""
+    """Drop the gauges of an ended process, but not its counters."""
     from prometheus_client.multiprocess import mark_process_dead
 
     mark_process_dead(process)  # type: ignore[no-untyped-call]
@@ -66,7 +66,7 @@ def forget(process: int) -> None:
 
 @contextmanager
 def listening(options: Options) -> Iterator[str | None]:
-    """Serves the metrics on an address of their own, if there shall be one; yields their URL."""
+    """Serve the metrics on an address of their own if one is set; yield their URL."""
     if options.metrics_listen is None:
         yield None
         return

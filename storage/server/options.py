@@ -299,7 +299,10 @@ class Options:
 
 
 def read(environ: Mapping[str, str]) -> Options:
-    """The settings in these environment variables; raises Refusal for one that is unknown or makes no sense."""
+    """Return the settings in these environment variables.
+
+    Raises Refusal for one that is unknown or makes no sense.
+    """
     _refuse_unknown(environ)
     without = read_without(environ)
     value = {

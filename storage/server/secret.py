@@ -15,7 +15,7 @@ SHORTEST = 16
 
 
 def read(options: Options) -> bytes | None:
-    """The given secret, else the one in the data folder, else None: nothing has been sealed here yet."""
+    """Return the given secret, or else the one in the data folder, None if nothing has been sealed here yet."""
     if options.secret:
         if len(options.secret) < SHORTEST:
             raise Refusal(f"TABLERO_SECRET is too short; give at least {SHORTEST} random characters.")
@@ -71,5 +71,5 @@ def path_of(options: Options) -> Path:
 
 
 def derive(secret: bytes, purpose: str) -> str:
-    """A key for one purpose, from which the secret cannot be found."""
+    """Derive a key for one purpose, from which the secret cannot be found."""
     return hmac.digest(secret, purpose.encode(), hashlib.sha256).hex()

@@ -211,7 +211,7 @@ class Supervisor:
                 return False
 
     def _ask_orphan_to_stop(self, how: signal.Signals) -> None:
-        """A postmaster whose supervisor was killed still runs where the kernel did not tell it."""
+        """Signal a postmaster whose supervisor was killed: it still runs unless the kernel told it."""
         with contextlib.suppress(OSError, ValueError, subprocess.SubprocessError):
             pid = int((self.database / "postmaster.pid").read_text().splitlines()[0])
             if "postgres" in name_of_process(pid):

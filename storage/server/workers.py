@@ -44,7 +44,7 @@ class Worker:
         return self.process.stdout
 
     def read(self) -> bool:
-        """False when the worker is gone."""
+        """Wait for a line of the worker; return False if it is gone."""
         self.is_serving = self.output.readline() != b""
         return self.is_serving
 

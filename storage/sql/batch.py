@@ -312,7 +312,7 @@ class Halves:
     """
 
     def __init__(self, relation: str, first: Sequence[Change], recorder: Recorder | None = None) -> None:
-        """Raises NotInHalves."""
+        """Take the changes of the first half; raises NotInHalves."""
         if not capabilities(relation).has_floor:
             raise NotInHalves
         self._relation = relation

@@ -136,7 +136,7 @@ _CASTS: Final = {
 
 
 def _given(columns: Sequence[str]) -> str:
-    """The parameters of several changes as rows ``given``; each is cast once, not wherever it is used."""
+    """Return the parameters of several changes as rows ``given``; each is cast once, not wherever it is used."""
     selected = ", ".join(f"{name}::{_CASTS[name]}" if name in _CASTS else name for name in columns)
     parameters = ", ".join(f"${number}::text[]" for number in range(1, len(columns) + 1))
     names = ", ".join(columns)

@@ -47,7 +47,7 @@ class Link:
         self.system: int | None = None  # what a primary and its replicas have in common, once connected
 
     async def sample(self) -> Sample:
-        """Raises ServerBusy when the server does not answer soon; the next call reconnects."""
+        """Take a sample; raises ServerBusy if the server does not answer soon. The next call reconnects."""
         try:
             if not self._lanes.is_open:
                 await self._connect()

@@ -329,7 +329,7 @@ def _read_preview(result: Result) -> tuple[Chunk, list[Sample]]:
 
 
 def _stored(key: EntityKey, ticks: bytes | None, content: bytes | None) -> StoredEntity | None:
-    """The Timestamp of an image is not known."""
+    """Return a stored entity with this content, None without content; the Timestamp of an image is not known."""
     return None if content is None else StoredEntity(encode_entity_key(key), ticks or b"0", content)
 
 

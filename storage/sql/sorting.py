@@ -92,7 +92,7 @@ def rows(relation: str, query: EntityQuery, sort: Sort, start: SortedPosition | 
 
 
 def _columns(name: str, binder: Binder) -> dict[str, str]:
-    """The columns of the index of a property."""
+    """Return the columns of the index of a property."""
     if name == "Timestamp":
         return {"number": INDEXED_TIME, "text": "NULL::text"}
     bound = f"{binder.bind(escape(name))}::text"

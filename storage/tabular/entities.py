@@ -166,7 +166,7 @@ class RowMapper:
         return entity
 
     def _read(self, row: Row) -> Entity | Sequence[Reject]:
-        """Raises StorageError for an entity that is refused as a whole."""
+        """Read the entity in a row; raises StorageError for an entity that is refused as a whole."""
         found: list[Reject] = []
         try:
             key = self._key(row)

@@ -53,7 +53,7 @@ class Template:
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """Raises MappingRefused."""
+        """Read a mapping from its text; raises MappingRefused."""
         parts: list[tuple[bool, str]] = []
         end = 0
         for found in _PART.finditer(text):

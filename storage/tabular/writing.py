@@ -112,7 +112,7 @@ def write_rows(rows: Iterable[Iterable[str]], dialect: str = "excel") -> str:
 
 
 def value_text(value: EdmValue) -> str:
-    """The text of a value without its type."""
+    """Return the text of a value without its type."""
     match value:
         case (Edm.STRING, str(text)):
             return text

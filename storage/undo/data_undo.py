@@ -181,7 +181,7 @@ def _images(account: Account, table: Table, wanted: ChangeFilter) -> Images | No
 
 
 def _describe(wanted: ChangeFilter) -> dict[str, object]:
-    """What was selected, as the activity remembers it."""
+    """Describe the selected changes, as the activity log keeps them."""
     described: dict[str, object] = {
         "from": wanted.since and wanted.since.isoformat(),
         "to": wanted.until and wanted.until.isoformat(),

@@ -21,7 +21,7 @@ class Moment:
     snapshot: str | None = None
 
     def __str__(self) -> str:
-        """The time as RFC 3339."""
+        """Return the time as RFC 3339."""
         return write_datetime(self.ticks)
 
     @property
