@@ -137,7 +137,7 @@ def run(command, show=()):
 
 
 def shorten(line):
-    """What pip does, without the address of a package or the names of all of them."""
+    """Shorten a line of pip: without the address of a package or the names of all of them."""
     if line.startswith("Installing collected packages: "):
         return "Installing %d packages" % len(line.split(", "))
     return os.path.basename(line.split(" (from ")[0])

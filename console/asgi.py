@@ -1,4 +1,7 @@
-"""What answers at the server's port: /ui/ is Django's, an ASGI application; everything else the Table service's."""
+"""The application at the server's port.
+
+/ui/ is Django's, an ASGI application; everything else belongs to the Table service.
+"""
 
 import asyncio
 import gc
@@ -17,7 +20,7 @@ from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
-setup(set_prefix=False)  # which the service's models need
+setup(set_prefix=False)  # the service's models need it
 
 from console.site import probes, static_files  # noqa: E402
 from storage.core import registry  # noqa: E402
@@ -60,7 +63,7 @@ HOST_SUFFIXES = tuple(f".{suffix}".encode() for suffix in settings.HOST_SUFFIXES
 
 
 def is_console(head: RequestHead) -> bool:
-    """Whether a request is for the console or its API."""
+    """Return whether a request is for the console or its API."""
     path = unquote_to_bytes(head.path) if b"%" in head.path else head.path
     if not path.startswith(b"/ui/") and path not in (b"/", b"/ui"):
         return False
@@ -68,7 +71,9 @@ def is_console(head: RequestHead) -> bool:
 
 
 def _is_of_rest_client(head: RequestHead) -> bool:
-    """Whether a request without a path has marks of the Table service: then the account is missing in its URL."""
+    """Return whether a request without a path has marks of the Table service: then the account is missing in
+    its URL.
+    """
     return (
         head.method not in ("GET", "HEAD")
         or not head.headers.keys().isdisjoint((b"x-ms-version", b"authorization"))
@@ -95,7 +100,7 @@ async def _answer(scope: Scope, receive: Receive, send: Send) -> None:
     """Serve a page; the first one imports all of them, in a thread, so that the Table service goes on meanwhile."""
     if settings.ROOT_URLCONF not in sys.modules:
         await asyncio.to_thread(import_module, settings.ROOT_URLCONF)
-        gc.freeze()  # as the server does with what is there at its start
+        gc.freeze()  # the server does so too with all objects that exist at its start
     await streams.run(django, service.live_feed, service.access_changes, scope, receive, send)
 
 
@@ -175,7 +180,7 @@ async def _receive_upload(scope: Scope, receive: Receive, send: Send, size: int)
 class _Body:
     """Receives a body up to a limit, and within the time that so many bytes may take; else nothing more comes.
 
-    ``size`` is what was said of it, 0 if it comes in chunks.
+    ``size`` is the announced length, 0 if the body comes in chunks.
     """
 
     def __init__(self, receive: Receive, limit: int, size: int) -> None:
@@ -237,7 +242,7 @@ async def _refuse_body(status: int, retry_after: int, scope: Scope, send: Send) 
 
 
 def _names_an_account(headers: Sequence[tuple[bytes, bytes]]) -> bool:
-    """Whether the host is ACCOUNT.SUFFIX, where every path belongs to the account."""
+    """Return whether the host is ACCOUNT.SUFFIX, where every path belongs to the account."""
     if not HOST_SUFFIXES:
         return False
     host = next((value for name, value in headers if name == b"host"), b"")

@@ -25,7 +25,7 @@ class Density(models.TextChoices):
 
 
 class EditMode(models.TextChoices):
-    """When the changed cells of a grid are saved."""
+    """Time at which the changed cells of a grid are saved."""
 
     DIRECT = "direct", _("Immediately, with undo")
     STAGED = "staged", _("Together, when you save")
@@ -67,13 +67,13 @@ class User(AbstractBaseUser):
     created_at = models.DateTimeField(auto_now_add=True)
 
     language = models.CharField(max_length=16, blank=True, default="")  # empty: the language of the browser
-    time_zone = models.CharField(max_length=64, blank=True, default="")  # empty: that of the browser
+    time_zone = models.CharField(max_length=64, blank=True, default="")  # empty for the browser's zone
     theme = models.CharField(max_length=16, default=Theme.SYSTEM.value)
     density = models.CharField(max_length=16, default=Density.DEFAULT.value)
 
     shortcuts = models.BooleanField(default=True)  # single-key shortcuts
     edit_mode = models.CharField(max_length=8, default=EditMode.DIRECT.value)
-    hides_presence = models.BooleanField(default=False, db_default=False)  # which tables are open
+    hides_presence = models.BooleanField(default=False, db_default=False)  # hides the open tables from others
 
     objects: ClassVar[UserManager] = UserManager()
 
@@ -103,7 +103,7 @@ class Setup(models.Model):
 
     ONLY: ClassVar[int] = 1
 
-    token_hashes = models.JSONField(default=list)  # of the printed setup links
+    token_hashes = models.JSONField(default=list)  # hashes of the tokens in printed setup links
     done_at = models.DateTimeField(null=True, default=None)
 
     def __str__(self) -> str:
@@ -189,7 +189,7 @@ class SavedQuery(models.Model):
     name = models.CharField(max_length=64)
     description = models.TextField(max_length=2000, blank=True, default="")
     content = models.JSONField()  # the parameters of a grid's URL, by name
-    # None if the owner was deleted; shared queries stay
+    # null if the owner was deleted; shared queries stay
     owner = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="saved_queries")
     is_shared = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -210,7 +210,7 @@ class SavedQuery(models.Model):
 
 
 class SavedQueryVersion(models.Model):
-    """What a saved query was in 1.0, which kept versions; nothing is added any more."""
+    """An earlier version of a saved query, as 1.0 kept them; none are added any more."""
 
     query = models.ForeignKey(SavedQuery, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()  # from 1
@@ -231,7 +231,7 @@ class RecentQuery(models.Model):
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
     # without a constraint, so that deleting a table does not wait for locks
     table = models.ForeignKey(Table, on_delete=models.CASCADE, db_constraint=False, related_name="+")
-    digest = models.BinaryField(max_length=16)  # of the text, which may be too long for an index
+    digest = models.BinaryField(max_length=16)  # digest of the text, which may be too long for an index
     text = models.TextField()
     used_at = models.DateTimeField()
 

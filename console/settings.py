@@ -13,7 +13,7 @@ from storage.server import database, logs, options, secret
 
 OPTIONS = options.read(os.environ)
 registry.leave_out(OPTIONS.without)
-ROOT = Path(__file__).parents[1]  # of a checkout; a wheel has the same folders beside each other
+ROOT = Path(__file__).parents[1]  # the root of a checkout; a wheel has the same folders beside each other
 
 SERVER_SECRET = secret.read(OPTIONS)
 SECRET_KEY = secret.derive(SERVER_SECRET, "django") if SERVER_SECRET else secrets.token_hex()
@@ -104,7 +104,7 @@ LANGUAGES = [("en", "English"), ("tr", "Türkçe"), ("zh-hans", "简体中文")]
 LOCALE_PATHS = [ROOT / "console" / "locale"]
 FORMAT_MODULE_PATH = "console.formats"
 
-# of the console alone: the Table service shares the host, and cookies know no ports, so the names are ours
+# for the console alone: the Table service shares the host, and cookies know no ports, so the names are ours
 COOKIE_PATH = "/ui/"
 LANGUAGE_COOKIE_NAME = "tablero_language"
 LANGUAGE_COOKIE_PATH = SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = COOKIE_PATH
@@ -163,7 +163,7 @@ else:
     EMAIL_USE_TLS, EMAIL_USE_SSL = SMTP.starts_tls, SMTP.is_tls
     DEFAULT_FROM_EMAIL = SMTP.sender
 EMAIL_TIMEOUT = 10  # seconds
-NOTICE_MAIL = "console.notices.mail.write"  # who knows the languages of users
+NOTICE_MAIL = "console.notices.mail.write"  # it knows the languages of users
 
 # people
 AUTH_USER_MODEL = "console.User"
@@ -262,4 +262,4 @@ SPECTACULAR_SETTINGS = {
         {"name": "Backups"},
     ],
 }
-ANNOUNCED = ["console.people.setup.announcement"]  # what else a server says when it is ready
+ANNOUNCED = ["console.people.setup.announcement"]  # additional announcements when the server is ready

@@ -67,13 +67,13 @@ class ActivityQuery(LogQuery):
         parse_moment
     )  # a day or a time in the reader's time zone, or a time with an offset
     until: str = url_field(parse_moment)  # a day is included, a time is not
-    span: str = url_field(part=QueryPart.VIEW)  # what the histogram shows
+    span: str = url_field(part=QueryPart.VIEW)  # the length of the histogram
     before: str = url_field(read_number, part=QueryPart.PAGE)  # a time in microseconds
     after: str = url_field(read_number, part=QueryPart.PAGE)
 
     @property
     def kind(self) -> str:
-        """Of changes of entities, one of OPS; empty for all kinds."""
+        """Return the kind of changes of entities, one of OPS; empty for all kinds."""
         return self.what if self.what in OPS else ""
 
     @property
@@ -82,7 +82,7 @@ class ActivityQuery(LogQuery):
 
     @property
     def selects_changes(self) -> bool:
-        """Whether it names some changes of entities, as an undo must."""
+        """Return whether it names some changes of entities, as an undo must."""
         of_entities = self.what in {"", Group.ENTITIES, *OPS}
         return of_entities and any((self.what in OPS, self.how, self.who, self.key, self.since, self.until))
 
@@ -108,7 +108,7 @@ class ActivityQuery(LogQuery):
         )
 
     def to_changes(self) -> ChangeFilter | None:
-        """None: changes of entities are not among what is asked for."""
+        """Return the filter for changes of entities, None if the query excludes all of them."""
         if self.what and self.what != Group.ENTITIES and self.what not in OPS:
             return None
         return ChangeFilter(

@@ -1,4 +1,6 @@
-"""One page of what was done: activities, and in an account changes of entities by all others, in the order of time."""
+"""One page of the activity log: activities, and in an account all other changes of entities, in the order of
+time.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -124,7 +126,7 @@ def minute_of(moment: datetime) -> datetime:
 
 
 def _both(newer: Sequence[Activity], older: Sequence[Activity]) -> list[Activity]:
-    """Join activities of which some may be in both."""
+    """Join two lists of activities, which may overlap."""
     return list({it.pk: it for it in (*newer, *older)}.values())
 
 

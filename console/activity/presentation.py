@@ -1,4 +1,4 @@
-"""How the console shows the verbs of the activity log, which subjects declare: see storage.core.verbs."""
+"""Words and icons for the verbs of the activity log, which subjects declare: see storage.core.verbs."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -22,14 +22,14 @@ GROUP_LABELS: Final[Mapping[Group, Promise]] = {
     Group.PEOPLE: _("People"),
 }
 
-# what was done to entities
+# names of the kinds of changes
 OP_LABELS: Final[Mapping[str, Promise]] = {
     "inserts": _("Entities: inserted"),
     "updates": _("Entities: changed"),
     "deletes": _("Entities: deleted"),
 }
 
-# of a verb that only a newer version knows, which runs beside this one
+# for a verb of a newer version, which runs beside this one
 _UNKNOWN: Final = Act(
     "",
     icon="circle-help",

@@ -28,7 +28,7 @@ def of_request(account: Account, table: Table, wanted: ChangeFilter) -> tuple[li
 def of_activity(done: Activity) -> tuple[list[EntityDifference], int]:
     """Return the first entities that an activity changed, and the number of all others.
 
-    Of changes that no history has, only the keys are known.
+    For changes that no history has, only the keys are known.
     """
     rows = int(done.detail.get("rows", 0)) if "began" in done.detail else activity.count_changes(done)
     shown = [_compare(it) for it in changes.made_by(done, MOST)]

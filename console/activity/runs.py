@@ -15,10 +15,10 @@ Entry = Activity | ChangeEntry
 
 
 class Repeated(NamedTuple):
-    """The newest of successive activities that differ only in what they were done to; ``others``: how many more."""
+    """The newest of successive activities that differ in their targets only."""
 
     done: Activity
-    others: int
+    others: int  # the number of further activities
     is_open: bool  # older ones that were not read may belong to it
 
 
@@ -37,9 +37,8 @@ def _kind_of(done: Activity) -> tuple[object, ...]:
 
 
 def runs_of(entries: Sequence[Entry]) -> Iterator[tuple[ChangeEntry | None, Sequence[str], Sequence[Entry]]]:
-    """Divide the entries of a page into runs, each with what joins it and its requests, or None for what stands alone.
-
-    A run is successive changes to one table within a minute.
+    """Divide the entries of a page into runs, each with its common change and its requests, or None for a
+    single entry. A run is successive changes to one table within a minute.
     """
     for caller, run in groupby(entries, _caller):
         members = list(run)

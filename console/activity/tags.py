@@ -21,7 +21,7 @@ def activity_sentence(context: Context, done: Activity) -> SafeString:
 
 @register.simple_tag
 def activity_entity(done: Activity, key: EntityKey) -> str:
-    """The address of an entity that was changed."""
+    """Return the address of an entity that was changed."""
     return sentences.entity_address(done, *key)
 
 

@@ -22,7 +22,7 @@ from storage.queries.subject import QueryVerb
 from storage.tables.subject import TableVerb
 from storage.undo.undo import undo_all
 
-Roles = Mapping[int, Role]  # of one user, by the id of the account
+Roles = Mapping[int, Role]  # the roles of one user, by the id of the account
 
 # refused by a read-only account
 _WRITES: Final = frozenset({"entity", "table", "index", "policies", "properties", "snapshot"})
@@ -64,7 +64,7 @@ def _is_own(user: User, done: Activity) -> bool:
 
 
 def is_open(done: Activity, read_only: Collection[int]) -> bool:
-    """Whether to offer an undo; later changes are found only when it is tried."""
+    """Return whether to offer an undo; later changes are found only when it is tried."""
     verb = done.effective_verb
     if registry.undo_of(verb) is None:
         return False

@@ -1,1 +1,1 @@
-"""The management API of what the console keeps: users, invitations and saved queries."""
+"""The management API of the console's own data: users, invitations and saved queries."""

@@ -1,4 +1,4 @@
-"""A bulk edit while it is written: the query of the grid and operations in order, all of which its address has."""
+"""A bulk edit while it is written: the query of the grid, and operations in order. Its address has all of it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,7 +40,7 @@ class OperationDraft:
 
     @property
     def is_begun(self) -> bool:
-        """Whether something is left to fill in, so that it is no error yet."""
+        """Return whether something is left to fill in, so that it is not an error yet."""
         written = self.written
         return "" in written.values() or (self.op == "key" and len(written) == 1)
 
@@ -60,14 +60,14 @@ class BulkEditDraft:
         return [it.op for it in self.operations] == ["delete"]
 
     def address(self, table: Table) -> str:
-        """The address that shows it; a long one stands in a saved URL."""
+        """Return the address of the page that shows it; a long one is kept in a saved URL."""
         place, query = path_of("bulk_edit:show", table.account.name, table.name), urlencode(self._fields)
         if len(place) + len(query) >= saved_urls.LONGEST:
             query = urlencode({saved_urls.NAME: saved_urls.keep(table, query).key})
         return f"{place}?{query}" if query else place
 
     def grid_address(self, table: Table) -> str:
-        """The page of what its query finds."""
+        """Return the address of the grid with the entities of its query."""
         return self.state.shortened(table).address(table)
 
     @property
@@ -122,12 +122,12 @@ def _read_operations(given: QueryDict) -> Iterator[OperationDraft]:
 
 
 def deletion_address(table: Table, text: str) -> str:
-    """The page that deletes all entities that a filter finds."""
+    """Return the address of the page that deletes all entities of a filter."""
     return BulkEditDraft(GridState(filter=text), (OperationDraft("delete"),)).address(table)
 
 
 def write_keys(keys: Sequence[EntityKey]) -> str:
-    """The filter that finds the entities with these keys."""
+    """Return the filter that matches the entities with these keys."""
     partitions = [
         all_of([_equal("PartitionKey", name), _any_of([_equal("RowKey", key.row_key) for key in found])])
         for name, found in groupby(sorted(set(keys)), key=lambda it: it.partition_key)

@@ -1,4 +1,4 @@
-"""What the page of a job says of a bulk edit, or of its preview."""
+"""Details on the page of a job for a bulk edit, or for its preview."""
 
 import json
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the console says of a bulk edit: its numbers, why entities are left alone, what is lost, and a sample."""
+"""The preview of a bulk edit: its numbers, reasons to skip entities, lost values, and a sample."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -99,7 +99,7 @@ class Retyping:
 
     @property
     def is_warned(self) -> bool:
-        """Whether code that reads the property may fail."""
+        """Return whether code that reads the property may fail."""
         return bool(self.before and self.after)
 
 
@@ -123,7 +123,7 @@ class PreviewView:
 
     @property
     def about(self) -> int | None:
-        """How many entities a run is about; counted, or all that the query finds."""
+        """Return the number of entities that a run is about; counted, or all that the query finds."""
         return self.written if self.found.is_complete else self.found.matches
 
     @property

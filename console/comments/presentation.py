@@ -135,7 +135,7 @@ def earlier_address(thread: CommentThread, before: Comment) -> str:
     return f"{path}?before={before.pk}"
 
 
-# of a table
+# the comments of a table
 
 
 def read_table_threads(

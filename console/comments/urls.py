@@ -1,4 +1,4 @@
-"""URLs of comments: those of an entity, of a table and what is in it, and what is done to one."""
+"""URLs of comments: on an entity, on a table and its entities, and actions on one comment."""
 
 from django.urls import path
 

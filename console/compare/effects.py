@@ -1,4 +1,4 @@
-"""What applying a comparison does to the right side, for its button and beside each entity."""
+"""Effects of applying a comparison to the right side, for its button and beside each entity."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from storage.domain.entities.differences import DifferenceKind
 
 
 class Effect(StrEnum):
-    """What becomes of an entity on the right side."""
+    """Effect on an entity of the right side."""
 
     INSERT = "insert"
     CHANGE = "change"
@@ -40,15 +40,12 @@ TEXTS: Final[Mapping[Effect, str | Promise]] = {
 
 @dataclass(frozen=True, slots=True)
 class ApplyButton:
-    """The button that applies all entities of a kind, or of every kind; ``counts`` is None if they are unknown.
-
-    ``deleted_table``: the table that is deleted as a whole, if any.
-    """
+    """The button that applies all entities of a kind, or of every kind."""
 
     account: str
     kind: DifferenceKind | None
-    counts: Counts | None
-    deleted_table: str = ""
+    counts: Counts | None  # None if they are unknown
+    deleted_table: str = ""  # the table that is deleted as a whole, if any
 
     @property
     def texts(self) -> Mapping[Effect, str | Promise]:
@@ -56,7 +53,7 @@ class ApplyButton:
 
     @property
     def frame(self) -> str:
-        """The text with a place for what is done."""
+        """Return the text with a placeholder for the action."""
         return _("{} in %(account)s") % {"account": self.account}
 
     @property

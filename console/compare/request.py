@@ -1,4 +1,6 @@
-"""What a page compares, as its address says: ``left``, ``right``, ``table``, ``kind``, ``timestamps``, ``after``."""
+"""The request of a comparison, in its address: ``left``, ``right``, ``table``, ``kind``, ``timestamps``,
+``after``.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -29,7 +31,7 @@ POLICIES = "policies"  # in place of a kind: the settings that differ
 
 @dataclass(frozen=True, slots=True)
 class CompareRequest:
-    """``is_all``: all entities that differ are selected, not only those on the page."""
+    """Two sides to compare, and the part of their differences to show."""
 
     left: SideName
     right: SideName
@@ -38,7 +40,7 @@ class CompareRequest:
     settings: bool = False
     timestamps: bool = False
     after: EntityKey | None = None
-    is_all: bool = False
+    is_all: bool = False  # whether all entities that differ are selected, not only those on the page
 
     @property
     def kinds(self) -> frozenset[DifferenceKind]:
@@ -60,7 +62,7 @@ class CompareRequest:
         return "?" + urlencode({name: value for name, value in given.items() if value})
 
 
-_FIELDS: Final = ("account", "table", "moment", "time")  # of a side
+_FIELDS: Final = ("account", "table", "moment", "time")  # fields of a side
 PARAMETERS: Final = {
     *SIDES,
     *(f"{side}-{field}" for side in SIDES for field in _FIELDS),
@@ -93,7 +95,7 @@ def read_request(given: QueryDict, account: Account) -> CompareRequest:
 
 
 def _defaults(account: Account) -> tuple[SideName, SideName]:
-    """A branch with the account that it is of, or an account as it was in its latest snapshot with what it is."""
+    """Return the sides to begin with: a branch and its account, or an account in its latest snapshot and now."""
     here = SideName(account.name)
     branch = branches.find(account)
     if branch is not None and branch.source is not None:
@@ -125,7 +127,11 @@ class FoundSide:
 
 
 def find_side(name: SideName, user: User) -> FoundSide:
-    """Raises SideNotFound, in the same words for an account that the user does not know as for none."""
+    """Return the side with a name.
+
+    Raises SideNotFound, in the same words for an account that the user does not know and for one that does
+    not exist.
+    """
     account = accounts.find(name.account)
     role = None if account is None else role_in(user, account)
     if account is None or role is None:

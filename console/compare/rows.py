@@ -1,4 +1,6 @@
-"""The entities that differ as they are shown: the properties of each, drawn, and what is said of those on one side."""
+"""Rows of a comparison: the entities that differ, with their drawn properties and a note on those of one side
+only.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +28,7 @@ SIGNS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ShownEntity:
-    """``differences``: of an entity on one side only, the first property; ``count`` is that of all that differ."""
+    """An entity that differs, as its row shows it."""
 
     key: EntityKey
     token: str
@@ -36,9 +38,9 @@ class ShownEntity:
     name: str | Promise
     is_left: bool
     is_right: bool
-    first: Difference | None
+    first: Difference | None  # the first difference, or the first property of an entity on one side only
     others: Sequence[Difference]
-    count: int
+    count: int  # the number of all properties that differ
 
 
 def show(entity: DifferingEntity) -> ShownEntity:

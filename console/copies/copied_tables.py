@@ -1,4 +1,4 @@
-"""What became of the tables of a copy from or to another service, for the page of its job."""
+"""Progress and results of the tables of a copy from or to another service, for the page of its job."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class CopiedTableView:
 
     @property
     def badge(self) -> tuple[str, str, str]:
-        """The text, kind and icon of how far the table is, or of what the comparison found."""
+        """Return the text, kind and icon of the table's progress, or of the comparison's result."""
         found, job = self.found, self.job
         if found["verified"] is not None and job.status == JobStatus.DONE:
             kind = "danger" if self.is_unequal else "warn" if found["extra"] else "ok"

@@ -39,7 +39,7 @@ _MONO: Final = {**_PLAIN, "class": "mono"}
 
 
 class _CopyForm(forms.Form):
-    """What is copied, and how."""
+    """Form of a copy: its direction, tables and options."""
 
     tables = forms.CharField(
         label=gettext_lazy("Tables"),

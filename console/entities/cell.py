@@ -29,31 +29,30 @@ _LONGEST_SHORTENED: Final = 160  # characters
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """``kind``: error, warn or info; ``suggestion`` is a type that would accept the text."""
+    """A sentence below the editor of a cell."""
 
-    kind: str
+    kind: str  # error, warn or info
     text: str
-    suggestion: Edm | None = None
+    suggestion: Edm | None = None  # a type that would accept the text
     needs_consent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CellDraft:
-    """What the editor of a cell sends, or its address asks for.
-
-    ``etag``: the version that it is about; ``was``: the value of that version, as write_preview writes it.
-    """
+    """The input of a cell's editor, as the editor sends it or an address asks for it."""
 
     key: EntityKey
     name: str
-    etag: str
-    was: str | None
+    etag: str  # the version that was edited
+    was: str | None  # the value of that version, as write_preview writes it
     typed: TypedInput
     action: str
     is_agreed: bool
 
     def read(self, stored: EdmValue | None, now: datetime) -> tuple[EdmValue | None, Note | None]:
-        """The value and a note on it; without consent to what is lost of the stored value, the note alone."""
+        """Return the value and a note on it; if the stored value would lose something without consent, only
+        the note.
+        """
         try:
             value = self.typed.read(now)
         except InvalidText as refusal:
@@ -65,7 +64,7 @@ class CellDraft:
 
 
 def read_cell(sent: QueryDict) -> CellDraft | None:
-    """None if it names no property that can be edited."""
+    """Read the input of a cell's editor; None if it names no property that can be edited."""
     try:
         key, name = read_key(sent.get("key", "")), read_name(sent.get("property", ""))
     except (ValueError, StorageError):
@@ -78,7 +77,7 @@ def read_cell(sent: QueryDict) -> CellDraft | None:
 
 @dataclass(frozen=True, slots=True)
 class Editor:
-    """What an editor shows: the input and a note on it, or a conflict with another change."""
+    """The state of an editor: the input and a note on it, or a conflict with another change."""
 
     typed: TypedInput
     note: Note | None = None
@@ -91,7 +90,7 @@ def _error(refusal: InvalidText, type_: Edm) -> Note:
 
 
 def _conversion_loss(value: EdmValue, stored: EdmValue | None, now: datetime) -> str:
-    """What is lost when the stored value becomes this one only by a change of its type."""
+    """Return the loss if the stored value becomes this one by a change of its type only."""
     if stored is None or stored.type is value.type:
         return ""
     try:
@@ -104,7 +103,9 @@ def _conversion_loss(value: EdmValue, stored: EdmValue | None, now: datetime) ->
 
 
 def hint(value: EdmValue, typed: TypedInput) -> Note | None:
-    """What helps to check a valid value: how it is stored, grouped digits, the size, whether JSON is valid."""
+    """Return a hint that helps to check a valid value: its stored form, grouped digits, the size, whether
+    JSON is valid.
+    """
     if written := typed_text.stored_text(value, typed.text):
         return Note("info", _("Stored as %(value)s") % {"value": written})
     match value:
@@ -129,7 +130,7 @@ def _json_hint(text: str) -> Note:
 
 
 def retype(draft: CellDraft, sent: QueryDict, now: datetime) -> Editor:
-    """The input as another type or in another form; ``from`` and ``from_form`` are those of the text."""
+    """Return the input as another type or in another form; ``from`` and ``from_form`` are the previous ones."""
     before = read_type(sent.get("from", ""))
     text = "false" if before is Edm.BOOLEAN and not draft.typed.text else draft.typed.text
     old = TypedInput(before, read_form(before, sent.get("from_form", "")), text)
@@ -142,7 +143,7 @@ def retype(draft: CellDraft, sent: QueryDict, now: datetime) -> Editor:
 def _change_type(
     typed: TypedInput, to: Edm, form: TextForm | None, now: datetime
 ) -> tuple[TypedInput, Note | None]:
-    """The value is converted if one means the same."""
+    """Convert the input to another type if it has a value with the same meaning."""
     unconverted = replace(typed, type=to, form=form)
     if not typed.text and to is not typed.type:
         return unconverted, None
@@ -202,7 +203,7 @@ def _preview_form(type_: Edm) -> TextForm | None:
 
 
 def shorten_value(value: EdmValue) -> str:
-    """A value for a sentence."""
+    """Shorten a value for a sentence."""
     if value.type is Edm.BINARY:
         return cast("bytes", value.value)[:BINARY_PREVIEW_LENGTH].hex()
     if value.type is Edm.STRING:

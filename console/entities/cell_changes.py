@@ -45,19 +45,19 @@ _NOT_OURS: Final = (
 
 
 def is_staging(request: HttpRequest, account: Account) -> bool:
-    """Whether changed cells are collected: the user chose so, or the account is protected."""
+    """Return whether changed cells are collected: the user chose so, or the account is protected."""
     return account.protected or user_of(request).edit_mode == EditMode.STAGED
 
 
 @dataclass(frozen=True, slots=True)
 class CellChange:
-    """``value`` None removes the property; ``typed``: how the value was entered, if it was."""
+    """A change of one property of an entity."""
 
     key: EntityKey
     name: str
     etag: str
-    value: EdmValue | None
-    typed: TypedInput | None = None
+    value: EdmValue | None  # None removes the property
+    typed: TypedInput | None = None  # the value as it was entered, if it was
 
     @property
     def kept(self) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class CellChange:
 
 
 def read_key(token: str) -> EntityKey:
-    """Raises ValueError for a token that does not come from our pages."""
+    """Return the key in a token; raises ValueError for a token that does not come from our pages."""
     key = tokens.decode_key(token)
     if key is None:
         raise ValueError(token)
@@ -154,7 +154,7 @@ def changes_of(table: Table, cells: Sequence[CellChange]) -> list[Change]:
 
 
 def change_entity(cells: Sequence[CellChange], stored: StoredEntity | None) -> Change:
-    """The change of the entity of some cells."""
+    """Return one change of an entity for its changed cells."""
     key = cells[0].key
     condition = read_if_match(cells[0].etag)
     values = {one.name: one.value for one in cells if one.value is not None}
@@ -172,18 +172,17 @@ Values = Sequence[Sequence[EdmValue | None]]  # by row and column; None: not set
 
 @dataclass(frozen=True, slots=True)
 class CellRange:
-    """Cells from the first one down and to the right, and the values that are stored in them.
+    """Cells from the first one down and to the right, and their stored values."""
 
-    ``rows``: the key and the ETag of each; ``columns``: the name of each, and the type of its other values for cells
-    that are not set.
-    """
-
-    rows: Sequence[tuple[EntityKey, str]]
+    rows: Sequence[tuple[EntityKey, str]]  # the key and the ETag of each row
+    # the name of each column, and the usual type of its values, for cells that are not set
     columns: Sequence[tuple[str, Edm]]
     stored: Values
 
     def change(self, action: str, text: str, now: datetime) -> list[CellChange]:
-        """The cells that differ after the action fill, clear or paste (of the text); raises ValidationError."""
+        """Return the cells that differ after the action fill, clear or paste (of the text); raises
+        ValidationError.
+        """
         match action:
             case "fill":  # the values of the first row in all others
                 values: Values = [self.stored[0]] * len(self.rows)
@@ -198,7 +197,7 @@ class CellRange:
         return changes
 
     def _pasted(self, text: str, now: datetime) -> Values:
-        """A text of lines and tabs, from the first cell on; one value goes into all cells."""
+        """Return the values of a text of lines and tabs, from the first cell on; one value goes into all cells."""
         texts = list(csv.reader(io.StringIO(text, newline=""), "excel-tab")) or [[""]]
         if len(texts) == 1 and len(texts[0]) == 1:
             texts = [texts[0] * len(self.columns)] * len(self.rows)

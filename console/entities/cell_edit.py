@@ -40,7 +40,7 @@ class CellEdit:
 
     @property
     def is_again(self) -> bool:
-        """Whether the user inserts an entity again that was deleted."""
+        """Return whether the user inserts an entity again that was deleted."""
         return self.draft.action == "insert" and self.entity.stored is None
 
     @property
@@ -51,7 +51,7 @@ class CellEdit:
         return None if stored is None else read_stored(stored).properties.get(self.draft.name)
 
     def open(self) -> Editor:
-        """Return the editor with the stored value; of an entity that was deleted, with who deleted it."""
+        """Return the editor with the stored value, or for a deleted entity with the user who deleted it."""
         draft, stored, value = self.draft, self.entity.stored, self.stored_value
         typed = write_input(value, draft.typed.type)
         if stored is None:
@@ -92,7 +92,9 @@ class CellEdit:
         return change_entity([CellChange(draft.key, draft.name, draft.etag, value)], stored)
 
     def _describe(self, conflict: Conflict, value: EdmValue | None) -> dict[str, Any]:
-        """The values when the editor was opened, now and as typed; what is typed can be inserted if it was deleted."""
+        """Describe the values when the editor was opened, now and as typed, and whether a deleted entity can
+        be inserted.
+        """
         return {
             "is_gone": conflict.stored is None,
             "can_insert": conflict.deleted is not None,
@@ -104,7 +106,7 @@ class CellEdit:
         }
 
     def context(self, editor: Editor) -> dict[str, Any]:
-        """What the templates of the editor need."""
+        """Return the context for the templates of the editor."""
         draft, stored = self.draft, self.entity.stored
         value, token = self._value_in(stored), encode_key(draft.key)
         etag = "" if stored is None else write_etag(stored.timestamp)

@@ -42,14 +42,14 @@ class ShownValue:
 
 @dataclass(frozen=True, slots=True)
 class ConflictLine:
-    """A property in which the three versions differ; ``by``: mine, theirs, both or conflict."""
+    """A property in which the three versions differ."""
 
     number: int
     name: str
     base: ShownValue
     theirs: ShownValue
     mine: ShownValue
-    by: str
+    by: str  # mine, theirs, both or conflict
     chosen: str = ""
     problem: str = ""
 
@@ -173,7 +173,7 @@ def _changed_again() -> str:
 
 
 def _chosen(request: HttpRequest) -> dict[str, str]:
-    """The choices by the name of the property."""
+    """Return the choices by the name of the property."""
     found = {}
     for name in request.POST:
         number = name.removeprefix("choice-")
@@ -200,7 +200,7 @@ def _write(
 
 
 def read_mine(request: HttpRequest, target: EntityTarget) -> Properties:
-    """The edited properties, to begin another entity with."""
+    """Return the edited properties, to begin another entity with."""
     image = read_signed_entity(target.table, request.POST.get("mine", ""))
     if image is None:
         raise Http404

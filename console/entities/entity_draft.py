@@ -27,7 +27,10 @@ def sign_entity(table: Table, stored: StoredEntity) -> str:
 
 
 def read_signed_entity(table: Table, token: str) -> StoredEntity | None:
-    """None for a forged token, for one of another table, and for one signed with another secret."""
+    """Return the entity in a signed token.
+
+    None for a forged token, for one of another table, and for one signed with another secret.
+    """
     try:
         table_id, partition_key, row_key, ticks, content = signing.loads(token, salt=_SALT)
     except (signing.BadSignature, ValueError, TypeError):
@@ -50,7 +53,7 @@ class EntityDraft:
     properties: Mapping[str, EdmValue] | None = None
     problems: Sequence[FieldError] = ()
     is_dirty: bool = False
-    line: int = 0  # of the error in the text, from one
+    line: int = 0  # the line of the error in the text, from one
     column: int = 0
 
     def with_blank_row(self) -> "EntityDraft":
@@ -67,7 +70,7 @@ class EntityDraft:
 
 
 def open_draft(table: Table, stored: StoredEntity, tab: str) -> EntityDraft:
-    """The entity as it is stored, its properties in the order of the columns of its table."""
+    """Open the entity as it is stored, its properties in the order of the columns of its table."""
     found = read_stored(stored)
     names = find_columns(table, found.properties).names
     return EntityDraft(

@@ -1,10 +1,11 @@
-"""The form of an entity: a row for each property, with its name, type and text, and what is wrong with it.
+"""The form of an entity: a row for each property, with its name, type and text, and its errors.
 
-Every value comes back as it was stored unless a user changed it. What no field can carry is written as JSON; bytes
-that are too many for a field stay where they are until others take their place.
+Every value comes back as it was stored unless a user changed it. Values that no field can carry are written
+as JSON; bytes that are too many for a field are left out of the form, and are kept until others take their
+place.
 
-The rows are read here and not by a formset: a formset wants a count and consecutive numbers, where scripts add and
-remove rows, and it builds ten fields for each of up to 252 properties.
+The rows are read here and not by a formset: a formset wants a count and consecutive numbers, where scripts
+add and remove rows, and it builds ten fields for each of up to 252 properties.
 """
 
 from collections import Counter, defaultdict
@@ -40,7 +41,7 @@ class FieldError:
 
 
 def problems_of(rows: Iterable[PropertyRow]) -> list[FieldError]:
-    """What is wrong with the names, then with the values."""
+    """Return the errors of the names, then of the values."""
     rows = list(rows)
     names = [FieldError(f"name-{row.number}", row.name, row.name_problem) for row in rows if row.name_problem]
     return names + [FieldError(f"value-{row.number}", row.name, row.problem) for row in rows if row.problem]
@@ -49,9 +50,9 @@ def problems_of(rows: Iterable[PropertyRow]) -> list[FieldError]:
 def read_entity_form(
     data: QueryDict, files: Files, before: Properties, now: datetime
 ) -> tuple[list[PropertyRow], dict[str, EdmValue]]:
-    """The rows of a form, and the properties that could be read.
+    """Read the rows of a form, and the valid properties.
 
-    ``before``: the properties when the form was opened; ``now`` has the time zone of the user.
+    ``before`` has the properties from when the form was opened; ``now`` has the time zone of the user.
     """
     rows = []
     properties: dict[str, EdmValue] = {}
@@ -81,7 +82,7 @@ def read_property_row(data: QueryDict, files: Files, before: Properties, now: da
 
 
 def _numbers(data: QueryDict) -> list[int]:
-    """The numbers of the rows, in the order of the form."""
+    """Return the numbers of the rows, in the order of the form."""
     texts = (name.removeprefix("name-") for name in data if name.startswith("name-"))
     return sorted(set(read_numbers(texts, digits=6)))
 
@@ -112,7 +113,7 @@ def _read_row(data: QueryDict, files: Files, before: Properties, number: int) ->
 
 
 def _read_value(row: PropertyRow, now: datetime) -> tuple[PropertyRow, EdmValue | None]:
-    """The row and its value; None if it is not set, was left empty, or is invalid."""
+    """Return the row and its value; None if it is not set, was left empty, or is invalid."""
     if not row.is_set or (row.is_new and not row.name.strip() and not row.text and row.file is None):
         return row, None
     if row.is_lost and row.type is Edm.BINARY and row.file is None:
@@ -138,7 +139,7 @@ def _refused(row: PropertyRow, refusal: InvalidText, type_: Edm | None) -> Prope
 
 
 def _value(row: PropertyRow, now: datetime) -> EdmValue:
-    """Raises InvalidText."""
+    """Read the value of a row; raises InvalidText."""
     is_uploaded = row.file is not None and row.type is Edm.BINARY
     if row.is_kept and row.before is not None and not is_uploaded:
         return row.before if row.type is row.before.type else convert(row.before, row.type, now).value
@@ -171,7 +172,9 @@ def _check_name(row: PropertyRow, others: Properties) -> PropertyRow:
 
 
 def _change_type(row: PropertyRow, was: Edm, now: datetime) -> PropertyRow:
-    """The row with its value converted, and what is lost by that, or with the reason why it cannot be."""
+    """Return the row with its value converted and a note on the loss, or with the reason why it cannot be
+    converted.
+    """
     type_: Edm | None = was
     try:
         value = _value(replace(row, type=was, form=read_form(was, row.form or "")), now)
@@ -190,7 +193,7 @@ def _change_type(row: PropertyRow, was: Edm, now: datetime) -> PropertyRow:
 
 
 def _change_form(row: PropertyRow, was: TextForm | None, now: datetime) -> PropertyRow:
-    """The row with its bytes in another form."""
+    """Return the row with its bytes in another form."""
     try:
         value = TypedInput(row.type, was, row.text).read(now)
         return replace(row, text=typed_text.write(value, row.form))
@@ -199,7 +202,7 @@ def _change_form(row: PropertyRow, was: TextForm | None, now: datetime) -> Prope
 
 
 def names_and_types(samples: Iterable[Properties]) -> dict[str, Edm]:
-    """The properties of some entities, in the order they are seen, each with its most frequent type."""
+    """Return the properties of some entities, in the order they are seen, each with its most frequent type."""
     counts: defaultdict[str, Counter[Edm]] = defaultdict(Counter)
     for properties in samples:
         for name, value in properties.items():

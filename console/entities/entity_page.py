@@ -1,4 +1,4 @@
-"""What the pages of one entity share: its address and the contexts of their templates."""
+"""Common parts of the pages of one entity: its address and the contexts of their templates."""
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -45,13 +45,11 @@ MOST_SUGGESTED: Final = 40  # properties
 
 @dataclass(frozen=True, slots=True)
 class EntityTarget:
-    """The entity that an address names; it may not exist.
-
-    ``as_of``: a time at which a deleted table had its name, which all addresses contain; empty: it has it now.
-    """
+    """The entity that an address names; it may not exist."""
 
     table: Table
     key: EntityKey
+    # a time at which a deleted table had its name, which all addresses contain; empty if it has it now
     as_of: str = ""
 
     @property
@@ -143,7 +141,7 @@ def ticks_moment(ticks: int) -> datetime:
 
 
 def local_time(ticks: int) -> str:
-    """A time in the zone of the user, with all seven digits and the name of the zone."""
+    """Write a time in the zone of the user, with all seven digits and the name of the zone."""
     moment = ticks_moment(ticks)
     with suppress(OverflowError):  # the first and the last hours of the calendar have no other zones
         moment = timezone.localtime(moment)
@@ -151,12 +149,12 @@ def local_time(ticks: int) -> str:
 
 
 def is_recent(moment: datetime) -> bool:
-    """Whether it was less than a minute ago."""
+    """Return whether it was less than a minute ago."""
     return timezone.now() - moment < timedelta(minutes=1)
 
 
 def sample(table: Table) -> dict[str, Edm]:
-    """The properties of the first entities of a table, with their types."""
+    """Return the properties of the first entities of a table, with their types."""
     try:
         found = entities.preview_page(table, EntityQuery(top=SAMPLE)).entities
     except StorageError:
@@ -177,7 +175,7 @@ def leave(request: HttpRequest, target: EntityTarget, address: str) -> HttpRespo
 
 
 def render_missing(request: HttpRequest, target: EntityTarget) -> HttpResponse:
-    """The page of an entity that does not exist: who deleted it, if that is known, and how to restore it."""
+    """Render the page of a missing entity: the user who deleted it, if known, and how to restore it."""
     deletion = last_change.of_entity(target.table, target.key, None)
     done = None if deletion is None else activity.of_change(deletion)
     can_undo = done is not None and not activity.is_undone(done)

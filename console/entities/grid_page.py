@@ -54,11 +54,11 @@ table.create_entity({"PartitionKey": "se", "RowKey": "ada", "Name": "Ada Lovelac
 
 
 class Answer(NamedTuple):
-    """What the service answers: a page of entities, by key or by a property, or the error."""
+    """The service's answer to a query: a page of entities, by key or by a property, or the error."""
 
     entities: Sequence[EntityPreview] = ()
     next: Position | SortedPosition | None = None
-    past: Past | None = None  # None: the present
+    past: Past | None = None  # None for the present
     error: str = ""
     milliseconds: int = 0
     live_token: str = (
@@ -68,7 +68,7 @@ class Answer(NamedTuple):
 
 def read_answer(table: Table, state: GridState) -> Answer:
     is_live = state.view is View.GRID and state.as_of is None
-    token = _live_token(table) if is_live else ""  # of before the page, so that nothing is missed
+    token = _live_token(table) if is_live else ""  # made before the page is read, so that no change is missed
     began = time.perf_counter()
     then, error = find_past(table, state)
     if error:
@@ -83,7 +83,7 @@ def read_answer(table: Table, state: GridState) -> Answer:
 
 
 def find_past(table: Table, state: GridState) -> tuple[Past | None, str]:
-    """The past that a grid shows, None: now; or why it cannot."""
+    """Return the past that a grid shows, None for now; or the reason why it cannot be shown."""
     if state.as_of is None:
         return None, ""
     try:
@@ -116,7 +116,7 @@ def _read_page(table: Table, state: GridState, then: Past | None) -> Page[Entity
 
 
 def _selected(glance: EntityPreview, select: Sequence[str]) -> EntityPreview:
-    """The entity without unselected properties, which previews of small entities include."""
+    """Return the entity without unselected properties, which previews of small entities include."""
     if not select:
         return glance
     kept = {name: value for name, value in glance.properties.items() if name in select}
@@ -125,15 +125,12 @@ def _selected(glance: EntityPreview, select: Sequence[str]) -> EntityPreview:
 
 @dataclass(frozen=True)
 class GridPage:
-    """A page of entities for a reader; each part is made when it is first asked for.
-
-    ``frame``: what is around a whole page; None for the part that htmx swaps.
-    """
+    """A page of entities for a reader; each part is made when it is first asked for."""
 
     request: HttpRequest
     table: Table
     state: GridState
-    frame: TableFrame | None
+    frame: TableFrame | None  # the parts around a whole page; None for the part that htmx swaps
 
     @cached_property
     def answer(self) -> Answer:
@@ -141,7 +138,7 @@ class GridPage:
 
     @cached_property
     def context(self) -> dict[str, Any]:
-        """What the templates need."""
+        """Return the context for the templates."""
         answer = self.answer
         return {
             "table": self._overview,
@@ -188,7 +185,7 @@ class GridPage:
 
     @property
     def _editors(self) -> dict[str, Any]:
-        """What edits the query, on a whole page."""
+        """Return the editors of the query, for a whole page."""
         builder = draw_builder(self.table, self.state, self._reading)
         return {"narrowings": list_cell_filters(), "builder": builder}
 
@@ -304,7 +301,7 @@ class GridPage:
 
     @property
     def _ways_on(self) -> dict[str, Any]:
-        """What would find entities where there are none."""
+        """Return suggestions that would find entities where the page has none."""
         found = None if self.answer.error else suggest_looser(self.table, self.state)
         return {
             "hints": found,
@@ -319,7 +316,7 @@ def _draw_key(glance: EntityPreview) -> list[Cell]:
 
 
 def _draw_fields(table: Table, entity: Entity, state: GridState) -> list[tuple[str, str, Cell]]:
-    """The name, type and whole value of each property."""
+    """Draw the name, type and whole value of each property."""
     return [
         (name, (value := entity.properties[name]).type, documents.draw_whole(value, state.zone))
         for name in find_columns(table, entity.properties).names

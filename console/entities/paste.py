@@ -34,7 +34,7 @@ Properties = Mapping[str, EdmValue]
 
 
 class Mode(StrEnum):
-    """What happens to rows that already exist."""
+    """Action for rows that already exist."""
 
     INSERT = "insert"
     MERGE = "merge"
@@ -57,7 +57,7 @@ _REASONS: Final[Mapping[AnyReason, Promise]] = {
     Reason.FILE_ROWS_COLUMN_TWICE: _("Two columns are named %(column)s."),
 }
 
-# which say what to change in the text
+# these say what to change in the text
 _FAULTS: Final[Mapping[Fault, Promise]] = {
     Fault.EXISTS: _("This key appears twice."),
     Fault.INEXACT: _("No type holds all digits of this number. Write it as a String, in quotation marks."),
@@ -82,15 +82,12 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlannedRow:
-    """A row and its effect; ``changed`` are the properties that will differ.
-
-    ``ticks``: the Timestamp of the existing entity.
-    """
+    """A pasted row and its effect."""
 
     row: PastedRow
     effect: Effect
-    changed: frozenset[str] = frozenset()
-    ticks: int | None = None
+    changed: frozenset[str] = frozenset()  # the properties that will differ
+    ticks: int | None = None  # the Timestamp of the existing entity
     change: Change | None = None
 
 
@@ -176,7 +173,7 @@ def describe_unreadable(error: Refused) -> str:
 
 
 def too_many_rows_message(count: int) -> str:
-    """The error for a text with too many rows."""
+    """Return the error for a text with too many rows."""
     return _gettext("You can paste up to %(limit)s rows at a time, and this text has %(count)s.") % {
         "count": count,
         "limit": LIMIT,

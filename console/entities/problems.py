@@ -101,13 +101,13 @@ def describe_error(error: StorageError, entity: Entity) -> FieldError:
 
 
 def describe_deletion(table: Table, key: EntityKey) -> str:
-    """Say who deleted an entity that is no longer there, and when, as far as it is known."""
+    """Return a sentence about the deletion of an entity: by whom and when, as far as it is known."""
     last = last_change.of_entity(table, key, None)
     return _("This entity was deleted.") if last is None else plain_change(last)
 
 
 def check_limits(kind: AccountKind, entity: Entity) -> FieldError | None:
-    """The limit of an entity that this one exceeds, if any: its properties or its size."""
+    """Return the limit of an entity that this one exceeds, if any: its properties or its size."""
     entity.kind = kind
     if kind.property_limit is not None and len(entity.properties) > kind.property_limit:
         return describe_error(TooManyProperties(), entity)

@@ -19,23 +19,20 @@ _SPACES: Final = {" ": "·", "\t": "⇥", "\n": "↵"}
 
 @dataclass(frozen=True, slots=True)
 class PropertyRow:
-    """``before``: the value when the form was opened, None if new; ``is_kept``: its bytes are not in the form.
-
-    ``is_set`` False: the row is displayed, but the entity does not have the property.
-    """
+    """A property in the form of an entity."""
 
     number: int
     name: str
     type: Edm
     text: str = ""
     form: TextForm | None = None
-    before: EdmValue | None = None
+    before: EdmValue | None = None  # the value from when the form was opened, None if new
     is_new: bool = False
-    is_set: bool = True
-    is_kept: bool = False
+    is_set: bool = True  # False if the row is displayed, but the entity does not have the property
+    is_kept: bool = False  # whether its bytes are left out of the form
     is_lost: bool = False  # the form refers to bytes that no longer exist
     file: "UploadedFile[bytes] | None" = None
-    loss: str = ""  # what a change of the type loses
+    loss: str = ""  # loss by the change of the type
     lossy_text: str = ""
     is_loss_accepted: bool = False
     name_problem: str = ""
@@ -46,7 +43,7 @@ class PropertyRow:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether half a line is enough, by the type alone, so that typing moves nothing."""
+        """Return whether half a line is enough, by the type alone, so that typing moves nothing."""
         return not self.is_new and self.type in _NARROW
 
     @property
@@ -108,10 +105,10 @@ def blank_row(number: int) -> PropertyRow:
 
 
 def suggested_row(number: int, name: str, type_: Edm) -> PropertyRow:
-    """The row of a property that other entities have and this one does not."""
+    """Return the row of a property that other entities have and this one does not."""
     return PropertyRow(number, name, type_, text="false" if type_ is Edm.BOOLEAN else "", is_set=False)
 
 
 def next_blank_row(rows: Sequence[PropertyRow]) -> PropertyRow:
-    """An empty row for a new property below the others."""
+    """Return an empty row for a new property below the others."""
     return blank_row(max((row.number for row in rows), default=-1) + 1)

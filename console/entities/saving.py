@@ -33,14 +33,14 @@ _MEANWHILE: Final = (EntityAlreadyExists, ResourceNotFound, UpdateConditionNotSa
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why nothing was saved; ``index``: of the change that failed, None if it is not about one of them."""
+    """The reason why nothing was saved."""
 
     error: StorageError
-    index: int | None = None
+    index: int | None = None  # the change that failed, None if the error is not about one of them
 
     @property
     def is_conflict(self) -> bool:
-        """Whether another change came first."""
+        """Return whether another change came first."""
         return isinstance(self.error, _MEANWHILE)
 
     @property
@@ -69,7 +69,7 @@ def save(request: HttpRequest, table: Table, changes: Sequence[Change]) -> Appli
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """What another change left of an entity: how it is stored now, None if deleted; and that change, if known."""
+    """An entity after another change: as it is stored now, None if deleted; and that change, if known."""
 
     stored: StoredEntity | None
     last: RecordedChange | None
@@ -117,7 +117,7 @@ def next_address(request: HttpRequest) -> str:
 
 
 def back_address(request: HttpRequest, table: Table) -> str:
-    """Return the page of the console after a form: the one it names, or that of the table."""
+    """Return the page of the console to show after a form: the one it names, or the grid of the table."""
     wanted = next_address(request)
     if is_console_path(wanted):
         return wanted

@@ -1,4 +1,4 @@
-"""What a user enters for a value: its EDM type, the form of its text, and the text itself."""
+"""The user's input for a value: its EDM type, the form of its text, and the text itself."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ Files = MultiValueDict[str, "UploadedFile[bytes]"]
 
 @dataclass(frozen=True, slots=True)
 class TypedInput:
-    """What a user entered; ``form`` is None for types that are written in one way only."""
+    """A user's input; ``form`` is None for types that are written in one way only."""
 
     type: Edm
     form: TextForm | None
@@ -32,7 +32,7 @@ class TypedInput:
 
     @property
     def is_large(self) -> bool:
-        """Whether a dialog shows it, and not the editor over the cell."""
+        """Return whether a dialog shows it, and not the editor over the cell."""
         if self.type is Edm.BINARY:
             return len(self.text) > LONGEST_BYTES_IN_CELL
         return self.type is Edm.STRING and (len(self.text) > LONGEST_IN_CELL or self.text[:1] in ("{", "["))
@@ -73,11 +73,11 @@ def read_input(data: Mapping[str, Any], suffix: str = "", files: Files | None = 
 
 
 def read_type(name: str) -> Edm:
-    """An EDM type by its name; String for an unknown name."""
+    """Return an EDM type by its name; String for an unknown name."""
     return Edm(name) if name in set(Edm) else Edm.STRING
 
 
 def read_form(type_: Edm, name: str) -> TextForm | None:
-    """A form of a type by its name; the first form of the type for an unknown name."""
+    """Return a form of a type by its name; the first form of the type for an unknown name."""
     forms = FORMS.get(type_, ())
     return next((form for form in forms if form == name), forms[0] if forms else None)

@@ -1,4 +1,4 @@
-"""Viewers of a stored value, which decode it as what it may be."""
+"""Viewers of a stored value, which decode it as formats that it may have."""
 
 import base64
 import binascii
@@ -43,7 +43,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a viewer displays: one of the parts, or a text."""
+    """The content of a viewer: one of the parts, or a text."""
 
     text: str = ""
     nodes: tuple[Node, ...] = ()
@@ -54,13 +54,13 @@ class View:
 
 
 def views(value: EdmValue) -> dict[Viewer, View]:
-    """The viewers for a value, the most helpful first."""
+    """Return the viewers for a value, the most helpful first."""
     found = {viewer: view for viewer, show in _VIEWERS.items() if (view := show(value)) is not None}
     return found or {Viewer.PLAIN: View(_shown(typed_text.write(value)))}
 
 
 def _shown(text: str) -> str:
-    """The text without lone surrogates, which HTML cannot hold."""
+    """Return the text without lone surrogates, which HTML cannot hold."""
     return _HALF.sub("\ufffd", text)
 
 
@@ -68,7 +68,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def _text(value: EdmValue) -> str | None:
-    """The text of a String, or of a Binary in UTF-8."""
+    """Return the text of a String, or of a Binary in UTF-8."""
     match value:
         case (Edm.STRING, str(text)):
             return text
@@ -88,7 +88,7 @@ def _plain(value: EdmValue) -> View | None:
 
 
 def _is_readable(text: str) -> bool:
-    """Whether bytes that are valid UTF-8 look like text."""
+    """Return whether bytes that are valid UTF-8 look like text."""
     letters = sum(character.isalnum() or character.isspace() for character in text)
     return 2 * letters >= len(text) > 0 and not re.search("[\x00-\x08\x0e-\x1f]", text)
 
@@ -110,7 +110,7 @@ _JWT = re.compile(r"(eyJ[A-Za-z0-9_-]{2,})\.(eyJ[A-Za-z0-9_-]{2,})\.[A-Za-z0-9_-
 
 
 def _jwt(value: EdmValue) -> View | None:
-    """The header and the claims; the signature is not verified."""
+    """Return the header and the claims; the signature is not verified."""
     found = _JWT.fullmatch((_text(value) or "").strip().removeprefix("Bearer "))
     if found is None:
         return None
@@ -197,7 +197,7 @@ _MAGIC: Final[Mapping[bytes, str]] = {
 
 
 def image_type(data: bytes) -> str | None:
-    """The image type by the first bytes."""
+    """Return the image type by the first bytes."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((type_ for magic, type_ in _MAGIC.items() if data.startswith(magic)), None)

@@ -16,7 +16,7 @@ _MOMENT: Final = timedelta(minutes=1)  # opening a table again within this time 
 
 
 def find(user: User, table: Table) -> Bookmark:
-    """The bookmark of a table; a new one if the user has none."""
+    """Return the bookmark of a table; a new one if the user has none."""
     found: Bookmark | None = Bookmark.objects.filter(user=user, table=table).first()
     return found or Bookmark(user=user, table=table)
 

@@ -148,7 +148,9 @@ def _width(text: str) -> int:
 
 
 def draw_time(ticks: int, zone: tzinfo | None, *, with_fraction: bool = True) -> Cell:
-    """The time to the second, and its fraction without trailing zeros; the title has all seven digits in UTC."""
+    """Return the time to the second, and its fraction without trailing zeros; the title has all seven digits
+    in UTC.
+    """
     seconds, fraction = divmod(ticks, TICKS_PER_SECOND)
     shown = _local_text(seconds, zone)
     utc = second_text(seconds)

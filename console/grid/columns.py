@@ -43,10 +43,10 @@ _PINNED: Final = [ColumnChoice(name, is_pinned=True) for name in KEY_PROPERTIES]
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """``rest``: the index at which all other columns are inserted; None leaves them out."""
+    """The chosen columns of a grid."""
 
     choices: tuple[ColumnChoice, ...] = ()
-    rest: int | None = 0
+    rest: int | None = 0  # the index at which all other columns are inserted; None leaves them out
 
     def __str__(self) -> str:
         items = [str(choice) for choice in self.choices]
@@ -91,7 +91,7 @@ def _choice(mark: str, name: str, width: str | None) -> ColumnChoice:
 
 
 def arrange_columns(columns: Columns, seen: Iterable[str]) -> list[ColumnChoice]:
-    """The visible columns in their order, pinned ones first; ``seen`` are the properties of the entities."""
+    """Return the visible columns in their order, pinned ones first; ``seen`` are the properties of the entities."""
     named = {choice.name for choice in columns.choices}
     shown = [choice for choice in columns.choices if not choice.is_hidden]
     keys = [choice for choice in _PINNED if choice.name not in named]
@@ -106,9 +106,10 @@ def arrange_columns(columns: Columns, seen: Iterable[str]) -> list[ColumnChoice]
 def describe_columns(
     shown: Sequence[ColumnChoice], hidden: Iterable[str], *, loose: Collection[str] | None
 ) -> Columns:
-    """The shortest description that arrange_columns turns into these columns; ``loose`` None: and no others.
+    """Return the shortest description that arrange_columns turns into these columns.
 
-    ``loose`` are the columns in their default place: at the end they need no name.
+    ``loose`` are the columns in their default place, which need no name at the end; None leaves all others
+    out.
     """
     if loose is None:
         return Columns(tuple(shown), None)
@@ -145,7 +146,7 @@ LAST = ""  # the name of the layout with the columns that a user last saw in a t
 
 
 def last_columns(user: User, table: Table) -> str:
-    """The columns for an address without columns: those the user last saw, or those of the closest layout."""
+    """Return the columns for an address without columns: from the user's last visit, or from the closest layout."""
     found = _of(user, table.account)
     for layout in found:
         if layout.user_id is not None and layout.name == LAST and layout.tables == table.name:
@@ -155,7 +156,7 @@ def last_columns(user: User, table: Table) -> str:
 
 
 def layouts_for(user: User, table: Table) -> list[ColumnLayout]:
-    """The named layouts that match a table, the closest first."""
+    """Return the named layouts that match a table, the closest first."""
     return fitting_layouts(_of(user, table.account), table)
 
 
@@ -188,7 +189,7 @@ def save_layout(user: User | None, account: Account, name: str, tables: str, col
 
 
 def layout_text(layout: ColumnLayout) -> str:
-    """The columns of a layout as an address has them."""
+    """Return the columns of a layout as an address has them."""
     return ",".join(layout.columns)
 
 

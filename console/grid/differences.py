@@ -51,24 +51,21 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class EntityDifference:
-    """``same``: the number of unchanged properties; ``before`` and ``after``: the whole entity as JSON.
-
-    ``sequence``: that of the change in the history, 0 if it has none.
-    """
+    """The differences between two versions of an entity."""
 
     key: EntityKey
     kind: str
     differences: Sequence[Difference]
-    same: int
-    before: str
-    after: str
-    sequence: int = 0
+    same: int  # the number of unchanged properties
+    before: str  # the whole entity as JSON
+    after: str  # the whole entity as JSON
+    sequence: int = 0  # the number of the change in the history, 0 if it has none
 
 
 def compare_entities(
     key: EntityKey, was: StoredEntity | None, became: StoredEntity | None
 ) -> EntityDifference:
-    """The properties in which an entity differs; None: it does not exist."""
+    """Return the properties in which an entity differs; None stands for a missing entity."""
     before, after = properties_of(was), properties_of(became)
     changed = merge.changed_names(before, after)
     kind = "added" if was is None else "removed" if became is None else "changed"
@@ -93,7 +90,7 @@ def compare_property(name: str, before: EdmValue | None, after: EdmValue | None)
 
 
 def _first_difference(before: EdmValue | None, after: EdmValue | None) -> int:
-    """The start of the first difference between long texts, with some context before it."""
+    """Return the start of the first difference between long texts, with some context before it."""
     match before, after:
         case (Edm.STRING, str(old)), (Edm.STRING, str(new)) if (
             max(len(old), len(new)) > STRING_PREVIEW_LENGTH
@@ -116,7 +113,7 @@ def _side(value: EdmValue | None, start: int) -> ShownValue | None:
 
 
 def _document(stored: StoredEntity | None) -> str:
-    """The properties exactly as the service would send them, each member in a line."""
+    """Return the properties exactly as the service would send them, each member in a line."""
     if stored is None:
         return ""
     members = [f"  {it.removeprefix(b',').decode()}" for it in split_members(stored.content)]
@@ -172,7 +169,7 @@ def compare_settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> lis
 
 
 def _flat(verb: Verb, value: Any) -> dict[str, Any]:
-    """The members by names that can be compared; policies by their identifiers."""
+    """Return the members by names that can be compared; policies by their identifiers."""
     if value is None:
         return {}
     if verb is AccessVerb.POLICIES_SET:
@@ -247,7 +244,7 @@ _SAID: Final = frozenset({"verb", "declared", "label", "kind", "query", "of_tabl
 
 
 def activity_facts(done: Activity) -> list[tuple[str | Promise, str]]:
-    """The details of an activity that its sentence does not mention."""
+    """Return the details of an activity that its sentence does not mention."""
     return [
         (_FACTS.get(name, name), _fact(name, value))
         for name, value in done.detail.items()

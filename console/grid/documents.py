@@ -23,10 +23,10 @@ from storage.domain.values.edm import Edm, EdmValue, write_datetime
 
 @dataclass(frozen=True, slots=True)
 class JsonMember:
-    """A line of a document; ``size``: of a value that was cut."""
+    """A line of a document."""
 
     markup: SafeString
-    size: str = ""
+    size: str = ""  # the size of a value that was cut
     nested: str = ""  # a String that is JSON itself, indented
 
 
@@ -79,7 +79,7 @@ def _string(name: str, text: str, size: int | None) -> JsonMember:
 
 
 def _readable(text: str) -> str:
-    """A JSON string in which only invisible characters are escaped."""
+    """Return a JSON string in which only invisible characters are escaped."""
     characters = (
         character if character.isprintable() and character not in '"\\' else edm.quote(character)[1:-1]
         for character in text
@@ -96,7 +96,7 @@ def _laid_out(text: str) -> str:
 
 
 def all_values(stored: StoredEntity) -> dict[str, EdmValue]:
-    """The properties, the keys and the Timestamp."""
+    """Return the properties, the keys and the Timestamp."""
     keys = {name: EdmValue(Edm.STRING, text) for name, text in zip(KEY_PROPERTIES, stored.key, strict=True)}
     return {**read_stored(stored).properties, **keys, TIMESTAMP: EdmValue(Edm.DATETIME, stored.timestamp)}
 
@@ -140,7 +140,7 @@ def indent_json(text: str) -> str:
 
 
 def _breaks_line(last: str, piece: str) -> bool:
-    """Whether a line ends between two tokens; an empty object stays on one line."""
+    """Return whether a line ends between two tokens; an empty object stays on one line."""
     if last in _OPENING:
         return piece not in _CLOSING
     return last == "," or piece in _CLOSING

@@ -34,7 +34,7 @@ class Grid:
     widths: SafeString  # the markup of the columns' widths
     headings: SafeString
     rows: Sequence[SafeString]
-    count: int  # of all rows including the header; -1 if unknown
+    count: int  # the number of all rows including the header; -1 if unknown
     hidden: Sequence[str]
     has_rest: bool  # whether unnamed columns are visible
     select_width: int = 52
@@ -53,7 +53,7 @@ class GridOptions:
     names: Sequence[str] = ()  # the properties of the page in the order of the table
     usual: Mapping[str, Edm] = field(default_factory=dict)  # the types of those without a value on the page
     widths: Mapping[str, int] = field(default_factory=dict)  # pixels, of columns that keep theirs
-    since: ChangesSince = UNCHANGED  # of a past: what differs from now
+    since: ChangesSince = UNCHANGED  # differences between the past and now
     marks: Mapping[EntityKey, EntityMark] = field(default_factory=dict)
 
 
@@ -103,13 +103,12 @@ def _selected(shown: Sequence[ColumnChoice], select: Sequence[str]) -> list[Colu
 
 @dataclass(frozen=True, slots=True)
 class ShownGrid:
-    """The grid that a page shows, as the forms of its cells name it; ``index``: the aria-rowindex of their row.
-
-    It is None on a page without a grid, where no row is drawn.
-    """
+    """The grid that a page shows, as the forms of its cells name it."""
 
     options: GridOptions
-    index: int | None
+    index: (
+        int | None
+    )  # the aria-rowindex of the form's row; None on a page without a grid, where no row is drawn
 
     @classmethod
     def read(cls, table: Table, address: str, form: QueryDict) -> Self:
@@ -209,9 +208,8 @@ def _fitting(name: str, characters: int) -> int:
 
 
 def _list_places(names: Sequence[str], types: Mapping[str, Set[Edm]], sorted_by: str) -> Mapping[str, str]:
-    """The classes of the columns that a narrow screen shows as a list: the keys, three properties and a date.
-
-    The property that sorts the entities is one of them.
+    """Return the classes of the columns that a narrow screen shows as a list: the keys, three properties and
+    a date. The property that sorts the entities is one of them.
     """
     places = dict(zip(KEY_PROPERTIES, ("as-partition", "as-key"), strict=True))
     dates = [name for name in names if Edm.DATETIME in types.get(name, ()) or name == TIMESTAMP]

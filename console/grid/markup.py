@@ -45,7 +45,7 @@ class Column:
     is_new: bool = False  # whether the values of this page decided the width
 
     def classes(self, place: str = "") -> str:
-        """The attribute with the classes of its cells; ``place``: one more."""
+        """Return the attribute with the classes of its cells; ``place`` is an additional class."""
         found = [f"pinned p{self.pin}" if self.pin else "", place, "number" if self.is_number else ""]
         text = " ".join(filter(None, found))
         return f' class="{text}"' if text else ""
@@ -84,7 +84,7 @@ def _heading(column: Column, sort: Sort | None, zone_name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class EntityMark:
-    """What a grid shows beside an entity: a number, and in words what it counts."""
+    """A number beside an entity in a grid, and its meaning in words."""
 
     number: int
     text: str
@@ -136,7 +136,7 @@ def draw_rows(
 
 
 def _now(text: str) -> str:
-    """The attributes of a cell whose value is another one now."""
+    """Return the attributes of a cell whose value is different now."""
     return f' data-now title="{escape(_("Now: %(value)s") % {"value": text})}"'
 
 
@@ -146,7 +146,7 @@ _STATES: Final = {
 
 
 def _opening(column: Column) -> str:
-    """The start of the tag of a column's cells."""
+    """Return the start of the tag of a column's cells."""
     kind = "system" if column.name in SYSTEM else "property"
     return f'<td aria-colindex="{column.index}"{column.classes(column.place)} data-{kind}="{escape(column.name)}"'
 

@@ -25,7 +25,7 @@ Pairs = Iterable[tuple[str, str]]
 
 
 def keep(table: Table, query: str) -> SavedUrl:
-    """Save a query string, in place of those of the account that were not used for the longest.
+    """Save a query string, in place of the account's least recently used ones.
 
     The same one has the same key, which cannot be guessed without the server's secret.
     """
@@ -41,7 +41,7 @@ def keep(table: Table, query: str) -> SavedUrl:
 
 
 def find(table: Table, key: str) -> SavedUrl | None:
-    """None if it was not saved, has expired, or belongs to another table."""
+    """Return a saved URL; None if it was not saved, has expired, or belongs to another table."""
     saved = SavedUrl.objects.filter(pk=key).first() if _KEY.fullmatch(key) else None
     if saved is None or not saved.state.startswith(_state(table, "")):
         return None
@@ -57,7 +57,7 @@ def _state(table: Table, query: str) -> str:
 
 
 def merge_query(saved: SavedUrl, query: QueryDict) -> QueryDict:
-    """The saved query string, overridden by what the address itself has, even by an empty field."""
+    """Return the saved query string, overridden by the fields of the address, even by an empty one."""
     merged = QueryDict(saved.query, mutable=True)
     for name, values in query.lists():
         merged.setlist(name, values)
@@ -65,7 +65,7 @@ def merge_query(saved: SavedUrl, query: QueryDict) -> QueryDict:
 
 
 def fields_beside(saved: SavedUrl, fields: Pairs) -> list[tuple[str, str]]:
-    """The fields an address needs so that together with the key it stands for ``fields``."""
+    """Return the fields an address needs so that together with the key it stands for ``fields``."""
     mine, wanted = _by_name(parse_qsl(saved.query, keep_blank_values=True)), _by_name(fields)
     return [
         (NAME, saved.key),

@@ -40,7 +40,7 @@ class View(StrEnum):
 class GridState:
     filter: str = ""
     size: int = DEFAULT_SIZE
-    starts: tuple[str, ...] = ()  # of all pages so far except the first
+    starts: tuple[str, ...] = ()  # the starts of all pages so far except the first
     is_cut: bool = False  # whether the starts of earlier pages were dropped because the address was full
     columns: Columns = field(default_factory=Columns)
     has_columns: bool = False  # whether the address has columns
@@ -50,13 +50,13 @@ class GridState:
     is_counted: bool = False
     open: str = ""  # the entity in the drawer
     saved: str = ""  # the slug of the applied saved query
-    values: tuple[tuple[str, str], ...] = ()  # of the parameters of the saved query
+    values: tuple[tuple[str, str], ...] = ()  # values of the parameters of the saved query
     saved_url: SavedUrl | None = None  # for an address that would be too long
     select: tuple[str, ...] = ()  # the properties to read; empty: all, or those with a column
     sort: Sort | None = None  # by a property; None: by the keys
     by: str = ""  # rows: the filter is shown in the builder
     has_facets: bool = False
-    as_of: Moment | None = None  # None: now
+    as_of: Moment | None = None  # None for now
 
     @property
     def cursor(self) -> Cursor | None:
@@ -69,7 +69,7 @@ class GridState:
 
     @property
     def zone(self) -> tzinfo | None:
-        """None: UTC."""
+        """Return the time zone, None for UTC."""
         return None if self.is_utc else timezone.get_current_timezone()
 
     @property
@@ -107,12 +107,12 @@ class GridState:
 
     @property
     def is_part(self) -> bool:
-        """Whether other entities come before those of the page, or do not match."""
+        """Return whether other entities come before those of the page, or do not match."""
         return self.as_of is None and bool(self.filter or self.starts)
 
     @property
     def has_earlier(self) -> bool:
-        """Whether the address has the start of the previous page."""
+        """Return whether the address has the start of the previous page."""
         return len(self.starts) > (1 if self.is_cut else 0)
 
     def at_start(self) -> Self:
@@ -181,7 +181,7 @@ class GridState:
         return f"{path}?{query}" if query else path
 
     def shortened(self, table: Table) -> Self:
-        """The same state; if its address is too long, with a saved URL."""
+        """Return the same state; if its address is too long, with a saved URL."""
         if len(self.address(table)) <= LONGEST:
             return self
         # without the start of the page, so that all pages of a query share one key, unless even that is too long
@@ -230,7 +230,7 @@ def _sort(text: str) -> Sort | None:
 
 
 def _fits(found: Cursor | None, sort: Sort | None) -> bool:
-    """Whether a cursor belongs to this order."""
+    """Return whether a cursor belongs to this order."""
     return found is not None and isinstance(found.position, SortedPosition) is (sort is not None)
 
 

@@ -1,4 +1,4 @@
-"""How the console words what is read from files and from pasted text: why rows are rejected, and what is left out."""
+"""Words for reading files and pasted text: why rows are rejected, and which parts are left out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ _FAULTS: Final[Mapping[Fault, Promise | str]] = {
     Fault.EXISTS: _("An entity with its keys exists."),
     Fault.OTHER: "%(text)s",
 }
-# of groups that are about several columns, because there are very many
+# groups about several columns have these, because there may be very many columns
 _FAULTS_IN_GENERAL: Final[Mapping[Fault, Promise]] = {
     Fault.MEMBER_TWICE: _("Objects have members twice."),
     Fault.NO_KEY: _("Keys are missing."),
@@ -91,7 +91,7 @@ def describe_fault(fault: Fault, column: str, type_: Edm | None, text: str, form
 
 @dataclass(frozen=True, slots=True)
 class ReportView:
-    """What of a file is not in the table as it stands there."""
+    """Parts of a file that are not in the table in their original form."""
 
     report: FileReport
 

@@ -25,9 +25,8 @@ from storage.models import Table
 
 @dataclass(frozen=True, slots=True)
 class ChangesSince:
-    """How the entities of a page differ from now: deleted ones, and of others each property with its value of today.
-
-    A value is plain text, or that the property is not set.
+    """Differences between the entities of a page and now: deleted ones, and each changed property with its
+    current value. A value is plain text, or a mark that the property is not set.
     """
 
     deleted: frozenset[EntityKey] = frozenset()
@@ -60,7 +59,7 @@ def find_past(query: QueryDict, table: Table) -> Past | None:
 def compare_with_now(
     table: Table, found: Iterable[EntityPreview], then: Past, zone: tzinfo | None
 ) -> ChangesSince:
-    """Compare the entities of a page with what they are now; reads whole values of those that have changed."""
+    """Compare the entities of a page with their current state; reads whole values of changed ones."""
     timestamps = {glance.key: glance.timestamp for glance in found}
     if table.deleted_at is not None:
         return ChangesSince(frozenset(timestamps))

@@ -1,4 +1,4 @@
-"""What addresses and forms of a grid carry as one word: the key of an entity, the start of a page, a selection."""
+"""Tokens in addresses and forms of a grid: the key of an entity, the start of a page, a selection."""
 
 import base64
 import binascii
@@ -31,12 +31,12 @@ def encode_key(key: EntityKey) -> str:
 
 
 def key_query(key: EntityKey) -> str:
-    """The fields of a key in an address; empty keys are included."""
+    """Return the fields of a key in an address; empty keys are included."""
     return urlencode({"pk": key.partition_key, "rk": key.row_key})
 
 
 def decode_key(token: str) -> EntityKey | None:
-    """The key of a token, or None for a token that is not one of ours."""
+    """Return the key of a token, or None for a token that is not one of ours."""
     try:
         partition_key, row_key = _decode(token)
         return EntityKey(*_checked([partition_key, row_key]))
@@ -81,7 +81,10 @@ def encode_cursor(cursor: Cursor) -> str:
 
 
 def decode_cursor(token: str) -> Cursor | None:
-    """The cursor of a token, or None for a token that is not one of ours. It is opaque, and harmless if forged."""
+    """Return the cursor of a token, or None for a token that is not one of ours.
+
+    It is opaque, and harmless if forged.
+    """
     try:
         *place, rows = _decode(token)
         position = _read_position(place)
@@ -97,7 +100,9 @@ def _read_position(place: list[Any]) -> Position | SortedPosition | None:
 
 
 def shorten_cursors(tokens: list[str]) -> list[str]:
-    """The last cursors that together fit into an address, at least one; a mark comes first if some do not fit."""
+    """Return the last cursors that together fit into an address, at least one; a mark comes first if some do
+    not fit.
+    """
     kept: list[str] = []
     length = 0
     for token in reversed(tokens):
@@ -113,7 +118,7 @@ def shorten_cursors(tokens: list[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The entities that a form is about: ``keys`` in the scope of rows, ``filter`` in that of a query.
+    """The entities that a form is about: ``keys`` in the scope of rows, ``filter`` in the scope of a query.
 
     ``text`` is the filter as it was typed.
     """

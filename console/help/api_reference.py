@@ -17,7 +17,7 @@ from storage.rest import documentation
 Schema = Mapping[str, Any]
 _PLACES: Final = ("path", "query", "header")
 _METHODS: Final = ("get", "post", "put", "patch", "delete")
-_COLOURS: Final = {"get": "info", "delete": "danger"}  # of badges
+_COLOURS: Final = {"get": "info", "delete": "danger"}  # colours of badges
 _TYPE_NAMES: Final = {"date-time": "time", "uri": "address"}
 
 
@@ -72,7 +72,7 @@ def groups() -> Sequence[Group]:
 
 
 def _resolve(given: Any, components: Schema) -> Any:
-    """Replace references by what they name; members beside a reference take precedence."""
+    """Replace references by their targets; members beside a reference take precedence."""
     if isinstance(given, list):
         return [_resolve(item, components) for item in given]
     if not isinstance(given, dict):

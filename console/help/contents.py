@@ -194,7 +194,7 @@ def groups() -> list[Group]:
 
 
 def entries() -> Mapping[str, Entry]:
-    """The documents by name, in their order."""
+    """Return the documents by name, in their order."""
     return {entry.name: entry for group in groups() for entry in group.entries}
 
 

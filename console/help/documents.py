@@ -41,7 +41,10 @@ class Document:
 
 @cache
 def sections(name: str) -> Sequence[Heading]:
-    """Return the headings below the title; without a rendering, since a search asks for those of all pages."""
+    """Return the headings below the title.
+
+    They are read without a rendering, because a search asks for the headings of all pages.
+    """
     text = re.sub(
         r"^```.*?^```$", "", (ROOT / f"{name}.md").read_text("utf-8"), flags=re.MULTILINE | re.DOTALL
     )

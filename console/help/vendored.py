@@ -15,7 +15,7 @@ class Package:
     version: str
     license: str  # SPDX
     source: str  # as in npm:htmx.org@4.0.1
-    text: str  # of the license
+    text: str  # the text of the license
 
     @property
     def address(self) -> str:

@@ -22,10 +22,10 @@ NAMED: Final = 2  # changed properties that a line of the list names
 
 @dataclass(frozen=True, slots=True)
 class VersionLine:
-    """A version in the list; ``names``: the properties that it changed."""
+    """A version in the list."""
 
     version: RecordedChange
-    names: Sequence[str]
+    names: Sequence[str]  # the properties that it changed
 
     @property
     def at(self) -> datetime:
@@ -50,11 +50,11 @@ class VersionLine:
 
 @dataclass(frozen=True, slots=True)
 class PropertyChange:
-    """A property before a version, in it, and now; ``is_current``: whether it is still as in the version."""
+    """A property before a version, in it, and now."""
 
     difference: Difference
     now: ShownValue | None
-    is_current: bool
+    is_current: bool  # whether it is still as in the version
 
     @property
     def type(self) -> str:
@@ -65,7 +65,7 @@ class PropertyChange:
 
 @dataclass(frozen=True, slots=True)
 class PropertyRestore:
-    """What restoring a property to its state before a version would do; None: it is not set."""
+    """The effect of restoring a property to its state before a version; None means that it is not set."""
 
     name: str
     now: ShownValue | None
@@ -78,7 +78,7 @@ def changed_names(version: RecordedChange) -> list[str]:
 
 
 def days(versions: Sequence[RecordedChange], only: str = "") -> Iterator[LogDay[VersionLine]]:
-    """Return the versions by days; ``only``: those that changed this property."""
+    """Return the versions by days; ``only`` limits them to the changes of this property."""
     lines = [VersionLine(version, changed_names(version)) for version in versions]
     shown = [line for line in lines if not only or only in line.names]
     return by_day(shown, lambda line: line.at)

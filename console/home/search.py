@@ -31,8 +31,8 @@ from storage.requests import requests
 TOP: Final = 8  # tables, so that other results stay visible
 _OTHERS: Final = 5  # accounts to change to
 _ACCOUNTS: Final = 20  # that match a text
-_WORDS: Final = 4  # of a text
-_PAGES: Final = 12  # of other tables and accounts
+_WORDS: Final = 4  # words of a text
+_PAGES: Final = 12  # pages of other tables and accounts
 _DOCUMENTS: Final = 8  # and sections of them
 _SIMILAR_LENGTH: Final = 4  # letters of a word at least
 _LOOKED_AT: Final = 200  # accounts whose pages can be found
@@ -74,8 +74,8 @@ class SearchResult:
     address: str
     account: Account | None = None
     detail: str = ""
-    own_icon: str = ""  # in place of that of the kind
-    name: str = ""  # of a page, without those of its account and table
+    own_icon: str = ""  # replaces the icon of the kind
+    name: str = ""  # the name of a page, without its account and table
 
     @property
     def icon(self) -> str:
@@ -274,7 +274,9 @@ def _more(text: str) -> Iterator[SearchResult]:
 
 
 def _matches(hit: SearchResult, words: list[str], has: Callable[[str, str], bool]) -> bool:
-    """Return whether the name of a page has a word, and with those of its table and account all of them."""
+    """Return whether the name of a page has a word, and together with the names of its table and account all
+    words.
+    """
     name = search.fold(str(hit.text))
     of_account = _text_of(hit.account) if hit.account else ""
     text = f"{name} {search.fold(hit.detail)} {of_account}"

@@ -1,4 +1,4 @@
-"""What subjects add to the page of a job of their kinds: see Hook.JOB_DETAILS in storage.core.subject."""
+"""Details that subjects add to the page of a job of their kinds: see Hook.JOB_DETAILS in storage.core.subject."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from storage.models import Job, Table
 
 @dataclass(frozen=True, slots=True)
 class FailureView:
-    """``address``: of what could not be done."""
+    """An item of work that failed."""
 
     subject: str
     reason: str
-    address: str = ""
+    address: str = ""  # the page of that item
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,12 @@ class JobDetails:
 
     @property
     def is_preview(self) -> bool:
-        """Whether it has changed nothing, so that its counts say nothing."""
+        """Return whether it has changed nothing, so that its counts are meaningless."""
         return False
 
     @property
     def has_own_failures(self) -> bool:
-        """Whether its failures are in its counts."""
+        """Return whether its failures are in its counts."""
         return False
 
     @property

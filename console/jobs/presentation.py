@@ -1,7 +1,7 @@
-"""How the console shows jobs: what each kind is called, how far a job is, and what it has done.
+"""Presentation of jobs: the name of each kind, the progress of a job, and its results.
 
-To add a kind: add its title to ``_TITLES`` or to ``job_titles`` of its subject, and the names that its steps count to
-``_COUNTS``.
+To add a kind: add its title to ``_TITLES`` or to ``job_titles`` of its subject, and the names that its steps
+count to ``_COUNTS``.
 """
 
 from collections.abc import Callable, Mapping
@@ -99,10 +99,10 @@ STATUS_CHOICES: Final = [(status.value, label) for status, label in _STATUSES.it
 
 @dataclass(frozen=True)
 class JobView:
-    """A job as pages show it; ``may_change``: its reader may cancel, pause and resume it."""
+    """A job as pages show it."""
 
     job: Job
-    may_change: bool = False
+    may_change: bool = False  # whether its reader may cancel, pause and resume it
 
     @property
     def title(self) -> str:
@@ -128,7 +128,7 @@ class JobView:
 
     @property
     def goes_on(self) -> bool:
-        """Whether a page about it should be renewed soon."""
+        """Return whether a page about it should be refreshed soon."""
         return self.job.ended_at is None and (self.job.status != JobStatus.PAUSED or bool(self.job.wish))
 
     @property
@@ -156,7 +156,7 @@ class JobView:
 
     @property
     def amount(self) -> str:
-        """How much is done; empty for a job that counts nothing."""
+        """Return the amount of work done; empty for a job that counts nothing."""
         job = self.job
         if job.total is None:
             return self._measure(job.done) if job.done else ""
@@ -167,7 +167,7 @@ class JobView:
 
     @property
     def pace(self) -> str:
-        """How fast it goes, and how long it takes yet."""
+        """Return its speed, and the time it still takes."""
         left, parts = jobs.time_left(self.job), []
         if left is not None:
             parts.append(_("about %(time)s left") % {"time": describe_duration(left)})
@@ -220,7 +220,7 @@ class JobView:
 
     @property
     def warnings(self) -> list[str]:
-        """What is to be done with what it has made."""
+        """Return advice on its results."""
         job = self.job
         if self.details.warnings:
             return list(self.details.warnings)
@@ -230,7 +230,7 @@ class JobView:
 
     @property
     def can_undo(self) -> bool:
-        """Whether to offer an undo of what it has done; later changes are found when it is tried."""
+        """Return whether to offer an undo of its changes; later changes are found when it is tried."""
         done, account = self.job.activity, self.job.account
         if not self.may_change or done is None or account is None or not is_undoable(done):
             return False

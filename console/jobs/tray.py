@@ -1,4 +1,4 @@
-"""The jobs of a user in the top bar of every page: those that go on, and those whose end was not seen."""
+"""The jobs of a user in the top bar of every page: running ones, and ended ones that the user has not seen."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,1 +1,1 @@
-"""Commands for who runs the server."""
+"""Commands for the operator of the server."""

@@ -1,7 +1,7 @@
-"""Catalogues of translations: what they hold, what is missing in them, and how it is added.
+"""Catalogues of translations: their entries, the missing ones, and how these are added.
 
-A catalogue stays as it was written, apart from what is added at its end: GNU gettext's own tools would wrap all of it
-in their way. Texts are kept as they are escaped in the file.
+A catalogue stays as it was written, apart from the entries added at its end: GNU gettext's own tools would
+wrap all of it in their way. Texts are kept as they are escaped in the file.
 """
 
 import re
@@ -26,7 +26,7 @@ _LINE: Final = re.compile(r'(?:(msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)\s
 
 
 class CatalogueError(Exception):
-    """What is wrong with a catalogue, or with the tools, in a sentence."""
+    """An error in a catalogue, or in the tools, as a sentence."""
 
 
 class Message(NamedTuple):
@@ -130,7 +130,7 @@ def _wrap(line: str) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A catalogue with what was missing in it, and the messages that are left: to translate, or to remove."""
+    """A catalogue with its missing entries added, and the messages that are left: to translate, or to remove."""
 
     text: str
     added: Sequence[Message]
@@ -139,9 +139,9 @@ class Update:
 
 
 def update(text: str, extracted: Sequence[Entry]) -> Update:
-    """Add what a catalogue lacks of the messages of the source; raises CatalogueError.
+    """Add the messages of the source that a catalogue lacks; raises CatalogueError.
 
-    Of a message that is there twice with the same translation, as after a merge of two branches, one is left.
+    If a message is there twice with the same translation, as after a merge of two branches, one is left.
     """
     text = _without_repeated(text)
     known = {entry.message: entry for entry in read(text)}
@@ -205,13 +205,13 @@ def extract(environment: Mapping[str, str]) -> list[Entry]:
     """Return the messages of the source; raises CatalogueError."""
     check_tools()
     with tempfile.TemporaryDirectory(prefix="tablero-") as folder:
-        # nor __pycache__, into which other processes write
+        # other processes write into __pycache__
         ignored = shutil.ignore_patterns("locale", "__pycache__")
         for name in _SOURCES:
             shutil.copytree(_ROOT / name, Path(folder, name), ignore=ignored)
         Path(folder, "locale").mkdir()
         command = [sys.executable, "-m", "django", "makemessages", "-l", SOURCE, "--no-location", "--no-wrap"]
-        # without settings, which would be those of a project that is not there
+        # without settings, which would belong to a project that does not exist
         clean = {name: value for name, value in environment.items() if name != "DJANGO_SETTINGS_MODULE"}
         _run(command, "The messages of the source cannot be read", cwd=folder, environment=clean)
         return read(_path(SOURCE, Path(folder, "locale")).read_text(encoding="utf-8"))
@@ -230,7 +230,7 @@ def save(locale: str, text: str) -> None:
 
 
 def compile_text(text: str) -> bytes:
-    """Return a catalogue as programs read it; raises CatalogueError with what msgfmt says."""
+    """Return a catalogue as programs read it; raises CatalogueError with the message of msgfmt."""
     check_tools()
     with tempfile.TemporaryDirectory(prefix="tablero-") as folder:
         source, target = Path(folder, "django.po"), Path(folder, "django.mo")

@@ -1,4 +1,4 @@
-"""What the charts of a report show: series of numbers by period, which a table beside each shows as well."""
+"""Charts of a report: series of numbers by period. A table beside each chart shows the same numbers."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -70,11 +70,11 @@ class ChartRow:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """``kind``: ``bars`` and ``area`` are stacked, ``lines`` are not."""
+    """A chart of a report."""
 
     id: str
     title: str | Promise
-    kind: str
+    kind: str  # ``bars`` and ``area`` are stacked, ``lines`` are not
     unit: Unit
     series: Sequence[ChartSeries]
     periods: Sequence[datetime]

@@ -32,12 +32,12 @@ _FIRST: Final = 10  # partitions and credentials
 
 @dataclass(frozen=True, slots=True)
 class OperationRow:
-    """``address``: of its errors in the request log."""
+    """The requests of one operation."""
 
     operation: str
     traffic: Traffic
     errors: int
-    address: str
+    address: str  # its errors in the request log
 
     @property
     def percentiles(self) -> list[str]:
@@ -54,18 +54,18 @@ class PartitionRow:
 
 @dataclass(frozen=True, slots=True)
 class CredentialRow:
-    """``fingerprint`` of a SAS token, which leads to its page; ``address``: of its requests in the request log."""
+    """The requests with one credential."""
 
     label: str
     requests: int
     share: str
-    address: str
-    fingerprint: str = ""
+    address: str  # its requests in the request log
+    fingerprint: str = ""  # the fingerprint of a SAS token, which leads to its page
 
 
 @dataclass(frozen=True, slots=True)
 class _Log:
-    """The request log of what a page of metrics shows."""
+    """The request log, limited to the requests that a page of metrics shows."""
 
     account: Account
     table: Table | None

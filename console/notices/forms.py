@@ -37,7 +37,7 @@ class RulesForm(forms.Form):
 
     @property
     def rows(self) -> Iterable[dict[str, Any]]:
-        """What the table shows: the switch, the threshold and its unit."""
+        """Return the rows of the table: the switch, the threshold and its unit."""
         for rule in self._rules:
             bounds = rule.kind.condition.threshold
             yield {

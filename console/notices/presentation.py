@@ -19,7 +19,7 @@ from storage.models import Notice
 from storage.notices import presentation
 from storage.notices.kinds import NoticeEvent
 
-# of a kind that only a newer version knows, which runs beside this one
+# for a kind of a newer version, which runs beside this one
 _UNKNOWN: Final = _("A newer version of Tablero on the same database has found this.")
 UNITS: Final[Mapping[Unit, Promise]] = {
     Unit.DAYS: _("days"),
@@ -46,10 +46,10 @@ def title_of(kind: str) -> str:
 
 @dataclass(frozen=True)
 class ShownNotice:
-    """A notice as pages show it; ``is_new``: its reader has not seen the latest news about it."""
+    """A notice as pages show it."""
 
     notice: Notice
-    is_new: bool = False
+    is_new: bool = False  # whether its reader has not seen the latest news about it
 
     @cached_property
     def kind(self) -> NoticeKind:

@@ -1,4 +1,4 @@
-"""The addresses of notices: those of users, and the settings of an account and of the server."""
+"""URLs of notices: the pages of users, and the settings of an account and of the server."""
 
 from django.urls import path
 

@@ -70,7 +70,7 @@ class TokenForm(forms.Form):
 
 
 def token_rows(user: User) -> list[dict[str, Any]]:
-    """Return the tokens of a user with what their list shows."""
+    """Return the tokens of a user as rows of their list."""
     now, scopes = timezone.now(), dict(SCOPES)
     return [
         {

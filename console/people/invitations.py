@@ -26,7 +26,7 @@ _KEPT: Final = timedelta(days=30)  # after an invitation has expired
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What the invited user gets: ``role`` in ``account``, if there is one, and admin rights if ``is_admin``."""
+    """The rights of an invited user: ``role`` in ``account``, if there is one, and admin rights if ``is_admin``."""
 
     note: str  # the recipient
     account: Account | None

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 NAME = "Tablero"
 
 
-# what a user needs to set a factor up, or to leave
+# pages that a user needs to set a factor up, or to leave
 _OPEN: Final = (
     "people:security",
     "people:password",
@@ -38,7 +38,7 @@ _OPEN: Final = (
 class SecondFactorMiddleware:
     """Leads users without a second factor to where they add one, if the server requires it.
 
-    Who signed in with a provider needs none here: it is the provider that decides what it asks for.
+    A user who signed in with a provider needs none here: the provider decides about its factors.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -92,7 +92,7 @@ class MfaAdapter(DefaultMFAAdapter):  # type: ignore[misc]
 
 
 def can_use_passkeys(request: HttpRequest) -> bool:
-    """Whether browsers allow passkeys here: on localhost, or on a host name over HTTPS."""
+    """Return whether browsers allow passkeys here: on localhost, or on a host name over HTTPS."""
     host = request.get_host().rpartition(":")[0] or request.get_host()
     if host == "localhost" or host.endswith(".localhost"):
         return True

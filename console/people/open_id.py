@@ -42,7 +42,7 @@ _UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")  # NUL, and halves of surro
 
 
 class RefusedSignIn(OAuth2Error):  # type: ignore[misc]
-    """What a provider sent is not to be trusted; the text has nothing of it."""
+    """An answer of a provider that is not to be trusted; the text repeats nothing of it."""
 
 
 def find_provider(provider_id: str) -> Provider | None:
@@ -148,7 +148,7 @@ class OpenIdAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
             claims = jwt.decode(
                 id_token,
                 key.public,
-                algorithms=key.algorithms,  # those of the key: a token must not choose how it is verified
+                algorithms=key.algorithms,  # from the key: a token must not choose how it is verified
                 audience=app.client_id,
                 issuer=self.openid_config["issuer"],
                 leeway=_LEEWAY,

@@ -26,7 +26,7 @@ _SPELLINGS: Final = str.maketrans("01345@$", "oieasas")
 
 
 class PasswordValidator(CommonPasswordValidator):
-    """Refuses common passwords, and those of nothing but such words, digits and signs."""
+    """Refuses common passwords, and passwords made only of such words, digits and signs."""
 
     def validate(self, password: str, user: object = None) -> None:
         super().validate(password, user)  # type: ignore[arg-type]
@@ -36,14 +36,14 @@ class PasswordValidator(CommonPasswordValidator):
             raise ValidationError(self.get_error_message(), code="password_too_common")
 
 
-# what a user needs to choose a password, or to leave
+# pages that a user needs to choose a password, or to leave
 _OPEN: Final = ("people:password", "account_logout", "people:signed_in")
 
 
 class TemporaryPasswordMiddleware:
     """Leads users whose password was generated to where they choose one, before anything else.
 
-    Who signed in with a provider does not use it. Tokens of the management API are no passwords.
+    It is not asked of users who signed in with a provider, nor of tokens of the management API.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

@@ -1,4 +1,6 @@
-"""How a filter reaches its entities, explained: why, at what cost on Azure and here, and what would cost less."""
+"""Explanations of how a filter reaches its entities: why, at which cost on Azure and here, and cheaper
+alternatives.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +20,7 @@ from storage.tables.indexes import IndexUse
 @dataclass(frozen=True, slots=True)
 class PathText:
     label: Promise
-    kind: str  # of its badge
+    kind: str  # the kind of its badge
     icon: str
     on_azure: Promise
 
@@ -87,7 +89,7 @@ def _name_path(access: AccessPlan, indexes: IndexUse) -> PathText:
 
 
 def _advise_index(access: AccessPlan, indexes: IndexUse, estimate: Estimate | None) -> dict[str, Any] | None:
-    """The properties whose index would make the query read less, and what it would save."""
+    """Return the properties whose index would make the query read less, and what it would save."""
     names = sorted(indexes.candidates)
     if not names:
         return None

@@ -71,22 +71,22 @@ PLACEHOLDERS: Final[Mapping[Edm, str]] = {
 
 Name = TypeVar("Name", bound=StrEnum | str)
 Choices = Sequence[tuple[str, str, bool]]  # value, label, whether it is chosen
-View = dict[str, Any]  # of a group or a condition, for its template
+View = dict[str, Any]  # values of a group or a condition, for its template
 
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """``focus``: the id of the field to focus; ``text``: the filter of the conditions, after they were edited."""
+    """A builder of filters."""
 
     group: View | None = None
     obstacle: str = ""
-    names: Sequence[str] = ()  # of known properties
-    focus: str = ""
-    text: str | None = None
+    names: Sequence[str] = ()  # names of known properties
+    focus: str = ""  # the id of the field to focus
+    text: str | None = None  # the filter of the conditions, after they were edited
 
 
 def draw_builder(table: Table, state: GridState, reading: Reading) -> Builder | None:
-    """The builder of a grid, if its address asks for it."""
+    """Return the builder of a grid, if its address asks for it."""
     if not state.by:
         return None
     if reading.problem:

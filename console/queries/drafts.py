@@ -22,7 +22,7 @@ from storage.editing.typed_text import InvalidText, TextFault, TextForm
 Choice = TypeVar("Choice", bound=StrEnum)
 
 ROOT: Final = "r"
-CONDITION_LIMIT: Final = 200  # of a form
+CONDITION_LIMIT: Final = 200  # conditions of a form
 VALUE_LENGTH: Final = 1000  # characters that fit into a field
 WITHOUT_VALUES: Final = frozenset({RowOperator.IS_SET, RowOperator.IS_NOT_SET})
 A_DAY: Final = "24h"
@@ -56,7 +56,7 @@ class ValueNotEditable(Exception):
 
 
 def draft_group(group: RowGroup) -> GroupDraft:
-    """Raises ValueNotEditable."""
+    """Return the draft of a group of conditions; raises ValueNotEditable."""
     items = [
         draft_group(item) if isinstance(item, RowGroup) else _draft_condition(item) for item in group.items
     ]

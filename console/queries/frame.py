@@ -35,15 +35,12 @@ _CURRENT: Final = SafeString(' aria-current="page"')
 
 
 class Tab(NamedTuple):
-    """``current``: the value of aria-current, ``page`` on the tab's own page, ``true`` on one below it.
-
-    ``number``: how many things are there, if that is worth a number.
-    """
+    """A tab of the pages of a table."""
 
     label: str | Promise
     address: str
-    current: str
-    number: int = 0
+    current: str  # the value of aria-current, ``page`` on the tab's own page, ``true`` on one below it
+    number: int = 0  # the number of things in it, if that is worth a number
 
 
 @dataclass(frozen=True)
@@ -68,7 +65,7 @@ class TableFrame:
 
     request: HttpRequest
     account: Account
-    url_name: str  # of the page
+    url_name: str  # the URL name of the page
 
     @property
     def table(self) -> Table:
@@ -91,7 +88,7 @@ class TableFrame:
 
     @cached_property
     def overview(self) -> Overview:
-        """That of the table."""
+        """Return the overview of the table."""
         listed = (it for it in self.listing.tables if it.name == self.table.name)
         return next(listed, None) or table_list.describe(self.table)
 
@@ -127,7 +124,7 @@ class TableFrame:
 
 
 def frame_of(request: HttpRequest) -> TableFrame | None:
-    """The frame of a page of a table, the same one for the view and its templates; None on other pages."""
+    """Return the frame of a page of a table, the same one for the view and its templates; None on other pages."""
     current, match = account_context(request), request.resolver_match
     if current is None or match is None or "table" not in match.kwargs:
         return None
@@ -139,7 +136,7 @@ def frame_of(request: HttpRequest) -> TableFrame | None:
 
 
 def context(request: HttpRequest) -> dict[str, Any]:
-    """Give the templates of a table's pages their frame, and those of its account the tables beside them."""
+    """Give the templates of a table's pages their frame, and the templates of an account's pages its tables."""
     current, frame = account_context(request), frame_of(request)
     tables = {} if current is None else {"sidebar_tables": AccountTables(current.account)}
     return tables if frame is None else {**tables, "frame": frame}

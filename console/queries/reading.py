@@ -1,4 +1,6 @@
-"""What the query bar says about a filter: why it is invalid, how it reaches its entities, and what would be better."""
+"""Sentences of the query bar about a filter: why it is invalid, how it reaches its entities, and what would
+be better.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -196,6 +198,6 @@ def suggest_looser(table: Table, state: GridState) -> Suggestions | None:
 
 
 def _mismatches(text: str, schema: Schema) -> list[Diagnostic]:
-    """The comparisons that no entity can meet: of an unknown property, or with a literal of another type."""
+    """Return the comparisons that no entity can meet: of an unknown property, or with a literal of another type."""
     found = diagnose(text, schema, timezone.now()) if schema.is_whole else []
     return [it for it in found if it.refusal.reason is not Reason.FILTER_INT64_SUFFIX]

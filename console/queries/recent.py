@@ -12,7 +12,7 @@ from console.models import RecentQuery, User
 from storage.models import Table
 from storage.tables import tables
 
-LIMIT: Final = 50  # of a user
+LIMIT: Final = 50  # for each user
 _TEXT_LENGTH: Final = 16_000  # characters
 
 
@@ -30,12 +30,12 @@ def record_run(user: User, table: Table, text: str) -> None:
 
 
 def for_table(user: User, table: Table, *, top: int = LIMIT) -> list[RecentQuery]:
-    """The latest first."""
+    """Return the recent queries of a table, the latest first."""
     return [recent for recent in _latest(user) if recent.table_id == table.pk][:top]
 
 
 def for_account(user: User, account_id: int) -> list[RecentQuery]:
-    """The latest first."""
+    """Return the recent queries of an account, the latest first."""
     return [recent for recent in _latest(user) if recent.table.account_id == account_id]
 
 
@@ -49,7 +49,7 @@ def clear(user: User, account_id: int) -> None:
 
 
 def tidy(now: datetime) -> None:
-    """Delete filters beyond the limit, and those of tables deleted 30 days ago."""
+    """Delete filters beyond the limit, and filters of tables deleted 30 days ago."""
     rank = Window(RowNumber(), partition_by=F("user"), order_by=F("used_at").desc())
     hidden = RecentQuery.objects.annotate(rank=rank).filter(rank__gt=LIMIT)
     RecentQuery.objects.filter(pk__in=list(hidden.values_list("pk", flat=True))).delete()

@@ -21,12 +21,12 @@ from storage.home.search import has_text
 from storage.models import Account, Table
 from storage.tables import tables
 
-GRID_FIELDS: Final = ("f", "s", "cols", "sort", "top", "view")  # of a grid's address, kept as content
+GRID_FIELDS: Final = ("f", "s", "cols", "sort", "top", "view")  # fields of a grid's address, kept as content
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a query is; ``content`` maps fields of a grid's address to their values."""
+    """The definition of a query; ``content`` maps fields of a grid's address to their values."""
 
     name: str
     description: str = ""
@@ -41,7 +41,7 @@ def visible_queries(user: User, account_ids: AccountIds, *, deleted: bool = Fals
 
 
 def with_earlier_versions(queries: QuerySet[SavedQuery]) -> QuerySet[SavedQuery]:
-    """Annotate queries with ``has_versions``: whether 1.0 kept more of them than what they were last."""
+    """Annotate queries with ``has_versions``, which is true if 1.0 kept earlier versions."""
     kept = SavedQueryVersion.objects.filter(query=OuterRef("pk"), number__gt=1)
     return queries.annotate(has_versions=Exists(kept))
 
@@ -52,7 +52,7 @@ def for_table(user: User, table: Table) -> list[SavedQuery]:
 
 
 def find_query(user: User, account_id: int, table_name: str, slug: str) -> SavedQuery | None:
-    """The table need not exist any more."""
+    """Return a saved query; the table need not exist any more."""
     if "\0" in slug + table_name:
         return None
     return visible_queries(user, [account_id]).filter(table_name=table_name.lower(), slug=slug).first()
@@ -96,11 +96,11 @@ def list_parameters(query: SavedQuery) -> tuple[str, ...]:
     return parameters.list_parameters(query.content.get("f", ""))
 
 
-# of a request
+# access by a request
 
 
 def get_query(request: HttpRequest, account: Account, table_name: str, slug: str) -> SavedQuery:
-    """Raises Http404."""
+    """Return a saved query that the user may see; raises Http404."""
     query = find_query(user_of(request), account.pk, table_name, slug)
     if query is None:
         raise Http404
@@ -108,7 +108,7 @@ def get_query(request: HttpRequest, account: Account, table_name: str, slug: str
 
 
 def get_changeable(request: HttpRequest, account: Account, table_name: str, slug: str) -> SavedQuery:
-    """Raises Http404 or RoleNeeded."""
+    """Return a saved query that the user may change; raises Http404 or RoleNeeded."""
     query = get_query(request, account, table_name, slug)
     if not can_change(user_of(request), role_of(request), query):
         raise RoleNeeded(Capability.WRITE, account)
@@ -120,16 +120,13 @@ def get_changeable(request: HttpRequest, account: Account, table_name: str, slug
 
 @dataclass(frozen=True, slots=True)
 class AppliedQuery:
-    """A saved query on a grid: ``changed`` names what differs, ``content`` is what an update would save.
-
-    ``is_filled``: the filter was changed while it contains values in place of parameters.
-    """
+    """A saved query on a grid."""
 
     query: SavedQuery
     revision: str
-    changed: list[str | Promise]
-    content: Mapping[str, str]
-    is_filled: bool
+    changed: list[str | Promise]  # names of the parts that differ
+    content: Mapping[str, str]  # the content that an update would save
+    is_filled: bool  # whether the filter was changed while it contains values in place of parameters
     can_change: bool
     run_address: str  # to run it again, with other values or as it was saved
 
@@ -139,12 +136,12 @@ class AppliedQuery:
 
 
 def grid_content(state: GridState) -> dict[str, str]:
-    """What a query keeps of a grid."""
+    """Return the content of a saved query for a grid."""
     return {name: value for name, value in state.fields if name in GRID_FIELDS}
 
 
 def fill_state(query: SavedQuery, values: Mapping[str, str]) -> GridState:
-    """The grid of a query with values for its parameters; raises UnfilledParameter."""
+    """Return the grid of a query with values for its parameters; raises UnfilledParameter."""
     fields = QueryDict(mutable=True)
     fields.update({name: value for name, value in query.content.items() if name in GRID_FIELDS})
     fields["f"] = parameters.fill_parameters(fields.get("f", ""), values)
@@ -153,7 +150,7 @@ def fill_state(query: SavedQuery, values: Mapping[str, str]) -> GridState:
 
 
 def get_applied(user: User, role: Role, table: Table, state: GridState) -> AppliedQuery | None:
-    """The saved query that the address of a grid names, if it exists."""
+    """Return the saved query that the address of a grid names, if it exists."""
     query = find_query(user, table.account.pk, table.folded_name, state.saved) if state.saved else None
     if query is None:
         return None
@@ -172,7 +169,7 @@ def get_applied(user: User, role: Role, table: Table, state: GridState) -> Appli
 
 
 def _unfill(query: SavedQuery, state: GridState) -> str:
-    """The saved filter with its parameters, if the grid's filter only fills them; else the grid's filter."""
+    """Return the saved filter with its parameters, if the grid's filter only fills them; else the grid's filter."""
     saved: str = query.content.get("f", "")
     try:
         filled = parameters.fill_parameters(saved, dict(state.values)).strip()
@@ -182,7 +179,7 @@ def _unfill(query: SavedQuery, state: GridState) -> str:
 
 
 def _changed_fields(saved: Mapping[str, str], shown: Mapping[str, str]) -> list[str]:
-    # a query without columns is shown with those of its reader
+    # a query without columns is shown with the columns of its reader
     return [
         name
         for name in GRID_FIELDS

@@ -1,4 +1,4 @@
-"""Changes of saved queries; those of shared queries are in the activity log."""
+"""Changes of saved queries; changes of shared ones are in the activity log."""
 
 from dataclasses import asdict
 from datetime import datetime, timedelta
@@ -180,7 +180,7 @@ def _record(
 
 
 def _public_content(definition: Definition | None) -> dict[str, object] | None:
-    """What the whole account may read: nothing of a private query."""
+    """Return the content that the whole account may read; None for a private query."""
     if definition is None or not definition.is_shared:
         return None
     kept = asdict(definition)

@@ -21,7 +21,7 @@ def highlight_filter(text: str) -> SafeString:
 
 @register.filter
 def sort_options(columns: Iterable[Column]) -> SafeString:
-    """The choices that sort a grid by one of its columns; there may be hundreds."""
+    """Return the choices that sort a grid by one of its columns; there may be hundreds."""
     up, down = _("ascending"), _("descending")
     return format_html_join("\n", _SORT_OPTIONS, ((column.name, up, down) for column in columns))
 

@@ -1,4 +1,4 @@
-"""What a filter of a table can contain: its properties, their frequent values, and the value of one cell."""
+"""Suggested values for a filter of a table: its properties, their frequent values, and the value of one cell."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -116,7 +116,7 @@ def _frequency(facet: Facet, count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CellFilter:
-    """An item of a cell's menu; ``types``: those of the values it applies to, separated by spaces."""
+    """An item of a cell's menu; it applies to values of certain types."""
 
     how: ConditionKind
     label: str

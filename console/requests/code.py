@@ -44,7 +44,7 @@ def write_code(request: RecordedRequest, endpoint: str) -> list[Snippet]:
 
 
 def _read_query(request: RecordedRequest) -> Query | None:
-    """Read what was asked for; None if it cannot be read, as most that are refused."""
+    """Read the query of a recorded request; None if it cannot be read, as for most refused ones."""
     options = dict(request.options)
     text = options.get("$filter", "").replace(LEFT_OUT, f"'{_PLACEHOLDER}'")
     try:

@@ -59,7 +59,7 @@ class RequestQuery(LogQuery):
 
     @property
     def is_for_one(self) -> bool:
-        """Whether it looks for an id, at any time."""
+        """Return whether it looks for an id, at any time."""
         return bool(self.id or read_identifier(self.q))
 
     @property
@@ -77,7 +77,7 @@ class RequestQuery(LogQuery):
         return since, read_local_time(self.until) or now
 
     def to_filter(self, account_id: int, now: datetime) -> RequestFilter:
-        """An id is looked for at any time."""
+        """Return the filter of the request log; a search for an id ignores the time."""
         since, until = self.period(now)
         return RequestFilter(
             [account_id],

@@ -1,4 +1,4 @@
-"""How the console shows requests: who made them, why they were refused, and what made them slow."""
+"""Presentation of requests: who made them, why they were refused, and what made them slow."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -126,7 +126,7 @@ class RequestView:
 
     @property
     def earlier_change(self) -> EarlierChange | None:
-        """What was done before to the entity, if the history has it."""
+        """Return the earlier change of the entity, if the history has it."""
         found = (it for it in self.causes if isinstance(it, EarlierChange) and it.number)
         return next(found, None)
 

@@ -1,4 +1,4 @@
-"""What a reader can do about a refused request: the pages where its causes are mended."""
+"""Remedies for a refused request: the pages where a reader can fix its causes."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -66,7 +66,7 @@ _SETTINGS: Final[Mapping[Mistake, tuple[str, Promise]]] = {
     Mistake.ACCOUNT_DISABLED: ("access", _("Network access")),
     Mistake.READ_ONLY: ("guard", _("Protection")),
 }
-# the fields of a new token by those of the one that was refused
+# fields of a new token that are filled in from the refused one
 _FIELDS: Final[Mapping[str, str]] = {"tn": "table", "si": "policy", "sip": "address"}
 
 

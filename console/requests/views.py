@@ -45,7 +45,7 @@ from storage.requests import requests
 from storage.requests.statistics import CodeCount, CredentialCount
 from storage.requests.timeline import Timeline, timeline
 
-_HEIGHT: Final = 48  # of the histogram
+_HEIGHT: Final = 48  # height of the histogram
 _OUTCOMES: Final = (Outcome.DONE, Outcome.REFUSED, Outcome.FAILED)  # from the bottom
 
 
@@ -200,7 +200,7 @@ def _address_in_list(found: RecordedRequest) -> str:
 
 
 def _find_deletion(found: RecordedRequest) -> last_change.TableDeletion | None:
-    """Return what happened to the table of a request that was not there, and is not there now."""
+    """Return the deletion of the table of a request that failed because the table was missing, and still is."""
     is_missing = found.error == TableNotFound.__name__ and found.table_name
     return last_change.of_table(found.account, found.table_name) if is_missing else None
 

@@ -1,4 +1,4 @@
-"""Who may open a page: decorators of views that check the user's role."""
+"""Access to pages: decorators of views that check the user's role."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ def role_of(request: HttpRequest) -> Role:
 
 
 def actor_of(request: HttpRequest) -> Actor:
-    """Name the user as the actor of what the request does."""
+    """Return the user of a request as the actor of its changes."""
     return actor_named(request, user_of(request).get_username())
 
 
@@ -106,7 +106,7 @@ def account_required(capability: Capability) -> Callable[[AccountView[P]], View[
 
 
 def require_storage(account: Account) -> None:
-    """Raise Http404 for a page of what accounts of the kind cosmos do not have: policies and service properties."""
+    """Raise Http404 for pages that accounts of the kind cosmos do not have: policies and service properties."""
     if account.kind != AccountKind.STORAGE:
         raise Http404
 
@@ -166,7 +166,7 @@ def table_required(capability: Capability) -> Callable[[TableView[P]], View[P]]:
 
 
 def table_page(capability: Capability) -> Callable[[TableView[P]], View[P]]:
-    """Pass the table in the URL to its page; a name in other letter case is redirected to that of the table."""
+    """Pass the table in the URL to its page; a name in other letter case is redirected to the table's own."""
 
     def decorate(view: TableView[P]) -> View[P]:
         @wraps(view)
@@ -204,7 +204,10 @@ class AccountNotShown(Http404):
 
 
 class RoleNeeded(PermissionDenied):
-    """``role``: the lowest role with the capability; None if only an admin of the server may."""
+    """A page needs a higher role.
+
+    ``role`` is the lowest role with the capability; None if only an admin of the server may open it.
+    """
 
     def __init__(self, capability: Capability | None, account: Account | None = None) -> None:
         self.role = None if capability is None else LEAST_ROLE[capability]

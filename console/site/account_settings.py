@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 LABELS: Final["Mapping[str, LazyText]"] = {name: _(setting.label) for name, setting in SETTINGS.items()}
-# what the activity log calls them
+# names of the settings in the activity log
 NAMES: Final["Mapping[str, LazyText]"] = {
     name: _(setting.logged_as or setting.label) for name, setting in SETTINGS.items()
 }

@@ -1,4 +1,4 @@
-"""How those who made changes are named: people, keys and tokens; a SAS token by its label, linked to its page."""
+"""Names of the authors of changes: people, keys and tokens; a SAS token by its label, linked to its page."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -35,7 +35,9 @@ def read_text(query: QueryDict, name: str, *, longest: int | None = None) -> str
 
 
 def is_console_path(address: str) -> bool:
-    """Whether it is a path of the console; other paths on this host are data that anybody may have written."""
+    """Return whether it is a path of the console; other paths on this host are data that anybody may have
+    written.
+    """
     if (
         not address.startswith("/")
         or not address.isprintable()

@@ -1,4 +1,6 @@
-"""What the console uses of allauth's internal modules; pyproject.toml allows the versions it was tested with."""
+"""Parts of allauth's internal modules that the console uses; pyproject.toml allows the versions it was tested
+with.
+"""
 
 from importlib import import_module
 from typing import Any

@@ -38,10 +38,12 @@ class Where(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """``keys`` are alternatives, separated by spaces, with Mod for Ctrl or ⌘; ``also`` are keys that are not shown.
+    """A command of the palette or of the keyboard.
 
-    Those with an icon are in the palette; the others move something, which needs a key. A sequence is pressed one key
-    after the other. What the browser or a component does by itself is native: no script of ours binds it.
+    ``keys`` are alternatives, separated by spaces, with Mod for Ctrl or ⌘; ``also`` are keys that are not
+    shown. Commands with an icon are in the palette; the others move something, which needs a key. A sequence
+    is pressed one key after the other. A native command is done by the browser or a component itself: no
+    script of ours binds it.
     """
 
     name: str

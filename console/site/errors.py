@@ -124,7 +124,8 @@ def failed(request: HttpRequest) -> HttpResponse:
         response["Retry-After"] = str(PAUSE)
         return response
     if isinstance(error, DataError) and "NUL" in str(error):
-        # what a client sent, in any part of a request; a cookie may break the session, so its user stays unread
+        # clients send malformed data in any part of a request; a cookie may break the session, so its user
+        # stays unread
         return _render_bare(request, "400.html", {}, status=400)
     logger.error(
         "%s %s failed: request %s",
@@ -168,7 +169,7 @@ def _has_frame(request: HttpRequest) -> bool:
 def _render_bare(
     request: HttpRequest, template: str, context: Mapping[str, object], status: int
 ) -> HttpResponse:
-    """Render without context processors, one of which reads the user from the database."""
+    """Render without context processors, because one of them reads the user from the database."""
     seen = {"request": request, "appearance": appearance.read(request), "languages": settings.LANGUAGES}
     return _respond(
         request, render_to_string(template, {"layout": _layout(request), **seen, **context}), status

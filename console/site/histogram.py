@@ -40,12 +40,12 @@ class HistogramBar:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """``ticks``: the texts of the time axis, at equal distances."""
+    """A histogram of a log."""
 
     label: str
     height: int
     bars: Sequence[HistogramBar]
-    ticks: Sequence[str]
+    ticks: Sequence[str]  # the texts of the time axis, at equal distances
 
     @property
     def width(self) -> int:

@@ -1,4 +1,4 @@
-"""What happened last to an entity or a table, as sentences for people."""
+"""Sentences about the last change of an entity or a table."""
 
 from datetime import datetime
 from html import unescape

@@ -30,10 +30,10 @@ class NavigationItem:
     icon: str
     capability: Capability = Capability.READ
     is_for_admins: bool = False  # among the pages of the server
-    fragment: str = ""  # of a setting: where it is on the page
-    place: str | Promise = ""  # of a setting: what its page is called
+    fragment: str = ""  # the place of a setting on the page
+    place: str | Promise = ""  # the title of a setting's page
     letter: str = ""  # that opens it, after G
-    arguments: tuple[object, ...] = ()  # of the URL, after the account
+    arguments: tuple[object, ...] = ()  # arguments of the URL, after the account
     only_storage: bool = False  # accounts of other kinds do not have it
 
 
@@ -58,17 +58,19 @@ def navigation(*places: Place) -> tuple[NavigationItem, ...]:
 
 @dataclass(frozen=True, slots=True)
 class SidebarLink:
-    """``current``: the value of aria-current, ``page`` on its own page, ``true`` on one below it."""
+    """A link of the sidebar."""
 
     url: str
     label: str | Promise
     icon: str
     address: str
-    current: str
+    current: str  # the value of aria-current, ``page`` on its own page, ``true`` on one below it
     letter: str
 
 
-PARENTS: Final = {"accounts:delete": "accounts:settings"}  # of pages whose address is not below that
+PARENTS: Final = {
+    "accounts:delete": "accounts:settings"
+}  # pages whose address is not below that of their parent
 POLICIES: Final = "policies:show"
 _SETTINGS: Final = _("Settings")
 _SERVICE: Final = _("Service")
@@ -160,7 +162,10 @@ def _shows_table(request: HttpRequest) -> bool:
 
 
 def _account_values(request: HttpRequest, current: AccountContext) -> dict[str, Any]:
-    """What pages of an account need; a part of a page has neither a sidebar nor the switcher, and reads no accounts."""
+    """Return the context for pages of an account.
+
+    A part of a page has neither a sidebar nor the switcher, and reads no accounts.
+    """
     switcher = SimpleLazyObject(lambda: list(visible_accounts(user_of(request))[: SWITCHER_LIMIT + 1]))
     return {
         "account": current.account,

@@ -1,4 +1,4 @@
-"""What the server's log says of a request to the console or the management API, beside its message."""
+"""Fields of the server's log for a request to the console or the management API, beside its message."""
 
 import re
 from typing import Any, Final
@@ -32,7 +32,7 @@ def describe_address(request: HttpRequest) -> str:
 
 
 def _known_user(request: HttpRequest) -> str:
-    """The name of the user, if something has asked who it is: asking now may fail as the request did."""
+    """Return the name of the user, if it was read already: reading it now may fail as the request did."""
     user: Any = getattr(request, "_cached_user", None) or getattr(request, "_acached_user", None)
     if user is None and not isinstance(assigned := getattr(request, "user", None), LazyObject):
         user = assigned  # by the authentication of the API

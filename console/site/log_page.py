@@ -1,4 +1,4 @@
-"""What the pages of logs have in common: a filter in the URL, pages by a cursor, days, and links to export.
+"""Common parts of the pages of logs: a filter in the URL, pages by a cursor, days, and links to export.
 
 ``components/log_pager.html`` links the adjacent pages.
 """
@@ -26,7 +26,7 @@ _LONGEST: Final = 2048  # characters of a field, such as the message of an excep
 
 
 class QueryPart(Enum):
-    """What a field of a LogQuery is a part of."""
+    """Part of a LogQuery to which a field belongs."""
 
     FILTER = auto()
     VIEW = auto()  # how the page looks, which selects nothing
@@ -36,9 +36,10 @@ class QueryPart(Enum):
 def url_field(
     check: Callable[[str], object] = bool, *, part: QueryPart = QueryPart.FILTER, has_spaces: bool = False
 ) -> Any:
-    """Declare a field of a LogQuery. A text is invalid if its check returns None or False.
+    """Declare a field of a LogQuery.
 
-    ``has_spaces``: those at its ends are part of the text.
+    A text is invalid if its check returns None or False. With ``has_spaces``, spaces at its ends are part of
+    the text.
     """
     return field(default="", metadata={"check": check, "part": part, "has_spaces": has_spaces})
 
@@ -100,7 +101,7 @@ def cut_page(rows: Sequence[Record], top: int = PAGE_SIZE) -> tuple[list[Record]
 
 @dataclass(frozen=True, slots=True)
 class LogDay(Generic[Row]):
-    """What a page has of a day in the reader's time zone."""
+    """The rows of a page from one day in the reader's time zone."""
 
     date: date
     rows: Sequence[Row]

@@ -165,7 +165,7 @@ class ConcurrentDeletionMiddleware:
 
 
 def time_zone(get_response: Next) -> Next:
-    """Show times in the time zone that the user chose, or else in that of the browser."""
+    """Show times in the user's time zone, or else in the browser's."""
 
     def answer(request: HttpRequest) -> HttpResponse:
         with timezone.override(time_zones.find_zone(request)):

@@ -82,7 +82,7 @@ _readiness: Final = _Readiness()
 
 @login_not_required
 async def metrics(request: HttpRequest) -> HttpResponse:
-    """The server's metrics, for a Prometheus that sends the metrics token."""
+    """Answer with the server's metrics, for a Prometheus that sends the metrics token."""
     token: str = settings.OPTIONS.metrics_token
     if not token:
         return HttpResponse("This server shows no metrics.\n", status=404, content_type="text/plain")

@@ -1,4 +1,4 @@
-"""How long a client has to wait after too many attempts; allauth counts them in the cache that processes share."""
+"""Waiting times after too many attempts of a client; allauth counts them in the cache that processes share."""
 
 import math
 import time

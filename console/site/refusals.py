@@ -1,4 +1,4 @@
-"""What the console says when an operation is refused: the sentence of the reason, in the language of the reader."""
+"""Messages for refused operations: the sentence of the reason, in the language of the reader."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

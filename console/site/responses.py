@@ -38,22 +38,27 @@ def render_part(
 
 
 def _toasts_of(request: HttpRequest) -> dict[str, bool]:
-    """A page that reloads itself gets no toasts: they may be for another one, which is on its way."""
+    """Return the toasts for a page.
+
+    A page that reloads itself gets none: they may be for another one, which is on its way.
+    """
     return {"has_toasts": request.headers.get(REFRESH) != "true"}
 
 
 def is_script(request: HttpRequest) -> bool:
-    """Whether htmx or another script of a page asks; the page stays, whatever the answer is."""
+    """Return whether htmx or another script of a page asks, so that the page stays, whatever the answer is."""
     return request.headers.get("HX-Request") == "true" or request.headers.get("X-Requested-With") == "fetch"
 
 
 def wants_part(request: HttpRequest) -> bool:
-    """Whether htmx will swap the answer into a page, unlike one for a restored history entry or a boosted link."""
+    """Return whether htmx will swap the answer into a page, unlike one for a restored history entry or a
+    boosted link.
+    """
     return request.headers.get("HX-Request") == "true" and request.headers.get("HX-Request-Type") != "full"
 
 
 def wants_json(request: HttpRequest) -> bool:
-    """Whether a script asks that sends a file in pieces."""
+    """Return whether a script asks that sends a file in pieces."""
     return request.headers.get("Accept") == "application/json"
 
 

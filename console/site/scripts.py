@@ -1,9 +1,9 @@
 """Joins the console's modules, so that a page asks for two scripts instead of for fifty.
 
-The file of a module is served with all that it imports, except what ``main.js`` does, which every page loads: each
-module is a block in it, after those it imports, and what it exports is kept in ``modules`` by its name. So a module
-runs once, whichever files it came with. Its ``import`` and ``export`` begin lines, it imports nothing that imports
-it, and no exported name is assigned again. What is in ``vendor`` stays a file of its own.
+The file of a module is served with all of its imports, except those of ``main.js``, which every page loads:
+each module is a block in it, after its imports, and its exports are kept in ``modules`` by its name. So a
+module runs once, whichever files it came with. Its ``import`` and ``export`` begin lines, it imports nothing
+that imports it, and no exported name is assigned again. A file in ``vendor`` stays a file of its own.
 """
 
 import posixpath
@@ -17,7 +17,7 @@ _VENDOR: Final = "vendor/"
 _IMPORT: Final = re.compile(r'^import (?:([\w, ]*\{[^}]*\}|\w+) from )?"(\.[^"]+)";\n', re.MULTILINE)
 _EXPORT: Final = re.compile(r"^export (?=(?:async )?(?:function|const|class) (\{[^}]*\}|\w+))", re.MULTILINE)
 _LATER: Final = re.compile(r'\bimport\("(\.[^"]+)"\)')
-# of whole lines: what is in a line may be a text
+# comments on whole lines: inside a line, it may be a text
 _COMMENT: Final = re.compile(r"^\s*(?://[^\n]*|/\*\*.*?\*/)\n", re.MULTILINE | re.DOTALL)
 _INDENT: Final = re.compile(r"^\s+", re.MULTILINE)
 
@@ -26,7 +26,7 @@ Read = Callable[[str], str]
 
 
 def join(name: str, read: Read) -> str:
-    """The file that is served under the name of a module."""
+    """Return the file that is served under the name of a module."""
     common = list(_ordered(MAIN, read))
     own = common if name == MAIN else [it for it in _ordered(name, read) if it not in common]
     here = posixpath.dirname(name)
@@ -53,7 +53,7 @@ def _ordered(name: str, read: Read, seen: set[str] | None = None) -> Iterator[st
 
 @lru_cache(1024)
 def _imports(text: str) -> list[tuple[str, str]]:
-    """The names and the address of each import."""
+    """Return the names and the address of each import."""
     return _IMPORT.findall(text)
 
 
@@ -67,7 +67,7 @@ def _block(name: str, here: str, text: str) -> str:
 
 
 def _taken(found: re.Match[str], name: str) -> str:
-    """What takes the place of an import: the names that it brings, from a module that has run."""
+    """Return the replacement of an import: the names that it brings, from a module that has run."""
     names, imported = found[1], _resolve(found[2], name)
     if imported.startswith(_VENDOR) or names is None:
         return ""
@@ -75,7 +75,7 @@ def _taken(found: re.Match[str], name: str) -> str:
 
 
 def _vendored(name: str, here: str, read: Read) -> str:
-    """The imports of a module that stay what they are."""
+    """Return the imports of vendored modules, which stay as they are."""
     found = ((names, _resolve(address, name)) for names, address in _imports(read(name)))
     return "".join(
         f'import {names} from "{_relative(it, here)}";\n' for names, it in found if it.startswith(_VENDOR)
@@ -85,7 +85,7 @@ def _vendored(name: str, here: str, read: Read) -> str:
 def _exports(text: str) -> list[str]:
     names: list[str] = []
     for found in _EXPORT.finditer(text):
-        # of a pattern, the names that are given: { soon: checkSoon, now }
+        # the names that a pattern gives: { soon: checkSoon, now }
         parts = found[1].strip("{} ").split(",")
         names += [part.partition(":")[2].strip() or part.strip() for part in parts]
     return names

@@ -12,7 +12,7 @@ _OURS: Final = {"number", "seconds"}  # not what others have written
 
 
 def translate(sentence: Sentence) -> SafeString:
-    """Fill the placeholders of one of our texts, or a translator's, with what others have written."""
+    """Fill the placeholders of one of our texts, or a translator's, with texts of others."""
     values = Details(
         (
             name,

@@ -45,7 +45,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 class File:
-    """What is served under a name: made of one or several files when it is first asked for."""
+    """A served file, made of one or several sources when it is first asked for."""
 
     def __init__(self, name: str, paths: list[Path]) -> None:
         self._name = name
@@ -72,7 +72,7 @@ def _found() -> list[Path]:
 
 
 def _sources() -> dict[str, list[Path]]:
-    """The files behind each name; a stylesheet joins many, first base.css, which orders the layers."""
+    """Return the files behind each name; a stylesheet joins many, first base.css, which orders the layers."""
     found = _found()
     sources = {path.relative_to(ROOT).as_posix(): [path] for path in found if not _is_style(path)}
     sources |= {sheet: [] for sheet in (STYLESHEET, *OTHER_STYLESHEETS.values())}
@@ -117,7 +117,7 @@ def version() -> str:
 
 @cache
 def files() -> Mapping[str, File]:
-    """What is served, by name."""
+    """Return the served files by name."""
     return {name: File(name, paths) for name, paths in _sources().items()}
 
 

@@ -150,19 +150,19 @@ def type_glyph(name: str) -> Glyph:
 
 @register.filter
 def grouped(number: int) -> str:
-    """A count with the separators of the reader's language."""
+    """Return a count with the separators of the reader's language."""
     return number_format(number, force_grouping=True)
 
 
 @register.filter
 def undo_numbers(message: Message) -> str:
-    """The numbers of the activities that a message offers to undo."""
+    """Return the numbers of the activities that a message offers to undo."""
     return _after_prefix(message, toasts.UNDO)
 
 
 @register.filter
 def link_address(message: Message) -> str:
-    """The address that a message links to."""
+    """Return the address that a message links to."""
     return _after_prefix(message, toasts.LINK)
 
 
@@ -173,7 +173,7 @@ def _after_prefix(message: Message, prefix: str) -> str:
 
 @register.filter
 def lookup(mapping: Mapping[object, object], key: object) -> object:
-    """The value of a key that is itself a variable of the template."""
+    """Return the value of a key that is itself a variable of the template."""
     return mapping.get(key, "")
 
 

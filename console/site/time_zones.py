@@ -12,7 +12,7 @@ from django.utils import timezone
 
 COOKIE: Final = "tablero_zone"  # the zone of the browser, written by JavaScript
 HEADER: Final = "X-Tablero-Zone"  # the zone of the page that sends the request
-# what users had before the browser's zone was known, and what those have who chose UTC since
+# the stored value from before the browser's zone was known; users who chose UTC since have it too
 FORMER_DEFAULT: Final = "UTC"
 UTC: Final = "Etc/UTC"
 
@@ -34,7 +34,7 @@ def page_zone() -> str:
 
 
 def follows_browser(request: HttpRequest) -> bool:
-    """Whether the page is to be drawn again once the zone of the browser turns out to be another."""
+    """Return whether the page is to be drawn again once the zone of the browser turns out to be another."""
     user = getattr(request, "user", None)  # a request that fails early has no user yet
     return (
         request.method == "GET" and user is not None and user.is_authenticated and not _chosen_zone(request)

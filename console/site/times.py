@@ -1,4 +1,6 @@
-"""How the console writes moments: ISO dates in the reader's zone, and distances from now; and how it reads them."""
+"""Formats of times in the console: ISO dates in the reader's zone, and distances from now; and how they are
+read.
+"""
 
 from datetime import date, datetime, timedelta
 from typing import Any, Final
@@ -73,7 +75,7 @@ def write_clock(moment: datetime | None) -> str:
 
 
 def _write(moment: datetime | date | None, format_: str) -> str:
-    if moment is None or moment == "":  # what a template has where nothing is
+    if moment is None or moment == "":  # templates pass an empty text for a missing value
         return ""
     return (to_local(moment) if isinstance(moment, datetime) else moment).strftime(format_)
 

@@ -16,7 +16,7 @@ from storage.models import Activity
 
 UNDO = "undo-"
 LINK = "link-"
-# of the session: what the last toast can undo in an account without history, and the most bytes of it
+# keys of the session: the last undo in an account without history, and the most bytes of it
 _UNRECORDED: Final = "unrecorded"
 _LARGEST: Final = 64 * 1024
 
@@ -24,7 +24,10 @@ _LARGEST: Final = 64 * 1024
 def notify_success(
     request: HttpRequest, text: str, *, undo: Activity | Sequence[Activity] | None = None, link: str = ""
 ) -> None:
-    """Show a sentence; ``undo``: the activities it offers to undo, all together; or ``link``: where to look."""
+    """Show a sentence.
+
+    ``undo`` names the activities that it offers to undo, all together; ``link`` is a page about it.
+    """
     done = [undo] if isinstance(undo, Activity) else undo or ()
     if any(it.entities and not activity.is_recorded(it) for it in done) and not _keep(request, done):
         text, done = f"{text} {_('Turn on history to undo changes.')}", ()
@@ -66,5 +69,5 @@ def count_text(text: str, count: int) -> str:
 
 
 def notify_error(request: HttpRequest, text: str, *, link: str = "") -> None:
-    """Show an error; ``link``: the address of what caused it."""
+    """Show an error; ``link`` is the page about its cause."""
     messages.error(request, text, extra_tags=f"{LINK}{link}" if link else "")

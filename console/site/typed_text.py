@@ -48,7 +48,7 @@ _RANGES: Final[Mapping[Edm, range]] = {Edm.INT32: INT32, Edm.INT64: INT64}
 
 
 def sentence(refusal: InvalidText, type_: Edm | None = None) -> str:
-    """``type_``: what the text should have been, whose limits are told."""
+    """Return the sentence for an invalid text; ``type_`` is its expected type, whose limits are named."""
     if refusal.fault is TextFault.TOO_LARGE and type_ is not None and type_ in _RANGES:
         limits = _RANGES[type_]
         low, high = (number_format(limit, force_grouping=True) for limit in (limits[0], limits[-1]))
@@ -64,7 +64,7 @@ def local_now() -> datetime:
 
 
 def edited_text(value: EdmValue, form: TextForm | None = None) -> str:
-    """A value as a user edits it: times are in the zone of the reader, as everywhere in the console."""
+    """Return a value as a user edits it: times are in the zone of the reader, as everywhere in the console."""
     return write(value, form, timezone.get_current_timezone())
 
 

@@ -14,9 +14,10 @@ LARGE: Final = 20_000  # entities, with which it takes longer; a copy would begi
 
 
 def complete(request: HttpRequest, wanted: JobRequest[Any, Any], *, entities: int = 0) -> Job:
-    """Return the job once it has ended or was stopped, or when it takes long: then a server process goes on with it.
+    """Return the job once it has ended or was stopped; if it takes long, return it earlier.
 
-    ``entities``: how many it is about, roughly; it is not begun in the request if they are many.
+    A server process then continues it. ``entities`` is their approximate number; if they are many, the job is
+    not begun in the request.
     """
     if entities > LARGE:
         return jobs.start_requested(wanted, by=actor_of(request))

@@ -102,7 +102,7 @@ class ScheduleForm(forms.Form):
 
 
 class BranchForm(forms.Form):
-    """What a branch is made of; its tables and masking rules are fields of the page itself."""
+    """Form of a new branch; its tables and masking rules are fields of the page itself."""
 
     name = forms.CharField(
         label=gettext_lazy("Name"),

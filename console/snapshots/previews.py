@@ -1,4 +1,4 @@
-"""What a restore would do, as the page of snapshots shows it."""
+"""Previews of a restore, for the page of snapshots."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ LIMIT: Final = timedelta(seconds=10)
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What of a snapshot to restore, as the address of the page says; ``left_out`` are names of tables."""
+    """The parts of a snapshot to restore, from the address of the page; ``left_out`` are names of tables."""
 
     left_out: frozenset[str] = frozenset()
     with_settings: bool = False

@@ -21,15 +21,14 @@ from storage.domain.values.edm import Edm, EdmValue
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The table a snippet works on; the account's ``endpoint`` has no trailing slash.
+    """The table a snippet works on."""
 
-    ``token``: a SAS token to include; without one, the snippet reads a credential from the environment.
-    """
-
-    endpoint: str
+    endpoint: str  # the account's endpoint, without a trailing slash
     account: str
     table: str
-    token: str = ""
+    token: str = (
+        ""  # a SAS token to include; without one, the snippet reads a credential from the environment
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class Query:
 
     filter: Filter | None
     select: tuple[str, ...] = ()
-    top: int = 50  # of a page
+    top: int = 50  # entities of a page
     keys: tuple[EntityKey, ...] = ()
 
 
@@ -50,18 +49,15 @@ class Snippet:
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A client language: its template has the name of its ``slug``.
-
-    ``quote`` writes a string and ``write_value`` a property. ``declares`` tells whether a property needs its type
-    beside it, as a property of its own. ``bind``: what stands for a string in a filter, by its number and literal,
-    for clients that bind or escape strings.
-    """
+    """A client language: its template has the name of its ``slug``."""
 
     slug: str
     name: str
-    quote: Callable[[str], str]
-    write_value: Callable[[EdmValue], str] = encoding.write
+    quote: Callable[[str], str]  # writes a string
+    write_value: Callable[[EdmValue], str] = encoding.write  # writes a property
+    # tells whether a property needs its type beside it, as a property of its own
     declares: Callable[[EdmValue], bool] = lambda _value: False
+    # writes the placeholder in a filter, from its number and literal, for clients that bind or escape strings
     bind: Callable[[int, str], str] | None = None
 
     def write(self, target: Target, entity: Entity) -> list[Snippet]:
@@ -74,7 +70,7 @@ class Language:
         ]
 
     def write_insertion(self, target: Target, entities: Sequence[Entity]) -> str:
-        """A program that inserts all entities, in Python or JavaScript."""
+        """Write a program that inserts all entities, in Python or JavaScript."""
         return self._write_entities("insert", target, entities) if entities else ""
 
     def _write_entities(self, operation: str, target: Target, entities: Sequence[Entity]) -> str:
@@ -173,7 +169,7 @@ _API_LANGUAGES: Final = (("python", "Python"), ("javascript", "JavaScript"), ("c
 
 
 def write_api_calls(address: str, body: Mapping[str, Any]) -> list[Snippet]:
-    """A POST to the management API in some languages; the token comes from the environment."""
+    """Write a POST to the management API in some languages; the token comes from the environment."""
     context = {
         "python": pformat(body, width=100, sort_dicts=False),
         "json": literals.write_json(body, indent=2),
@@ -195,10 +191,10 @@ def _values(entity: Entity) -> dict[str, EdmValue]:
 
 
 def _write_json(entity: Entity) -> str:
-    """The entity as a request body: one line of ASCII JSON.
+    """Write the entity as a request body: one line of ASCII JSON.
 
-    Every Double is annotated, and -0.0 is a string, because clients that read the body and write it again, as the Go
-    SDK does, write 1.0 as 1.
+    Every Double is annotated, and -0.0 is a string, because clients that read the body and write it again, as
+    the Go SDK does, write 1.0 as 1.
     """
     members = []
     for name, value in _values(entity).items():
@@ -210,6 +206,8 @@ def _write_json(entity: Entity) -> str:
 
 
 def _entity_url(address: str, key: EntityKey) -> str:
-    """The URL of an entity; only unreserved characters are left, which need no escaping in a shell or a literal."""
+    """Return the URL of an entity; only unreserved characters are left, which need no escaping in a shell or
+    a literal.
+    """
     partition_key, row_key = (quote(part.replace("'", "''"), safe="'") for part in key)
     return f"{address}(PartitionKey='{partition_key}',RowKey='{row_key}')"

@@ -1,4 +1,4 @@
-"""How applications connect to an account: endpoints and connection strings in the formats of their platforms."""
+"""Connections of applications to an account: endpoints and connection strings in the formats of their platforms."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ MASK: Final = "•" * 12
 
 
 def endpoint(request: HttpRequest, account: Account) -> str:
-    """The account's endpoint on the host that the browser uses."""
+    """Return the account's endpoint on the host that the browser uses."""
     return f"{request.scheme}://{request.get_host()}/{account.name}"
 
 
 def api_address(request: HttpRequest, operation: str, *arguments: str) -> str:
-    """The address of an operation of the management API on the host that the browser uses."""
+    """Return the address of an operation of the management API on the host that the browser uses."""
     return request.build_absolute_uri(reverse(f"api-{operation}", args=arguments))
 
 
@@ -35,7 +35,7 @@ def snippet_target(request: HttpRequest, table: Table) -> Target:
 
 
 def masked_connection_string(account: Account, endpoint: str) -> str:
-    """A connection string that is safe to show: with the key only if the key is public."""
+    """Return a connection string that is safe to show: with the key only if the key is public."""
     is_public = sealed_keys.is_public(account)
     key = sealed_keys.encode_key(sealed_keys.DEVELOPMENT_KEY) if is_public else MASK
     return connection_string(account.name, endpoint, key)
@@ -43,11 +43,11 @@ def masked_connection_string(account: Account, endpoint: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host name of this server from an application's point of view; ``is_named``: the user types it."""
+    """A host name of this server from an application's point of view."""
 
     slug: str
     label: str | Promise
-    is_named: bool = False
+    is_named: bool = False  # whether the user types it
 
 
 HERE: Final = Host("here", _("This address"))

@@ -15,7 +15,7 @@ _NO_ARGUMENT: Final = re.compile("[\x00\ud800-\udfff]")
 
 
 def quote_json(text: str) -> str:
-    """A string literal in JavaScript, C#, Go and JSON."""
+    """Quote a string literal for JavaScript, C#, Go and JSON."""
     return write_json(text)
 
 
@@ -42,7 +42,7 @@ def _escape_ansi(character: str) -> str:
 
 
 def _plain(value: EdmValue) -> str:
-    """The JSON value without quotation marks."""
+    """Return the JSON value without quotation marks."""
     return encoding.write(value).strip('"')
 
 
@@ -88,18 +88,20 @@ def write_csharp(value: EdmValue) -> str:
 
 
 def is_special_in_csharp(value: EdmValue) -> bool:
-    """Whether a Double is one that Azure.Data.Tables cannot send: it fails with infinities, and sends -0.0 as 0."""
+    """Return whether a Double is one that Azure.Data.Tables cannot send: it fails with infinities, and sends
+    -0.0 as 0.
+    """
     return is_negative_zero(value) or (isinstance(value.value, float) and not math.isfinite(value.value))
 
 
 def is_negative_zero(value: EdmValue) -> bool:
-    """Whether a value is the Double -0.0, which equals 0.0."""
+    """Return whether a value is the Double -0.0, which equals 0.0."""
     number = value.value
     return isinstance(number, float) and number == 0 and math.copysign(1, number) < 0
 
 
 def write_arguments(name: str, value: EdmValue) -> list[str]:
-    """A property as words of the Azure CLI; none if it cannot be passed on a command line."""
+    """Write a property as words of the Azure CLI; none if it cannot be passed on a command line."""
     if value.type is Edm.STRING and _NO_ARGUMENT.search(str(value.value)):
         return []
     words = [f"{name}={value.value if isinstance(value.value, str) else _plain(value)}"]

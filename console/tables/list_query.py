@@ -11,12 +11,12 @@ from storage.tables.list_columns import NAME, SORTABLE, Column
 
 @dataclass(frozen=True, slots=True)
 class TableListQuery:
-    """``sort``: the name of a sortable column, with a hyphen if descending; empty by name."""
+    """The filter and order of the list of tables."""
 
     containing: str = ""
     tag: str = ""
     after: str = ""
-    sort: str = ""
+    sort: str = ""  # the name of a sortable column, with a hyphen if descending; empty to sort by name
 
     @property
     def column(self) -> Column:
@@ -32,7 +32,9 @@ class TableListQuery:
         return "" if column is NAME else f"-{column.name}"
 
     def sorted_by(self, column: Column) -> str:
-        """What ``sort`` becomes when a column is chosen: amounts begin with the largest, a second choice turns."""
+        """Return the new ``sort`` after a column is chosen: amounts begin with the largest, a second choice
+        turns.
+        """
         first = self.first_sort(column)
         if column is not self.column or self.is_descending != first.startswith("-"):
             return first
@@ -44,7 +46,7 @@ class TableListQuery:
 
 
 def read_list_query(data: QueryDict) -> TableListQuery:
-    """An unknown column is ignored."""
+    """Read the query of the list; an unknown column is ignored."""
     containing, tag, after, sort = (read_text(data, name) for name in ("q", "tag", "after", "sort"))
     is_known = sort.removeprefix("-") in SORTABLE
     return TableListQuery(containing, tag, after, sort if is_known else "")

@@ -26,7 +26,7 @@ register = template.Library()
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a value is drawn."""
+    """Place where a value is drawn."""
 
     account: str
     table: str

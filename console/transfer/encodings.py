@@ -1,4 +1,4 @@
-"""How the console names encodings, and shows what a file is in several of them."""
+"""Names of encodings, and samples of a file in several of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ def title(encoding: str) -> str:
 
 
 def groups() -> list[tuple[Promise | str, list[tuple[str, str]]]]:
-    """Return all encodings with their titles, by what is written in them."""
+    """Return all encodings with their titles, by the languages they are used for."""
     found: list[tuple[Promise | str, list[tuple[str, str]]]] = []
     for name in ENCODINGS:
         if name in _FIRST:

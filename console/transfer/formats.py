@@ -1,4 +1,4 @@
-"""How the console words the formats of columns, and how forms say them."""
+"""Words for the formats of columns, and how forms send them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -97,7 +97,7 @@ def describe_value(format_: Format) -> str:
 
 
 def describe_values(type_: Edm, format_: str) -> str:
-    """Return what texts in a format are, or those of a type without one, such as: dates, day first."""
+    """Describe the texts of a format, or of a type without one, such as: dates, day first."""
     if not format_:
         return str(_PLAIN.get(type_, type_.short_name))
     match read_format(format_):
@@ -129,7 +129,7 @@ def reading_value(type_: Edm | None, format_: str) -> str:
 
 
 def read_reading(text: str) -> tuple[Edm | None, str]:
-    """Return the type and the format that a form says; of what is neither, none."""
+    """Return the type and the format that a form names; neither if the text is invalid."""
     name, _separator, format_ = text.partition(" ")
     type_ = next((it for it in Edm if it.value == name), None)
     try:
@@ -195,7 +195,7 @@ class FormatView:
 
     @property
     def misfits(self) -> str:
-        """What does not fit, as a sentence; empty if everything does."""
+        """Return a sentence about the values that do not fit; empty if all do."""
         left = self.proposal.values - self.proposal.fitting
         if not left:
             return ""

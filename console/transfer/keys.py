@@ -1,4 +1,4 @@
-"""The keys of an import: chips of columns that are pressed to build them, and what is said of what was chosen."""
+"""The keys of an import: chips of columns that are pressed to build them, and advice on the choice."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -116,7 +116,7 @@ class ProposalView:
 
     @property
     def reason(self) -> str:
-        """What speaks for and against it."""
+        """Return the arguments for and against it."""
         keys = (("PartitionKey", self.proposal.partition_notes), ("RowKey", self.proposal.row_notes))
         return " · ".join(
             f"{name}: {', '.join(NoteView.of_note(note).text for note in notes)}"
@@ -126,12 +126,12 @@ class ProposalView:
 
 
 def view_keys(mapping: ColumnMapping, proposal: Proposal) -> list[KeyView]:
-    """Return both keys, with what is said of them by the first rows."""
+    """Return both keys, with the findings of the first rows."""
     notes: Mapping[str, Sequence[KeyNote]] = {}
     try:
         found = key_proposals.assess(mapping.partition_key, mapping.row_key, proposal.sample)
         notes = {"partition_key": found.partition_notes, "row_key": found.row_notes}
-    except MappingRefused:  # which the page says
+    except MappingRefused:  # the page shows it
         pass
     views = []
     for name, title in _KEYS.items():
@@ -258,7 +258,7 @@ def _toggle(template: str, column: str) -> str:
             parts.append((False, _SEPARATOR if separator is None else separator))
         return Template.of_parts(it for it in (*parts, (True, column)) if it != (False, "")).text
     place = parts.index((True, column))
-    # with what divides it from the column before, or after
+    # with the text between the column and the one before, or after
     follows = place > 1 and parts[place - 2][0] and not parts[place - 1][0]
     is_first = not any(is_column for is_column, _ in parts[:place])
     is_followed = is_first and [is_column for is_column, _ in parts[place + 1 : place + 3]] == [False, True]

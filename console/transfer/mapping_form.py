@@ -1,4 +1,4 @@
-"""What the page of columns says of a mapping: its fields, and what was pressed in it."""
+"""The form of the columns page: fields of a mapping, and the pressed button."""
 
 import json
 from collections.abc import Callable

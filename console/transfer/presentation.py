@@ -1,4 +1,4 @@
-"""How the console words imports: why a type was guessed, why rows are rejected, and what would bring them in."""
+"""Words for imports: why a type was guessed, why rows are rejected, and how to accept them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from storage.tabular.proposals import ProposedColumn, TypeReason
 from storage.tabular.rejects import Fault, Reject, RejectGroup, Repair
 from storage.transfer.import_drafts import SampleChange
 
-_PROPERTIES: Final = 12  # of an entity that are shown
+_PROPERTIES: Final = 12  # shown properties of an entity
 _LONGEST: Final = 80  # characters of a value
 MODES: Final[Mapping[WriteMode, tuple[Promise, Promise]]] = {
     WriteMode.MERGE: (_("Merge"), _("Change the properties in the file, keep others")),
@@ -144,7 +144,7 @@ class GroupView:
 
     @property
     def others(self) -> int:
-        """How many lines are not listed."""
+        """Return the number of lines that are not listed."""
         return self.group.rows - len(self.group.lines)
 
     @property

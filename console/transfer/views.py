@@ -318,7 +318,7 @@ def check(request: HttpRequest, draft: ImportDraft) -> HttpResponseBase:
     if job.status == JobStatus.DONE:
         outcome = import_jobs.outcome_of(job)
         context |= {"outcome": outcome, "writable": outcome.written, "report": ReportView(outcome.report)}
-        with suppress(Refused, StorageError):  # which the page of the columns says
+        with suppress(Refused, StorageError):  # the page of the columns shows the refusal
             context["changes"] = list(map(ChangeView, import_drafts.sample_changes(draft)))
     is_progress = "progress" in request.GET
     if is_progress and shown.goes_on:

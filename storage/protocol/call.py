@@ -55,7 +55,7 @@ class OperationRequest(NamedTuple):
     body: bytes
 
     def response_format(self) -> Format:
-        """The format of the answer, if it has a body."""
+        """Return the format of the answer, if it has a body."""
         return response_format(self.options.get("$format"), self.headers.get(b"accept"), self.version)
 
 
@@ -74,7 +74,7 @@ class Call(NamedTuple):
     terms: ReadTerms | None = None  # None: at the level strong
 
     def actor(self) -> Actor:
-        """The caller, as the activity log records it."""
+        """Return the caller, as the activity log records it."""
         credential, caller = self.credential, self.caller
         return Actor(
             ACTORS[credential.authentication],

@@ -186,9 +186,8 @@ class HttpConnection(asyncio.Protocol):
         self._parser = None
 
     def eof_received(self) -> bool:
-        """Keep the connection:
-
-        a client may close its side after a complete request and still wait for the answer.
+        """Keep the connection: a client may close its side after a complete request and still wait for the
+        answer.
         """
         if self._unparsed:
             self._has_ended = True

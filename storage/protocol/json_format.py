@@ -244,7 +244,6 @@ def _contents(heads: Sequence[bytes], entities: Sequence[StoredEntity]) -> list[
 
 def _heads(context: Context, entities: Sequence[StoredEntity]) -> list[bytes]:
     """Return the text before each entity's own properties, led by the end of the entity before:
-
     ``},{"PartitionKey…``.
     """
     if context.format is Format.JSON_FULL:

@@ -41,7 +41,7 @@ class PolicyDraft:
     expiry: str
 
     def read(self, now: datetime) -> SignedIdentifier:
-        """An invalid time stays the text it is, which no policy may hold."""
+        """Return the policy; an invalid time stays the text it is, which no policy may hold."""
         stored = self.basis.policy or AccessPolicy()
         policy = AccessPolicy(
             _read_time(self.start, stored.start, now),
@@ -62,7 +62,7 @@ class PolicyDraft:
 class SetDraft:
     seen: tuple[SignedIdentifier, ...]  # the stored set that editing started from
     rows: tuple[PolicyDraft, ...]
-    zone: str  # of times without an offset
+    zone: str  # applies to times without an offset
 
     def now(self) -> datetime:
         return timezone.now().astimezone(ZoneInfo(self.zone))
@@ -124,7 +124,7 @@ def _read_permission(letters: frozenset[str], stored: str | None) -> str | None:
     return "".join(letter for letter in PERMISSIONS if letter in letters) or None
 
 
-# what a form remembers in hidden fields
+# hidden fields that carry the state of a form
 
 
 def write_identifiers(identifiers: Sequence[SignedIdentifier]) -> str:

@@ -62,10 +62,10 @@ def describe_rule(rule: PolicyRule) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    id: str  # of the element to go to
+    id: str  # the id of the element to go to
     policy: str  # for people
     text: str
-    code: str  # of the service
+    code: str  # the service's error code
 
 
 class IdentifiersField(forms.Field):
@@ -74,7 +74,7 @@ class IdentifiersField(forms.Field):
     widget = forms.HiddenInput
 
     def prepare_value(self, value: Any) -> str:
-        # None: a form that was sent without it
+        # a form that was sent without the field has None
         return value if isinstance(value, str) else write_identifiers(value or ())
 
     def to_python(self, value: str | None) -> tuple[SignedIdentifier, ...]:
@@ -93,7 +93,7 @@ class ZoneField(forms.CharField):
 
 
 class SetForm(forms.Form):
-    """What is edited: the stored set, and the time zone in which its times are shown."""
+    """Form for the stored set of policies and the time zone in which its times are shown."""
 
     seen = IdentifiersField(required=False)
     zone = ZoneField(required=False)
@@ -194,7 +194,7 @@ class BasePolicyFormSet(forms.BaseFormSet):  # type: ignore[type-arg]
     def _add_fault(self, fault: PolicyFault, place: int) -> None:
         name = _FIELDS[fault.rule]
         is_missing = fault.rule is PolicyRule.UNIQUE and not self.draft.rows[place].identifier
-        # of each field the first fault is shown, and a missing Id is one of its own
+        # each field shows its first fault only; a missing Id is a fault of its own
         if not is_missing and name not in self.forms[place].errors:
             self.forms[place].add_error(name, _error_of(fault))
 

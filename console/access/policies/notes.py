@@ -16,7 +16,7 @@ from storage.domain.access.grants import Operation
 from storage.domain.access.policies import PERMISSIONS, AccessPolicy, SignedIdentifier, is_instant
 from storage.domain.sas.known import KnownToken
 
-# what each letter allows, and the two that upserts need; a test compares them with the grants
+# the operations that each letter allows, and the two that upserts need; a test compares them with the grants
 ALLOWS: Final[Mapping[str, Promise]] = {
     "r": gettext_lazy("point reads and queries"),
     "a": gettext_lazy("inserts"),
@@ -62,7 +62,7 @@ def _note_policy(
     return {
         "identifier": read.identifier,
         "allows": join_items(str(text) for found, text in ALLOWS.items() if set(found) <= row.permissions),
-        "lacks_upsert": len(row.permissions & {"a", "u"}) == 1,  # which needs both
+        "lacks_upsert": len(row.permissions & {"a", "u"}) == 1,  # an upsert needs both
         "gained": _name_missing(row.permissions, stored),
         "lost": _name_missing(stored, row.permissions),
         "start": start,
@@ -76,7 +76,7 @@ def _note_policy(
 
 
 def _stored_permissions(draft: SetDraft, row: PolicyDraft) -> frozenset[str]:
-    """A new policy counts as unchanged."""
+    """Return the permissions as stored; a new policy counts as unchanged."""
     stored = {it.identifier: it.policy for it in draft.seen}
     own = row.basis.identifier
     if own not in stored or row.read_identifier != own:
@@ -90,7 +90,7 @@ def _name_missing(found: Iterable[str], others: Iterable[str]) -> str:
 
 
 def _warn_about_id(draft: SetDraft, row: PolicyDraft, identifier: str) -> Iterable[str]:
-    """Warn of what is allowed and probably a mistake."""
+    """Warn about an Id that is allowed but probably a mistake."""
     was = row.basis.identifier
     if was and was != identifier and was in {it.identifier for it in draft.seen}:
         yield _("Renaming creates a new policy: tokens that use %(old)s are revoked.") % {"old": was}
@@ -110,7 +110,7 @@ def find_renamed(draft: SetDraft, read: Sequence[SignedIdentifier]) -> dict[str,
 
 
 def _note_time(instant: str | None, now: datetime) -> TimeNote | None:
-    """None if the field is blank."""
+    """Describe a time relative to now; None if the field is blank."""
     if not instant:
         return None
     if not is_instant(instant):

@@ -1,4 +1,4 @@
-"""What the buttons of the policy editor do to a draft: add, remove and copy policies, and set common times."""
+"""Buttons of the policy editor, which change a draft: add, remove and copy policies, and set common times."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ class Preset:
 
 
 def _in(length: timedelta) -> Callable[[datetime], datetime]:
-    """Rounded up to the next full minute."""
+    """Return a function that adds a length to a time and rounds up to the next full minute."""
     return lambda now: (now + length).replace(second=0, microsecond=0) + MINUTE
 
 
@@ -104,7 +104,7 @@ def remove_policy(draft: SetDraft, place: int) -> SetDraft:
 
 
 def copy_policies(draft: SetDraft, identifiers: list[SignedIdentifier]) -> SetDraft:
-    """Replace all policies with those of another table."""
+    """Replace all policies with the policies of another table."""
     return replace(draft, rows=draft_set(identifiers, draft.zone).rows)
 
 

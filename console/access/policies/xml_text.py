@@ -11,7 +11,7 @@ from storage.domain.values.xml import read_xml
 
 
 def write_xml(identifiers: Sequence[SignedIdentifier]) -> str:
-    """The body of Get Table ACL, indented."""
+    """Return the body of Get Table ACL, indented."""
     # a carriage return that is not escaped would be read as a line feed
     return indent_xml(write_identifiers(identifiers)).replace("\r", "&#13;")
 

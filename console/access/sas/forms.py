@@ -29,7 +29,7 @@ from storage.models import Account, Table
 from storage.tables import tables
 
 _LONG: Final = timedelta(days=30)
-_YEARS: Final = (1602, 9998)  # which the service knows in any time zone
+_YEARS: Final = (1602, 9998)  # years that the service accepts in any time zone
 
 OF_TABLE: Final = "raud"
 OF_ACCOUNT: Final = "rwdlacu"  # as the SDKs write them
@@ -49,7 +49,7 @@ class SasForm(SasFields):
         super().__init__(self.sent)
         self.fields["table"].required = self.is_of_table
 
-    # what depends on the choices
+    # fields that depend on the choices
 
     @property
     def is_of_table(self) -> bool:
@@ -231,7 +231,7 @@ class SasForm(SasFields):
         return 2 if self.cleaned_data.get("signer") == "2" else 1
 
     def is_long_lived(self) -> bool:
-        """Whether it is valid for more than 30 days without a policy to revoke it."""
+        """Return whether it is valid for more than 30 days without a policy to revoke it."""
         expires = self.cleaned_data.get("expires")
         return expires is not None and expires - self.now > _LONG and not self.cleaned_data.get("policy")
 

@@ -11,11 +11,11 @@ from storage.domain.sas.explain import KeyLimits
 
 
 class Fit(StrEnum):
-    """How well a range covers what was selected."""
+    """Degree to which a range covers the selection."""
 
     EXACT = "exact"
     WIDER = "wider"  # it includes other entities too
-    ALL = "all"  # nothing limits the keys
+    ALL = "all"  # the keys are not limited
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,10 @@ def cover_rows(rows: Sequence[EntityKey]) -> KeyRange:
 
 
 def cover_filter(root: Filter | None) -> KeyRange:
-    """The bounds of a token are included, so a filter that excludes its bounds is covered with them."""
+    """Return the smallest range that covers a filter.
+
+    The bounds of a token are included, so a filter that excludes its bounds is covered with them.
+    """
     bounds = key_range(root)
     partition, row = bounds.partition, bounds.row
     if partition.is_unbounded:

@@ -1,4 +1,4 @@
-"""Names and explanations: of SAS tokens and their parameters, and of what the inspector reads."""
+"""Names and explanations of SAS tokens and their parameters, and of the inspector's findings."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -33,7 +33,7 @@ from storage.models import Account
 class RegistryRow:
     known: KnownToken
     state: TokenState
-    terms: AccessPolicy  # of the token and its policy together, as far as they are known
+    terms: AccessPolicy  # the terms of the token and its policy together, as far as they are known
     summary: TokenSummary
     now: datetime
 
@@ -63,7 +63,7 @@ class RegistryRow:
 
     @property
     def ends(self) -> datetime | None:
-        """When it stops working: at its expiry, or before it with the old key that signed it."""
+        """Return the time at which it stops working: its expiry, or earlier with the old key that signed it."""
         return min(filter(None, (self.expires, self.known.key_ends)), default=None)
 
     @property

@@ -1,4 +1,4 @@
-"""What a SAS token allows, as sentences in the reader's language."""
+"""Sentences about the permissions of a SAS token, in the reader's language."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -218,5 +218,5 @@ def _name(text: str) -> SafeString:
 
 
 def _fill(text: str, **parts: SafeString) -> SafeString:
-    # what is put in is escaped already; the text itself is ours, or a translator's
+    # the inserted parts are escaped already; the text itself is ours, or a translator's
     return mark_safe(conditional_escape(text) % parts)  # noqa: S308

@@ -18,7 +18,7 @@ from storage.domain.service_properties.properties import (
     find_faults,
 )
 
-RuleValues = dict[str, Any]  # of the fields of a CorsRuleForm
+RuleValues = dict[str, Any]  # values of the fields of a CorsRuleForm
 RulesChange = Callable[[list[RuleValues]], list[RuleValues]]
 
 METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "MERGE", "DELETE", "OPTIONS", "TRACE", "CONNECT")

@@ -128,7 +128,7 @@ class ServiceForms:
 
     @property
     def errors(self) -> list[tuple[str, str, str]]:
-        """What is wrong: the id of the field, the part of the page it is in, and the error."""
+        """Return the errors, each with the id of its field, the part of the page it is in, and its message."""
         if not self.cors.is_bound:
             return []
         groups = [(form, str(PARTS[name][1])) for name, form in self.parts.items()]

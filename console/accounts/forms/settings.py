@@ -47,7 +47,7 @@ LEVELS: Final = (
     (Consistency.CONSISTENT_PREFIX.value, gettext_lazy("Consistent prefix")),
     (Consistency.EVENTUAL.value, gettext_lazy("Eventual")),
 )
-# what each level promises, by its name
+# the promise of each level, by its name
 PROMISES: Final = {
     Consistency.STRONG: gettext_lazy("Reads see every acknowledged write. The primary answers them."),
     Consistency.BOUNDED_STALENESS: gettext_lazy(

@@ -68,11 +68,11 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """``address``: of the page where something can be done about it, for those who may open it."""
+    """A sentence about the account that calls for action."""
 
     text: str
-    address: str = ""
-    page: str = ""  # what that page is called
+    address: str = ""  # the page where the reader can act on it, empty without permission
+    page: str = ""  # the title of that page
 
 
 @account_required(Capability.READ)

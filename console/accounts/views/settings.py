@@ -90,7 +90,7 @@ def created(request: HttpRequest, account: Account) -> HttpResponse:
 
 @account_required(Capability.OWN)
 def settings(request: HttpRequest, account: Account) -> HttpResponse:
-    """Show several forms, of which a request saves those it names."""
+    """Show several forms; a request saves the forms that it names."""
     sent = request.POST.getlist("form")
     found = {
         name: settings_form(name, account, request.POST if name in sent else None)

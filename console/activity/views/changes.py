@@ -1,4 +1,4 @@
-"""Recorded changes of entities: those of one request, and how many there were when."""
+"""Pages of recorded changes of entities: the changes of one request, and their number over time."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -27,9 +27,9 @@ from storage.history.changes import ChangeFilter
 from storage.models import Account
 from storage.relations.record import recorded_changes
 
-_HEIGHT: Final = 40  # of the histogram
+_HEIGHT: Final = 40  # height of the histogram
 
-# what the histogram can show: its length, and the number of its bars
+# spans of the histogram: its length, and the number of its bars
 SPANS: Final = {
     "hour": (timedelta(hours=1), 60, _("Changes per minute, last hour")),
     "day": (timedelta(days=1), 72, _("Changes per 20 minutes, last 24 hours")),
@@ -41,7 +41,7 @@ _DEFAULT_SPAN: Final = "day"
 @account_required(Capability.READ)
 @require_safe
 def show(request: HttpRequest, account: Account) -> HttpResponse:
-    """Show what one request, or one caller in some time, changed in a table."""
+    """Show the changes of one request, or of one caller in some time, in a table."""
     query, requests = ActivityQuery.read(request.GET), read_requests(request.GET.getlist("request"))
     caller, actor_id = read_caller(request.GET.get("by", "")), read_number(request.GET.get("actor", ""))
     if not query.table or not (requests or (caller and query.since and query.until)):

@@ -41,7 +41,7 @@ from storage.undo.outcome_jobs import outcome_of
 from storage.undo.outcomes import Outcome
 
 _SAMPLE: Final = 20  # entities of each kind
-_PROPERTIES: Final = 5  # of an entity
+_PROPERTIES: Final = 5  # shown properties of an entity
 _SELECTING: Final = ("what", "how", "since", "until")  # fields of a query that may be invalid
 _LABELS: Final = {
     Effect.CHANGED: gettext_lazy("reverted"),
@@ -53,18 +53,15 @@ _LABELS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SampleEntity:
-    """An entity as the undo would leave it.
-
-    ``newer`` is why it is skipped, if that is known; ``is_moved``: what has its other key is skipped.
-    """
+    """An entity as the undo would leave it."""
 
     table: str
     key: EntityKey
     effect: Effect
     differences: Sequence[Difference]
     others: int
-    newer: RecordedChange | None
-    is_moved: bool
+    newer: RecordedChange | None  # the later change that makes the undo skip the entity, if known
+    is_moved: bool  # whether it is skipped because the entity with its other key is
 
 
 @account_required(Capability.MANAGE_TABLES)
@@ -104,9 +101,10 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
 
 
 def _read_selection(request: HttpRequest, query: ActivityQuery) -> ChangeFilter | None:
-    """None: nothing is selected, or something that has no changes.
+    """Return the selected changes, None if nothing is selected, or something that has no changes.
 
-    What cannot be read is not left out, as from a list: more would be undone than was asked for.
+    Unreadable fields are not ignored, as they are for a list: the undo would cover more than the user asked
+    for.
     """
     requests = read_requests(request.GET.getlist("request"))
     numbers = read_numbers(request.GET.getlist("number"))
@@ -221,6 +219,6 @@ def _report(total: Outcome) -> str:
 
 
 def _back(request: HttpRequest, account: Account) -> str:
-    """The list that the undo was started from."""
+    """Return the list that the undo was started from."""
     address = request.POST.get("next") or request.GET.get("next", "")
     return address if is_console_path(address) else reverse("activity:index", args=(account.name,))

@@ -40,19 +40,16 @@ _SUGGESTED: Final = 50  # SAS tokens
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry:
-    """``change`` is None for an activity; else ``done`` is not stored, and ``revert`` the address of its undo.
+    """An activity, or a group of changes, as the timeline shows it."""
 
-    ``lacks_history``: it could be undone if the account kept a history.
-    """
-
-    done: Activity
+    done: Activity  # not stored if there is a ``change``
     address: str
     undo: bool = False  # whether to offer it
-    lacks_history: bool = False
+    lacks_history: bool = False  # whether an undo fails only because the account keeps no history
     undone_by: str = ""  # the address of the activity that undid it
     undoes: str = ""
-    change: ChangeEntry | None = None
-    revert: str = ""
+    change: ChangeEntry | None = None  # None for an activity
+    revert: str = ""  # the address of the undo of ``change``
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +99,7 @@ def _log_context(request: HttpRequest, account: Account | None, *, table: str = 
 
 
 def _callers(account: Account, role: Role) -> list[str]:
-    """Return names to filter by: people, keys and, for those who may see all, SAS tokens."""
+    """Return names to filter by: people, keys and, for readers who may see all, SAS tokens."""
     people = [it.user.get_username() for it in members.members(account)]
     labels = sas.newest_labels(account, _SUGGESTED) if may(role, Capability.MANAGE_ACCESS) else []
     return [*people, "key1", "key2", *labels]
@@ -125,7 +122,7 @@ def _filter(query: ActivityQuery, account: Account | None) -> ActivityFilter:
 
 
 def _revert_all(account: Account, wanted: ActivityQuery) -> str:
-    """The address where all changes that a filter selects can be undone; empty if it does not select any."""
+    """Return the address where all changes that a filter selects can be undone; empty if it does not select any."""
     if not wanted.selects_changes:
         return ""
     return reverse("activity:revert", args=(account.name,)) + wanted.query_string(span="")
@@ -175,12 +172,12 @@ def _change_entry(
     *,
     may_revert: bool,
 ) -> TimelineEntry:
-    """Return a line about changes, whose addresses select what it counts, and nothing else.
+    """Return a line about changes, whose addresses select exactly the changes it counts.
 
-    ``requests``: those of all entries that it joins; they are too many if they are one entry for a minute, whose
-    changes are those of its actor. ``query`` has left the other changes of these requests out.
+    ``requests`` has the ids of all entries that it joins; an entry that summarizes a minute has too many, and
+    its changes are selected by its actor. ``query`` has left the other changes of these requests out.
     """
-    assert account is not None  # of the whole server, activities are listed only
+    assert account is not None  # activities alone are listed for the whole server
     done = merged_log.as_activity(entry, account)
     has_table = entry.table is not None and entry.table.deleted_at is None
     requests = requests or ([entry.request] if entry.request else [])

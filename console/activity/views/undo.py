@@ -89,14 +89,14 @@ def _find_undoable(request: HttpRequest, numbers: str) -> list[Activity]:
 
 
 def _conflict_address(cannot: CannotUndo) -> str:
-    """The entity that was changed since."""
+    """Return the address of the entity that was changed since."""
     if cannot.key is None or cannot.reason is Reason.GONE:
         return ""
     return sentences.entity_address(cannot.done, *cannot.key)
 
 
 def _next_address(request: HttpRequest, first: Activity, undone: Sequence[Activity]) -> str:
-    """The page that asked, unless the undo deleted its table."""
+    """Return the address of the page that asked, or another one if the undo deleted its table."""
     address = request.POST.get("next", "")
     if not is_console_path(address):
         name = first.account_name

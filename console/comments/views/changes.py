@@ -151,7 +151,7 @@ def _find_own(request: HttpRequest, account: Account, number: int) -> Comment:
 
 
 def _back(request: HttpRequest, found: CommentThread) -> str:
-    """Return the page that the form came from: that of the table, or of what the thread is about."""
+    """Return the page that the form came from: of the table, or of the thread's subject."""
     query = find_query_of(request, found) if found.query is not None else None
     if request.POST.get("back") == "table":
         path = presentation.table_address(found.table)

@@ -1,4 +1,4 @@
-"""The comments on an entity, and on a table with what is in it."""
+"""Pages of the comments on an entity, and on a table with its entities."""
 
 from typing import Any, Final
 
@@ -65,7 +65,9 @@ def of_entity(request: HttpRequest, table: Table) -> HttpResponse:
 @require_safe
 @table_page(Capability.READ)
 def of_table(request: HttpRequest, table: Table) -> HttpResponse:
-    """Show the comments on a table and what is in it, or on a saved query: ``q``; the open ones, or the resolved."""
+    """Show the comments on a table and its entities, or on the saved query ``q``; the open ones, or the
+    resolved.
+    """
     query = _find_query(request, table)
     is_resolved = request.GET.get("state") == "resolved"
     shown, older = presentation.read_table_threads(request, table, query, is_resolved=is_resolved)

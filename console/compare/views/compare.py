@@ -93,7 +93,7 @@ class ShownTable:
 
 @dataclass(frozen=True, slots=True)
 class Picker:
-    """A side with what can be chosen instead."""
+    """A side with the alternatives to choose from."""
 
     side: str
     label: str | Promise
@@ -151,7 +151,7 @@ def _picker(request: HttpRequest, side: str, name: SideName, error: str = "") ->
     account = next((it for it in accounts if it.name == name.account), None)
     names = [] if account is None else tables.names(account)
     taken = [] if account is None else snapshots.names(account, _SNAPSHOTS)
-    if name.table and name.table not in names:  # of the past
+    if name.table and name.table not in names:  # a table of the past
         names.append(name.table)
     label = gettext_lazy("Left side") if side == LEFT else gettext_lazy("Right side")
     return Picker(side, label, name, account, accounts, names, taken, error)

@@ -60,7 +60,7 @@ def _remember(request: HttpRequest, table: Table, state: GridState) -> None:
 
 
 def _arranged(request: HttpRequest, table: Table, state: GridState) -> GridState:
-    """The state with the columns of last time if the address has none."""
+    """Return the state with the columns of last time if the address has none."""
     layout = "" if state.has_columns else columns.last_columns(user_of(request), table)
     return replace(state, columns=columns.parse_columns(layout), has_columns=True) if layout else state
 

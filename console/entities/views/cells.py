@@ -69,7 +69,7 @@ def _refuse(request: HttpRequest, text: str, status: int = 422) -> HttpResponse:
 
 
 def _answer(request: HttpRequest, changes: list[CellChange], status: int = 200) -> HttpResponse:
-    """The toasts, and the changes that the page keeps until they are saved."""
+    """Answer with the toasts, and the changes that the page keeps until they are saved."""
     part = "console/entities/cell/_staged_cells.html"
     return render_part(request, part, part, {"cells": [one.kept for one in changes]}, status=status)
 

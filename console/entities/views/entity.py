@@ -150,7 +150,7 @@ def save(request: HttpRequest, table: Table) -> HttpResponse:
     draft = read_draft(request, _before(request, target), target.key, local_now())
     if action == "add":
         return render(request, target, draft.with_blank_row())
-    if action == "draft":  # what a browser kept over a reload
+    if action == "draft":  # a draft that a browser kept over a reload
         return render(request, target, replace(draft, is_dirty=True))
     if draft.problems:
         return render(request, target, replace(draft, is_dirty=True), 422)
@@ -158,7 +158,7 @@ def save(request: HttpRequest, table: Table) -> HttpResponse:
 
 
 def _before(request: HttpRequest, target: EntityTarget) -> StoredEntity:
-    """The entity as the form was opened; without properties if the signature is no longer valid."""
+    """Return the entity from when the form was opened; without properties if the signature is no longer valid."""
     before = read_signed_entity(target.table, request.POST.get("opened", ""))
     if before is not None and before.key == target.key:
         return before

@@ -124,7 +124,7 @@ def _preview(
         "problems": problems,
         "more_problems": len(pasted.problems) - len(problems),
         "columns": [(column, WHYS[column.why]) for column in pasted.columns],
-        # of columns of types, those that they are beside say it
+        # the columns of types are shown beside their properties
         "uses": [it for it in ReportView(pasted.report).uses if it[1][0].use is not ColumnUse.TYPES],
         "lines": [_line(planned, names) for planned in plan.rows[:SHOWN]],
         "more_lines": len(plan.rows) - SHOWN,

@@ -99,7 +99,7 @@ def _size(value: EdmValue) -> int | None:
 
 
 def _download(value: EdmValue, name: str) -> HttpResponse:
-    """A download that no browser displays, whatever its content."""
+    """Return a download that no browser displays, whatever its content."""
     match value.value:
         case bytes(data):
             suffix = ".bin"

@@ -60,7 +60,7 @@ def _show(request: HttpRequest, table: Table, state: GridState) -> HttpResponse:
 
 
 def _lines(table: Table, state: GridState) -> dict[str, object]:
-    """The visible columns in their order, then the others by name."""
+    """Return the visible columns in their order, then the others by name."""
     catalogue = properties.sample(table)
     known = {found.name: found for found in catalogue.properties}
     seen = _seen(table, state)
@@ -76,7 +76,7 @@ def _lines(table: Table, state: GridState) -> dict[str, object]:
 
 
 def _seen(table: Table, state: GridState) -> list[str]:
-    """The properties of the page, in the order of the grid."""
+    """Return the properties of the page, in the order of the grid."""
     try:
         page = entities.preview_page(table, replace(state.wanted, select=None))
     except StorageError:
@@ -86,7 +86,7 @@ def _seen(table: Table, state: GridState) -> list[str]:
 
 
 def _line(choice: ColumnChoice, known: dict[str, Property]) -> tuple[ColumnChoice, str, int | None]:
-    """A column to choose, its type, and the percentage of sampled entities that have it."""
+    """Return a column to choose, its type, and the percentage of sampled entities that have it."""
     if choice.name in SYSTEM_PROPERTIES:
         return choice, Edm.DATETIME if choice.name == TIMESTAMP else Edm.STRING, None
     found = known.get(choice.name)

@@ -74,7 +74,7 @@ def _written(request: HttpRequest, table: Table, stored: list[StoredEntity]) -> 
 
 
 def _names(request: HttpRequest, stored: list[StoredEntity]) -> list[str]:
-    """The requested columns; without any, all of them."""
+    """Return the requested columns; without any, all of them."""
     if asked := request.POST.getlist("column"):
         return asked
     seen = formats.property_names(stored)

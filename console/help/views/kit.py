@@ -42,7 +42,7 @@ class Fields(forms.Form):
     locked = forms.CharField(required=False, disabled=True, initial="not yours to change")
 
 
-SPACES: Final = (2, 4, 6, 8, 12, 16, 24, 32, 48)  # of site/tokens.css, as the names below
+SPACES: Final = (2, 4, 6, 8, 12, 16, 24, 32, 48)  # the spaces of site/tokens.css, as the names below
 COLOURS: Final = (
     "canvas", "surface", "sunken", "text", "text-muted", "text-faint", "line", "line-strong", "accent", "accent-soft",
     "danger", "danger-soft", "warn", "warn-soft", "ok", "ok-soft", "info", "info-soft",

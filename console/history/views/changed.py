@@ -1,4 +1,4 @@
-"""What became of an entity since it was opened: who changed it, which properties, and a way to take that."""
+"""The changes of an entity since it was opened: their author, their properties, and a way to take them."""
 
 from collections.abc import Sequence
 from typing import Any, Final

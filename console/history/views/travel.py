@@ -27,7 +27,7 @@ from storage.models import Table
 
 BARS: Final = 72
 _FIRST: Final = timedelta(hours=1)  # how far back a reader begins
-_HEIGHT: Final = 44  # of the histogram
+_HEIGHT: Final = 44  # height of the histogram
 _HEADROOM: Final = 4
 
 

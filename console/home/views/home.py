@@ -59,11 +59,11 @@ class AccountCard:
 
 @dataclass(frozen=True, slots=True)
 class AccountPage:
-    """A page of the accounts that match a text; ``total``: the number of all accounts."""
+    """A page of the accounts that match a text."""
 
     text: str
     page: Page[Account]
-    total: int
+    total: int  # the number of all accounts
 
     @property
     def is_part(self) -> bool:
@@ -149,9 +149,10 @@ def _expiring(managed: QuerySet[Account]) -> list[tuple[Account, RegistryRow]]:
 
 
 def _getting_started(cards: list[AccountCard]) -> dict[str, Any]:
-    """What the home page offers while there are no tables: an account to start with.
+    """Return the content of the home page without tables: an account to start with.
 
-    It has a connection string if its key is public; ``may_fill``: whether the user may create the sample table.
+    It has a connection string if its key is public; ``may_fill`` tells whether the user may create the sample
+    table.
     """
     card = next((card for card in cards if card.account.enabled), None)
     if card is None:

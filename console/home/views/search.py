@@ -17,7 +17,7 @@ from storage.people.members import role_in
 from storage.tables import tables
 
 MOST: Final = 200  # tables on a page
-LENGTH: Final = 300  # of the text, which may hold both keys of an entity
+LENGTH: Final = 300  # length of the text, which may hold both keys of an entity
 
 
 @login_required

@@ -1,4 +1,4 @@
-"""What a user has muted, and the address that e-mail about notices goes to."""
+"""Personal settings of notices: muted ones, and the address for e-mail."""
 
 from typing import Any, Final
 

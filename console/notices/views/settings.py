@@ -1,4 +1,4 @@
-"""Which notices an account or the server has, and the webhooks that they go to."""
+"""Settings of an account's or the server's notices: enabled kinds, and webhooks."""
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse

@@ -1,4 +1,4 @@
-"""Webhooks: a new one with its secret, one with what it was sent, a test, a new secret, and deletion."""
+"""Pages of webhooks: a new one with its secret, one with its deliveries, a test, a new secret, and deletion."""
 
 from collections.abc import Mapping
 from typing import Any, Final

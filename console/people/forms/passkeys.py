@@ -1,4 +1,4 @@
-"""Forms for what browsers send about passkeys."""
+"""Forms for the data that browsers send about passkeys."""
 
 from collections.abc import Callable
 from functools import partial
@@ -14,7 +14,7 @@ from allauth.mfa.webauthn.forms import (
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-# what the libraries raise for malformed input
+# errors that the libraries raise for malformed input
 MALFORMED: Final = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
 NAME_LENGTH: Final = 64
 

@@ -35,7 +35,7 @@ class SetupForm(forms.Form):
     )
     password = new_password(_("Password"))
     repeated = new_password(_("Confirm password"))
-    # that of the page, which is chosen below the form
+    # the language of the page, which is chosen below the form
     language = forms.ChoiceField(choices=settings.LANGUAGES, widget=forms.HiddenInput)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

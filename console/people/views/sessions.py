@@ -108,7 +108,9 @@ def _render_invalid(view: Any, form: Any) -> HttpResponse:
 @login_required
 @never_cache
 def signed_in(request: HttpRequest) -> HttpResponse:
-    """Where a sign-in in a dialog or in another tab ends: the page that waits for it reads the new CSRF token here."""
+    """Show the end of a sign-in in a dialog or in another tab: the page that waits for it reads the new CSRF
+    token here.
+    """
     return render(request, "console/people/sessions/signed_in.html")
 
 

@@ -59,7 +59,7 @@ def edit_conditions(request: HttpRequest, table: Table) -> HttpResponse:
 
 
 def _filter_text(draft: GroupDraft, text: str) -> str:
-    """The filter of the conditions; the given text to the byte, if it means the same."""
+    """Return the filter of the conditions; the given text to the byte, if it means the same."""
     now = timezone.now()
     group = finish_group(draft, now)
     try:

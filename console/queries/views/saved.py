@@ -152,7 +152,7 @@ def _edit(request: HttpRequest, table: Table, query: SavedQuery | None) -> HttpR
 
 
 def _read_state(request: HttpRequest, table: Table) -> GridState:
-    """The grid in the form's ``state``, or in the address."""
+    """Return the grid in the form's ``state``, or in the address."""
     sent = QueryDict(request.POST.get("state", "")) if request.method == "POST" else request.GET
     return replace(read_state(sent, table).at_start(), open="", is_counted=False)
 
@@ -213,13 +213,13 @@ def _save(
 
 
 def _change(request: HttpRequest, query: SavedQuery, definition: Definition) -> None:
-    """Raises ChangedSince if the query is no longer what the page showed."""
+    """Change a saved query; raises ChangedSince if the query is no longer the one that the page showed."""
     seen = request.POST.get("seen", "")
     saved_changes.change_query(query, definition, seen=seen, by=actor_of(request))
 
 
 def _saved_state(query: SavedQuery) -> GridState:
-    """The grid with parameters in its filter, which cannot be run."""
+    """Return the grid with parameters in its filter, which cannot be run."""
     fields = QueryDict(mutable=True)
     fields.update(query.content)
     return read_state(fields)

@@ -40,7 +40,7 @@ from storage.snapshots.snapshots import SnapshotError
 from storage.tables import tables
 from storage.undo.outcome_jobs import outcome_of
 
-MASKED_TABLES: Final = 50  # whose properties are shown
+MASKED_TABLES: Final = 50  # tables whose properties are shown
 CONSTANT: Final = "(masked)"
 MASK_LABELS: Final = (
     (Mask.KEEP, gettext_lazy("Keep")),
@@ -65,7 +65,7 @@ class MaskedProperty:
     looks_personal: bool
     before: str
     after: str | None
-    query: str  # of the address that answers with ``after``
+    query: str  # the query of the address that answers with ``after``
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class BranchTable:
 
     @property
     def personal(self) -> Sequence[MaskedProperty]:
-        """Those that are shown at first: they look personal, or have a rule."""
+        """Return the properties that are shown at first: they look personal, or have a rule."""
         return [it for it in self.properties if it.looks_personal or it.mask != Mask.KEEP]
 
     @property

@@ -32,7 +32,7 @@ from storage.snapshots.snapshots import SnapshotError
 from storage.tables import tables
 from storage.undo.outcome_jobs import outcome_of
 
-MOST_CHANGES: Final = 1_000  # of a branch that are counted
+MOST_CHANGES: Final = 1_000  # counted changes of a branch
 RECENT: Final = timedelta(minutes=5)  # writers before a restore
 _MOST_WRITERS: Final = 5
 

@@ -22,7 +22,7 @@ from storage.transfer.exports import Export, write_zip
 @require_POST
 def export(request: HttpRequest, account: Account) -> HttpResponseBase:
     """Send a ZIP file with a typed CSV file for each table."""
-    with notify_refusals(request):  # of a table that was deleted meanwhile
+    with notify_refusals(request):  # the table may have been deleted meanwhile
         chosen = [tables.get(account, name) for name in selected_names(request.POST)]
         escapes = escapes_formulas(request.POST, ExportFormat.TYPED_CSV)
         by, format_ = actor_of(request), ExportFormat.TYPED_CSV

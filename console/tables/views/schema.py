@@ -27,25 +27,23 @@ from storage.models import Table
 from storage.tables import indexes
 from storage.tables.indexes import IndexDetails
 
-_ENTRY_BYTES: Final = 22  # of an index, as measured; and those a value needs beside its own
+_ENTRY_BYTES: Final = 22  # bytes of an index entry, as measured; and those a value needs beside its own
 _VALUE_BYTES: Final = 8
-_EXAMPLES: Final = 3  # of the Timestamp
+_EXAMPLES: Final = 3  # examples of the Timestamp
 
 
 @dataclass(frozen=True, slots=True)
 class PropertyView:
-    """``others``: the address of the entities whose type is not the most frequent one, if a filter can tell.
-
-    ``types``: each with the percentage of the entities that have the property, and with example values, whose
-    addresses are empty where none can be linked. ``index_size``: bytes that an index would need.
-    """
+    """A property of a table's schema, with its types and its index."""
 
     property: SchemaProperty
-    percent: float  # of the entities, rounded so that only a property of all of them has 100
+    percent: float  # percentage of the entities, rounded so that only a property of all of them has 100
+    # each with the percentage of the entities that have the property, and with example values, whose
+    # addresses are empty where none can be linked
     types: list[tuple[PropertyType, float, list[tuple[Cell, str]]]]
-    others: str
+    others: str  # the address of the entities whose type is not the most frequent one, if a filter can tell
     index: IndexDetails | None
-    index_size: int
+    index_size: int  # bytes that an index would need
 
 
 @table_page(Capability.READ)

@@ -133,7 +133,9 @@ def _describe_token(report: Report, known: Facts) -> str:
 
 
 def _find_helpers(name: str, user: User) -> list[User]:
-    """Whom to ask; nothing is revealed about an account that the user cannot see, not even its existence."""
+    """Return the users to ask for help; an account that the user cannot see reveals nothing, not even its
+    existence.
+    """
     account = accounts.find(name)
     if account is None or role_in(user, account) is None:
         return []

@@ -46,7 +46,7 @@ from storage.models import Account, Table
 from storage.tables import tables
 
 PAGE: Final = "console/access/sas/new.html"
-_MOST_NAMES: Final = 500  # of tables to suggest
+_MOST_NAMES: Final = 500  # suggested names of tables
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -188,7 +188,7 @@ def _describe(token: TableSas | AccountSas, form: SasForm, account: Account) -> 
 
 
 def _missing(form: SasForm) -> list[tuple[str, str]]:
-    """What the token still lacks; the label is not part of it."""
+    """Return the fields that the token still lacks; the label is not part of it."""
     return [
         (str(form.fields[name].label), str(told[0]))
         for name, told in form.errors.items()
@@ -228,7 +228,7 @@ def _issued_context(
 
 
 def _harmless_request(account: Account, token: TableSas | AccountSas, can: tuple[Operation, ...]) -> str:
-    """A read request that the token permits, if it permits any."""
+    """Return a read request that the token permits, if it permits any."""
     if isinstance(token, TableSas):
         return f"/{quote(token.table)}()?$top=1"
     first = tables.names(account, top=1)

@@ -94,7 +94,7 @@ def export(request: HttpRequest, account: Account) -> HttpResponseBase:
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """What a way to revoke a token affects."""
+    """Tokens and clients that a way to revoke a token affects."""
 
     tokens: int  # that are known
     uses: int  # requests within 24 hours
