@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import sys
 import tempfile
 from contextlib import ExitStack
 from dataclasses import replace
@@ -26,6 +27,10 @@ from tests import distribution, durations, emptying, programs
 from tests.distribution import Tier
 from tests.live_server import LiveServer, start_server
 from tests.seeds import SHARED, seeded, shared_folder
+
+# also where pytest was started directly, as manage.py test does it
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # the same examples in every run, however slow: a failure is then the change's own
 hypothesis.settings.register_profile(

@@ -189,6 +189,9 @@ def _test(arguments: list[str]) -> int:
         del os.environ[name]
     os.environ.pop("DATABASE_URL", None)
     os.environ.pop("AZURITE_ACCOUNTS", None)
+    # hundreds of processes run this code, and pytest rewrites the tests: all of it is compiled once
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     try:
         import pytest
     except ModuleNotFoundError:
