@@ -76,6 +76,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.long
 def test_each_type_accepts_and_refuses(open_page, admin, cells):
     page = open_page(at(), state=admin)
     open_editor(page, "Age")

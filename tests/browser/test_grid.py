@@ -423,8 +423,8 @@ def test_the_newest_query_wins(open_grid):
 
 
 @pytest.mark.long
-def test_pinned_columns_stay(open_grid):
-    page = open_grid(width=600)
+def test_pinned_columns_stay(open_page, admin, tables):
+    page = open_page("/ui/a/devstoreaccount1/t/people/", state=admin, width=900)
     page.locator(".grid-region").evaluate("region => (region.scrollLeft = 200)")
     first, second = (it.bounding_box() for it in page.locator(".grid thead th.pinned").all())
     assert second["x"] >= first["x"] + first["width"] - 1

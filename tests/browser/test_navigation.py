@@ -47,6 +47,7 @@ def measure(page):
     client.detach()
 
 
+@pytest.mark.long
 def test_pages_that_are_left_leave_nothing(page, measure):
     def go_round():
         for address in (TABLE + "schema/", TABLE + "metrics/", ACCOUNT + "activity/", TABLE):
@@ -143,6 +144,7 @@ def test_going_back_asks_before_it_loses_what_was_typed(page):
     expect(page.locator("tr[data-key]").first).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_page_is_announced_and_its_styles_are_those_of_a_load(page):
     follow(page, ACCOUNT + "overview/")
     page.go_back()

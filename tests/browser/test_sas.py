@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 
 from tests.browser.page import check, check_axe, confirm_identity
 
+pytestmark = pytest.mark.long
 SAS = "/ui/a/devstoreaccount1/sas/"
 TABLE = "orders"
 
@@ -21,7 +22,6 @@ def page(open_page, admin, service):
     service.delete_table(TABLE)
 
 
-@pytest.mark.long
 def test_a_policy_locks_what_it_says(page):
     page.get_by_label("Policy").focus()
     page.get_by_label("Policy").select_option("partner")
@@ -49,7 +49,6 @@ def test_what_is_typed_is_previewed_and_the_token_is_tried(page):
     check_axe(page, "main")
 
 
-@pytest.mark.long
 def test_a_token_is_blocked_and_accepted_again(page):
     page.get_by_label("Label").fill("blocked demo")
     page.get_by_role("button", name="Create SAS token").click()
@@ -62,7 +61,6 @@ def test_a_token_is_blocked_and_accepted_again(page):
     expect(page.locator("main .badge", has_text="active")).to_be_visible()
 
 
-@pytest.mark.long
 def test_a_preview_on_its_way_is_given_up_with_its_page(page):
     """It would put the address of the form on the page of the token; Watch sees htmx miss its target."""
     page.clock.install()

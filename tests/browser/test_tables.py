@@ -81,6 +81,7 @@ def test_the_list_is_there_before_the_sizes(open_list):
     assert sizes.requests == []  # asked for once
 
 
+@pytest.mark.long
 def test_ticked_tables_are_deleted_and_come_back(open_list, make, service):
     make("first", "second")
     page = open_list()
