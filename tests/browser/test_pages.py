@@ -106,7 +106,9 @@ def prove(page):
 def kept(pool, console, admin, tables):
     """One page for all addresses, since a browser of its own costs as much as most of them."""
     page = pool.take(base_url=console.url, locale="en-US", state=admin, reduced_motion="reduce")
-    yield page, Watch(page, 200)
+    watch = Watch(page, 200)
+    yield page, watch
+    watch.end()
     pool.give_back(page)
 
 
