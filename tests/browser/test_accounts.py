@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page import check, check_axe, confirm_identity, patient
+from tests.browser.page import check_axe, confirm_identity, patient
 
 PASSWORD = "a password of many words"
 KEY = re.compile(r"[A-Za-z0-9+/]{86}==")
@@ -56,7 +56,6 @@ def prove(page):
 @pytest.mark.long
 def test_a_key_is_revealed_after_a_proof_for_a_minute(shop, open_signed_in):
     page = open_signed_in("/ui/a/shop/keys/", reduced_motion="reduce", fresh=True)
-    check(page)
     assert not KEY.search(page.content())
     page.clock.install()
     page.locator("#key-1-toggle").click()

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page import check, confirm_identity
+from tests.browser.page import check, check_axe, confirm_identity
 
 pytestmark = pytest.mark.long
 ACCOUNT = "devstoreaccount1"
@@ -37,7 +37,7 @@ def test_entities_are_selected_by_keys_and_applied(open_page, admin, compared):
     confirm_identity(page)
     page.get_by_role("link", name=re.compile("^compared ")).click()
     expect(page.get_by_role("link", name="All 3")).to_have_attribute("aria-current", "true")
-    check(page)
+    check_axe(page, "main")
     boxes = page.locator("tbody input[name=key]")
     for number in (0, 1):
         boxes.nth(number).focus()

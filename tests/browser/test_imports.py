@@ -37,7 +37,7 @@ def test_a_dropped_file_is_checked_repaired_and_imported(page, service):
     check_on_a_phone(page)
     page.get_by_role("button", name="Check all rows").click()
     expect(page.get_by_text("age is not of the type Int32.")).to_be_visible()
-    check(page)
+    check_axe(page, "main")
     page.get_by_role("button", name="Leave the value out").click()
     page.get_by_role("button", name="Import 41 rows").click()
     expect(page.locator("#job")).to_contain_text("finished")

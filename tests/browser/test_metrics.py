@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page import check, check_on_a_phone
+from tests.browser.page import check_axe, check_on_a_phone
 
 pytestmark = pytest.mark.long
 PAGE = "/ui/a/devstoreaccount1/metrics/?range=1h"
@@ -36,7 +36,7 @@ def test_charts_are_drawn_zoomed_and_renewed(open_page, admin, tables):
     page.wait_for_url(re.compile(r"/metrics/\?since=.+&until=.+"))
     expect(page.get_by_label("From")).not_to_be_empty()
     expect(page.get_by_role("link", name="24 h")).not_to_have_attribute("aria-current", "true")
-    check(page, within="main")
+    check_axe(page, "main")
 
     check_on_a_phone(page)
     page.set_viewport_size({"width": 390, "height": 900})

@@ -7,7 +7,7 @@ from subprocess import CalledProcessError
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page import check, check_axe, check_on_a_phone
+from tests.browser.page import check_axe, check_on_a_phone
 
 pytestmark = pytest.mark.long
 ACCOUNT = "/ui/a/noticed/notices/"  # its own, since other tests have notices too
@@ -45,7 +45,7 @@ def test_a_notice_is_shown_seen_and_muted(page):
     expect(bell.get_by_role("button").first).to_have_accessible_name("Notices: 0 new")
     expect(menu).to_be_visible()
     page.keyboard.press("Escape")
-    check(page)
+    check_axe(page, "main")
     check_on_a_phone(page)
     row = page.locator("tbody tr").filter(has_text="Quota of snapshots").filter(has_text="noticed")
     row.get_by_role("button", name="Mute: Quota of snapshots").click()

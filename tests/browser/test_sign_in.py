@@ -122,7 +122,6 @@ def test_a_passkey_signs_in_and_confirms(open_browser, person):
     sign_in(page, person)
     arrive(page, "/ui/")
     page.goto("/ui/me/security/")
-    check(page)
     page.get_by_role("link", name="Add a passkey").click()
     page.get_by_label("Name", exact=True).fill("My <b>laptop</b>")
     page.get_by_role("button", name="Create passkey").click()
@@ -152,7 +151,6 @@ def test_a_second_factor_is_asked_for_on_a_page_and_in_a_dialog(open_browser, pe
     page = open_browser(expect=422)
     sign_in(page, person, "/ui/login/?next=/ui/me/security/app/")
     secret = page.locator(".secret code").inner_text()
-    check(page)
     assert page.locator("img.qr").evaluate("it => it.complete && it.naturalWidth > 0")
     # the one after the current one, which stays valid should the current one change meanwhile
     used = code_of(secret, page, 1)
@@ -249,7 +247,6 @@ def test_a_provider_signs_in(open_browser, anybody):
     page.get_by_role("button", name="Sign in with Elsewhere").click()
     arrive(page, "/ui/me/security/")
     expect(page.get_by_text("jane.doe", exact=True)).not_to_have_count(0)
-    check(page)
 
     page.goto("/ui/me/")
     page.get_by_label("Compact").check()

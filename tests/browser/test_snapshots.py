@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page import check, confirm_identity
+from tests.browser.page import check, check_axe, confirm_identity
 
 pytestmark = pytest.mark.long
 PAGE = "/ui/a/devstoreaccount1/snapshots/"
@@ -43,4 +43,4 @@ def test_a_rule_of_masking_shows_an_example(open_page, admin, service):
     city = page.locator(".masking tbody tr").filter(has_text="masked.City")
     city.get_by_label("Rule of City").select_option("constant")
     expect(city.locator(".after")).to_have_text(re.compile(r"\(masked\)"))
-    check(page)
+    check_axe(page, "main")
