@@ -37,7 +37,7 @@ def join(name: str, read: Read) -> str:
         )
     blocks = (f'if (!modules["{it}"]) {_block(it, here, read(it))}' for it in own)
     exported = f'export const {{ {", ".join(_exports(read(name)))} }} = modules["{name}"];\n'
-    return "".join([*vendored, f'import {{ modules }} from "{_relative(MAIN, here)}";\n', *blocks, exported])
+    return "".join([*vendored, f'import {{ modules }} from "{relative(MAIN, here)}";\n', *blocks, exported])
 
 
 def _ordered(name: str, read: Read, seen: set[str] | None = None) -> Iterator[str]:
@@ -61,7 +61,7 @@ def _imports(text: str) -> list[tuple[str, str]]:
 def _block(name: str, here: str, text: str) -> str:
     content = _IMPORT.sub(lambda found: _taken(found, name), text)
     content = _EXPORT.sub("", content)
-    content = _LATER.sub(lambda found: f'import("{_relative(_resolve(found[1], name), here)}")', content)
+    content = _LATER.sub(lambda found: f'import("{relative(_resolve(found[1], name), here)}")', content)
     content = _INDENT.sub("", _COMMENT.sub("", content))
     return f'{{\n{content}modules["{name}"] = {{ {", ".join(_exports(text))} }};\n}}\n'
 
@@ -78,7 +78,7 @@ def _vendored(name: str, here: str, read: Read) -> str:
     """Return the imports of vendored modules, which stay as they are."""
     found = ((names, _resolve(address, name)) for names, address in _imports(read(name)))
     return "".join(
-        f'import {names} from "{_relative(it, here)}";\n' for names, it in found if it.startswith(_VENDOR)
+        f'import {names} from "{relative(it, here)}";\n' for names, it in found if it.startswith(_VENDOR)
     )
 
 
@@ -95,6 +95,6 @@ def _resolve(address: str, name: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(name), address))
 
 
-def _relative(name: str, here: str) -> str:
+def relative(name: str, here: str) -> str:
     found = posixpath.relpath(name, here)
     return found if found.startswith(".") else f"./{found}"

@@ -7,6 +7,7 @@ together are joined. whitenoise would need a thread for every file under ASGI an
 
 import gzip
 import hashlib
+import posixpath
 import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from functools import cache, cached_property
@@ -67,11 +68,14 @@ class File:
 
 
 def _found() -> list[Path]:
-    """All files, without licences and the list of vendored ones."""
-    return [path for path in sorted(ROOT.rglob("*")) if path.suffix in TYPES]
+    """Return all files without licences, the list of vendored ones, and those of rooms that are left out."""
+    missing = {CONSOLE / name for name in registry.left_out()}
+    return [
+        path for path in sorted(ROOT.rglob("*")) if path.suffix in TYPES and missing.isdisjoint(path.parents)
+    ]
 
 
-def _sources() -> dict[str, list[Path]]:
+def sources() -> dict[str, list[Path]]:
     """Return the files behind each name; a stylesheet joins many, first base.css, which orders the layers."""
     found = _found()
     sources = {path.relative_to(ROOT).as_posix(): [path] for path in found if not _is_style(path)}
@@ -87,7 +91,11 @@ def _is_style(path: Path) -> bool:
 
 
 def _text(name: str) -> str:
-    return (ROOT / name).read_text()
+    """Read a script, with imports of those that other rooms add to it."""
+    text = (ROOT / name).read_text()
+    here = posixpath.dirname(name)
+    added = (f"console/{it}" for it in registry.scripts(name.removeprefix("console/")))
+    return text + "".join(f'import "{scripts.relative(it, here)}";\n' for it in added)
 
 
 def _read(name: str, paths: list[Path], text: scripts.Read) -> bytes:
@@ -111,14 +119,15 @@ def version() -> str:
     code = [Path(__file__), Path(scripts.__file__)]
     for path in [*_found(), *code]:
         name = path.name if path in code else path.relative_to(ROOT).as_posix()
-        digest.update(name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+        content = _text(name).encode() if path.suffix == ".js" else path.read_bytes()
+        digest.update(name.encode() + b"\0" + hashlib.sha256(content).digest())
     return digest.hexdigest()[:12]
 
 
 @cache
 def files() -> Mapping[str, File]:
     """Return the served files by name."""
-    return {name: File(name, paths) for name, paths in _sources().items()}
+    return {name: File(name, paths) for name, paths in sources().items()}
 
 
 class StaticFiles:
@@ -153,7 +162,7 @@ class StaticFiles:
     def _find(self, name: str) -> File | None:
         if not self._development:
             return files().get(name)
-        paths = _sources().get(name)
+        paths = sources().get(name)
         return None if paths is None else File(name, paths)
 
 

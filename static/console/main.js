@@ -4,7 +4,6 @@ import "./site/copy.js";
 import "./site/dialog.js";
 import "./site/drafts.js";
 import "./site/filter.js";
-import "./site/links.js";
 import "./site/navigation.js";
 import "./site/page_form.js";
 import "./site/sidebar.js";

@@ -75,6 +75,7 @@ SUBJECT = Subject(
     notices=CommentNotice,
     api="storage.comments.api",
     style_sheet=StyleSheet.DATA,
+    scripts={"entities/entity.js": "comments/mentions.js"},
     key_follower="storage.comments.moves",
     tidying={"comments": "storage.comments.comments.tidy"},
     parts=(

@@ -96,6 +96,11 @@ def present() -> tuple[Subject, ...]:
     return tuple(subject for subject in subjects() if subject.name not in _left_out)
 
 
+def left_out() -> frozenset[str]:
+    """Return the names of the subjects that this process does not have."""
+    return _left_out
+
+
 def _has(path: str) -> bool:
     """Return whether a dotted path does not lead into a room that is left out."""
     return path.split(".")[1] not in _left_out
@@ -193,6 +198,11 @@ def daily() -> list[str]:
 def urls() -> list[str]:
     """Return the paths of the modules with the addresses of pages."""
     return [path for subject in present() for path in subject.urls]
+
+
+def scripts(name: str) -> list[str]:
+    """Return the scripts of other rooms that come with a script, all by their names in static/console."""
+    return [subject.scripts[name] for subject in present() if name in subject.scripts]
 
 
 @cache

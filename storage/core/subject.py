@@ -201,6 +201,8 @@ class Subject:
     daily: tuple[str, ...] = ()  # paths of functions that do so once a day
     pages: tuple[Page, ...] = ()
     style_sheet: StyleSheet = StyleSheet.COMMON  # that its styles are in
+    # script of another room, in static/console → one of its own, which comes with that
+    scripts: Mapping[str, str] = field(default_factory=dict)
     parts: tuple[Part, ...] = ()  # of pages of other subjects
     hooks: Mapping[Hook, str] = field(default_factory=dict)  # paths of functions
     words: tuple[Word, ...] = ()

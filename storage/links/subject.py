@@ -1,6 +1,6 @@
 """What the subject of short links contributes: see storage.core.registry."""
 
-from storage.core.subject import Key, Part, Slot, Subject
+from storage.core.subject import Key, Part, Slot, StyleSheet, Subject
 from storage.domain.translation import mark as _
 
 SUBJECT = Subject(
@@ -11,5 +11,7 @@ SUBJECT = Subject(
     parts=(Part(Slot.TABLE_HEAD, 20, "console/links/_copy.html"),),
     keys=(Key("link.copy", "Alt+L", _("Copy a short link to this page"), "EVERYWHERE", 2, "link"),),
     documents=("collaboration",),
+    style_sheet=StyleSheet.DATA,
+    scripts={"main.js": "links/links.js"},
     urls=("console.links.urls",),
 )

@@ -26,6 +26,7 @@ from django.urls import get_resolver, reverse
 from django.utils.module_loading import import_string
 import console.asgi, storage.protocol.table_service
 from console.help import contents
+from console.site import static_files
 from console.site.commands import commands
 from console.site.layout import navigation
 from storage.core import registry
@@ -59,6 +60,11 @@ print("names", *names(get_resolver().url_patterns))
 print("paths", *document()["paths"])
 print("commands", *command_line.own_commands())
 print("keys", *(it.name for it in commands()))
+for file in static_files.files().values():
+    assert file.content
+print("static", *static_files.files())
+print("sources", *(path.relative_to(static_files.CONSOLE) for paths in static_files.sources().values()
+    for path in paths if static_files.CONSOLE in path.parents))
 print("documents", *contents.entries())
 print("verbs", *registry.verbs())
 print("modules", *sys.modules)
@@ -102,6 +108,9 @@ def test_nothing_of_optional_subjects_is_left_and_the_others_need_none(names, ev
     assert left["paths"]
     kept = {document for subject in others for document in subject.documents}
     assert left["documents"] == {document for it in subjects for document in it.documents} - kept
+    files = {file for file in everything["sources"] if file.partition("/")[0] in names}
+    assert left["sources"] == files
+    assert left["static"] == {f"console/{file}" for file in files if not file.endswith(".css")}
     assert left["verbs"] == set()  # stored ones keep their sentences
 
 

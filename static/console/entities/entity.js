@@ -4,7 +4,6 @@ import { newest, on, onClick, onSwap } from "../site/on.js";
 import { post } from "../site/request.js";
 import "../site/unsaved.js";
 import { guid } from "./cell_tools.js";
-import "./mentions.js";
 import "./presence.js";
 import "./viewer.js";
 

@@ -1,10 +1,10 @@
 // "Copy link" puts a short link to the page, as its address has it, on the clipboard.
-import { bind } from "./commands.js";
-import { put } from "./copy.js";
-import { outsideFields } from "./dialog.js";
-import { on } from "./on.js";
-import { json } from "./request.js";
-import { notify } from "./toast.js";
+import { bind } from "../site/commands.js";
+import { put } from "../site/copy.js";
+import { outsideFields } from "../site/dialog.js";
+import { on } from "../site/on.js";
+import { json } from "../site/request.js";
+import { notify } from "../site/toast.js";
 
 const PAGE = "/ui/links/new/";
 
