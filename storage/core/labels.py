@@ -33,14 +33,14 @@ def is_label_name(text: str) -> bool:
 
 def read_lines(text: str) -> dict[str, str]:
     """Read labels typed as `branch=main`, one per line; raises LabelError."""
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for line in filter(None, (line.strip() for line in text.splitlines())):
         name, _, value = (part.strip() for part in line.partition("="))
-        if name in found:
+        if name in labels:
             raise LabelError(Reason.LABEL_TWICE, label=name)
-        found[name] = value
-    check_labels(found)
-    return found
+        labels[name] = value
+    check_labels(labels)
+    return labels
 
 
 def write_lines(labels: Mapping[str, str]) -> str:

@@ -300,14 +300,14 @@ def _copying(operation: CopyProperty) -> _Apply:
 
 def touched_properties(operations: Iterable[Operation]) -> tuple[str, ...]:
     """Return the properties that an edit may change, without keys."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for it in operations:
         match it:
             case SetProperty() | RemoveProperty() | ConvertProperty():
-                found[it.property] = None
+                names[it.property] = None
             case CopyProperty():
-                found |= {it.property: None, it.to: None} if it.renames else {it.to: None}
-    return tuple(found)
+                names |= {it.property: None, it.to: None} if it.renames else {it.to: None}
+    return tuple(names)
 
 
 # operations as JSON
@@ -341,13 +341,13 @@ def read_operations(written: Sequence[Mapping[str, Any]], now: datetime) -> list
     """Read the operations of an edit; raises InvalidOperation. Times may be relative to ``now``."""
     if not 0 < len(written) <= OPERATION_LIMIT:
         raise InvalidOperation(0, "", f"An edit has 1 to {OPERATION_LIMIT} operations.")
-    found = [_OperationReader(index, it, now).read() for index, it in enumerate(written)]
-    for index, operation in enumerate(found):
-        if isinstance(operation, DeleteEntity) and len(found) > 1:
+    operations = [_OperationReader(index, it, now).read() for index, it in enumerate(written)]
+    for index, operation in enumerate(operations):
+        if isinstance(operation, DeleteEntity) and len(operations) > 1:
             raise InvalidOperation(index, "op", Reason.EDIT_DELETES_TOO.of())
-        if isinstance(operation, ChangeKey) and any(isinstance(it, ChangeKey) for it in found[:index]):
+        if isinstance(operation, ChangeKey) and any(isinstance(it, ChangeKey) for it in operations[:index]):
             raise InvalidOperation(index, "op", Reason.EDIT_OF_KEYS_TWICE.of())
-    return found
+    return operations
 
 
 class _OperationReader:

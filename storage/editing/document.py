@@ -116,12 +116,12 @@ class _Reader:
         return InvalidDocument(fault, self.text.count("\n", 0, at) + 1, at - start + 1, about)
 
     def members(self) -> dict[str, _Member]:
-        found: dict[str, _Member] = {}
+        members: dict[str, _Member] = {}
         for name, member in self._walk():
-            if name in found:
+            if name in members:
                 raise self.fault(DocumentFault.TWICE, member.at, name)
-            found[name] = member
-        return found
+            members[name] = member
+        return members
 
     def value(self, name: str, member: _Member, annotation: _Member | None) -> EdmValue:
         try:

@@ -86,18 +86,18 @@ class ExactDecoder:
     def load(self, text: str) -> Any:
         """Return the only value of a text; raises ValueError, RecursionError."""
         start = len(text) - len(text.lstrip(_BLANKS))
-        found, end = self.decode(text, start)
+        value, end = self.decode(text, start)
         if text[end:].strip(_BLANKS):
             raise JSONDecodeError("Extra data", text, end)
-        return found
+        return value
 
     def _object(self, members: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(members)
-        if len(found) != len(members) and self.repeated is None:
+        value = dict(members)
+        if len(value) != len(members) and self.repeated is None:
             self.repeated = next(
                 name for name, number in Counter(name for name, _ in members).items() if number > 1
             )
-        return found
+        return value
 
 
 _BLANKS: Final = " \t\r\n"

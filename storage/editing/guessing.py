@@ -49,12 +49,12 @@ def guess(values: Sequence[str], now: datetime) -> Guess:
     for type_ in GUESSES:
         if all(looks_like(type_, value, now) for value in values):
             return Guess(type_, GuessReason.FITS, values[0])
-    found: dict[GuessReason, str] = {}
+    examples: dict[GuessReason, str] = {}
     for value in values:
         if (reason := _reason(value, now)) is not None:
-            found.setdefault(reason, value)
-    reason = next((it for it in GuessReason if it in found), GuessReason.TEXT)
-    return Guess(Edm.STRING, reason, found.get(reason, values[0]))
+            examples.setdefault(reason, value)
+    reason = next((it for it in GuessReason if it in examples), GuessReason.TEXT)
+    return Guess(Edm.STRING, reason, examples.get(reason, values[0]))
 
 
 def fits(type_: Edm, text: str, now: datetime) -> bool:

@@ -59,11 +59,11 @@ def cut_fraction(text: str) -> str:
 def _read_number(value: object) -> EdmValue:
     if isinstance(value, int) and value in INT64:
         return EdmValue(Edm.INT32 if value in INT32 else Edm.INT64, value)
-    found = _read_double(value)
+    number = _read_double(value)
     # a whole number of many digits is an identifier, even if it happens to be the value of a Double
-    if isinstance(value, int) and Decimal(repr(found.value)) != value:
+    if isinstance(value, int) and Decimal(repr(number.value)) != value:
         raise InvalidText(TextFault.DIGITS_LOST)
-    return found
+    return number
 
 
 def _read_double(value: object) -> EdmValue:

@@ -69,12 +69,12 @@ def predict_effects(
     now: datetime,
 ) -> list[TokenEffect]:
     """Predict the effects on the tokens of one table that reference a policy, the worst first."""
-    found = [
+    effects = [
         _effect(known, _by_identifier(before), _by_identifier(after), now)
         for known in tokens
         if known.identifier
     ]
-    return sorted(found, key=lambda effect: list(EffectKind).index(effect.kind))
+    return sorted(effects, key=lambda effect: list(EffectKind).index(effect.kind))
 
 
 def _effect(

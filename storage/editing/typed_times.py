@@ -48,10 +48,10 @@ def write(ticks: int, zone: tzinfo) -> str:
 
 
 def _read_iso(text: str, now: datetime) -> int:
-    found = _TIME.fullmatch(text)
-    if found is None:
+    match = _TIME.fullmatch(text)
+    if match is None:
         raise InvalidText(TextFault.NOT_DATETIME, Edm.STRING)
-    day, hour, minute, second, fraction, zone = found.groups()
+    day, hour, minute, second, fraction, zone = match.groups()
     if fraction and len(fraction.rstrip("0")) > 7:
         raise InvalidText(TextFault.TOO_PRECISE)
     clock = f"{hour or '00'}:{minute or '00'}:{second or '00'}"

@@ -54,13 +54,13 @@ def inspect_request(sent: IncomingRequest, facts: Facts) -> Report:
     if has_token and header is None:
         return _with_token(sent, facts)
     authorization = authorization_of(sent)
-    found = list(_find_causes(sent, account, authorization, facts, has_token=has_token))
+    faults = list(_find_causes(sent, account, authorization, facts, has_token=has_token))
     is_judged = not facts.takes_bearer if header is None else account is not None and not _is_bearer(header)
     key = None
     if account is not None and authorization is not None and not has_token:
         with suppress(StorageError):
             key = _verify(sent, account, authorization, facts.now)
-    verdict = Verdict(key.name if key else "", causes.first_error(found)) if is_judged else None
+    verdict = Verdict(key.name if key else "", causes.first_error(faults)) if is_judged else None
     return Report(
         ReportKind.REQUEST,
         sent.address.account,
@@ -68,7 +68,7 @@ def inspect_request(sent: IncomingRequest, facts: Facts) -> Report:
         fields=request_fields(sent, authorization),
         lines=request_lines(sent, authorization),
         verdict=verdict,
-        findings=causes.findings_of(found),
+        findings=causes.findings_of(faults),
     )
 
 

@@ -44,10 +44,10 @@ def inspect_token(query: str, sent: IncomingRequest | None, facts: Facts, accoun
     token, error = _read(query, pairs)
     name = sent.address.account if sent else account or _find_owner(token, facts)
     managed = facts.accounts.get(name)
-    found = list(_find_causes(token, sent, managed, facts))
+    faults = list(_find_causes(token, sent, managed, facts))
     verdict = Verdict(error=error) if error else None
     if managed is not None and verdict is None:
-        verdict = Verdict(_signing_key(token, managed), causes.first_error(found))
+        verdict = Verdict(_signing_key(token, managed), causes.first_error(faults))
     mistakes = [*_malformed(pairs, error), *([] if name else [finding(Mistake.ACCOUNT_NOT_NAMED)])]
     return Report(
         ReportKind.TOKEN,
@@ -60,7 +60,7 @@ def inspect_token(query: str, sent: IncomingRequest | None, facts: Facts, accoun
         lines=_lines(token, name or "…"),
         token=replace(token, signature=""),
         verdict=verdict,
-        findings=list(dict.fromkeys([*mistakes, *causes.findings_of(found)])),
+        findings=list(dict.fromkeys([*mistakes, *causes.findings_of(faults)])),
     )
 
 

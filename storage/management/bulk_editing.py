@@ -100,26 +100,26 @@ class Command(DatabaseCommand):
         for operation in operations:
             if options["replace"] and operation["op"] in ("rename", "copy"):
                 operation["replace"] = True
-        wanted = BulkEditRequest(options["filter"], operations, options["allow_loss"])
-        found = find_table(account, table)
+        edit = BulkEditRequest(options["filter"], operations, options["allow_loss"])
+        existing = find_table(account, table)
         if options["dry_run"]:
-            self._show(bulk_edit_previews.preview(found, wanted))
+            self._show(bulk_edit_previews.preview(existing, edit))
             return
-        job = bulk_edit_jobs.start(found, wanted, by=command_actor(), number=options["number"])
+        job = bulk_edit_jobs.start(existing, edit, by=command_actor(), number=options["number"])
         self._write(bulk_edit_jobs.outcome_of(job_runner.finish(job)).counts)
 
-    def _show(self, found: BulkEditPreview) -> None:
-        about = "" if found.is_exact else "about "
+    def _show(self, preview: BulkEditPreview) -> None:
+        about = "" if preview.is_exact else "about "
         matches = "an unknown number of entities"
-        if found.matches is not None:
-            matches = f"{about}{found.matches} {'entity' if found.matches == 1 else 'entities'}"
-        examined = "" if found.is_complete else f"; {found.examined} {were(found.examined)} examined"
+        if preview.matches is not None:
+            matches = f"{about}{preview.matches} {'entity' if preview.matches == 1 else 'entities'}"
+        examined = "" if preview.is_complete else f"; {preview.examined} {were(preview.examined)} examined"
         self.stdout.write(f"The query finds {matches}{examined}.")
-        self._write(found.counts)
-        for change, number in found.types.most_common():
+        self._write(preview.counts)
+        for change, number in preview.types.most_common():
             before, after = (it.short_name if it else "missing" for it in (change.before, change.after))
             self.stdout.write(f"  {change.property}: {before} to {after} in {number}")
-        for lost, number in found.losses.most_common():
+        for lost, number in preview.losses.most_common():
             self.stdout.write(f"  {lost.property}: loses {lost.loss} in {number}")
 
     def _write(self, counts: Counts) -> None:
@@ -136,11 +136,11 @@ class Command(DatabaseCommand):
 
 def _joined(operations: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Make one change of keys of a new PartitionKey and a new RowKey."""
-    found: list[dict[str, Any]] = []
+    joined: list[dict[str, Any]] = []
     for it in operations:
-        key = next((other for other in found if other["op"] == it["op"] == "key"), None)
+        key = next((other for other in joined if other["op"] == it["op"] == "key"), None)
         if key is None or it.keys() & key.keys() > {"op"}:
-            found.append(dict(it))
+            joined.append(dict(it))
         else:
             key.update(it)
-    return found
+    return joined

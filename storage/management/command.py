@@ -25,14 +25,14 @@ def find_usable_account(name: str) -> Account:
     return _existing(name, accounts.find(name))
 
 
-def _existing(name: str, found: Account | None) -> Account:
-    if found is None:
+def _existing(name: str, account: Account | None) -> Account:
+    if account is None:
         raise CommandError(f"The account {name} does not exist.")
-    if found.kind not in set(AccountKind):
+    if account.kind not in set(AccountKind):
         raise CommandError(
-            f"The account {name} is of the kind {found.kind}, which only a newer version knows."
+            f"The account {name} is of the kind {account.kind}, which only a newer version knows."
         )
-    return found
+    return account
 
 
 def find_table(account: str, name: str) -> Table:

@@ -202,12 +202,12 @@ _FORMAT_OPTIONS: Final = {
 
 def _find_format(option: str, kinds: tuple[type[Format], ...], text: str) -> Format:
     try:
-        found = read_format(text)
+        format_ = read_format(text)
     except UnknownFormat as error:
         raise CommandError(f"--{option}: {error}") from None
-    if not isinstance(found, kinds):
-        raise CommandError(f"--{option} does not take {found.spelling}, which is {found.singular}.")
-    return found
+    if not isinstance(format_, kinds):
+        raise CommandError(f"--{option} does not take {format_.spelling}, which is {format_.singular}.")
+    return format_
 
 
 def _with_formats(proposal: Proposal, mapping: ColumnMapping, name: str, format_: Format) -> ColumnMapping:
@@ -224,8 +224,8 @@ def _with_formats(proposal: Proposal, mapping: ColumnMapping, name: str, format_
 
 def _require_keys(proposal: Proposal, partition_key: str, row_key: str) -> None:
     """Raise CommandError with what the keys may be, if one is missing."""
-    found = proposals.propose_missing_keys(proposal, partition_key, row_key).proposals
-    if not found:
+    proposed = proposals.propose_missing_keys(proposal, partition_key, row_key).proposals
+    if not proposed:
         return
     chosen = {
         "PartitionKey": partition_key or proposal.mapping.partition_key,
@@ -233,9 +233,9 @@ def _require_keys(proposal: Proposal, partition_key: str, row_key: str) -> None:
     }
     missing = [name for name, text in chosen.items() if not text]
     columns = ", ".join(proposal.names)
-    wanted = f"Choose what makes up the {' and the '.join(missing)}"
-    lines = [f"{wanted}: the file has no column of this name, but {columns}. Proposed:"]
-    for it in found:
+    task = f"Choose what makes up the {' and the '.join(missing)}"
+    lines = [f"{task}: the file has no column of this name, but {columns}. Proposed:"]
+    for it in proposed:
         options = {
             "PartitionKey": f"--partition-key {shlex.quote(it.partition_key)}",
             "RowKey": f"--row-key {shlex.quote(it.row_key)}",
@@ -247,10 +247,10 @@ def _require_keys(proposal: Proposal, partition_key: str, row_key: str) -> None:
 def find_unused_formats(mapping: ColumnMapping, options: dict[str, Any]) -> list[str]:
     """Return the formats that are wanted for all columns that have them, if there are none."""
     used = [read_format(column.format) for column in mapping.columns if column.format]
-    wanted = (
+    formats = (
         text for option in _FORMAT_OPTIONS for name, text in options[option.replace("-", "_")] if name == "*"
     )
-    return [text for text in wanted if not any(read_format(text).includes(it) for it in used)]
+    return [text for text in formats if not any(read_format(text).includes(it) for it in used)]
 
 
 def describe_options(column: str, proposal: FormatProposal) -> list[str]:

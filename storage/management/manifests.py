@@ -86,8 +86,8 @@ class RemoteServer:
         answer = self._send(
             "POST", "/apply", json=manifest, params=_parameters(prunes=prunes), headers=headers
         )
-        found: list[dict[str, Any]] = answer.json()["changes"]
-        return found
+        changes: list[dict[str, Any]] = answer.json()["changes"]
+        return changes
 
     def show(self, names: Sequence[str]) -> dict[str, Any]:
         found: dict[str, Any] = self._send("GET", "", params={"account": list(names)}).json()
@@ -125,10 +125,10 @@ def _parameters(*, prunes: bool) -> dict[str, str]:
 
 def _problem(answer: requests.Response) -> Mapping[str, Any]:
     try:
-        found = answer.json()
+        problem = answer.json()
     except requests.JSONDecodeError:
-        found = None
-    return found if isinstance(found, dict) else {"title": f"The server answered {answer.status_code}"}
+        problem = None
+    return problem if isinstance(problem, dict) else {"title": f"The server answered {answer.status_code}"}
 
 
 def _describe(problem: Mapping[str, Any]) -> str:

@@ -57,11 +57,11 @@ def _properties(body: bytes) -> Element:
         entry = read_xml(body)
     except InvalidXmlDocument:
         raise InvalidInput(UNREADABLE) from None
-    found = entry.findall(f"{_ATOM}content/{_METADATA}properties")
+    properties = entry.findall(f"{_ATOM}content/{_METADATA}properties")
     # an entry that says nothing must not empty an entity
-    if entry.tag != f"{_ATOM}entry" or len(found) != 1:
+    if entry.tag != f"{_ATOM}entry" or len(properties) != 1:
         raise InvalidInput(UNREADABLE)
-    return found[0]
+    return properties[0]
 
 
 def _is_null(element: Element) -> bool:

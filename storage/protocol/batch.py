@@ -131,7 +131,7 @@ async def _apply(call: Call, parts: list[Part]) -> _Applied:
         return changes[begin:]
 
     def read_and_check(end: int) -> list[Change]:
-        found = read_up_to(end)
+        part = read_up_to(end)
         try:
             check_change_set(
                 [(operation.table, change) for operation, change in zip(read, changes, strict=True)]
@@ -139,7 +139,7 @@ async def _apply(call: Call, parts: list[Part]) -> _Applied:
         except ChangeSetError:
             read_up_to(len(parts))  # what is wrong with one of them is reported first
             raise
-        return found
+        return part
 
     check_change_set_size(len(parts))
     await _check_table(call, parts[0])

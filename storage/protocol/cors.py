@@ -27,16 +27,16 @@ def preflight(rules: Sequence[CorsRule], headers: Mapping[bytes, bytes]) -> Head
     method = headers.get(b"access-control-request-method")
     if not origin or not method:
         raise InvalidHeaderValue(MISSING_CORS_HEADER)
-    wanted = headers.get(b"access-control-request-headers", b"")
+    requested = headers.get(b"access-control-request-headers", b"")
     verdict = check_preflight(
-        rules, origin.decode("latin-1"), method.decode("latin-1"), wanted.decode("latin-1")
+        rules, origin.decode("latin-1"), method.decode("latin-1"), requested.decode("latin-1")
     )
     if verdict.place is None or not verdict.is_allowed:
         raise CorsPreflightFailure
     rule = rules[verdict.place]
     answer = [*_allowed_origin(rule, origin), (b"Access-Control-Allow-Methods", method)]
-    if wanted:
-        answer.append((b"Access-Control-Allow-Headers", wanted))
+    if requested:
+        answer.append((b"Access-Control-Allow-Headers", requested))
     answer.append((b"Access-Control-Max-Age", b"%d" % rule.max_age))
     return answer
 

@@ -81,11 +81,11 @@ def _table(context: Context, name: str) -> str:
 def _entity(context: Context, entity: StoredEntity, metadata: bytes = b"") -> bytes:
     """Write the members of an entity; ``metadata`` is given for an entity outside of a list."""
     ticks = int(entity.ticks)
-    wanted = SYSTEM_PROPERTIES if context.select is None else context.select
-    members = [*_control(context, entity, ticks, metadata), *write_keys(entity, frozenset(wanted))]
+    selected = SYSTEM_PROPERTIES if context.select is None else context.select
+    members = [*_control(context, entity, ticks, metadata), *write_keys(entity, frozenset(selected))]
     if entity.content:
         members.append(join_lines(context, entity.content).removeprefix(b","))
-    if "Timestamp" in wanted:
+    if "Timestamp" in selected:
         if context.format is Format.JSON_FULL:
             members.append(b'"Timestamp@odata.type":"Edm.DateTime"')
         members.append(b'"Timestamp":"%b"' % write_datetime(ticks, context.dialect.kind).encode())

@@ -50,14 +50,14 @@ async def get(call: Call) -> Answer:
     check_entity_key(*target.key, call.dialect)
     call.grant.check_key(target.key, reads=True)
     call.observed.partition = target.key.partition_key
-    wanted = read_point_query(request.options, call.dialect, annotations=form.annotations)
+    point_query = read_point_query(request.options, call.dialect, annotations=form.annotations)
     moment = as_of.read(request)
     try:
-        found = await call.service.get(
+        entity = await call.service.get(
             call.account,
             folded,
             target.key,
-            wanted,
+            point_query,
             moment,
             call.terms,
             includes_deleted=call.grant.reads_deleted_tables,
@@ -65,8 +65,8 @@ async def get(call: Call) -> Answer:
     except StorageError:
         call.observed.refused_key = target.key
         raise
-    body = formats.write_entity(call.context(form, target.table), found)
-    headers = [call.content_type(form), call.etag(int(found.ticks)), *as_of.write(moment, call.dialect)]
+    body = formats.write_entity(call.context(form, target.table), entity)
+    headers = [call.content_type(form), call.etag(int(entity.ticks)), *as_of.write(moment, call.dialect)]
     return Answer(200, headers, body)
 
 
@@ -74,13 +74,13 @@ async def query(call: Call) -> Answer:
     table = call.request.target.table
     form = call.request.response_format()
     folded = call.fold(table)
-    wanted = read_entity_query(call.request.options, call.dialect, annotations=form.annotations)
-    call.observed.query = wanted
+    entity_query = read_entity_query(call.request.options, call.dialect, annotations=form.annotations)
+    call.observed.query = entity_query
     moment = as_of.read(call.request)
     page = await call.service.query(
         call.account,
         folded,
-        call.grant.keys.narrow(wanted),
+        call.grant.keys.narrow(entity_query),
         moment,
         call.terms,
         includes_deleted=call.grant.reads_deleted_tables,

@@ -248,28 +248,28 @@ def _heads(context: Context, entities: Sequence[StoredEntity]) -> list[bytes]:
     """
     if context.format is Format.JSON_FULL:
         return [_full_head(context, entity) for entity in entities]
-    wanted = _SYSTEM if context.select is None else _SYSTEM.intersection(context.select)
+    selected = _SYSTEM if context.select is None else _SYSTEM.intersection(context.select)
     if context.format is Format.JSON_NONE:
-        return _plain_heads(entities, wanted)
+        return _plain_heads(entities, selected)
     instants = _instants(entities)
-    if wanted == _SYSTEM:
+    if selected == _SYSTEM:
         return [
             b'},{"odata.etag":"W/\\"datetime\'%b\'\\"",%b,"Timestamp":"%b"' % (escaped, entity[0], instant)
             for entity, (instant, escaped) in zip(entities, instants, strict=True)
         ]
     etags = [b'},{"odata.etag":"W/\\"datetime\'%b\'\\""' % escaped for _, escaped in instants]
-    if not wanted:
+    if not selected:
         return etags
-    return [e + _some_system(entity, wanted) for e, entity in zip(etags, entities, strict=True)]
+    return [e + _some_system(entity, selected) for e, entity in zip(etags, entities, strict=True)]
 
 
-def _plain_heads(entities: Sequence[StoredEntity], wanted: frozenset[str]) -> list[bytes]:
-    if wanted == _SYSTEM:
+def _plain_heads(entities: Sequence[StoredEntity], selected: frozenset[str]) -> list[bytes]:
+    if selected == _SYSTEM:
         return [
             b'},{%b,"Timestamp":"%b"' % (entity[0], instant)
             for entity, (instant, _) in zip(entities, _instants(entities), strict=True)
         ]
-    return [b"},{" + _some_system(entity, wanted)[1:] for entity in entities]
+    return [b"},{" + _some_system(entity, selected)[1:] for entity in entities]
 
 
 def _instants(entities: Sequence[StoredEntity]) -> list[tuple[bytes, bytes]]:
@@ -298,29 +298,29 @@ def _second(digits: bytes) -> bytes:
     return write_datetime(int(digits) * edm.TICKS_PER_SECOND)[:-1].encode()
 
 
-def _some_system(entity: StoredEntity, wanted: frozenset[str]) -> bytes:
+def _some_system(entity: StoredEntity, selected: frozenset[str]) -> bytes:
     """Write selected system properties, each led by a comma."""
-    if not wanted:
+    if not selected:
         return b""
-    members = [b"", *write_keys(entity, wanted)]
-    if "Timestamp" in wanted:
+    members = [b"", *write_keys(entity, selected)]
+    if "Timestamp" in selected:
         members.append(b'"Timestamp":"%b"' % _instant(entity.ticks))
     return b",".join(members)
 
 
-def write_keys(entity: StoredEntity, wanted: frozenset[str]) -> list[bytes]:
+def write_keys(entity: StoredEntity, selected: frozenset[str]) -> list[bytes]:
     """Those of the two keys that are wanted, as members of an object."""
-    if wanted >= _KEYS:
+    if selected >= _KEYS:
         return [entity.keys]
     keys = orjson.loads(b"{%b}" % entity.keys)
-    return [b"%b:%b" % (orjson.dumps(name), orjson.dumps(keys[name])) for name in keys if name in wanted]
+    return [b"%b:%b" % (orjson.dumps(name), orjson.dumps(keys[name])) for name in keys if name in selected]
 
 
 def _full_head(context: Context, entity: StoredEntity) -> bytes:
     link = entity_link(context.table, *entity.key)
-    wanted = _SYSTEM if context.select is None else _SYSTEM.intersection(context.select)
-    system = _some_system(entity, wanted - {"Timestamp"})
-    if "Timestamp" in wanted:
+    selected = _SYSTEM if context.select is None else _SYSTEM.intersection(context.select)
+    system = _some_system(entity, selected - {"Timestamp"})
+    if "Timestamp" in selected:
         system += b',"Timestamp@odata.type":"Edm.DateTime","Timestamp":"%b"' % _instant(entity.ticks)
     return b'},{"odata.type":"%b","odata.id":%b,"odata.etag":%b,"odata.editLink":%b%b' % (
         f"{context.account}.{context.table}".encode(),

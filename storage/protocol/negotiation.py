@@ -53,23 +53,23 @@ def response_format(format_option: str | None, accept: bytes | None, version: st
 def _response_format(format_option: str | None, accept: bytes | None, version: str) -> Format:
     if version < FIRST_WITHOUT_ATOM:
         return _old_format(read_ranked(format_option, accept), version)
-    wanted = read_best(format_option, accept)
-    if wanted is MediaRange.ANYTHING:
+    best = read_best(format_option, accept)
+    if best is MediaRange.ANYTHING:
         return Format.JSON_MINIMAL
-    if wanted is MediaRange.UNKNOWN:
+    if best is MediaRange.UNKNOWN:
         raise MediaTypeNotSupported
-    if wanted is Format.ATOM:
+    if best is Format.ATOM:
         raise AtomFormatNotSupported
-    return wanted
+    return best
 
 
 def _old_format(ranked: Sequence[Format | MediaRange], version: str) -> Format:
     """Atom is the default, and the only format before 2013-08-15."""
-    for wanted in ranked:
-        if wanted in (MediaRange.ANYTHING, Format.ATOM):
+    for media_range in ranked:
+        if media_range in (MediaRange.ANYTHING, Format.ATOM):
             return Format.ATOM
-        if isinstance(wanted, Format) and version >= FIRST_WITH_JSON:
-            return wanted
+        if isinstance(media_range, Format) and version >= FIRST_WITH_JSON:
+            return media_range
     raise JsonFormatNotSupported if any(map(is_json, ranked)) else MediaTypeNotSupported
 
 
@@ -79,15 +79,15 @@ def request_format(content_type: bytes | None, body: bytes, version: str) -> For
     JSON_MINIMAL stands for all JSON.
     """
     if content_type is None:
-        found = _sniff_format(body)
+        request_form = _sniff_format(body)
     else:
-        found = (_format_of if len(content_type) <= CACHED else _format_of.__wrapped__)(content_type)
-    if found is Format.ATOM:
+        request_form = (_format_of if len(content_type) <= CACHED else _format_of.__wrapped__)(content_type)
+    if request_form is Format.ATOM:
         if version >= FIRST_WITHOUT_ATOM:
             raise AtomFormatNotSupported
     elif version < FIRST_WITH_JSON:
         raise JsonFormatNotSupported
-    return found
+    return request_form
 
 
 def _sniff_format(body: bytes) -> Format:

@@ -79,13 +79,13 @@ async def get_stats(call: Call) -> Answer:
         raise UnsupportedHttpVerb(Allow="GET")
     if not call.address.secondary:
         raise _invalid_parameter("comp", "stats")
-    found = call.service.synchronizations()
-    if not found:
+    synchronizations = call.service.synchronizations()
+    if not synchronizations:
         return Answer(200, [_XML], write_stats(time()))
-    in_use = [it.at for it in found if it.is_in_use]
+    in_use = [it.at for it in synchronizations if it.is_in_use]
     if in_use:
         return Answer(200, [_XML], write_stats(min(it for it in in_use if it is not None)))
-    known = [it.at for it in found if it.at is not None]
+    known = [it.at for it in synchronizations if it.at is not None]
     return Answer(200, [_XML], write_stats(max(known, default=None), status="unavailable"))
 
 

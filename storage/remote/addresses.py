@@ -107,8 +107,8 @@ class CheckedConnection(HTTPConnection):
 
     def _connect(self) -> socket.socket:
         assert self.timeout is not None
-        found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
-        addresses = [str(it[4][0]).partition("%")[0] for it in found]
+        resolved = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+        addresses = [str(it[4][0]).partition("%")[0] for it in resolved]
         allowed = [text for text in addresses if self._is_allowed(ip_address(text), self._is_tls)]
         if not allowed:
             raise AddressRefused(has_public=any(is_public(ip_address(text)) for text in addresses))

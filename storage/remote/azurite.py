@@ -81,16 +81,16 @@ class AzuriteFile:
             return [_read_policy(it) for it in self._tables[account][table].get("tableAcl") or ()]
 
     def service_properties(self, account: str) -> ServiceProperties:
-        found = self._services.get(account, {})
+        stored = self._services.get(account, {})
         default = DEFAULT_PROPERTIES
         with self._refusing_others():
             return ServiceProperties(
-                _read_logging(found["logging"]) if found.get("logging") else default.logging,
-                _read_metrics(found["hourMetrics"]) if found.get("hourMetrics") else default.hour_metrics,
-                _read_metrics(found["minuteMetrics"])
-                if found.get("minuteMetrics")
+                _read_logging(stored["logging"]) if stored.get("logging") else default.logging,
+                _read_metrics(stored["hourMetrics"]) if stored.get("hourMetrics") else default.hour_metrics,
+                _read_metrics(stored["minuteMetrics"])
+                if stored.get("minuteMetrics")
                 else default.minute_metrics,
-                tuple(_read_rule(it) for it in found.get("cors") or ()),
+                tuple(_read_rule(it) for it in stored.get("cors") or ()),
             )
 
     def entities(self, account: str, table: str) -> Iterator[Mapping[str, Any]]:
@@ -225,10 +225,10 @@ class _Scanner:
         size = _PIECE
         while True:
             try:
-                found, end = self._decoder.raw_decode(self._text, self._at)
+                value, end = self._decoder.raw_decode(self._text, self._at)
                 if end < len(self._text) or self._has_ended:  # else it may be the beginning of a number
                     self._at = end
-                    return found
+                    return value
             except JSONDecodeError:
                 if self._has_ended or len(self._text) - self._at > _LONGEST:
                     raise
@@ -280,13 +280,13 @@ def _read_object(value: object) -> Mapping[str, Any]:
     return value
 
 
-def _read_members(found: Mapping[str, Any]) -> Mapping[str, Any]:
+def _read_members(stored: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return members as the protocol has them: Azurite keeps a Guid as base64 of its text, and 1.0 as 1."""
-    members = dict(found)
-    for name, type_ in found.items():
+    members = dict(stored)
+    for name, type_ in stored.items():
         if (property_ := described_name(name)) is None:
             continue
-        value = found.get(property_)
+        value = stored.get(property_)
         if type_ == "Edm.Guid" and isinstance(value, str) and "-" not in value:
             with suppress(ValueError):
                 members[property_] = b64decode(value, validate=True).decode()
@@ -296,9 +296,9 @@ def _read_members(found: Mapping[str, Any]) -> Mapping[str, Any]:
     return members
 
 
-def _read_policy(found: Mapping[str, Any]) -> SignedIdentifier:
-    policy = found.get("accessPolicy") or {}
-    identifier = _read_text(found["id"])
+def _read_policy(stored: Mapping[str, Any]) -> SignedIdentifier:
+    policy = stored.get("accessPolicy") or {}
+    identifier = _read_text(stored["id"])
     if not policy:
         return SignedIdentifier(identifier)
     try:
@@ -309,12 +309,12 @@ def _read_policy(found: Mapping[str, Any]) -> SignedIdentifier:
         raise TypeError from error
 
 
-def _read_logging(found: Mapping[str, Any]) -> Logging:
+def _read_logging(stored: Mapping[str, Any]) -> Logging:
     return Logging(
-        read=bool(found.get("read")),
-        write=bool(found.get("write")),
-        delete=bool(found.get("deleteProperty", found.get("delete"))),
-        retention=_read_retention(found),
+        read=bool(stored.get("read")),
+        write=bool(stored.get("write")),
+        delete=bool(stored.get("deleteProperty", stored.get("delete"))),
+        retention=_read_retention(stored),
     )
 
 
@@ -323,22 +323,22 @@ def _read_metrics(found: Mapping[str, Any]) -> Metrics:
     return Metrics(enabled, enabled and bool(found.get("includeAPIs")), _read_retention(found))
 
 
-def _read_retention(found: Mapping[str, Any]) -> int | None:
-    policy = found.get("retentionPolicy") or {}
+def _read_retention(stored: Mapping[str, Any]) -> int | None:
+    policy = stored.get("retentionPolicy") or {}
     days = policy.get("days") if policy.get("enabled") else None
     if days is not None and (type(days) is not int or not 1 <= days <= _MOST_DAYS):
         raise TypeError
     return days
 
 
-def _read_rule(found: Mapping[str, Any]) -> CorsRule:
+def _read_rule(stored: Mapping[str, Any]) -> CorsRule:
     def read(name: str) -> tuple[str, ...]:
-        return tuple(part.strip() for part in (found.get(name) or "").split(",") if part.strip())
+        return tuple(part.strip() for part in (stored.get(name) or "").split(",") if part.strip())
 
     return CorsRule(
         read("allowedOrigins"),
         read("allowedMethods"),
         read("allowedHeaders"),
         read("exposedHeaders"),
-        int(found.get("maxAgeInSeconds") or 0),
+        int(stored.get("maxAgeInSeconds") or 0),
     )

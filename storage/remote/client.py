@@ -204,8 +204,8 @@ class TableClient:
         if answer.status in (400, 404, 409, 410):
             raise FeedEnded
         items = self._rows("the change feed", self._check(answer, "the change feed", 200), "items")
-        found = orjson.loads(answer.body)
-        return FeedPage(items, str(found.get("token", "")), bool(found.get("has_more")), _time_of(answer))
+        page = orjson.loads(answer.body)
+        return FeedPage(items, str(page.get("token", "")), bool(page.get("has_more")), _time_of(answer))
 
     def write(self, table: str, entities: Sequence[StoredEntity]) -> None:
         """Insert or replace entities of one partition, all or none."""
@@ -267,12 +267,12 @@ class TableClient:
     def _rows(self, operation: str, answer: _Answer, name: str) -> list[Mapping[str, Any]]:
         """Return the objects that a document lists; raises RemoteRefused for another document."""
         try:
-            found = orjson.loads(answer.body)[name]
+            rows = orjson.loads(answer.body)[name]
         except (ValueError, KeyError, TypeError):
-            found = None
-        if not isinstance(found, list) or not all(isinstance(it, dict) for it in found):
+            rows = None
+        if not isinstance(rows, list) or not all(isinstance(it, dict) for it in rows):
             raise RemoteRefused(self.endpoint.url, operation, answer.status, "with another document")
-        return found
+        return rows
 
     def _read(self, operation: str, answer: _Answer, read: Callable[[bytes], T]) -> T:
         try:
@@ -396,20 +396,22 @@ class TableClient:
         self._has_answered = True
         if response.will_close:
             self._close()
-        found = {name.lower(): value for name, value in response.getheaders()}
-        return _Answer(response.status, found, content)
+        received_headers = {name.lower(): value for name, value in response.getheaders()}
+        return _Answer(response.status, received_headers, content)
 
     def _connection(self) -> CheckedConnection:
-        found: CheckedConnection | None = getattr(self._here, "connection", None)
-        if found is None:
+        connection: CheckedConnection | None = getattr(self._here, "connection", None)
+        if connection is None:
             url = self._url
             assert url.hostname is not None
             is_tls = url.scheme == "https"
             port = url.port or (443 if is_tls else 80)
-            found = CheckedConnection(url.hostname, port, self._is_allowed, is_tls=is_tls, timeout=TIMEOUT)
-            self._here.connection = found
-            self._connections.add(found)
-        return found
+            connection = CheckedConnection(
+                url.hostname, port, self._is_allowed, is_tls=is_tls, timeout=TIMEOUT
+            )
+            self._here.connection = connection
+            self._connections.add(connection)
+        return connection
 
     def close(self) -> None:
         """Close the connections of all threads, which no longer use it."""
@@ -427,11 +429,11 @@ class TableClient:
 
     def _close(self) -> None:
         """Close the connection of this thread."""
-        found: CheckedConnection | None = getattr(self._here, "connection", None)
-        if found is not None:
+        connection: CheckedConnection | None = getattr(self._here, "connection", None)
+        if connection is not None:
             self._here.connection = None
-            self._connections.discard(found)
-            found.close()
+            self._connections.discard(connection)
+            connection.close()
 
 
 def _time_of(answer: _Answer) -> float:

@@ -55,12 +55,12 @@ def read_endpoint(text: str, bearer: str = "") -> Endpoint:
     """Read a connection string, or a URL with a SAS or beside a bearer token; raises EndpointMalformed."""
     text = text.strip()
     is_url = text.lower().startswith(("http://", "https://"))
-    found = _read_url(text, bearer) if is_url else _read_connection_string(text, bearer)
-    if not found.has_credentials:
+    endpoint = _read_url(text, bearer) if is_url else _read_connection_string(text, bearer)
+    if not endpoint.has_credentials:
         raise EndpointMalformed(Reason.REMOTE_NO_CREDENTIALS)
-    if not _is_account(found.account):
+    if not _is_account(endpoint.account):
         raise EndpointMalformed(Reason.REMOTE_ACCOUNT)
-    return found
+    return endpoint
 
 
 def read_token(text: str) -> str:
@@ -86,9 +86,9 @@ def _read_connection_string(text: str, bearer: str) -> Endpoint:
     scheme = values.get("defaultendpointsprotocol", "https")
     url = url or f"{scheme}://{account}.table.{values.get('endpointsuffix', 'core.windows.net')}"
     signature = values.get("sharedaccesssignature", "")
-    found = _read_url(f"{url.rstrip('/')}/?{signature.removeprefix('?')}", bearer, account)
+    endpoint = _read_url(f"{url.rstrip('/')}/?{signature.removeprefix('?')}", bearer, account)
     key = _read_key(values["accountkey"]) if "accountkey" in values else b""
-    return Endpoint(found.url, found.account, key, found.sas, bearer, found.table)
+    return Endpoint(endpoint.url, endpoint.account, key, endpoint.sas, bearer, endpoint.table)
 
 
 def _read_key(text: str) -> bytes:

@@ -69,11 +69,11 @@ _generating: Final = Lock()
 
 @cache
 def _generate() -> dict[str, Any]:
-    found: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
-    operations = (given for methods in found["paths"].values() for given in methods.values())
+    document: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)
+    operations = (given for methods in document["paths"].values() for given in methods.values())
     tags = {tag for given in operations for tag in given["tags"]}
     # without those of subjects that are left out
-    return {**found, "tags": [tag for tag in found["tags"] if tag["name"] in tags]}
+    return {**document, "tags": [tag for tag in document["tags"] if tag["name"] in tags]}
 
 
 @require_safe
@@ -183,10 +183,10 @@ class Schema(AutoSchema):
 
     def get_operation(self, *args: Any, **options: Any) -> dict[str, Any] | None:
         """Tell apart the operations of a view set that has a part of the server beside that of an account."""
-        found: dict[str, Any] | None = super().get_operation(*args, **options)
-        if found is not None:
-            found["operationId"] += getattr(self.view, "operation_suffix", "")
-        return found
+        operation: dict[str, Any] | None = super().get_operation(*args, **options)
+        if operation is not None:
+            operation["operationId"] += getattr(self.view, "operation_suffix", "")
+        return operation
 
     def get_tags(self) -> list[str]:
         return [self.view.tag]
@@ -215,12 +215,12 @@ class Schema(AutoSchema):
         return schema
 
     def _get_response_bodies(self, direction: Direction = "response") -> dict[str, Any]:
-        found: dict[str, Any] = super()._get_response_bodies(direction)
+        bodies: dict[str, Any] = super()._get_response_bodies(direction)
         for status, types in sorted(self._problems().items()):
             description = " ".join(dict.fromkeys(type_.description for type_ in types))
             response = OpenApiResponse(ProblemSerializer, description=description)
-            found[str(status)] = self._get_response_for_code(response, str(status), [problems.MEDIA_TYPE])
-        return found
+            bodies[str(status)] = self._get_response_for_code(response, str(status), [problems.MEDIA_TYPE])
+        return bodies
 
     def _problems(self) -> dict[int, list[ProblemType]]:
         action: Operation = getattr(self.view, self.view.action).operation
@@ -238,10 +238,10 @@ class Schema(AutoSchema):
         if self._get_request_body():
             types += [problems.MALFORMED, problems.TOO_LARGE, problems.MEDIA_TYPE_REFUSED]
         types += [problems.INVALID]
-        found: dict[int, list[ProblemType]] = {}
+        by_status: dict[int, list[ProblemType]] = {}
         for type_ in dict.fromkeys(types):
-            found.setdefault(type_.status, []).append(type_)
-        return found
+            by_status.setdefault(type_.status, []).append(type_)
+        return by_status
 
 
 class TokenScheme(OpenApiAuthenticationExtension):

@@ -32,9 +32,9 @@ def respond(request: HttpRequest, file: JobFile, *, reader: str) -> HttpResponse
         "X-Content-Type-Options": "nosniff",
     }
     start, end, status = 0, file.size, 200
-    wanted = _RANGE.fullmatch(request.headers.get("Range", ""))
-    if wanted is not None and any(wanted.groups()) and request.headers.get("If-Range", etag) == etag:
-        first, last = wanted.groups()
+    span = _RANGE.fullmatch(request.headers.get("Range", ""))
+    if span is not None and any(span.groups()) and request.headers.get("If-Range", etag) == etag:
+        first, last = span.groups()
         start = int(first) if first else max(0, file.size - int(last))
         end = min(file.size, int(last) + 1) if first and last else file.size
         if start >= end:

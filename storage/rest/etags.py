@@ -17,10 +17,10 @@ def compute(content: Any) -> str:
 
 def check_match(request: Request, content: Any) -> bool:
     """Return whether the request has a condition; raise a Problem when the content does not fulfil it."""
-    wanted = request.headers.get("If-Match", "").strip()
-    if wanted in {"", "*"}:
+    condition = request.headers.get("If-Match", "").strip()
+    if condition in {"", "*"}:
         return False
     # compressing an answer makes its ETag weak, and it still names the content
-    if compute(content) not in (tag.strip().removeprefix("W/") for tag in wanted.split(",")):
+    if compute(content) not in (tag.strip().removeprefix("W/") for tag in condition.split(",")):
         raise Problem(problems.PRECONDITION)
     return True

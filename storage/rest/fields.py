@@ -42,8 +42,8 @@ class QueryParameters(StrictSerializer):
         serializer = cls(data=given)
         if not serializer.is_valid():
             raise InvalidParameters(serializer.errors)
-        found: dict[str, Any] = serializer.validated_data
-        return found
+        values: dict[str, Any] = serializer.validated_data
+        return values
 
 
 class StrictCharField(serializers.CharField):
@@ -98,12 +98,12 @@ class InstantField(serializers.DateTimeField):
         if not isinstance(value, str) or not _INSTANT.fullmatch(value):
             self.fail("invalid", format="2026-11-30T18:00:00Z")
         try:
-            found = datetime.fromisoformat(value).astimezone(UTC)
+            moment = datetime.fromisoformat(value).astimezone(UTC)
         except (ValueError, OverflowError):
             self.fail("invalid", format="2026-11-30T18:00:00Z")
-        if not 1970 <= found.year <= 9998:
+        if not 1970 <= moment.year <= 9998:
             self.fail("overflow")
-        return found
+        return moment
 
 
 @extend_schema_field({"type": "string", "pattern": "^[0-9]{1,6}[mhdw]$"})

@@ -45,10 +45,10 @@ def read_key(request: Request) -> str:
 
 def find(token: ApiToken, key: str, digest: str, now: datetime) -> IdempotencyRecord | None:
     """Return the record of a key that is still valid; raise a Problem when another request used the key."""
-    found = idempotency_keys.find(token, key, now)
-    if found is not None and found.digest != digest:
+    record = idempotency_keys.find(token, key, now)
+    if record is not None and record.digest != digest:
         raise Problem(problems.KEY_REUSED)
-    return found
+    return record
 
 
 def retry_concurrent(attempt: Callable[[], T]) -> T:

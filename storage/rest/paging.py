@@ -20,12 +20,12 @@ class CursorField(serializers.CharField):
 
     def to_internal_value(self, data: Any) -> str:
         try:
-            found = base64.b64decode(super().to_internal_value(data), altchars=b"-_", validate=True).decode()
+            cursor = base64.b64decode(super().to_internal_value(data), altchars=b"-_", validate=True).decode()
         except (binascii.Error, ValueError):
-            found = "\0"
-        if "\0" in found or len(found) > 256:
+            cursor = "\0"
+        if "\0" in cursor or len(cursor) > 256:
             raise serializers.ValidationError("The cursor is not valid.")
-        return found
+        return cursor
 
 
 class PageParameters(QueryParameters):

@@ -84,8 +84,8 @@ def of_request(request: HttpRequest) -> Upload:
     scope = getattr(request, "scope", None)
     if scope is None:
         return _WholeUpload(request)
-    found: Upload = scope["state"][_STATE]
-    return found
+    upload: Upload = scope["state"][_STATE]
+    return upload
 
 
 def takes_upload(scope: Scope) -> bool:

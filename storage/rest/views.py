@@ -88,8 +88,8 @@ class ApiViewSet(ViewSet):
         assert self._operation.body is not None
         serializer = self._operation.body(data=self.request.data)
         serializer.is_valid(raise_exception=True)
-        found: dict[str, Any] = serializer.validated_data
-        return found
+        values: dict[str, Any] = serializer.validated_data
+        return values
 
     def read_query(self) -> dict[str, Any]:
         """Return the validated query parameters of the action's serializer."""
@@ -156,10 +156,10 @@ class ApiViewSet(ViewSet):
         """Read a cursor that is a number, None if there is none; any other finds nothing."""
         if not cursor:
             return None
-        found = read_number(cursor)
-        if found is None:
+        number = read_number(cursor)
+        if number is None:
             raise Http404
-        return found
+        return number
 
     @property
     def _operation(self) -> Operation:
@@ -182,11 +182,11 @@ class AccountScopedViewSet(ApiViewSet):
     def table(self) -> Table:
         """Return the table in the path, whose name may be in any case."""
         try:
-            found = tables.get(self.account, self.kwargs["table"])
+            table = tables.get(self.account, self.kwargs["table"])
         except StorageError:
             raise Http404 from None
-        found.account = self.account
-        return found
+        table.account = self.account
+        return table
 
     def endpoint(self) -> str:
         return endpoint(self.request, self.account.name)

@@ -256,8 +256,8 @@ class StandbyCatalog:
             return kept[1]
         if not is_account_name(name):
             return None
-        found = await self.read(_account, name)
-        known = found and found._replace(standby=True)
+        account = await self.read(_account, name)
+        known = account and account._replace(standby=True)
         _keep(self._accounts, name, (self._clock() + _STANDBY_SECONDS, known))
         return known
 

@@ -93,8 +93,8 @@ def _run_some(kinds: Kinds, news: JobNews, ends: Event) -> float:
     if database_version.is_outdated():
         return _INTERVAL
     # those that others run may be left by them, and those that wait for something may wait no longer
-    found = running.run_some(kinds, ends.wait, others=lambda: len(running.pending(kinds)) > 1)
-    return 0.0 if found else _INTERVAL
+    has_run = running.run_some(kinds, ends.wait, others=lambda: len(running.pending(kinds)) > 1)
+    return 0.0 if has_run else _INTERVAL
 
 
 def run_all() -> None:
@@ -117,8 +117,8 @@ def resume(job: Job, *, by: Actor) -> Job:
     """
     kind = KINDS.get(job.kind)
     if kind is not None:
-        found, starter = running.look(job, kind), jobs.started_by(job)
-        if found is not None and not found.is_allowed:
+        look, starter = running.look(job, kind), jobs.started_by(job)
+        if look is not None and not look.is_allowed:
             raise JobError(Reason.JOB_ACCESS_LOST, user=starter.name)
         if kind.parses_files and job.account is not None and job.ended_at is not None:
             file_work.require_room(job.account, by=starter)

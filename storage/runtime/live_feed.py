@@ -50,18 +50,18 @@ class LiveFeed:
         Raises ExpiredToken or NoHistory when the next page cannot be read.
         """
         with self._counted():
-            wanted = self._begun + 1
+            next_look = self._begun + 1
             while True:
                 try:
                     if has_more:
                         page, token = await self._lanes.walk(read_steps(feed, token, _TOP))
                     else:
-                        await self._wait_for_look(wanted)
+                        await self._wait_for_look(next_look)
                         page, token = await self._read_together(feed, token)
                 except ServerBusy:
                     await asyncio.sleep(_PAUSE)
                     continue
-                has_more, wanted = page.has_more, self._begun + 1
+                has_more, next_look = page.has_more, self._begun + 1
                 yield page, token
 
     @contextmanager

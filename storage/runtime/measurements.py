@@ -67,6 +67,6 @@ def _measure_pool() -> dict[str, float]:
     pool = cast("Any", connection).pool
     if pool is None:
         return {}
-    found = pool.get_stats()
-    used = found.get("pool_size", 0) - found.get("pool_available", 0)
-    return {"pool_connections": used, "pool_waiting": found.get("requests_waiting", 0)}
+    stats = pool.get_stats()
+    used = stats.get("pool_size", 0) - stats.get("pool_available", 0)
+    return {"pool_connections": used, "pool_waiting": stats.get("requests_waiting", 0)}

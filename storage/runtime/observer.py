@@ -380,34 +380,34 @@ class Observer:
 
 def _counts_by_table(batch: _Batch) -> dict[_Table, PeriodCounts]:
     """Return what was counted by account and table, those of the whole account under an empty name."""
-    found: defaultdict[_Table, PeriodCounts] = defaultdict(PeriodCounts)
+    by_table: defaultdict[_Table, PeriodCounts] = defaultdict(PeriodCounts)
     for (account_id, _, operation, _, status, error, table), tally in batch.tallies.items():
         for name in {"", table} if account_id else ():
-            found[account_id, name].traffic(SeriesKind(operation or "", status, error)).add_tally(tally)
+            by_table[account_id, name].traffic(SeriesKind(operation or "", status, error)).add_tally(tally)
     for place, numbers in _frequent(
         ((account_id, table), write_credential(authentication, name), use.count)
         for (account_id, authentication, name, *_, table), use in batch.uses.items()
     ).items():
-        found[place].credentials.add(numbers)
+        by_table[place].credentials.add(numbers)
     for place, numbers in _frequent(_partitions(batch), names_table=True).items():
-        found[place].partitions.add(numbers)
+        by_table[place].partitions.add(numbers)
     for (account_id, table), number in batch.uncounted.items():
         for name in {"", table}:
-            found[account_id, name].partitions.missed += number
-    return found
+            by_table[account_id, name].partitions.missed += number
+    return by_table
 
 
 def _frequent(
     counted: Iterable[tuple[_Table, str, int]], *, names_table: bool = False
 ) -> dict[_Table, dict[str, int]]:
     """Sum up by account and table; ``names_table``: the keys of an account begin with the table."""
-    found: defaultdict[_Table, Counter[str]] = defaultdict(Counter)
+    by_table: defaultdict[_Table, Counter[str]] = defaultdict(Counter)
     for (account_id, table), key, number in counted:
         text = storable_text(shorten_key(key), 256)
-        found[account_id, ""][f"{table}/{text}" if names_table else text] += number
+        by_table[account_id, ""][f"{table}/{text}" if names_table else text] += number
         if table:
-            found[account_id, table][text] += number
-    return dict(found)
+            by_table[account_id, table][text] += number
+    return dict(by_table)
 
 
 def _partitions(batch: _Batch) -> Iterator[tuple[_Table, str, int]]:

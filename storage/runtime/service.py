@@ -410,14 +410,16 @@ class Service:
             )
 
         async def walk(known: KnownTable) -> Page[StoredEntity]:
-            wanted = replace(query, indexed=known.indexed) if known.indexed else query
+            indexed_query = replace(query, indexed=known.indexed) if known.indexed else query
 
             def read(lanes: Lanes) -> Awaitable[Page[StoredEntity]]:
-                steps: Steps[Page[StoredEntity]] = entities.query(known.relation, wanted, time.monotonic)
+                steps: Steps[Page[StoredEntity]] = entities.query(
+                    known.relation, indexed_query, time.monotonic
+                )
                 return lanes.walk(steps, session=_session(terms))
 
             page = read(self._lanes) if terms is None else self._read(account, terms, read)
-            return await self.observer.time_query(known.id, wanted, page)
+            return await self.observer.time_query(known.id, indexed_query, page)
 
         return await self._on(
             account,

@@ -66,11 +66,11 @@ def _times(options: Options, certificate: x509.Certificate) -> Iterator[Finding]
 
 def _names(certificate: x509.Certificate) -> list[str]:
     try:
-        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         return []
-    addresses = map(str, found.get_values_for_type(x509.IPAddress))
-    return [*found.get_values_for_type(x509.DNSName), *addresses]
+    addresses = map(str, names.get_values_for_type(x509.IPAddress))
+    return [*names.get_values_for_type(x509.DNSName), *addresses]
 
 
 def _chain(options: Options, chain: list[x509.Certificate]) -> Iterator[Finding]:

@@ -143,9 +143,9 @@ def make_socket_folder(installation: Installation, folder: DataFolder) -> None:
         installation.own(path)
     except FileExistsError:
         pass
-    found = path.lstat()
+    status = path.lstat()
     owner = installation.user.uid if installation.user else os.geteuid()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != owner or found.st_mode & 0o077:
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != owner or status.st_mode & 0o077:
         raise Refusal(f"{path} is not a private folder of the user PostgreSQL runs as; remove it.")
 
 

@@ -220,32 +220,32 @@ def _surroundings(command: str, examination: "Examination | None") -> Iterator[N
     if command in WITHOUT_DATA:
         yield
         return
-    found = options.read(os.environ)
+    read_options = options.read(os.environ)
     if examination is not None:
-        examination.examine(found)
+        examination.examine(read_options)
     if command != "serve":
-        running_servers.refuse_ambiguous(found, os.environ)
+        running_servers.refuse_ambiguous(read_options, os.environ)
     if command in ALONE:
         yield
         return
     if command in own_commands() - {"serve"}:
-        secret.check(found)
+        secret.check(read_options)
     else:
-        secret.ensure(found)
-    if found.database_url:
+        secret.ensure(read_options)
+    if read_options.database_url:
         yield
         return
     for name in [name for name in os.environ if name.startswith("PG")]:
         del os.environ[name]  # libpq's, meant for other databases
-    with _embedded(command, found):
+    with _embedded(command, read_options):
         yield
 
 
-def _embedded(command: str, found: options.Options) -> AbstractContextManager[object]:
+def _embedded(command: str, read_options: options.Options) -> AbstractContextManager[object]:
     if command == "serve":
         return nullcontext()
     if command == "upgrade":
-        postgresql_upgrade.convert(found, say)
+        postgresql_upgrade.convert(read_options, say)
     if command in own_commands():
-        return embedded.attached(found, purpose=command, say=say)
-    return embedded.attached_or_new(found, purpose=command, say=say)
+        return embedded.attached(read_options, purpose=command, say=say)
+    return embedded.attached_or_new(read_options, purpose=command, say=say)

@@ -97,13 +97,13 @@ def _read(path: Path) -> dict[str, str]:
     """Return the values in a file by variable; raises Refusal for an unknown setting or a value of a wrong form."""
     try:
         with path.open("rb") as file:
-            found = tomllib.load(file)
+            document = tomllib.load(file)
     except OSError as error:
         raise Refusal(f"The configuration file {path} cannot be read: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Refusal(f"The configuration file {path} is not TOML: {error}.") from None
     values = {}
-    for written, value in found.items():
+    for written, value in document.items():
         name = written.replace("_", "-")
         if name not in _KEYS:
             raise Refusal(f"{path} has an unknown setting {written}{nearest(name, list(_KEYS))}.")

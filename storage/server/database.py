@@ -55,10 +55,10 @@ def _read(variable: str, url: str) -> dict[str, str]:
     if _has_unescaped_sign(url):
         raise Refusal(f"{variable} cannot be read: {_ESCAPES}")
     try:
-        found = conninfo_to_dict(url)
+        parts = conninfo_to_dict(url)
     except psycopg.ProgrammingError:
         raise Refusal(f"{variable} cannot be read. Check the names of its parameters; {_ESCAPES}") from None
-    given = {name: str(value) for name, value in found.items() if value is not None}
+    given = {name: str(value) for name, value in parts.items() if value is not None}
     if not re.fullmatch("[0-9,]*", given.get("port", "")):
         raise Refusal(f"{variable} has a port that is not a number; {_ESCAPES}")
     return {"application_name": APPLICATION, **PROMPT, **given}
@@ -79,10 +79,10 @@ def _has_unescaped_sign(url: str) -> bool:
 
 def conninfo(options: Options) -> str:
     """For connections of our own; carries the durability that was asked for."""
-    found = parameters(options)
+    parts = parameters(options)
     if options.relaxed:
-        found["options"] = f"{found.get('options', '')} {RELAXED}".strip()
-    return make_conninfo("", **found)
+        parts["options"] = f"{parts.get('options', '')} {RELAXED}".strip()
+    return make_conninfo("", **parts)
 
 
 def replicas(options: Options) -> tuple[ReplicaAddress, ...]:

@@ -14,10 +14,10 @@ _MOST: Final = 1 << 20  # where the limit of the user is infinite, the system ha
 def raise_limit() -> None:
     """Raise the limit of this process and of those that it starts as far as it may; raises Refusal if that is low."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _MOST if hard == resource.RLIM_INFINITY else hard
-    if soft != resource.RLIM_INFINITY and soft < wanted:
+    limit = _MOST if hard == resource.RLIM_INFINITY else hard
+    if soft != resource.RLIM_INFINITY and soft < limit:
         try:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
         except (OSError, ValueError):  # macOS allows less than it says
             pass
     allowed = _limit()

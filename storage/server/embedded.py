@@ -106,14 +106,14 @@ def running(
     with ExitStack() as stack:
         with _explaining(folder):
             lock = stack.enter_context(folder.held(purpose))
-            found = installation.find(options, folder)
+            programs = installation.find(options, folder)
             if not folder.database.exists():
                 say(f"Creating the database in {folder.path} ...")
             archive = (
                 archiving.configure(options, folder) if purpose == "serve" else archiving.Config.read(folder)
             )
         with started(
-            options, found, lock, say, archive=archive, settings=settings, meanwhile=meanwhile
+            options, programs, lock, say, archive=archive, settings=settings, meanwhile=meanwhile
         ) as embedded:
             yield embedded
 
@@ -121,7 +121,7 @@ def running(
 @contextmanager
 def started(
     options: Options,
-    found: installation.Installation,
+    programs: installation.Installation,
     lock: int,
     say: Say,
     *,
@@ -133,8 +133,8 @@ def started(
     folder = DataFolder(options.data)
     with _explaining(folder):
         given = {**archiving.settings(folder, archive), **(settings or {})}
-        cluster.prepare(found, folder, given, workers=options.workers)
-        plan = _plan(options, found, folder, archive)
+        cluster.prepare(programs, folder, given, workers=options.workers)
+        plan = _plan(options, programs, folder, archive)
     embedded = Embedded(plan, lock, say)
     try:
         meanwhile()
@@ -184,11 +184,14 @@ def attached_or_new(options: Options, *, purpose: str, say: Say) -> Iterator[Non
 
 
 def _plan(
-    options: Options, found: installation.Installation, folder: DataFolder, archive: archiving.Config | None
+    options: Options,
+    programs: installation.Installation,
+    folder: DataFolder,
+    archive: archiving.Config | None,
 ) -> str:
     archiver_plan = archiving.plan(folder, archive)
     plan = {
-        "command": cluster.command(found, folder),
+        "command": cluster.command(programs, folder),
         "database": str(folder.database),
         "log": str(folder.log),
         "log_limit": LARGEST_LOG,
@@ -196,7 +199,7 @@ def _plan(
         "says_json": options.log_format == "json",
         "lock": str(folder.path / "database.lock"),
         "sockets": str(folder.socket_folder),
-        "user": found.popen,
+        "user": programs.popen,
         "archiver": [sys.executable, "-I", "-S", archiver.__file__, json.dumps(archiver_plan)]
         if archiver_plan
         else None,

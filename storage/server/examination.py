@@ -109,15 +109,15 @@ def _programs() -> Iterator[Finding]:
 
 def _data_folder(folder: Path) -> Iterator[Finding]:
     try:
-        found = folder.stat()
+        status = folder.stat()
     except OSError:
         return  # the database says so
-    if os.geteuid() not in (0, found.st_uid):
+    if os.geteuid() not in (0, status.st_uid):
         yield error(
-            f"The data folder {folder} belongs to the user {found.st_uid}, and this is {os.geteuid()}. Run commands"
+            f"The data folder {folder} belongs to the user {status.st_uid}, and this is {os.geteuid()}. Run commands"
             " as the user of the server."
         )
-    if stat.S_IMODE(found.st_mode) & 0o077 & ~0o001:
+    if stat.S_IMODE(status.st_mode) & 0o077 & ~0o001:
         yield warning(f"Others may read the data folder. Run: chmod go-rwx {folder}")
 
 

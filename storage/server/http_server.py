@@ -58,14 +58,14 @@ class Server(uvicorn.Server):
     async def main_loop(self) -> None:
         """Tick at once when a signal wants something, else for the Date header: uvicorn does ten times a second."""
         loop = asyncio.get_running_loop()
-        wanted = asyncio.Event()
-        self._wake = lambda: loop.call_soon_threadsafe(wanted.set)
+        woken = asyncio.Event()
+        self._wake = lambda: loop.call_soon_threadsafe(woken.set)
         ticks = count()
         while not await self.on_tick(next(ticks)):
-            timer = loop.call_later(TICK, wanted.set)
-            await wanted.wait()
+            timer = loop.call_later(TICK, woken.set)
+            await woken.wait()
             timer.cancel()
-            wanted.clear()
+            woken.clear()
 
     async def on_tick(self, counter: int) -> bool:
         if self._is_reload_wanted:

@@ -114,8 +114,8 @@ def _major_of(programs: Path) -> int | None:
         )
     except (OSError, subprocess.CalledProcessError):
         return None
-    found = re.search(r"\(PostgreSQL\) (\d+)", done.stdout)
-    return int(found[1]) if found else None
+    match = re.search(r"\(PostgreSQL\) (\d+)", done.stdout)
+    return int(match[1]) if match else None
 
 
 def _package() -> Path:

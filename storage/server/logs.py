@@ -63,7 +63,7 @@ class JsonFormatter(logging.Formatter):
     """One JSON object per line, whatever happened."""
 
     def format(self, record: logging.LogRecord) -> str:
-        found: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "time": _time(record),
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -71,11 +71,11 @@ class JsonFormatter(logging.Formatter):
             "pid": record.process,
         }
         if number := getattr(record, "repeated", 0):
-            found["repeated"] = number
-        found |= {name: _clean(value) for name in REQUEST_FIELDS if (value := getattr(record, name, ""))}
+            entry["repeated"] = number
+        entry |= {name: _clean(value) for name in REQUEST_FIELDS if (value := getattr(record, name, ""))}
         if record.exc_info:
-            found["exception"] = _traceback(self, record)
-        return json.dumps(found, ensure_ascii=False)
+            entry["exception"] = _traceback(self, record)
+        return json.dumps(entry, ensure_ascii=False)
 
 
 def configuration(options: Options) -> dict[str, Any]:

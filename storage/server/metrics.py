@@ -101,8 +101,8 @@ def _answering_head(application: Any) -> Callable[..., Iterable[bytes]]:
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if environ["REQUEST_METHOD"] != "HEAD":
-            found: Iterable[bytes] = application(environ, start_response)
-            return found
+            body: Iterable[bytes] = application(environ, start_response)
+            return body
         list(application({**environ, "REQUEST_METHOD": "GET"}, start_response))
         return []
 

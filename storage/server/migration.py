@@ -174,10 +174,10 @@ def _refuse_newer() -> None:
 
 
 def _refuse_running_servers() -> None:
-    found = database_version.servers_that_cannot_be_stopped()
-    if found:
+    hosts = database_version.servers_that_cannot_be_stopped()
+    if hosts:
         raise Refusal(
-            f"Processes of an older version of Tablero, on {', '.join(sorted(set(found)))}, use the database, and they"
+            f"Processes of an older version of Tablero, on {', '.join(sorted(set(hosts)))}, use the database, and they"
             " would write to it in their way. Stop these servers first."
         )
 

@@ -63,23 +63,23 @@ def _read_all(options: Options) -> list[str]:
 
 
 def _describe(folder: str, filenode: int, block: int) -> Finding:
-    found = None
+    relation = None
     if folder == diagnosis.database_folder():
-        found = diagnosis.relation_of_file(filenode)
-    if found is None:
+        relation = diagnosis.relation_of_file(filenode)
+    if relation is None:
         return Finding(
             Severity.ERROR, f"Page {block} of the file {folder}/{filenode} is damaged. Restore a backup."
         )
-    owner = table_relations.describe(found.table)
-    if found.is_index:
+    owner = table_relations.describe(relation.table)
+    if relation.is_index:
         return Finding(
             Severity.ERROR,
-            f"Page {block} of the index {found.name} of {owner} is damaged: requests that use it answer 500. The"
-            f' entities are intact. Make the index again: tablero pg psql -c "REINDEX INDEX {found.name}"',
+            f"Page {block} of the index {relation.name} of {owner} is damaged: requests that use it answer 500. The"
+            f' entities are intact. Make the index again: tablero pg psql -c "REINDEX INDEX {relation.name}"',
         )
     return Finding(
         Severity.ERROR,
-        f"Page {block} of {owner} ({found.table}) is damaged: requests that read it answer 500, and nothing else is"
+        f"Page {block} of {owner} ({relation.table}) is damaged: requests that read it answer 500, and nothing else is"
         " affected. Restore the last backup into another folder, and take what is missing from there: see Damaged pages"
         " in docs/operations.md.",
     )

@@ -84,9 +84,9 @@ def _convert(options: Options, folder: DataFolder, lock: int, say: Say) -> None:
     with embedded.started(beside, new, lock, say):
         programs.run(beside, "vacuumdb", "--analyze-only", "--missing-stats-only", "--quiet", NAME)
         with contents.connect(beside) as connection:
-            if found := contents.differences(connection, reading.relations):
+            if differences := contents.differences(connection, reading.relations):
                 raise Refusal(
-                    f"The converted database differs from the old one, which is unchanged. {found[0]}"
+                    f"The converted database differs from the old one, which is unchanged. {differences[0]}"
                 )
     kept = _exchange(folder, draft, major)
     say(
@@ -97,12 +97,12 @@ def _convert(options: Options, folder: DataFolder, lock: int, say: Say) -> None:
 def _end_abandoned(folder: DataFolder, draft: DataFolder) -> None:
     """End what a conversion that was killed has left running: the servers that pg_upgrade starts do not end with it."""
     deadline = time.monotonic() + _PATIENCE
-    while found := [pid for pid, line in _processes() if _is_of_conversion(line, folder, draft)]:
+    while processes := [pid for pid, line in _processes() if _is_of_conversion(line, folder, draft)]:
         if time.monotonic() > deadline:
             raise Refusal(
-                f"Processes of an earlier conversion do not end: {', '.join(map(str, found))}. End them."
+                f"Processes of an earlier conversion do not end: {', '.join(map(str, processes))}. End them."
             )
-        for pid in found:
+        for pid in processes:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGQUIT)  # for PostgreSQL, an immediate shutdown
         time.sleep(0.1)
@@ -186,11 +186,11 @@ def _run_pg_upgrade(old: Installation, new: Installation, folder: DataFolder, dr
 
 
 def _run(
-    found: Installation, program: str, *arguments: str | Path, folder: Path = Path("/")
+    programs: Installation, program: str, *arguments: str | Path, folder: Path = Path("/")
 ) -> subprocess.CompletedProcess[str]:
     """Run a program that ends with this process."""
-    user = [f"--user={found.user.uid}:{found.user.gid}"] if found.user else []
-    command = [sys.executable, "-I", "-S", leash.__file__, *user, found.programs / program, *arguments]
+    user = [f"--user={programs.user.uid}:{programs.user.gid}"] if programs.user else []
+    command = [sys.executable, "-I", "-S", leash.__file__, *user, programs.programs / program, *arguments]
     with subprocess.Popen(
         command,
         stdin=subprocess.PIPE,

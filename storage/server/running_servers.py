@@ -50,16 +50,16 @@ def announced(options: Options) -> Iterator[None]:
 
 def list_running() -> list[RunningServer]:
     """Return the servers of this user, and remove what those left that were killed."""
-    found = []
+    servers = []
     for path in sorted(_folder().glob("*.json")):
         with suppress(OSError, ValueError, KeyError), path.open() as file:
             if _is_locked(file.fileno()):
                 described = json.load(file)
                 data = described["data"]
-                found.append(RunningServer(described["pid"], None if data is None else Path(data)))
+                servers.append(RunningServer(described["pid"], None if data is None else Path(data)))
             else:
                 path.unlink()
-    return found
+    return servers
 
 
 def refuse_ambiguous(options: Options, environ: Mapping[str, str]) -> None:

@@ -27,16 +27,16 @@ def read(value: Mapping[str, str], environ: Mapping[str, str]) -> tuple[Provider
     """
     one = _read_single(value)
     listed = _read_file(Path(value["LOGIN_PROVIDERS"]), environ) if value["LOGIN_PROVIDERS"] else ()
-    found = (*([one] if one else []), *listed)
+    providers = (*([one] if one else []), *listed)
     for names, what in (
-        ([it.id for it in found], "id"),
-        ([it.issuer for it in found], "issuer"),
-        ([it.name for it in found], "name"),
+        ([it.id for it in providers], "id"),
+        ([it.issuer for it in providers], "issuer"),
+        ([it.name for it in providers], "name"),
     ):
         for name in names:
             if names.count(name) > 1:
                 raise Refusal(f"Two sign-in providers have the {what} {name!r}; each needs one of its own.")
-    return found
+    return providers
 
 
 def _read_single(value: Mapping[str, str]) -> Provider | None:
@@ -127,12 +127,12 @@ class _Entry:
         return Refusal(f"{self.where}: {key} {sentence}.")
 
     def _text(self, key: str, *, needed: bool = False) -> str:
-        found = self.given.get(key, "")
-        if not isinstance(found, str):
+        value = self.given.get(key, "")
+        if not isinstance(value, str):
             raise self._refusal(key, "must be a string")
-        if needed and not found:
+        if needed and not value:
             raise self._refusal(key, "is missing")
-        return found
+        return value
 
     def _texts(self, key: str) -> tuple[str, ...]:
         found = self.given.get(key, [])
@@ -152,13 +152,13 @@ class _Entry:
         if bool(file) == bool(variable):
             raise Refusal(f"{self.where} needs client_secret_file or client_secret_env, and not both.")
         try:
-            found = (self.folder / file).read_text() if file else self.environ.get(variable, "")
+            value = (self.folder / file).read_text() if file else self.environ.get(variable, "")
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not text"
             raise self._refusal("client_secret_file", f"{file} cannot be read: {reason}") from None
-        if not found.strip():
+        if not value.strip():
             raise self._refusal("client_secret_file" if file else "client_secret_env", "names no secret")
-        return found.strip()
+        return value.strip()
 
     def _roles(self) -> AccountRoles:
         given = self.given.get("roles", {})

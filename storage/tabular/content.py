@@ -190,10 +190,10 @@ def _open_archive(stream: IO[bytes]) -> zipfile.ZipFile:
 def _open_member(stream: IO[bytes], name: str) -> IO[bytes]:
     archive = _open_archive(stream)
     try:
-        found = archive.getinfo(name)
-        if found.compress_type not in _METHODS or found.flag_bits & _ENCRYPTED:
+        member = archive.getinfo(name)
+        if member.compress_type not in _METHODS or member.flag_bits & _ENCRYPTED:
             raise FileRefused(Reason.FILE_ROWS_ZIP_METHOD)
-        return archive.open(found)
+        return archive.open(member)
     except NotImplementedError:
         raise FileRefused(Reason.FILE_ROWS_ZIP_METHOD) from None
     except (*DAMAGED, KeyError, ValueError, OverflowError, struct.error):

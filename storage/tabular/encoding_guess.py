@@ -315,7 +315,7 @@ def _statistics(evidence: Evidence) -> Mapping[str, float]:
 
     whole = [text for text, is_cut in evidence.fields.items() if not is_cut] or list(evidence.fields)
     codecs_ = [*(ENCODINGS[name] for name in _USUAL), _NO_MATCH]
-    found = chardet.detect_all(
+    detected = chardet.detect_all(
         b"\n".join(whole),
         ignore_threshold=True,
         compat_names=False,
@@ -323,7 +323,7 @@ def _statistics(evidence: Evidence) -> Mapping[str, float]:
         no_match_encoding=_NO_MATCH,
     )
     weight = math.sqrt(min(len(whole), 20))
-    known = {find(str(it["encoding"])): max(it["confidence"], 1e-5) for it in found}
+    known = {find(str(it["encoding"])): max(it["confidence"], 1e-5) for it in detected}
     highest = max(known.values(), default=1.0)
     return {
         name: math.log(value) + (weight - 1) * math.log(value / highest)

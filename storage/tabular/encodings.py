@@ -115,12 +115,12 @@ def _normalized(name: str) -> str:
 def _names() -> Mapping[str, str]:
     """Return the encodings by all their names."""
     of_codecs = {codec: name for name, codec in ENCODINGS.items()}
-    found = {alias: of_codecs.get(_SAME.get(codec, codec)) for alias, codec in aliases.items()}
-    found |= {codec: of_codecs[same] for codec, same in _SAME.items()}
-    found |= of_codecs
-    found |= {_normalized(name): name for name in ENCODINGS}
-    found |= _OTHER_NAMES
-    return {_normalized(alias): name for alias, name in found.items() if name is not None}
+    names = {alias: of_codecs.get(_SAME.get(codec, codec)) for alias, codec in aliases.items()}
+    names |= {codec: of_codecs[same] for codec, same in _SAME.items()}
+    names |= of_codecs
+    names |= {_normalized(name): name for name in ENCODINGS}
+    names |= _OTHER_NAMES
+    return {_normalized(alias): name for alias, name in names.items() if name is not None}
 
 
 def find(name: str) -> str | None:
@@ -137,8 +137,8 @@ def with_order(name: str, sample: bytes) -> str:
     """Return UTF-16 or UTF-32 with the order of its bytes, if no mark at the beginning of the text tells it."""
     if name not in ("utf-16", "utf-32") or of_mark(sample) == name:
         return name
-    found = of_zeros(sample)
-    return found if found.startswith(name) else f"{name}le"
+    encoding = of_zeros(sample)
+    return encoding if encoding.startswith(name) else f"{name}le"
 
 
 def decode_beginning(sample: bytes, name: str) -> str:

@@ -112,13 +112,13 @@ class Chunk:
     rejects: list[Reject] = field(default_factory=list)
     report: FileReport = field(default_factory=FileReport)
 
-    def add(self, row: Row, found: Entity | Sequence[Reject]) -> None:
+    def add(self, row: Row, outcome: Entity | Sequence[Reject]) -> None:
         """Add what a row has become; of the reasons why it becomes no entity, the first."""
         self.rows += 1
-        if isinstance(found, Entity):
-            self.entities.append((row, found))
+        if isinstance(outcome, Entity):
+            self.entities.append((row, outcome))
         else:
-            self.rejects.append(found[0])
+            self.rejects.append(outcome[0])
 
 
 class RowMapper:
@@ -167,24 +167,24 @@ class RowMapper:
 
     def _read(self, row: Row) -> Entity | Sequence[Reject]:
         """Read the entity in a row; raises StorageError for an entity that is refused as a whole."""
-        found: list[Reject] = []
+        rejects: list[Reject] = []
         try:
             key = self._key(row)
         except _Misfit as misfit:
             key = EntityKey("", "")
-            found.append(misfit.reject)
+            rejects.append(misfit.reject)
         steps = self._steps(row.fields)
         count = len(self._changes)
-        if not found and (members := self._members(steps, row.fields)) is not None:
+        if not rejects and (members := self._members(steps, row.fields)) is not None:
             properties = plans.encode(members, self._kind)
             if properties is not None:
                 entity = Entity(key, properties, self._kind)
                 check_size(entity, properties.fragments)
                 return entity
         del self._changes[count:]
-        values = self._read_values(row, steps, found)
-        if found:
-            return found
+        values = self._read_values(row, steps, rejects)
+        if rejects:
+            return rejects
         entity = Entity(key, values, self._kind)
         check_size(entity, entity.fragments)
         return entity
@@ -245,8 +245,8 @@ class RowMapper:
             if len(self._shapes) >= plans.KEPT:
                 self._shapes.clear()
             shape = self._shapes[names] = self._make_shape(names)
-        if shape.unnamed and (found := [it for it in shape.unnamed if fields[it]]):
-            self._named.update(found)
+        if shape.unnamed and (unnamed := [it for it in shape.unnamed if fields[it]]):
+            self._named.update(unnamed)
             self._shapes.clear()
             return self._steps(fields)
         return shape.steps
@@ -341,10 +341,10 @@ class RowMapper:
             if is_text:
                 type_ = column.type or Edm.STRING
                 if type_field is not None:
-                    found = self._declared(column, fields.get(type_field, ""))
-                    if found is None:
+                    declared_type = self._declared(column, fields.get(type_field, ""))
+                    if declared_type is None:
                         return None
-                    type_ = found
+                    type_ = declared_type
                 if not value and not self._keeps_empty(type_, type_field, fields):
                     self._report_empty(source, type_field, fields)
                     continue
@@ -423,14 +423,14 @@ class RowMapper:
 
     # unusual ones
 
-    def _read_values(self, row: Row, steps: Sequence[_Step], found: list[Reject]) -> dict[str, EdmValue]:
-        """Read value by value, which says what is wrong, and is added to ``found``."""
+    def _read_values(self, row: Row, steps: Sequence[_Step], rejects: list[Reject]) -> dict[str, EdmValue]:
+        """Read value by value, which says what is wrong, and is added to ``rejects``."""
         properties: dict[str, EdmValue] = {}
         for step in steps:
             try:
                 value = self._read_step(row, step)
             except _Misfit as misfit:
-                found.append(misfit.reject)
+                rejects.append(misfit.reject)
                 continue
             if value is not None:
                 properties[step.target] = value
@@ -454,9 +454,9 @@ class RowMapper:
                     self._changes.append((source, ValueChange.DROPPED, text))
                     return None
                 case OnMisfit.STRING if not step.rival:
-                    found = self._as_string(row, step, value)
+                    as_string = self._as_string(row, step, value)
                     self._changes.append((source, ValueChange.STRING, text))
-                    return found
+                    return as_string
                 case OnMisfit.ROUND if misfit.reject.fault in (Fault.TOO_MANY_DIGITS, Fault.INEXACT):
                     self._changes.append((source, ValueChange.ROUNDED, text))
                     return self._round(row, step, misfit.reject)
@@ -571,10 +571,10 @@ def read_chunks(
         return replace(chunk, position=reader.position, report=report)
 
     for number, row in enumerate(reader, reader.position.rows + 1):
-        found = mapper.read(row, number)
-        chunk.add(row, found)
-        if isinstance(found, Entity):
-            size += len(found.fragments.content)
+        outcome = mapper.read(row, number)
+        chunk.add(row, outcome)
+        if isinstance(outcome, Entity):
+            size += len(outcome.fragments.content)
         if chunk.rows >= most() or size > _BYTES_AT_ONCE:
             yield end_chunk()
             chunk, size = Chunk(reader.position), 0

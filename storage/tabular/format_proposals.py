@@ -450,7 +450,7 @@ def _decide(readings: _Readings, habits: _Habits, delimiter: str) -> ColumnForma
     return ColumnFormats(tuple(propose(found, Certainty.PARTIAL)))
 
 
-def _without_twins(found: Sequence[_Reading], habits: _Habits) -> list[_Reading]:
+def _without_twins(readings: Sequence[_Reading], habits: _Habits) -> list[_Reading]:
     """Leave out readings with the other decimal sign, where the file has one and the values do not differ."""
 
     def is_twin(one: _Reading, other: _Reading) -> bool:
@@ -460,7 +460,7 @@ def _without_twins(found: Sequence[_Reading], habits: _Habits) -> list[_Reading]
                 return is_other and one.rewritten == other.rewritten
         return False
 
-    return [it for it in found if not any(is_twin(it, other) for other in found)]
+    return [it for it in readings if not any(is_twin(it, other) for other in readings)]
 
 
 _NOT_OF_COMMAS: Final = ";\t"  # delimiters of files in which a comma may be a decimal sign

@@ -82,15 +82,15 @@ class Layout:
         return encodings.is_of_bytes(self.encoding)
 
     @classmethod
-    def load(cls, found: dict[str, Any]) -> Self:
+    def load(cls, stored: dict[str, Any]) -> Self:
         """Read what ``dataclasses.asdict`` made, from JSON."""
         known = {
-            **found,
-            "format": FileFormat(found["format"]),
-            "compression": Compression(found["compression"]),
-            "columns": tuple(found["columns"]),
-            "unnamed": tuple(found.get("unnamed", ())),
-            "encoding_alternatives": tuple(map(Reading.load, found.get("encoding_alternatives", ()))),
+            **stored,
+            "format": FileFormat(stored["format"]),
+            "compression": Compression(stored["compression"]),
+            "columns": tuple(stored["columns"]),
+            "unnamed": tuple(stored.get("unnamed", ())),
+            "encoding_alternatives": tuple(map(Reading.load, stored.get("encoding_alternatives", ()))),
         }
         return cls(**{name: value for name, value in known.items() if name in cls.__slots__})
 
@@ -200,11 +200,11 @@ def _detect_encoding(
 
 def find_encoding(name: str) -> str:
     """Return an encoding by one of its names; raises FileRefused."""
-    found = encodings.find(name)
-    if found is None:
+    encoding = encodings.find(name)
+    if encoding is None:
         known = ", ".join(encodings.ENCODINGS)
         raise FileRefused(Reason.FILE_ROWS_ENCODING, encoding=name, encodings=known)
-    return found
+    return encoding
 
 
 def _decode_sample(sample: bytes, encoding: str) -> str:
@@ -350,13 +350,13 @@ def _first_fields(text: str, delimiter: str, quote: str) -> list[str]:
 
 
 def _parse(text: str, delimiter: str, quote: str) -> list[Sequence[str]]:
-    found: list[Sequence[str]] = []
+    records: list[Sequence[str]] = []
     try:
         for fields in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quotechar=quote):
             if fields:
-                found.append(fields)
-            if len(found) > 500:
+                records.append(fields)
+            if len(records) > 500:
                 break
     except csv.Error:
         pass  # what was read so far counts
-    return found
+    return records

@@ -56,12 +56,12 @@ class Template:
         """Read a mapping from its text; raises MappingRefused."""
         parts: list[tuple[bool, str]] = []
         end = 0
-        for found in _PART.finditer(text):
-            if found.start() != end:
+        for part in _PART.finditer(text):
+            if part.start() != end:
                 break
-            end = found.end()
-            name = found[1]
-            parts.append((True, name) if name else (False, {"{{": "{", "}}": "}"}.get(found[0], found[0])))
+            end = part.end()
+            name = part[1]
+            parts.append((True, name) if name else (False, {"{{": "{", "}}": "}"}.get(part[0], part[0])))
         if end != len(text):
             raise MappingRefused(Reason.FILE_MAPPING_TEMPLATE, text=text)
         return cls(text, tuple(parts))
@@ -165,13 +165,13 @@ class ColumnMapping:
         return asdict(self)
 
     @classmethod
-    def load(cls, found: object) -> Self:
+    def load(cls, stored: object) -> Self:
         """Read what ``dump`` returned, or a person wrote; raises MappingRefused."""
-        if not isinstance(found, Mapping):
+        if not isinstance(stored, Mapping):
             raise MappingRefused(Reason.FILE_MAPPING_MALFORMED, why="it must be a JSON object.")
         try:
             keys = {"partition_key": "{PartitionKey}", "row_key": "{RowKey}"}
-            known = {**keys, **found, "columns": tuple(map(_load_column, found.get("columns", ())))}
+            known = {**keys, **stored, "columns": tuple(map(_load_column, stored.get("columns", ())))}
             if "empty" in known:
                 known["empty"] = Empty(known["empty"])
             _check_texts(known, "partition_key", "row_key", "key_replacement", "zone")
@@ -180,22 +180,22 @@ class ColumnMapping:
             raise MappingRefused(Reason.FILE_MAPPING_MALFORMED, why=str(error)) from None
 
 
-def _load_column(found: Mapping[str, Any]) -> Column:
-    type_, unset = found.get("type"), found.get("unset", ())
-    _check_texts(found, "source", "target", "type", "format")
+def _load_column(stored: Mapping[str, Any]) -> Column:
+    type_, unset = stored.get("type"), stored.get("unset", ())
+    _check_texts(stored, "source", "target", "type", "format")
     if isinstance(unset, str) or not all(isinstance(text, str) for text in unset):
         raise TypeError("unset must be a list of texts.")
     column = Column(
         **{
-            "target": found["source"],
-            **found,
+            "target": stored["source"],
+            **stored,
             "type": None if type_ is None else read_type(type_),
-            "on_misfit": OnMisfit(found.get("on_misfit", OnMisfit.REJECT)),
+            "on_misfit": OnMisfit(stored.get("on_misfit", OnMisfit.REJECT)),
             "unset": tuple(unset),
             "format": "",
         }
     )
-    return with_format(column, found["format"]) if found.get("format") else column
+    return with_format(column, stored["format"]) if stored.get("format") else column
 
 
 def with_format(column: Column, text: str) -> Column:
@@ -228,11 +228,11 @@ def read_zone(name: str) -> ZoneInfo:
 
 def read_type(text: str) -> Edm:
     """Read the name of a type, with or without its namespace; raises MappingRefused."""
-    found = read_type_name(text)
-    if found is None:
+    named = read_type_name(text)
+    if named is None:
         names = ", ".join(type_.short_name for type_ in Edm)
         raise MappingRefused(Reason.FILE_MAPPING_MALFORMED, why=f"{text!r} is not one of {names}.")
-    return found
+    return named
 
 
 def _check_known(name: str, columns: Sequence[str]) -> None:

@@ -140,24 +140,24 @@ class _Column:
             values = values.storage
         if types.is_timestamp(kind) or types.is_date(kind):
             return self._read_times(values)
-        found: list[Any]
+        values_read: list[Any]
         if self._is_binary(kind):
-            found = values.to_pylist()
-            return [None if it is None else self._read_bytes(it) for it in found]
+            values_read = values.to_pylist()
+            return [None if it is None else self._read_bytes(it) for it in values_read]
         if types.is_time(kind) or types.is_duration(kind):
             values = values.cast(arrow.string())
-        found = values.to_pylist()
+        values_read = values.to_pylist()
         if types.is_decimal(kind):
-            return [None if it is None else f"{it:f}" for it in found]
+            return [None if it is None else f"{it:f}" for it in values_read]
         if types.is_floating(kind):
             # as JSON has them
             return [
                 it if it is None or math.isfinite(it) else value_text(EdmValue(Edm.DOUBLE, it))
-                for it in found
+                for it in values_read
             ]
         if types.is_nested(kind) or self.type is not None or types.is_boolean(kind):
-            return found
-        return [it if it is None or isinstance(it, str) else str(it) for it in found]
+            return values_read
+        return [it if it is None or isinstance(it, str) else str(it) for it in values_read]
 
     def _read_bytes(self, value: bytes) -> str:
         return str(uuid.UUID(bytes=value)) if self._is_uuid else base64.b64encode(value).decode()
@@ -251,8 +251,8 @@ def _write_columns(arrow: Any, uses: Iterable[Use]) -> list[_WriteColumn]:
         Edm.BINARY: arrow.binary(),
     }
     columns = []
-    for name, found in groupby(sorted(uses), lambda use: use.name):
-        first, *others = found
+    for name, same_name in groupby(sorted(uses), lambda use: use.name):
+        first, *others = same_name
         if others:
             columns.append(_WriteColumn(arrow.field(name, arrow.string()), name, value_text))
             types = arrow.field(name + TYPE, arrow.string())

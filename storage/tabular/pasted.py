@@ -123,10 +123,12 @@ def read(text: str, options: PasteOptions, kind: AccountKind, now: datetime, mos
     report.add(mapper.report)
     columns = [
         PastedColumn(
-            column.target, next(iter(found)) if len(found) == 1 else type_ if not found else None, why
+            column.target,
+            next(iter(value_types)) if len(value_types) == 1 else type_ if not value_types else None,
+            why,
         )
         for column, (type_, why) in zip(mapping.columns, types, strict=True)
-        if (found := set(_types_of(column.target, made))) or layout.format is FileFormat.CSV
+        if (value_types := set(_types_of(column.target, made))) or layout.format is FileFormat.CSV
     ]
     return PastedRows(layout, columns, made, problems, report)
 

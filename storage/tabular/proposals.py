@@ -200,9 +200,9 @@ def in_zone(proposal: Proposal, mapping: ColumnMapping, zone: str) -> ColumnMapp
 def in_format(proposal: Proposal, column: Column, format_: Format) -> Column:
     """Return a column with a format, and the type that its first values have in it; else that it has, if possible."""
     proposed = next((it for it in proposal.columns if it.column.source == column.source), None)
-    found = None if proposed is None else next((it for it in proposed.formats if _is_in(it, format_)), None)
-    if found is not None:
-        return replace(column, type=found.type, format=found.format)
+    match = None if proposed is None else next((it for it in proposed.formats if _is_in(it, format_)), None)
+    if match is not None:
+        return replace(column, type=match.type, format=match.format)
     type_ = column.type if column.type in format_.types else format_.types[0]
     return replace(column, type=type_, format=format_.spelling)
 
@@ -212,9 +212,9 @@ def find_columns_in(proposal: Proposal, format_: Format) -> list[Column]:
     is_of_numbers = isinstance(format_, NumberFormat) and not format_.percent and not format_.currency
     columns = []
     for it in proposal.columns:
-        found = next((found for found in it.formats if _is_in(found, format_)), None)
-        if found is not None and found.fitting == found.values:
-            columns.append(replace(it.column, type=found.type, format=found.format))
+        match = next((match for match in it.formats if _is_in(match, format_)), None)
+        if match is not None and match.fitting == match.values:
+            columns.append(replace(it.column, type=match.type, format=match.format))
         elif is_of_numbers and it.reason is GuessReason.FITS and it.column.type in (Edm.INT32, Edm.INT64):
             columns.append(replace(it.column, format=format_.spelling))
     return columns

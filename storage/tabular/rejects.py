@@ -304,8 +304,8 @@ class RejectWriter:
             if row.fault is not None and not row.fields and fields:
                 fields[0] = row.text
             return self._csv([*fields, str(row.line), reject.sentence, *row.further])
-        found = row.fields if row.fault is None else {"text": row.text}
-        document = {**found, LINE: row.line, REASON: reject.sentence}
+        members = row.fields if row.fault is None else {"text": row.text}
+        document = {**members, LINE: row.line, REASON: reject.sentence}
         return exact_json.write(document, is_ascii=True).encode() + b"\n"
 
     def _csv(self, fields: Sequence[str]) -> bytes:

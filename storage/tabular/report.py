@@ -190,13 +190,13 @@ class FileReport:
         }
 
     @classmethod
-    def load(cls, found: Mapping[str, Any]) -> Self:
-        report = cls(found.get("blank_rows", 0))
+    def load(cls, stored: Mapping[str, Any]) -> Self:
+        report = cls(stored.get("blank_rows", 0))
         # the rest is of a newer version
-        for column, use, target in (it for it in found.get("columns", ()) if it[1] in ColumnUse.__members__):
+        for column, use, target in (it for it in stored.get("columns", ()) if it[1] in ColumnUse.__members__):
             report.add_column(column, ColumnUse[use], target)
         for column, change, number, examples in (
-            it for it in found.get("values", ()) if it[1] in ValueChange.__members__
+            it for it in stored.get("values", ()) if it[1] in ValueChange.__members__
         ):
             report.add_value(column, ValueChange[change], number, *examples)
         return report

@@ -176,11 +176,11 @@ class Reader:
                 self._count_blank(lines.number)
                 continue
             try:
-                found = decoder.load(line)
+                value = decoder.load(line)
             except (ValueError, RecursionError):
                 row = Row(lines.number, {}, RowFault.BAD_JSON, line)
             else:
-                row = _row_of(lines.number, found, decoder.repeated, line.strip())
+                row = _row_of(lines.number, value, decoder.repeated, line.strip())
             if lines.is_damaged:
                 lines.is_damaged = False
                 row = Row(lines.number, {}, RowFault.ENCODING, line)
@@ -208,13 +208,13 @@ class Reader:
             yield Row(number, fields)
 
 
-def _row_of(line: int, found: object, repeated: str | None, text: str) -> Row:
+def _row_of(line: int, value: object, repeated: str | None, text: str) -> Row:
     """Return the row that a JSON value is; ``repeated``: a name that it has twice, ``text``: what was decoded."""
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         return Row(line, {}, RowFault.NO_OBJECT, text)
     if repeated is not None:
         return Row(line, {}, RowFault.MEMBER_TWICE, text, repeated)
-    return Row(line, found)
+    return Row(line, value)
 
 
 _READERS: Final[dict[FileFormat, Callable[[Reader], Iterator[Row]]]] = {
@@ -319,8 +319,8 @@ class _Document:
             self._expect("]")
             return
         while True:
-            found, text = self._value()
-            yield _row_of(self.line, found, self._decoder.repeated, text)
+            value, text = self._value()
+            yield _row_of(self.line, value, self._decoder.repeated, text)
             if self._peek() == "]":
                 self._expect("]")
                 return
@@ -362,7 +362,7 @@ class _Document:
         self._peek()
         while True:
             try:
-                found, end = self._decoder.decode(self._buffer, self._at)
+                value, end = self._decoder.decode(self._buffer, self._at)
             except (JSONDecodeError, RecursionError):
                 if self._is_whole or len(self._buffer) - self._at > LONGEST_LINE:
                     raise self._refused() from None
@@ -371,7 +371,7 @@ class _Document:
                 if end + 2 < len(self._buffer) or self._is_whole:
                     text = self._buffer[self._at : end]
                     self._advance(end)
-                    return found, text
+                    return value, text
             self._fill()
 
     def _peek(self) -> str:

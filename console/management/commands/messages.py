@@ -39,25 +39,25 @@ class Command(TableroCommand):
         """Return whether a catalogue was complete."""
         before, path = catalogues.load(locale), catalogues.compiled(locale)
         try:
-            found = catalogues.update(before, extracted)
-            content = catalogues.compile_text(found.text)
+            updated = catalogues.update(before, extracted)
+            content = catalogues.compile_text(updated.text)
         except CatalogueError as error:
             raise CatalogueError(f"{locale}: {error}") from None
         is_compiled = path.exists() and path.read_bytes() == content
         if not check:
-            if found.text != before:
-                catalogues.save(locale, found.text)
+            if updated.text != before:
+                catalogues.save(locale, updated.text)
             if not is_compiled:
                 path.write_bytes(content)
-        self._report(locale, found, is_compiled=is_compiled or not check)
-        return is_compiled and found.text == before and not found.untranslated
+        self._report(locale, updated, is_compiled=is_compiled or not check)
+        return is_compiled and updated.text == before and not updated.untranslated
 
-    def _report(self, locale: str, found: Update, *, is_compiled: bool) -> None:
+    def _report(self, locale: str, update: Update, *, is_compiled: bool) -> None:
         self.stdout.write(
-            f"{locale}: {len(found.added)} new, {len(found.untranslated)} to translate,"
-            f" {len(found.unused)} no longer in the source{'' if is_compiled else ', not compiled'}"
+            f"{locale}: {len(update.added)} new, {len(update.untranslated)} to translate,"
+            f" {len(update.unused)} no longer in the source{'' if is_compiled else ', not compiled'}"
         )
-        for title, entries in (("to translate", found.untranslated), ("no longer used", found.unused)):
+        for title, entries in (("to translate", update.untranslated), ("no longer used", update.unused)):
             for entry in entries:
                 text = entry.message.text
                 shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

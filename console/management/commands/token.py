@@ -54,10 +54,10 @@ class Command(DatabaseCommand):
             self.stdout.write("  ".join(part for part in parts if part))
 
     def _revoke(self, user: str, name: str, **_: Any) -> None:
-        found = list(api_tokens.for_user(_user(user)).filter(name=name))
-        if not found:
+        tokens = list(api_tokens.for_user(_user(user)).filter(name=name))
+        if not tokens:
             raise CommandError(f"{user} has no token {name}.")
-        for token in found:
+        for token in tokens:
             api_tokens.revoke(token, by=command_actor())
         self.stdout.write(f"Revoked {name}.")
 

@@ -64,15 +64,15 @@ class Command(DatabaseCommand):
 
     def _role(self, name: str, account: str, role: str, **_: Any) -> None:
         user = _user(name)
-        found = accounts.by_name(account)
-        if found is None:
+        storage_account = accounts.by_name(account)
+        if storage_account is None:
             raise CommandError(f"There is no account {account}.")
         if role == NONE:
-            members.remove(found, user, by=command_actor(), keeps_owner=False)
+            members.remove(storage_account, user, by=command_actor(), keeps_owner=False)
             self.stdout.write(f"Removed {user} from {account}.")
         else:
             given = Role[role.upper()]
-            members.set_role(found, user, given, by=command_actor(), keeps_owner=False)
+            members.set_role(storage_account, user, given, by=command_actor(), keeps_owner=False)
             self.stdout.write(f"{user} is now {role} of {account}.")
 
     def _password(self, name: str, **_: Any) -> None:

@@ -55,11 +55,11 @@ class Provider:
 
     def roles_of(self, groups: Collection[str]) -> dict[str, Role]:
         """Return the highest role that any of these groups gives, by account."""
-        found: dict[str, Role] = {}
+        roles: dict[str, Role] = {}
         for group in groups:
             for account, role in self.roles.get(group, {}).items():
-                found[account] = max(role, found.get(account, role))
-        return found
+                roles[account] = max(role, roles.get(account, role))
+        return roles
 
     def admits(self, groups: Collection[str], verified_email: str) -> bool:
         """Return whether a person may sign in at all, by the groups and the domain of the address."""

@@ -134,10 +134,10 @@ class _Pattern:
     kind: AccountKind
 
     def read(self, text: str) -> EncodedProperties | None:
-        found = self.match(text)
-        if found is None:
+        match = self.match(text)
+        if match is None:
             return None
-        values = list(found.groups())
+        values = list(match.groups())
         key = None
         if self.keys is not None:
             at, row_at = self.keys

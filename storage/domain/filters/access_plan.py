@@ -156,8 +156,8 @@ class AccessPlan(NamedTuple):
         if self.filter is None:
             return ()
         keys = [_key(conditions) for conditions in fold(self.filter, _alternatives)]
-        found = dict.fromkeys(key for key in keys if key is not None)
-        return tuple(found) if None not in keys else ()
+        points = dict.fromkeys(key for key in keys if key is not None)
+        return tuple(points) if None not in keys else ()
 
 
 def _candidates(
@@ -206,8 +206,8 @@ _Alternatives = list[tuple[Filter, ...]]  # one of them must hold, all its condi
 def _alternatives(node: Filter, operands: list[_Alternatives]) -> _Alternatives:
     match node:
         case Or():
-            found = [alternative for operand in operands for alternative in operand]
-            return found if len(found) <= POINT_LIMIT else [(node,)]
+            alternatives = [alternative for operand in operands for alternative in operand]
+            return alternatives if len(alternatives) <= POINT_LIMIT else [(node,)]
         case And():
             if prod(map(len, operands)) > POINT_LIMIT:
                 return [(node,)]

@@ -165,15 +165,15 @@ def walk(root: Filter) -> Iterator[Filter]:
 
 def conjuncts(root: Filter) -> list[Filter]:
     """Return the conditions that must all hold, however they are grouped."""
-    found: list[Filter] = []
+    parts: list[Filter] = []
     pending = [root]
     while pending:
         node = pending.pop()
         if isinstance(node, And):
             pending.extend(reversed(node.operands))
         else:
-            found.append(node)
-    return found
+            parts.append(node)
+    return parts
 
 
 def all_of(conditions: Sequence[Filter]) -> Filter:

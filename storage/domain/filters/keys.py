@@ -116,10 +116,10 @@ def to_storable(operator: Operator, key: str) -> tuple[Operator, str] | bool:
     Neither keys nor text parameters contain U+0000 or lone surrogates. A literal that does equals no key and sorts
     where the next text without such a character sorts.
     """
-    found = _NEVER_IN_KEYS.search(key)
-    if found is None:
+    match = _NEVER_IN_KEYS.search(key)
+    if match is None:
         return operator, key
-    following = key[: found.start()] + ("\x01" if found[0] == "\x00" else "\ue000")
+    following = key[: match.start()] + ("\x01" if match[0] == "\x00" else "\ue000")
     match operator:
         case Operator.EQ | Operator.NE:
             return operator is Operator.NE

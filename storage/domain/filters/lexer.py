@@ -58,16 +58,16 @@ _KINDS: Final = {kind.value: kind for kind in TokenKind}
 
 def tokenize(text: str) -> list[Token]:
     """Return the tokens of the filter, the last one of kind END; raises InvalidInput for the first unreadable one."""
-    found = tokenize_leniently(text)
-    for token in found:
+    tokens = tokenize_leniently(text)
+    for token in tokens:
         if token.kind is TokenKind.UNREADABLE:
             raise _refusal(text, token)
-    return found
+    return tokens
 
 
 def tokenize_leniently(text: str) -> list[Token]:
     """Return the tokens; unreadable characters are tokens too, an open string up to the end of the text."""
-    found: list[Token] = []
+    tokens: list[Token] = []
     position = len(text) - len(text.lstrip())
     while position < len(text):
         match = _TOKEN.match(text, position)
@@ -80,9 +80,9 @@ def tokenize_leniently(text: str) -> list[Token]:
             end = len(text) if text[position] == "'" else position + 1
             read, kind = text[position:end], TokenKind.UNREADABLE
         if not read.isspace():
-            found.append(Token(kind, read, position, position + len(read)))
+            tokens.append(Token(kind, read, position, position + len(read)))
         position = end
-    return [*found, Token(TokenKind.END, "", len(text), len(text))]
+    return [*tokens, Token(TokenKind.END, "", len(text), len(text))]
 
 
 def _refusal(text: str, token: Token) -> InvalidInput:

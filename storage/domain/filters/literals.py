@@ -46,10 +46,10 @@ class RelativeTime(int):
 
 def read_relative(text: str, now: datetime) -> RelativeTime | None:
     """Read ``{{now-24h}}``; None for any other text."""
-    found = _RELATIVE.fullmatch(text)
-    if found is None:
+    match = _RELATIVE.fullmatch(text)
+    if match is None:
         return None
-    sign, amount, unit = found.groups()
+    sign, amount, unit = match.groups()
     return RelativeTime.at(now, int(f"{sign or ''}{amount or 0}"), unit or "m")
 
 

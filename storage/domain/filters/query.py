@@ -156,9 +156,9 @@ class SortedPosition(NamedTuple):
     row_key: str
 
     @classmethod
-    def read(cls, found: object) -> Self | None:
+    def read(cls, stored: object) -> Self | None:
         """Read a position from a list of its members; None if it is not valid."""
-        match found:
+        match stored:
             case [int(rank), str(number), str(text), str(partition_key), str(row_key)]:
                 position = cls(rank, number, text, partition_key, row_key)
                 return position if position._is_possible() else None

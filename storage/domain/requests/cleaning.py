@@ -147,8 +147,8 @@ def clean_media_type(text: str) -> str:
         parts = [kind if _MEDIA_TYPE.fullmatch(kind) else LEFT_OUT]
         parts += (it if _MEDIA_PARAMETER.fullmatch(it.replace(" ", "")) else LEFT_OUT for it in parameters)
         cleaned.append(";".join(parts))
-    found = ",".join(cleaned)
-    return text if found == text.replace(" ", "") else found
+    media_type = ",".join(cleaned)
+    return text if media_type == text.replace(" ", "") else media_type
 
 
 def clean_table(name: str, kind: AccountKind = AccountKind.STORAGE) -> str:
@@ -336,16 +336,16 @@ def _has_bare_names(tokens: list[Token]) -> bool:
 def _clean_tokens(tokens: list[Token], span: tuple[int, int] | None) -> tuple[str, tuple[int, int] | None]:
     cleaned = ""
     end = 0
-    found: tuple[int, int] | None = None
+    cut: tuple[int, int] | None = None
     for index, token in enumerate(tokens):
         if token.start > end:
             cleaned += " "
         start, end = len(cleaned), token.end
         cleaned += _clean_token(tokens, index)
         is_reached = span is not None and token.end > span[0]
-        if found is None and (is_reached or token.kind is TokenKind.END) and span is not None:
-            found = start, len(cleaned)
-    return cleaned, found
+        if cut is None and (is_reached or token.kind is TokenKind.END) and span is not None:
+            cut = start, len(cleaned)
+    return cleaned, cut
 
 
 def _clean_token(tokens: list[Token], index: int) -> str:

@@ -70,7 +70,7 @@ def write_token(position: int) -> str:
 def read_token(text: str) -> int | None:
     """Read a token, or several with commas between them, of which the latest counts; None if it is no token."""
     parts = text.split(",", _TOKENS_LIMIT)
-    found = [_TOKEN.fullmatch(part.strip()) for part in parts]
-    if not all(found):
+    matches = [_TOKEN.fullmatch(part.strip()) for part in parts]
+    if not all(matches):
         return None
-    return max(int(match[1]) for match in found if match is not None)
+    return max(int(match[1]) for match in matches if match is not None)

@@ -178,8 +178,8 @@ def resolve_target(path: bytes, method: str, account: str, kind: AccountKind = A
         return _nested(path, method)
     segment = _decode(path)
     if kind is AccountKind.COSMOS:
-        found = _COSMOS_SEGMENT.fullmatch(segment)
-        name, parenthesis, predicate = found.groups() if found else (segment, "", "")
+        match = _COSMOS_SEGMENT.fullmatch(segment)
+        name, parenthesis, predicate = match.groups() if match else (segment, "", "")
     else:
         name, parenthesis, predicate = segment.partition("(")
     if not parenthesis:
@@ -252,27 +252,27 @@ def _key(resource: str, predicate: str) -> EntityKey | None:
 def key_of(uri: bytes) -> EntityKey | None:
     """Return the key in the URI of an entity whose table is known; None: the URI has to be resolved."""
     predicate = uri.partition(b"(")[2]
-    found = _USUAL_KEY.fullmatch(_decode(predicate))
-    if found is None or b"/" in predicate or b"?" in predicate:
+    match = _USUAL_KEY.fullmatch(_decode(predicate))
+    if match is None or b"/" in predicate or b"?" in predicate:
         return None
-    return EntityKey(found[1].replace("''", "'"), found[2].replace("''", "'"))
+    return EntityKey(match[1].replace("''", "'"), match[2].replace("''", "'"))
 
 
 def _unusual_key(resource: str, predicate: str) -> EntityKey:
     """Read a key in either order, with spaces around names and signs."""
     if _UNNAMED_KEY.fullmatch(predicate):
         raise key_count_error(resource)
-    found: dict[str, str] = {}
+    keys: dict[str, str] = {}
     position = 0
     while position < len(predicate):
         part = _NAMED_KEY.match(predicate, position)
-        if part is None or part[1] in found:
+        if part is None or part[1] in keys:
             raise InvalidInput(_BAD_PREDICATE)
-        found[part[1]] = part[2].replace("''", "'")
+        keys[part[1]] = part[2].replace("''", "'")
         position = part.end()
-    if len(found) != 2 or not predicate.rstrip().endswith(")"):
+    if len(keys) != 2 or not predicate.rstrip().endswith(")"):
         raise InvalidInput(_BAD_PREDICATE)
-    return EntityKey(found["PartitionKey"], found["RowKey"])
+    return EntityKey(keys["PartitionKey"], keys["RowKey"])
 
 
 def resolve_operation(

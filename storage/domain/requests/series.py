@@ -152,19 +152,19 @@ class PeriodCounts:
 
     def by_operation(self) -> dict[str, tuple[Traffic, int]]:
         """Return traffic and number of errors by operation, the most frequent first."""
-        found: dict[str, tuple[Traffic, int]] = {}
+        operations: dict[str, tuple[Traffic, int]] = {}
         for kind, traffic in self.kinds.items():
-            total, errors = found.get(kind.operation, (Traffic(), 0))
+            total, errors = operations.get(kind.operation, (Traffic(), 0))
             total.add(traffic)
-            found[kind.operation] = total, errors + (traffic.requests if kind.is_error else 0)
-        return dict(sorted(found.items(), key=lambda item: (-item[1][0].requests, item[0])))
+            operations[kind.operation] = total, errors + (traffic.requests if kind.is_error else 0)
+        return dict(sorted(operations.items(), key=lambda item: (-item[1][0].requests, item[0])))
 
     def by_code(self) -> dict[tuple[int, str], int]:
         """Return the numbers of requests by status and code, the most frequent first."""
-        found: Counter[tuple[int, str]] = Counter()
+        counts: Counter[tuple[int, str]] = Counter()
         for kind, traffic in self.kinds.items():
-            found[kind.status, kind.error] += traffic.requests
-        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+            counts[kind.status, kind.error] += traffic.requests
+        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
     def errors(self) -> dict[tuple[int, str], int]:
         """Return the numbers of errors by status and code, the most frequent first."""

@@ -77,10 +77,10 @@ def token_state(known: KnownToken, policies: Policies, now: datetime) -> TokenSt
         return TokenState.BLOCKED
     if known.key is None or (known.key_ends is not None and known.key_ends <= now):
         return TokenState.REVOKED
-    found = state_by_terms(known.token, policies, now, created=known.created)
-    if found is TokenState.ACTIVE and known.key_ends is not None and known.key_ends - now <= SOON:
+    state = state_by_terms(known.token, policies, now, created=known.created)
+    if state is TokenState.ACTIVE and known.key_ends is not None and known.key_ends - now <= SOON:
         return TokenState.EXPIRES_SOON
-    return found
+    return state
 
 
 def state_by_terms(

@@ -101,9 +101,9 @@ def to_parameters(token: TableSas | AccountSas) -> tuple[tuple[str, str], ...]:
 def from_parameters(pairs: Iterable[tuple[str, str]]) -> TableSas | AccountSas | None:
     """Undo to_parameters, ignoring other names; None if they do not form a token."""
     options = dict(pairs)
-    found = {name: value for name, value in options.items() if name in SAS_NAMES and name != "sig"}
+    parameters = {name: value for name, value in options.items() if name in SAS_NAMES and name != "sig"}
     try:
-        return read({**found, "sig": ""})
+        return read({**parameters, "sig": ""})
     except AuthenticationFailed:
         return None
 

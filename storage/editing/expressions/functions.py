@@ -75,14 +75,14 @@ def _double(scope: Scope, number: float) -> float:
 
 def _arithmetic(whole: Apply, broken: Apply) -> dict[Types, Signature]:
     """Return the signatures of an operator, given how to compute it for whole numbers and for Doubles."""
-    found: dict[Types, Signature] = {}
+    signatures: dict[Types, Signature] = {}
     for left, right in product(_NUMBERS, _NUMBERS):
         if Edm.DOUBLE in (left, right):
-            found[left, right] = Signature(Edm.DOUBLE, partial(_with_doubles, broken))
+            signatures[left, right] = Signature(Edm.DOUBLE, partial(_with_doubles, broken))
         else:
             result = Edm.INT64 if Edm.INT64 in (left, right) else Edm.INT32
-            found[left, right] = Signature(result, partial(_with_integers, whole, result))
-    return found
+            signatures[left, right] = Signature(result, partial(_with_integers, whole, result))
+    return signatures
 
 
 def _with_integers(compute: Apply, result: Edm, scope: Scope, left: int, right: int) -> int:
@@ -229,12 +229,12 @@ _CONVERTED_FROM: Final[Mapping[Edm, tuple[Edm, ...]]] = {
 def converted(value: EdmValue, to: Edm, scope: Scope) -> EdmValue:
     """Convert a value as the editors of the console do, and note what is lost; raises EvaluationError."""
     try:
-        found = convert(value, to, scope.now)
+        conversion = convert(value, to, scope.now)
     except InvalidText as error:
         raise EvaluationError(Fault.NOT_CONVERTIBLE, error.fault) from None
-    if found.loss is not None:
-        scope.losses.append(found.loss)
-    return found.value
+    if conversion.loss is not None:
+        scope.losses.append(conversion.loss)
+    return conversion.value
 
 
 def _conversion(to: Edm) -> Function:

@@ -82,8 +82,8 @@ class _Parser:
 
     def _read_expression(self, least: int = 1) -> Expression:
         left = self._read_factor()
-        while (found := self._read_operator(least)) is not None:
-            token, precedence, function = found
+        while (operator := self._read_operator(least)) is not None:
+            token, precedence, function = operator
             left = self._call(token, function, (left, self._read_expression(precedence + 1)))
         return left
 
@@ -182,12 +182,12 @@ class _Parser:
         if self._peek().kind is TokenKind.CLOSE:
             self._next()
             return ()
-        found = [self._read_expression()]
+        arguments = [self._read_expression()]
         while self._peek().kind is TokenKind.COMMA:
             self._next()
-            found.append(self._read_expression())
+            arguments.append(self._read_expression())
         self._close()
-        return tuple(found)
+        return tuple(arguments)
 
     def _call(self, token: Token, function: Function, arguments: tuple[Expression, ...]) -> Call:
         level = 1 + max(map(depth, arguments), default=0)

@@ -153,8 +153,8 @@ def _operands(clause: FilterRow, *, is_flat: bool) -> list[Filter]:
     bounds = _bounds(clause)
     if is_flat and not clause.negated and bounds:
         return bounds
-    found = all_of(bounds) if bounds else _condition(clause)
-    return [Not(found) if clause.negated else found]
+    condition = all_of(bounds) if bounds else _condition(clause)
+    return [Not(condition) if clause.negated else condition]
 
 
 def _bounds(clause: FilterRow) -> list[Filter]:
@@ -289,15 +289,15 @@ def _pair(*operands: Filter) -> FilterRow | None:
 
 
 def _one_of(operands: Sequence[Filter]) -> FilterRow | None:
-    found = [node for node in operands if isinstance(node, Comparison) and node.operator is Operator.EQ]
-    same = all(a.property == b.property and a.literal.type is b.literal.type for a, b in pairwise(found))
-    if len(found) < len(operands) or not same:
+    equalities = [node for node in operands if isinstance(node, Comparison) and node.operator is Operator.EQ]
+    same = all(a.property == b.property and a.literal.type is b.literal.type for a, b in pairwise(equalities))
+    if len(equalities) < len(operands) or not same:
         return None
-    values = tuple(node.literal for node in found)
+    values = tuple(node.literal for node in equalities)
     type_ = values[0].type
     if RowOperator.ONE_OF not in operators_for(type_):
         return None
-    return FilterRow(found[0].property, RowOperator.ONE_OF, type_, values)
+    return FilterRow(equalities[0].property, RowOperator.ONE_OF, type_, values)
 
 
 _LAST: Final = "\U0010ffff"

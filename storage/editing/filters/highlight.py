@@ -63,10 +63,10 @@ def highlight_filter(text: str) -> list[HighlightedText]:
     ]
 
 
-def classify_tokens(found: list[Token]) -> Iterator[tuple[Token, HighlightClass]]:
+def classify_tokens(tokens: list[Token]) -> Iterator[tuple[Token, HighlightClass]]:
     """Classify tokens by position, because properties may be named eq, and, or contains."""
     is_operand = True
-    for token, following in pairwise(found):
+    for token, following in pairwise(tokens):
         if token.kind is not TokenKind.NAME:
             yield token, _PAINTS.get(token.kind, HighlightClass.MARK)
             # after an operator of another language too, such as = or &&

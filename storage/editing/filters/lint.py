@@ -58,14 +58,14 @@ def _similar_properties(name: str, known: KnownTypes) -> list[str]:
     return [folded[it] for it in get_close_matches(name.lower(), folded, 1)]
 
 
-def _mentions(found: Sequence[tuple[Token, HighlightClass]]) -> Iterator[_Mention]:
-    for index, (token, paint) in enumerate(found):
+def _mentions(tokens: Sequence[tuple[Token, HighlightClass]]) -> Iterator[_Mention]:
+    for index, (token, paint) in enumerate(tokens):
         if paint is not HighlightClass.PROPERTY:
             continue
-        if index + 1 < len(found) and found[index + 1][1] is HighlightClass.OPERATOR:
-            yield _Mention(token, found[index + 2][0])
-        elif index > 1 and found[index - 1][1] is HighlightClass.OPERATOR:
-            yield _Mention(token, found[index - 2][0])
+        if index + 1 < len(tokens) and tokens[index + 1][1] is HighlightClass.OPERATOR:
+            yield _Mention(token, tokens[index + 2][0])
+        elif index > 1 and tokens[index - 1][1] is HighlightClass.OPERATOR:
+            yield _Mention(token, tokens[index - 2][0])
         else:
             yield _Mention(token, None)
 

@@ -34,27 +34,27 @@ _SIGNS: Final = {
 
 
 def fix_signs(context: DiagnosisContext) -> Iterator[Suggestion]:
-    wrong = [found for found in _FOREIGN.finditer(context.text) if _native(found) != found[0]]
+    wrong = [sign for sign in _FOREIGN.finditer(context.text) if _native(sign) != sign[0]]
     token = context.tokens[context.at]
     near = (token.start, context.tokens[max(0, context.at - 1)].start)
-    if not any(found.start() <= start < found.end() for found in wrong for start in near):
+    if not any(sign.start() <= start < sign.end() for sign in wrong for start in near):
         return
     start, end = wrong[0].start(), wrong[-1].end()
     replaced, position = "", start
-    for found in wrong:
-        replaced += context.text[position : found.start()] + _spaced(context.text, found, _native(found))
-        position = found.end()
+    for sign in wrong:
+        replaced += context.text[position : sign.start()] + _spaced(context.text, sign, _native(sign))
+        position = sign.end()
     is_quote = token.text[:1] in _DOUBLE_QUOTES
     refusal = Reason.FILTER_QUOTES.of() if is_quote else Reason.FILTER_SIGN.of()
     yield Suggestion(start, end, replaced, refusal)
 
 
-def _native(found: re.Match[str]) -> str:
-    if found["double"]:
-        return quote_text(re.sub(r'\\(["\\])', r"\1", found[0][1:-1]))
-    if found["sign"]:
-        return _SIGNS[found[0]]
-    return found[0].lower() if found["word"] else found[0]
+def _native(match: re.Match[str]) -> str:
+    if match["double"]:
+        return quote_text(re.sub(r'\\(["\\])', r"\1", match[0][1:-1]))
+    if match["sign"]:
+        return _SIGNS[match[0]]
+    return match[0].lower() if match["word"] else match[0]
 
 
 def _spaced(text: str, found: re.Match[str], native: str) -> str:

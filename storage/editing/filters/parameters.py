@@ -28,11 +28,11 @@ class UnfilledParameter(Refused):
 
 def list_parameters(text: str) -> tuple[str, ...]:
     """Return the names of the parameters, each once, in the order of the text."""
-    found: dict[str, None] = {}
+    parameters: dict[str, None] = {}
     for match in _QUOTED_OR_PARAMETER.finditer(text):
         names = _PARAMETER.findall(match["quoted"]) if match["quoted"] else [match[2]]
-        found.update(dict.fromkeys(names))
-    return tuple(found)
+        parameters.update(dict.fromkeys(names))
+    return tuple(parameters)
 
 
 def fill_parameters(text: str, values: Mapping[str, str]) -> str:
@@ -123,11 +123,11 @@ class ParameterSuggestion(NamedTuple):
 
 def suggest_parameters(text: str) -> list[ParameterSuggestion]:
     """Suggest a parameter for each literal of a valid filter that has no parameter in it yet."""
-    found: list[ParameterSuggestion] = []
+    suggestions: list[ParameterSuggestion] = []
     for compared, literal in _compared(text):
-        name = _free_name(compared.text, {suggestion.name for suggestion in found})
-        found.append(ParameterSuggestion(compared.text, literal.text, name, literal.start))
-    return found
+        name = _free_name(compared.text, {suggestion.name for suggestion in suggestions})
+        suggestions.append(ParameterSuggestion(compared.text, literal.text, name, literal.start))
+    return suggestions
 
 
 def add_parameters(text: str, names: Collection[str]) -> str:
@@ -144,10 +144,10 @@ def add_parameters(text: str, names: Collection[str]) -> str:
 
 def _compared(text: str) -> Iterator[tuple[Token, Token]]:
     try:
-        found = tokenize(text)
+        tokens = tokenize(text)
     except StorageError:
         return
-    for left, between, right in zip(found, found[1:], found[2:], strict=False):
+    for left, between, right in zip(tokens, tokens[1:], tokens[2:], strict=False):
         is_compared = between.kind is TokenKind.COMMA or between.text in _OPERATORS
         if left.kind is TokenKind.NAME and is_compared and is_literal(right) and "{{" not in right.text:
             yield left, right

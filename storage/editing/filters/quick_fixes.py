@@ -46,14 +46,14 @@ def fix_unquoted(context: DiagnosisContext) -> Iterator[Suggestion]:
     places = {context.tokens[context.at].start} | {
         token.start for token in context.tokens[context.at + 2 :][:1] if token.kind not in LITERALS
     }
-    for found in _BARE.finditer(context.text):
-        is_at_fault = any(found.start() <= place < found.end() for place in places)
-        if not is_at_fault or context.text[found.end() :].startswith("'") or found[0][0] in '"=<>!&|':
+    for word in _BARE.finditer(context.text):
+        is_at_fault = any(word.start() <= place < word.end() for place in places)
+        if not is_at_fault or context.text[word.end() :].startswith("'") or word[0][0] in '"=<>!&|':
             continue
-        index = next(i for i, token in enumerate(context.tokens) if token.end > found.start())
-        literal, refusal = _quote_bare(found[0])
-        if context.name(index - 1) in RELATIONS and literal != found[0] and found[0] not in WORDS:
-            yield Suggestion(found.start(), found.end(), literal, refusal)
+        index = next(i for i, token in enumerate(context.tokens) if token.end > word.start())
+        literal, refusal = _quote_bare(word[0])
+        if context.name(index - 1) in RELATIONS and literal != word[0] and word[0] not in WORDS:
+            yield Suggestion(word.start(), word.end(), literal, refusal)
 
 
 _RELATIVE_TIME = re.compile(r"\{\{\s*now\b[^}']*\}\}")

@@ -119,28 +119,28 @@ def _split(text: str) -> SpelledDate | None:
     weekday = _WEEKDAY.match(text)
     if weekday is not None and fold_word(weekday[1]) in _WEEKDAYS:
         text = text[weekday.end() :]
-    if (found := _NUMERIC.match(text)) is not None:
-        numbers, order = (found[1], found[3], found[4]), DateOrder.YEAR_FIRST if len(found[1]) == 4 else None
+    if (match := _NUMERIC.match(text)) is not None:
+        numbers, order = (match[1], match[3], match[4]), DateOrder.YEAR_FIRST if len(match[1]) == 4 else None
         is_known = False
-    elif (found := _COMPACT.match(text) or _EAST_ASIAN.match(text)) is not None:
-        numbers, order, is_known = (found[1], found[2], found[3]), DateOrder.YEAR_FIRST, False
+    elif (match := _COMPACT.match(text) or _EAST_ASIAN.match(text)) is not None:
+        numbers, order, is_known = (match[1], match[2], match[3]), DateOrder.YEAR_FIRST, False
     else:
         named = _split_named(text)
         if named is None:
             return None
-        found, numbers, order = named
+        match, numbers, order = named
         is_known = True
-    clock = _read_clock(text[found.end() :])
+    clock = _read_clock(text[match.end() :])
     return None if clock is None else SpelledDate(*numbers, is_known, order, clock)
 
 
 def _split_named(text: str) -> tuple[re.Match[str], tuple[str, str, str], DateOrder] | None:
     """Return year, month and day of a date whose month has a name, and their order."""
     for pattern, order, (year, month, day) in _NAMED:
-        found = pattern.match(text)
-        number = None if found is None else _MONTHS.get(fold_word(found[month]))
-        if found is not None and number is not None:
-            return found, (found[year], str(number), found[day]), order
+        match = pattern.match(text)
+        number = None if match is None else _MONTHS.get(fold_word(match[month]))
+        if match is not None and number is not None:
+            return match, (match[year], str(number), match[day]), order
     return None
 
 
@@ -155,22 +155,22 @@ def _read_clock(text: str) -> str | None:
     """Return what follows a date as a time of ISO 8601; midnight if nothing does, None if it is no time."""
     if not text.strip():
         return "00:00:00"
-    found = _CLOCK.fullmatch(text.rstrip())
-    if found is None:
+    match = _CLOCK.fullmatch(text.rstrip())
+    if match is None:
         return None
-    half = fold_word(found["before"] or found["after"] or "").replace(".", "").replace(" ", "")
-    hour = int(found["hour"])
+    half = fold_word(match["before"] or match["after"] or "").replace(".", "").replace(" ", "")
+    hour = int(match["hour"])
     if half:
         if not 1 <= hour <= 12:
             return None
         hour = hour % 12 + (0 if half in _MORNING else 12)
-    elif found["minute"] is None:
+    elif match["minute"] is None:
         return None
-    minute, second = int(found["minute"] or 0), int(found["second"] or 0)
+    minute, second = int(match["minute"] or 0), int(match["second"] or 0)
     if hour > 23 or minute > 59 or second > 59:
         return None
-    fraction = f".{found['fraction']}" if found["fraction"] else ""
-    zone = (found["zone"] or "").upper()
+    fraction = f".{match['fraction']}" if match["fraction"] else ""
+    zone = (match["zone"] or "").upper()
     return f"{hour:02}:{minute:02}:{second:02}{fraction}{'Z' if zone in ('UTC', 'GMT') else zone}"
 
 
@@ -197,13 +197,13 @@ class DateFormat(Format):
         return f"dates, {_WORDS[self.order]}"
 
     def rewrite(self, text: str) -> str:
-        found = split_date(text)
-        if found is None:
+        split = split_date(text)
+        if split is None:
             raise NotInFormat
-        parts = (found.first, found.second, found.third)
-        if found.is_known:
+        parts = (split.first, split.second, split.third)
+        if split.is_known:
             year, month, day = parts
-        elif found.order not in (None, self.order):
+        elif split.order not in (None, self.order):
             raise NotInFormat
         else:
             year, month, day = (parts[place] for place in _PLACES[self.order])
@@ -213,7 +213,7 @@ class DateFormat(Format):
         if len(year) == 2:
             number += 2000 if number <= _LAST_TWO_DIGITS else 1900
         try:
-            return f"{date(number, int(month), int(day)).isoformat()}T{found.clock}"
+            return f"{date(number, int(month), int(day)).isoformat()}T{split.clock}"
         except ValueError:
             raise NotInFormat from None
 

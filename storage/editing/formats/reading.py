@@ -20,13 +20,13 @@ class UnknownFormat(ValueError):
 @lru_cache(maxsize=1024)
 def read_format(text: str) -> Format:
     """Return the format that a text names; raises UnknownFormat."""
-    found = (
+    format_ = (
         read_number_format(text.split())
         or read_date_format(text)
         or read_counted_time(text)
         or read_boolean_words(text)
     )
-    if found is None:
+    if format_ is None:
         known = ", ".join((*NUMBER_FORMATS, *DATE_FORMATS, "yes/no"))
         raise UnknownFormat(f"{text!r} is not a format such as {known}.")
-    return found
+    return format_

@@ -150,15 +150,15 @@ class Command(DatabaseCommand):
         source = accounts.find(name)
         if source is None:
             raise AccountError(Reason.NO_ACCOUNT, account=name)
-        wanted = AccountKind(kind or source.kind)
+        new_kind = AccountKind(kind or source.kind)
         if check:
-            findings = account_copies.check(source, wanted)
+            findings = account_copies.check(source, new_kind)
             self._tell(findings)
             if not findings:
                 self.stdout.write("Everything fits.")
             return
         try:
-            copied = account_copies.copy(source, new_name, wanted, skip=skip, by=command_actor())
+            copied = account_copies.copy(source, new_name, new_kind, skip=skip, by=command_actor())
         except CopyRefused as refusal:
             self._tell(refusal.findings)
             raise CommandError(f"{refusal} Leave it out with --skip.") from None
@@ -190,21 +190,21 @@ class Command(DatabaseCommand):
 
     def _import(self, file: str, name: str, kind: str | None, *, dry_run: bool, **_: Any) -> None:
         started = time.monotonic()
-        wanted = None if kind is None else AccountKind(kind)
+        new_kind = None if kind is None else AccountKind(kind)
         with account_import.opening(None if file == "-" else Path(file), sys.stdin.buffer) as stream:
-            found = account_import.check(stream, name, wanted, progress=self._progress("checked"))
-            self._tell(found.findings)
+            checked = account_import.check(stream, name, new_kind, progress=self._progress("checked"))
+            self._tell(checked.findings)
             if dry_run:
-                content = _describe_content(found.tables, found.entities)
-                said = "not everything fits" if found.fitting.refused else "everything fits"
-                self.stdout.write(f"{content} would become {found.name}, {found.kind}: {said}.")
+                content = _describe_content(checked.tables, checked.entities)
+                said = "not everything fits" if checked.fitting.refused else "everything fits"
+                self.stdout.write(f"{content} would become {checked.name}, {checked.kind}: {said}.")
                 return
-            made = account_import.load(found, by=command_actor(), progress=self._progress("imported"))
+            made = account_import.load(checked, by=command_actor(), progress=self._progress("imported"))
         seconds = time.monotonic() - started
         self.stdout.write(
             f"{_describe_content(made.tables, made.entities)} were imported in {seconds:.1f} seconds."
         )
-        self._show(made.account, with_keys=not found.header.keys)
+        self._show(made.account, with_keys=not checked.header.keys)
 
     def _progress(self, done: str) -> Progress:
         """Return a callback that reports the number of entities every few seconds."""

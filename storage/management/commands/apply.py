@@ -157,12 +157,12 @@ def _read(path: str) -> dict[str, Any]:
     """Read a manifest as JSON has it; raises CommandError."""
     try:
         text = sys.stdin.read() if path == "-" else Path(path).read_text()
-        found: dict[str, Any] = _in_json(tomllib.loads(text))
+        manifest: dict[str, Any] = _in_json(tomllib.loads(text))
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CommandError(f"{path} is not TOML: {error}.") from None
-    return found
+    return manifest
 
 
 def _in_json(value: Any) -> Any:

@@ -61,19 +61,19 @@ class Command(TableroCommand):
             self._make_base(config, passphrase_file)
             return
         known = settings.OPTIONS.archive
-        found = inspection.summarize(
+        summary = inspection.summarize(
             data, config, known.every if known else None, known.size if known else None
         )
         damaged = inspection.verify(config.archive, self.stderr.write) if verify else []
         if json:
-            self.stdout.write(_in_json(found, damaged))
+            self.stdout.write(_in_json(summary, damaged))
         else:
-            self._show(found, is_running=data.server() is not None)
+            self._show(summary, is_running=data.server() is not None)
             for sentence in damaged:
                 self.stdout.write(f"Damaged: {sentence}")
             if verify and not damaged:
                 self.stdout.write("All of it can be read.")
-        if damaged or found.problems:
+        if damaged or summary.problems:
             raise SystemExit(1)
 
     def _make_base(self, config: Config, passphrase_file: Path | None) -> None:
@@ -87,18 +87,18 @@ class Command(TableroCommand):
         if options.archive is not None:
             base_backups.prune(config.archive, options.archive.keep, options.archive.size, self.stderr.write)
 
-    def _show(self, found: ArchiveSummary, *, is_running: bool) -> None:
-        self.stdout.write(f"Archive:         {found.folder}")
-        for period in found.periods:
+    def _show(self, summary: ArchiveSummary, *, is_running: bool) -> None:
+        self.stdout.write(f"Archive:         {summary.folder}")
+        for period in summary.periods:
             self.stdout.write(f"Can be restored: {_text(period.start)} to {_text(period.end)}")
-        if found.periods and is_running:
+        if summary.periods and is_running:
             self.stdout.write(
                 "                 and up to now: restore lets the running server archive what is new"
             )
-        if found.base_at is not None:
-            self.stdout.write(f"Last base:       {_text(found.base_at)}")
-        self.stdout.write(f"Size:            {found.size / 2**20:,.1f} MiB")
-        for problem in found.problems:
+        if summary.base_at is not None:
+            self.stdout.write(f"Last base:       {_text(summary.base_at)}")
+        self.stdout.write(f"Size:            {summary.size / 2**20:,.1f} MiB")
+        for problem in summary.problems:
             self.stdout.write(f"Problem:         {archive.describe(problem)}")
 
 

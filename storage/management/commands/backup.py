@@ -99,17 +99,17 @@ class Command(TableroCommand):
 
     def _test(self, location: str, passphrase: bytes | None) -> None:
         started = time.monotonic()
-        found = restore.find(location).opened(passphrase)
-        differences = restore.drill(settings.OPTIONS, found, self.stderr.write, passphrase=passphrase)
+        backup = restore.find(location).opened(passphrase)
+        differences = restore.drill(settings.OPTIONS, backup, self.stderr.write, passphrase=passphrase)
         if differences:
-            raise CommandError("\n".join([f"The backup {found.location} failed the test:", *differences]))
-        relations = found.relations.values()
+            raise CommandError("\n".join([f"The backup {backup.location} failed the test:", *differences]))
+        relations = backup.relations.values()
         sampled = sum(len(it.sample) for it in relations)
         counted = sum(it.rows is not None for it in relations)
         text = f"It opens; the counts of {counted} relations and the content of {sampled} entities are as they were."
         if counted < len(relations):
             text += f" {len(relations) - counted} were written to during the backup and are not counted."
-        self.stdout.write(f"{found.location}: passed in {time.monotonic() - started:.1f} seconds. {text}")
+        self.stdout.write(f"{backup.location}: passed in {time.monotonic() - started:.1f} seconds. {text}")
 
 
 def _positive(text: str) -> int:

@@ -71,14 +71,14 @@ class Command(DatabaseCommand):
         masks: list[str],
         **_: Any,
     ) -> None:
-        wanted = BranchRequest(
+        request = BranchRequest(
             name,
             snapshot=snapshots.get(account, snapshot) if snapshot else None,
             filters=None if tables is None else dict(map(_read_table, tables)),
             rules={table: read_rules(rules) for table, rules in _read_masks(masks).items()},
             expires_at=timezone.now() + read_lifetime(ttl) if ttl else None,
         )
-        made = branches.create(account, wanted, by=command_actor())
+        made = branches.create(account, request, by=command_actor())
         copied = f"{counted(made.entities, 'entity', 'entities')} in {counted(made.tables, 'table')}"
         self.stdout.write(f"{copied} {were(made.entities)} copied to {name}.")
         for it in made.originals:
@@ -103,11 +103,11 @@ def _read_table(text: str) -> tuple[str, Filter | None]:
 
 
 def _read_masks(masks: list[str]) -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = {}
+    rules: dict[str, dict[str, str]] = {}
     for text in masks:
         place, _, rule = text.partition("=")
         table, _, name = place.rpartition(".")
         if not table or not rule:
             raise MaskingError(Reason.MASKING_RULE_MALFORMED, text=text)
-        found.setdefault(table, {})[name] = rule
-    return found
+        rules.setdefault(table, {})[name] = rule
+    return rules

@@ -56,8 +56,8 @@ class Command(DatabaseCommand):
         if options["apply"]:
             self._apply(comparison, options)
         elif options["json"]:
-            for found in comparing.walk(comparison, tables=options["tables"]):
-                self.stdout.write(comparing.write_difference(*found).decode())
+            for difference in comparing.walk(comparison, tables=options["tables"]):
+                self.stdout.write(comparing.write_difference(*difference).decode())
         else:
             self._summarize(comparison, options["tables"])
 

@@ -17,13 +17,13 @@ class Command(TableroCommand):
         parser.add_argument("--json", action="store_true", help="an object by names, with value and origin")
 
     def handle(self, *args: Any, changed: bool, json: bool, **_: Any) -> None:
-        found = [it for it in configuration.settings(os.environ) if not changed or it.origin != "default"]
+        shown = [it for it in configuration.settings(os.environ) if not changed or it.origin != "default"]
         if json:
-            self._write_json(found)
+            self._write_json(shown)
             return
-        names = max((len(it.name) for it in found), default=0)
-        values = max((len(it.value) for it in found), default=0)
-        for it in found:
+        names = max((len(it.name) for it in shown), default=0)
+        values = max((len(it.value) for it in shown), default=0)
+        for it in shown:
             self.stdout.write(f"{it.name:{names}}  {it.value:{min(values, 40)}}  {it.origin}")
 
     def _write_json(self, found: list[configuration.Setting]) -> None:

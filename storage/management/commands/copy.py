@@ -83,7 +83,7 @@ class Command(DatabaseCommand):
 
     def handle(self, *args: Any, source: str, target: str, **options: Any) -> None:
         source, target = _resolve(source), _resolve(target)
-        wanted = _read_options(options)
+        copy_options = _read_options(options)
         if _is_outside(source) == _is_outside(target):
             raise CommandError("One of the two must be an account of this server, and the other must not.")
         is_outgoing = _is_outside(target)
@@ -93,7 +93,7 @@ class Command(DatabaseCommand):
         if looks_remote(other):
             credentials = Credentials(other, _resolve(options["bearer"]), _resolve(options["feed_token"]))
             request = copy_jobs.request(
-                account, credentials, wanted, is_outgoing=is_outgoing, is_unlimited=True
+                account, credentials, copy_options, is_outgoing=is_outgoing, is_unlimited=True
             )
             job = jobs.start_requested(request, by=by)
         elif is_outgoing:
@@ -101,13 +101,13 @@ class Command(DatabaseCommand):
                 "Azurite's file can only be read. To write to Azurite, start it and name its URL."
             )
         else:
-            job = self._start_from_file(account, Path(other), wanted, options["file_account"])
+            job = self._start_from_file(account, Path(other), copy_options, options["file_account"])
         if options["job"]:
             self.stdout.write(f"Job {job.pk} copies the tables. Look at it with: job show {job.pk}")
             return
         self._describe(self._follow(job))
 
-    def _start_from_file(self, account: Account, path: Path, wanted: CopyOptions, name: str) -> Job:
+    def _start_from_file(self, account: Account, path: Path, copy_options: CopyOptions, name: str) -> Job:
         path = path / FILE_NAME if path.is_dir() else path
         by = command_actor()
         try:
@@ -117,7 +117,7 @@ class Command(DatabaseCommand):
         except OSError as error:
             raise CommandError(f"{path} cannot be read: {error.strerror}.") from None
         try:
-            return copy_jobs.start_from_file(account, file, name, wanted, by=by)
+            return copy_jobs.start_from_file(account, file, name, copy_options, by=by)
         except Exception:
             files.discard(file)
             raise
@@ -130,8 +130,8 @@ class Command(DatabaseCommand):
             nonlocal last
             if time.monotonic() - last >= _EVERY and self.stderr.isatty():
                 last = time.monotonic()
-                found = jobs.get(job.pk)
-                self.stderr.write(counted(found.done if found else 0, "entity", "entities"), ending="\r")
+                current = jobs.get(job.pk)
+                self.stderr.write(counted(current.done if current else 0, "entity", "entities"), ending="\r")
             return False
 
         try:
@@ -149,8 +149,8 @@ class Command(DatabaseCommand):
 
     def _describe(self, job: Job) -> None:
         dry_run, is_outgoing = job.arguments["options"]["dry_run"], job.kind == COPY_OUT_JOB.name
-        found = copy_jobs.tables_of(job)
-        for it in found:
+        tables = copy_jobs.tables_of(job)
+        for it in tables:
             self.stdout.write(_describe_table(it, dry_run=dry_run, is_outgoing=is_outgoing))
         for failure in jobs.failures_of(job):
             self.stdout.write(f"not copied: {failure.subject}: {failure.refusal}")
@@ -165,34 +165,34 @@ class Command(DatabaseCommand):
         seconds = (job.ended_at - job.started_at).total_seconds() if job.ended_at and job.started_at else 0
         what = "would be read" if dry_run else "was read" if job.done == 1 else "were read"
         speed = f" ({job.done / seconds:,.0f} per second)" if seconds >= 1 else ""
-        read = f"{counted(job.done, 'entity', 'entities')} of {counted(len(found), 'table')}"
+        read = f"{counted(job.done, 'entity', 'entities')} of {counted(len(tables), 'table')}"
         self.stdout.write(f"{read} {what} in {seconds:.1f} seconds{speed}.")
-        if any(it["verified"] is False for it in found) or job.failed:
+        if any(it["verified"] is False for it in tables) or job.failed:
             raise CommandError(
                 "The two sides are not equal. Copy again, which also reads what has changed at the source meanwhile."
             )
 
 
-def _describe_table(found: dict[str, Any], *, dry_run: bool, is_outgoing: bool) -> str:
+def _describe_table(table: dict[str, Any], *, dry_run: bool, is_outgoing: bool) -> str:
     name = (
-        found["source"] if found["source"] == found["target"] else f"{found['source']} -> {found['target']}"
+        table["source"] if table["source"] == table["target"] else f"{table['source']} -> {table['target']}"
     )
-    parts = [f"{found['read']:,} {'read' if found['is_full'] else 'changed since the last copy'}"]
+    parts = [f"{table['read']:,} {'read' if table['is_full'] else 'changed since the last copy'}"]
     for count in ("inserted", "changed", "unchanged", "deleted", "rejected"):
-        if found[count]:
+        if table[count]:
             # another service does not tell which of them existed
             word = "written" if is_outgoing and count == "changed" else count
-            parts.append(f"{found[count]:,} {'to be ' if dry_run and count != 'unchanged' else ''}{word}")
-    if found["verified"] is not None:
-        is_equal = "equal" if found["verified"] and not found["extra"] else ""
+            parts.append(f"{table[count]:,} {'to be ' if dry_run and count != 'unchanged' else ''}{word}")
+    if table["verified"] is not None:
+        is_equal = "equal" if table["verified"] and not table["extra"] else ""
         numbers = {
-            "differ": found["differing"],
-            "are missing": found["missing"],
-            "the source does not have": found["extra"],
+            "differ": table["differing"],
+            "are missing": table["missing"],
+            "the source does not have": table["extra"],
         }
         differences = ", ".join(f"{number:,} {what}" for what, number in numbers.items() if number)
-        parts.append(f"{found['entities']:,} verified: {is_equal or differences}")
-    return f"{name}  {', '.join([*parts, *found['notes']])}"
+        parts.append(f"{table['entities']:,} verified: {is_equal or differences}")
+    return f"{name}  {', '.join([*parts, *table['notes']])}"
 
 
 def _resolve(text: str) -> str:
@@ -200,10 +200,10 @@ def _resolve(text: str) -> str:
     if not text.startswith(_VARIABLE):
         return text
     name = text.removeprefix(_VARIABLE)
-    found = os.environ.get(name)
-    if not found:
+    value = os.environ.get(name)
+    if not value:
         raise CommandError(f"The environment variable {name} is not set.")
-    return found
+    return value
 
 
 def _is_outside(text: str) -> bool:

@@ -26,11 +26,11 @@ class Command(DatabaseCommand):
 
     def handle(self, *args: Any, json: bool, pages: bool, **options: Any) -> None:
         is_broken = False
-        found = doctor.examine()
+        findings = doctor.examine()
         if pages:
             of_pages = ((damage.PART, finding) for finding in damage.examine(settings.OPTIONS))
-            found = chain(found, of_pages)
-        for part, finding in found:
+            findings = chain(findings, of_pages)
+        for part, finding in findings:
             is_broken |= finding.severity is Severity.ERROR
             self.stdout.write(examination.describe(part, finding, in_json=json))
         if is_broken:

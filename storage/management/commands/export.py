@@ -59,7 +59,7 @@ class Command(DatabaseCommand):
             account, _, name = table.partition("/")
             if name:
                 filter_ = parse_filter(options["filter"], timezone.now(), dialects.STORAGE)
-                wanted = Export(
+                export = Export(
                     tables.get(find_account(account), name),
                     options["format"] or _format_of(file),
                     by,
@@ -68,7 +68,7 @@ class Command(DatabaseCommand):
                     text=options["filter"],
                     escapes_formulas=options["escape_formulas"],
                 )
-                number = _save(exports.write(wanted), stream, compresses=file.endswith(".gz"))
+                number = _save(exports.write(export), stream, compresses=file.endswith(".gz"))
                 what = f"{counted(number, 'entity', 'entities')} of {table}"
             else:
                 if options["filter"]:
@@ -104,11 +104,11 @@ def _save(pieces: Generator[bytes, None, T], stream: IO[bytes], *, compresses: b
 
 def _format_of(file: str) -> str:
     name = file.removesuffix(".gz").lower()
-    found = next((it for it in FORMATS if name.endswith(f".{it}")), None)
-    if found is None and name.endswith(".jsonl"):
-        found = ExportFormat.NDJSON.value
-    if found is None:
+    suffix = next((it for it in FORMATS if name.endswith(f".{it}")), None)
+    if suffix is None and name.endswith(".jsonl"):
+        suffix = ExportFormat.NDJSON.value
+    if suffix is None:
         raise CommandError(
             f"Give the file a name that ends in {', '.join(f'.{it}' for it in FORMATS)}, or --format."
         )
-    return found
+    return suffix

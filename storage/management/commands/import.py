@@ -85,9 +85,9 @@ class Command(DatabaseCommand):
         if not name:
             self._import_account(account, file, wishes, options)
             return
-        found = _find_table(account, name, creates=options["create"])
+        existing = _find_table(account, name, creates=options["create"])
         with open_rows(file, wishes) as row_file:
-            source = self._prepare(row_file, found, Path(file).name, options)
+            source = self._prepare(row_file, existing, Path(file).name, options)
             if options["job"] and not options["dry_run"]:
                 self._start_job(source, file)
                 return
@@ -113,10 +113,10 @@ class Command(DatabaseCommand):
             sources = []
             for member in names:
                 name = Path(member).name.partition(".")[0]
-                found = _find_table(account, name, creates=options["create"])
+                table = _find_table(account, name, creates=options["create"])
                 wished = replace(wishes, member=member)
                 self.stdout.write(f"{name}:")
-                sources.append(self._prepare(RowFile(opening, wished), found, member, options))
+                sources.append(self._prepare(RowFile(opening, wished), table, member, options))
             checked = [self._check(source, options) for source in sources]
             if options["dry_run"]:
                 return
@@ -150,20 +150,20 @@ class Command(DatabaseCommand):
         return outcome
 
     def _run(self, source: "_Source", options: dict[str, Any]) -> None:
-        wanted, began = source.wanted, time.monotonic()
-        self._create(wanted)
-        wanted.outcome = ImportOutcome()
+        request, began = source.wanted, time.monotonic()
+        self._create(request)
+        request.outcome = ImportOutcome()
         try:
             with writing_rejects(source.file, options["rejects"]) as write:
                 outcome = import_jobs.run(
-                    wanted, source.chunks(), on_rejects=write, progress=self._progress("imported")
+                    request, source.chunks(), on_rejects=write, progress=self._progress("imported")
                 )
         except BaseException as error:
-            number = wanted.outcome.written
+            number = request.outcome.written
             done = f"{counted(number, 'entity', 'entities')} {were(number)}"
             self.stderr.write(
-                f"Interrupted after {counted(wanted.outcome.rows, 'row')}: {done} imported"
-                f" into {wanted.table.name}. To go on, import the file again with --mode skip; to take them back, undo"
+                f"Interrupted after {counted(request.outcome.rows, 'row')}: {done} imported"
+                f" into {request.table.name}. To go on, import the file again with --mode skip; to take them back, undo"
                 " the import in the activity log."
             )
             if isinstance(error, DatabaseError | InterfaceError):
@@ -175,7 +175,7 @@ class Command(DatabaseCommand):
         what += [f"{outcome.skipped:,} left alone because they exist"] if outcome.skipped else []
         self.stdout.write(
             f"{counted(outcome.written, 'entity', 'entities')} {were(outcome.written)} imported into"
-            f" {wanted.table.name} in {seconds:.1f} seconds"
+            f" {request.table.name} in {seconds:.1f} seconds"
             f" ({outcome.written / seconds:,.0f} per second): {', '.join(what)}."
         )
         if options["rejects"] is not None:  # else they were told by the check
@@ -186,12 +186,12 @@ class Command(DatabaseCommand):
             self.stdout.write(f"{counted(outcome.rejected, 'row')} {were(outcome.rejected)} rejected.{where}")
 
     def _start_job(self, source: "_Source", path: str) -> None:
-        wanted = source.wanted
-        account, table = wanted.table.account, self._create(wanted)
+        request = source.wanted
+        account, table = request.table.account, self._create(request)
         with source.file.open() as stream:
-            file = files.create(wanted.name, account=account, by=wanted.by)
+            file = files.create(request.name, account=account, by=request.by)
             files.upload(file, iter(lambda: stream.read(files.PIECE), b""))
-        job = import_jobs.start(table, file, source.file, source.mapping, wanted.mode, by=wanted.by)
+        job = import_jobs.start(table, file, source.file, source.mapping, request.mode, by=request.by)
         self.stdout.write(
             f"Job {job.pk} imports {path} into {table.name}. Look at it with: job show {job.pk}"
         )
@@ -304,10 +304,10 @@ def _options_for(column: str, repairs: Sequence[str]) -> Iterator[str]:
 
 def _find_table(account: Account, name: str, *, creates: bool) -> Table:
     """Return a table, or one that is not created yet."""
-    found = tables.get_or_new(account, name)
-    if found.pk is None and not creates:
+    table = tables.get_or_new(account, name)
+    if table.pk is None and not creates:
         raise CommandError(f"The table {name} does not exist; create it with --create.")
-    return found
+    return table
 
 
 @dataclass(slots=True)

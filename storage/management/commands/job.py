@@ -44,11 +44,11 @@ class Command(DatabaseCommand):
         getattr(self, f"_{action}")(job)
 
     def _list(self, account: str | None, status: str | None) -> None:
-        wanted = JobFilter(
+        conditions = JobFilter(
             account_ids=None if account is None else [find_account(account).pk],
             statuses=() if status is None else (JobStatus(status),),
         )
-        for job in jobs.find(wanted)[:_LISTED]:
+        for job in jobs.find(conditions)[:_LISTED]:
             self._write_line(job)
 
     def _write_line(self, job: Job) -> None:

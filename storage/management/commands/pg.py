@@ -29,11 +29,11 @@ class Command(TableroCommand):
         parser.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
 
     def handle(self, *args: Any, program: str, arguments: list[str], **options: Any) -> None:
-        found: Options = settings.OPTIONS
-        _check(found)
-        with embedded.attached_or_new(found, purpose="pg", say=self.stderr.write):
+        server_options: Options = settings.OPTIONS
+        _check(server_options)
+        with embedded.attached_or_new(server_options, purpose="pg", say=self.stderr.write):
             try:
-                done = subprocess.run([program, *arguments], env=_environment(found), check=False)
+                done = subprocess.run([program, *arguments], env=_environment(server_options), check=False)
             except OSError as error:
                 raise Refusal(f"{program} cannot be run: {error.strerror}.") from None
         if done.returncode:
@@ -52,14 +52,14 @@ def _check(options: Options) -> None:
 
 def _environment(options: Options) -> Mapping[str, str]:
     """Return the variables by which the programs find each other, the database and the data folder."""
-    found = database.parameters(options)
+    parameters = database.parameters(options)
     path = os.environ.get("PATH", os.defpath)
     return {
         **{name: value for name, value in os.environ.items() if not name.startswith("PG")},
-        "PGHOST": found["host"],
-        "PGPORT": found["port"],
-        "PGUSER": found["user"],
-        "PGDATABASE": found["dbname"],
+        "PGHOST": parameters["host"],
+        "PGPORT": parameters["port"],
+        "PGUSER": parameters["user"],
+        "PGDATABASE": parameters["dbname"],
         "TABLERO_DATA": str(options.data),
         "PATH": f"{installation.packaged_programs()}{os.pathsep}{path}",
     }

@@ -33,7 +33,7 @@ class Command(DatabaseCommand):
         parser.add_argument("--limit", type=int, default=20, help="how many, default 20")
 
     def handle(self, *args: Any, account: str | None, **options: Any) -> None:
-        wanted = RequestFilter(
+        conditions = RequestFilter(
             None if account is None else [find_account(account).pk],
             kind=None if options["all"] or options["id"] else RequestClass.PROBLEM,
             code=options["code"],
@@ -42,15 +42,15 @@ class Command(DatabaseCommand):
             identifier=options["id"],
         )
         last = requests.last_id()
-        for request in reversed(requests.page(wanted, top=options["limit"])[: options["limit"]]):
+        for request in reversed(requests.page(conditions, top=options["limit"])[: options["limit"]]):
             self._write(request)
         if options["follow"]:
-            self._follow(wanted, last)
+            self._follow(conditions, last)
 
-    def _follow(self, wanted: RequestFilter, last: int) -> None:
+    def _follow(self, conditions: RequestFilter, last: int) -> None:
         try:
             while True:
-                for request in requests.following(wanted, last):
+                for request in requests.following(conditions, last):
                     self._write(request)
                     last = request.pk
                 self.stdout.flush()

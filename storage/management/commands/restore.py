@@ -110,14 +110,14 @@ class Command(TableroCommand):
     def _restore_backup(self, location: str, passphrase: bytes | None, *, replaces: bool) -> None:
         if (Path(location) / catalog.DESCRIPTION).exists():
             raise CommandError(f"{location} is an archive; say to which time with --to TIME, or --to latest.")
-        found = restore.find(location)
+        backup = restore.find(location)
         restored = restore.restore(
-            settings.OPTIONS, found, self.stderr.write, passphrase=passphrase, replaces=replaces
+            settings.OPTIONS, backup, self.stderr.write, passphrase=passphrase, replaces=replaces
         )
-        self.stdout.write(f"Restored {found.location}: {_count(restored.counts)}.")
+        self.stdout.write(f"Restored {backup.location}: {_count(restored.counts)}.")
         if restored.kept is not None:
             self.stdout.write(f"The data from before are in {restored.kept}.")
-        if found.secret is SecretIn.ABSENT:
+        if backup.secret is SecretIn.ABSENT:
             self.stdout.write("The secret is not in the backup: start the server with its TABLERO_SECRET.")
         here = "" if settings.OPTIONS.database_url else f" --data {settings.OPTIONS.data}"
         self.stdout.write(f"Start the server: tablero serve{here}")

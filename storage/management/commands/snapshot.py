@@ -67,20 +67,20 @@ class Command(DatabaseCommand):
         **_: Any,
     ) -> None:
         snapshot = snapshots.get(account, name)
-        wanted = RestoreRequest(
+        request = RestoreRequest(
             tables=tables, with_policies=policies, with_settings=settings, deletes_new=delete_new_tables
         )
         if dry_run:
-            found = snapshot_restores.preview(snapshot, wanted).tables
-            if not found:
+            previews = snapshot_restores.preview(snapshot, request).tables
+            if not previews:
                 self.stdout.write("Nothing to restore.")
-            for it in found:
+            for it in previews:
                 what = "" if it.action is TableAction.KEEP else f"{it.action}, "
                 self.stdout.write(
                     f"{it.name}  {what}{it.inserted} to insert, {it.changed} to change, {it.deleted} to delete"
                 )
             return
-        restored = snapshot_restores.restore(snapshot, wanted, by=command_actor())
+        restored = snapshot_restores.restore(snapshot, request, by=command_actor())
         before = restored.before.name if restored.before is not None else ""
         done = f"{counted(restored.written, 'entity', 'entities')} {were(restored.written)} restored"
         self.stdout.write(f"{done}; the state before is {before}.")

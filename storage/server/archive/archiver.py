@@ -187,7 +187,7 @@ def push(source: Path, archive: Path, system: str) -> None:
 def check(archive: Path, system: str) -> None:
     """Raise Failure unless the archive is there and is of this database: its disk may not be mounted."""
     try:
-        found = json.loads((archive / "archive.json").read_text())["system"]
+        archived_system = json.loads((archive / "archive.json").read_text())["system"]
     except FileNotFoundError:
         raise Failure(
             f"{archive} is not the archive: it has no archive.json. Is its disk mounted? A new archive needs another"
@@ -195,7 +195,7 @@ def check(archive: Path, system: str) -> None:
         ) from None
     except (ValueError, KeyError, TypeError):
         raise Failure(f"{archive / 'archive.json'} is damaged.") from None
-    if found != system:
+    if archived_system != system:
         raise Failure(f"{archive} is the archive of another database.")
 
 

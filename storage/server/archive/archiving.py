@@ -40,8 +40,8 @@ class Config:
     @classmethod
     def read(cls, folder: DataFolder) -> "Config | None":
         try:
-            found = json.loads((folder.archiving / _CONFIG).read_text())
-            return cls(Path(found["archive"]), found["backlog"])
+            stored = json.loads((folder.archiving / _CONFIG).read_text())
+            return cls(Path(stored["archive"]), stored["backlog"])
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError) as error:
@@ -117,13 +117,13 @@ def system_of(folder: DataFolder) -> str:
 
 def _claim(folder: DataFolder, archive: Path, system: str) -> None:
     try:
-        found = catalog.read_system(archive)
+        archived_system = catalog.read_system(archive)
     except NotAnArchive as error:
         if (folder.archiving / "state.json").exists() and _was_used(folder):
             return  # the archiver waits for it: its disk may be mounted later
         _create(archive, system, str(error))
         return
-    if found != system:
+    if archived_system != system:
         raise Refusal(
             f"{archive} is the archive of another database, or of this one before an upgrade of PostgreSQL; choose"
             " another folder with --archive."

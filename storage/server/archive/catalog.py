@@ -44,8 +44,8 @@ class Segment(NamedTuple):
             timeline, log, number = (int(name[at : at + 8], 16) for at in (0, 8, 16))
         except ValueError:
             return None
-        found = cls(timeline, log * _PER_LOG + number)
-        return found if found.name == name else None
+        segment = cls(timeline, log * _PER_LOG + number)
+        return segment if segment.name == name else None
 
 
 class BaseBackup(NamedTuple):
@@ -134,7 +134,7 @@ class Catalog:
 
     def periods(self) -> list[Period]:
         """Return the periods of which every moment can be restored, the oldest first."""
-        found: list[Period] = []
+        periods: list[Period] = []
         for use in self.uses:
             chain: list[Segment] = []
             for base in self.bases_for(use.timeline):
@@ -145,11 +145,11 @@ class Catalog:
                 if not chain or chain[-1].number < base.last:
                     continue
                 start, end = max(base.finished_at, use.start), min(self.time_of(chain[-1]), use.end)
-                if found and found[-1].start <= start <= found[-1].end:
-                    found[-1] = Period(found[-1].start, max(end, found[-1].end))
+                if periods and periods[-1].start <= start <= periods[-1].end:
+                    periods[-1] = Period(periods[-1].start, max(end, periods[-1].end))
                 elif start < end:
-                    found.append(Period(start, end))
-        return sorted(found)
+                    periods.append(Period(start, end))
+        return sorted(periods)
 
     def missing(self, base: BaseBackup) -> list[Segment]:
         """Return the segments since a base backup that are missing between those of the present timeline."""
@@ -157,8 +157,8 @@ class Catalog:
             return []
         timeline = self.uses[-1].timeline
         last = max((it.number for it in self.segments if it.timeline == timeline), default=-1)
-        wanted = (self._segment(timeline, number) for number in range(base.first, last + 1))
-        return [it for it in wanted if it not in self.segments]
+        segments = (self._segment(timeline, number) for number in range(base.first, last + 1))
+        return [it for it in segments if it not in self.segments]
 
     def plan(self, moment: datetime | None) -> list[Plan]:
         """Return the ways to restore a moment, or the latest one, the fastest first; empty if it cannot be restored."""
@@ -166,7 +166,7 @@ class Catalog:
         if not uses:
             return []
         timeline = uses[-1].timeline
-        found = []
+        plans = []
         for base in reversed(self.bases_for(timeline)):
             chain = self._chain(base, timeline)
             if len(chain) <= base.last - base.first:
@@ -176,8 +176,8 @@ class Catalog:
                 if base.finished_at > moment or needed > len(chain):
                     continue
                 chain = chain[: max(needed, base.last - base.first + 1)]
-            found.append(Plan(base, timeline, chain))
-        return found
+            plans.append(Plan(base, timeline, chain))
+        return plans
 
     def needed_bases(self, since: datetime) -> set[BaseBackup]:
         """Return the base backups without which a moment from then on could not be restored."""
@@ -195,12 +195,12 @@ class Catalog:
 
     def _chain(self, base: BaseBackup, timeline: int) -> list[Segment]:
         """Return the segments from a base backup on, up to the first that is missing."""
-        found = []
+        chain = []
         number = base.first
         while (segment := self._segment(timeline, number)) in self.segments:
-            found.append(segment)
+            chain.append(segment)
             number += 1
-        return found
+        return chain
 
     def _segment(self, timeline: int, number: int) -> Segment:
         """Return a segment as a database on this timeline reads it: the one of an ancestor before the fork."""

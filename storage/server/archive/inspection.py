@@ -67,21 +67,21 @@ def summarize(
 
 def verify(archive: Path, say: Say) -> list[str]:
     """Return a sentence for each base backup and each segment that cannot be read."""
-    found = []
+    faults = []
     catalog = Catalog.read(archive)
     for base in catalog.bases:
         say(f"Verifying the base backup {base.name} ...")
         try:
             files.verify(Backup.read(FolderStore(archive / "base"), base.name))
         except Refusal as refusal:
-            found.append(str(refusal))
+            faults.append(str(refusal))
     say(f"Verifying {len(catalog.segments):,} segments of the log ...")
     for segment in sorted(catalog.segments):
         try:
             read_segment(catalog.path_of(segment))
         except Refusal as refusal:
-            found.append(str(refusal))
-    return found
+            faults.append(str(refusal))
+    return faults
 
 
 def read_segment(path: Path) -> bytes:

@@ -70,10 +70,10 @@ class _Keeper:
             self._is_stopping.wait(_LOOK_AFTER_PROBLEM if self._known else _LOOK)
 
     def _look(self) -> None:
-        found = inspection.summarize(self._folder, self._config, self._archive.every, self._archive.size)
-        self._log(found)
-        found.write(self._folder.archiving)
-        if any(it.problem in {Problem.UNREADABLE, Problem.FAILING} for it in found.problems):
+        summary = inspection.summarize(self._folder, self._config, self._archive.every, self._archive.size)
+        self._log(summary)
+        summary.write(self._folder.archiving)
+        if any(it.problem in {Problem.UNREADABLE, Problem.FAILING} for it in summary.problems):
             return
         catalog = Catalog.read(self._archive.folder)
         is_due = inspection.is_base_due(self._folder, catalog, self._archive.every, self._archive.size)

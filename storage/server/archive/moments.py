@@ -22,12 +22,12 @@ def parse(text: str, now: datetime) -> datetime | None:
     if (match := _AGO.fullmatch(text.strip().lower())) and match[2] in _UNITS:
         return now - int(match[1]) * _UNITS[match[2]]
     try:
-        found = datetime.fromisoformat(text.strip())
+        moment = datetime.fromisoformat(text.strip())
     except ValueError:
         raise Refusal(
             f"{text!r} is not a time; write it in UTC as 2026-11-26T08:30:00Z, or as '10 minutes ago', or latest."
         ) from None
-    found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-    if found > now:
-        raise Refusal(f"{found:%Y-%m-%dT%H:%M:%SZ} is in the future; it is {now:%Y-%m-%dT%H:%M:%SZ}.")
-    return found
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    if moment > now:
+        raise Refusal(f"{moment:%Y-%m-%dT%H:%M:%SZ} is in the future; it is {now:%Y-%m-%dT%H:%M:%SZ}.")
+    return moment

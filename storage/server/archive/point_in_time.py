@@ -129,12 +129,12 @@ def switch(options: Options, new: Path | None) -> Restored:
 
 
 def _newest(target: DataFolder) -> Path:
-    found = sorted(target.path.parent.glob(f"{target.path.name}.*.restored"))
-    if not found:
+    restored = sorted(target.path.parent.glob(f"{target.path.name}.*.restored"))
+    if not restored:
         raise Refusal(
             f"There is no restored folder beside {target.path}; make one: tablero restore --to TIME"
         )
-    return found[-1]
+    return restored[-1]
 
 
 def _has_files(folder: DataFolder) -> bool:
@@ -253,7 +253,7 @@ def _place_log(options: Options, catalog: Catalog, plan: Plan, say: Say) -> None
 
 
 def _recovery_settings(plan: Plan, moment: datetime | None) -> dict[str, str]:
-    found = {
+    settings = {
         "restore_command": "false",  # all that is needed lies in the folder
         "recovery_target_timeline": str(plan.timeline),
         "recovery_target_action": "promote",
@@ -263,8 +263,8 @@ def _recovery_settings(plan: Plan, moment: datetime | None) -> dict[str, str]:
         "archive_command": "",
     }
     if moment is not None:
-        found["recovery_target_time"] = moment.isoformat()
-    return found
+        settings["recovery_target_time"] = moment.isoformat()
+    return settings
 
 
 def _recover(options: Options, settings: Mapping[str, str], say: Say) -> tuple[dict[str, int], str]:

@@ -131,24 +131,24 @@ def _back_up(options: Options, request: BackupRequest, store: Store, lock: int |
     key = Key.new(request.passphrase) if request.passphrase is not None and request.seals_all else None
     with store.draft(started_at) as draft:
         work = _Work(options, request, draft, key, lock, say)
-        found = _dump(work) if options.database_url else _copy(work, store, parent)
+        saved = _dump(work) if options.database_url else _copy(work, store, parent)
         kept, digests = _write_secret(work)
-        digests |= found.written.digests | _write_settings(work)
+        digests |= saved.written.digests | _write_settings(work)
         Backup(
             store=store,
             name=draft.name,
             format=PLAIN if key is None and isinstance(draft, FolderDraft) else PACKED,
-            kind=Kind.DUMP if options.database_url else Kind.INCREMENTAL if found.parent else Kind.FILES,
+            kind=Kind.DUMP if options.database_url else Kind.INCREMENTAL if saved.parent else Kind.FILES,
             version=release.version(),
-            postgresql=found.version,
+            postgresql=saved.version,
             started_at=started_at,
             finished_at=datetime.now(UTC),
             size=sum(draft.written.values()),
-            wal=files.wal_end(found.written.manifest) if found.written.manifest else "",
-            parent=found.parent.name if found.parent else "",
+            wal=files.wal_end(saved.written.manifest) if saved.written.manifest else "",
+            parent=saved.parent.name if saved.parent else "",
             secret=kept,
             sealing=None if key is None else key.sealing,
-            relations=found.relations,
+            relations=saved.relations,
             files=dict(sorted(digests.items())),
             key=key,
         ).publish(draft)
@@ -167,8 +167,8 @@ def _parent(store: Store, request: BackupRequest, say: Say) -> Backup | None:
     """Return the opened backup to continue; None for a full one."""
     if not request.is_incremental and request.full_every == 1:
         return None
-    found = [it for it in description.backups(store) if it.kind is not Kind.DUMP]
-    chain = next((it for it in description.chains(found) if it[-1] is found[-1]), [])
+    others = [it for it in description.backups(store) if it.kind is not Kind.DUMP]
+    chain = next((it for it in description.chains(others) if it[-1] is others[-1]), [])
     if request.is_incremental and not chain:
         raise Refusal(
             f"There is no backup in {store.location} to continue; make a full one first, without --incremental."
@@ -268,21 +268,21 @@ def _version_of(connection: psycopg.Connection[Any]) -> str:
 
 def _write_secret(work: _Work) -> tuple[SecretIn, dict[str, str]]:
     """Return how the secret is kept, and the checksum of its file if it has one."""
-    found = secret.read(work.options)
-    if found is None:
+    value = secret.read(work.options)
+    if value is None:
         raise Refusal(
             "There is no secret to back up; give TABLERO_SECRET, or the data folder that has it, with --data."
         )
     if work.request.passphrase is not None:
-        if not found.isascii() or found != found.strip():
+        if not value.isascii() or value != value.strip():
             raise Refusal(
                 "TABLERO_SECRET has characters that the file of a secret cannot have; leave --passphrase-file out, and"
                 " keep the secret elsewhere."
             )
         if work.key is None:
-            sealed = sealing.seal_secret(found, work.request.passphrase)
+            sealed = sealing.seal_secret(value, work.request.passphrase)
             return SecretIn.SEALED, files.write_file(work.draft, SecretIn.SEALED, sealed, None)
-        return SecretIn.SEALED, files.write_file(work.draft, SecretIn.PLAIN, found + b"\n", work.key)
+        return SecretIn.SEALED, files.write_file(work.draft, SecretIn.PLAIN, value + b"\n", work.key)
     if work.options.secret:
         work.say("The secret comes from TABLERO_SECRET and is not in the backup: keep it safe elsewhere.")
         return SecretIn.ABSENT, {}
@@ -290,7 +290,7 @@ def _write_secret(work: _Work) -> tuple[SecretIn, dict[str, str]]:
         work.say(
             "The backup is not encrypted, and the secret is in it; seal both with --passphrase-file FILE."
         )
-    return SecretIn.PLAIN, files.write_file(work.draft, SecretIn.PLAIN, found + b"\n", None)
+    return SecretIn.PLAIN, files.write_file(work.draft, SecretIn.PLAIN, value + b"\n", None)
 
 
 def _write_settings(work: _Work) -> dict[str, str]:

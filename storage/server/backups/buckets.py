@@ -215,11 +215,11 @@ class _BucketDraft:
         self.written[file] = counter.size
 
     def publish(self, description: bytes) -> None:
-        found = self._bucket.files(self.name)
+        kept = self._bucket.files(self.name)
         for file, size in self.written.items():
-            if found.get(file) != size:
+            if kept.get(file) != size:
                 raise Refusal(
-                    f"{self._bucket.location} has not kept what was written: {file} has {found.get(file, 0):,} bytes"
+                    f"{self._bucket.location} has not kept what was written: {file} has {kept.get(file, 0):,} bytes"
                     f" instead of {size:,}."
                 )
         self._bucket.put(f"{self.name}/{DESCRIPTION}", description)
@@ -254,16 +254,16 @@ class _Ranges:
 
     def read(self, size: int = -1) -> bytes:
         pieces = []
-        wanted = size if size >= 0 else self._left + len(self._buffer) - self._start + _PART
-        while wanted > 0:
+        missing = size if size >= 0 else self._left + len(self._buffer) - self._start + _PART
+        while missing > 0:
             if self._start == len(self._buffer):
                 if self._next is None:
                     break
                 self._buffer, self._start = self._next.result(), 0
                 self._next = self._fetch()
-            piece = self._buffer[self._start : self._start + wanted]
+            piece = self._buffer[self._start : self._start + missing]
             self._start += len(piece)
-            wanted -= len(piece)
+            missing -= len(piece)
             pieces.append(piece)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 

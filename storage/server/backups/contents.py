@@ -84,33 +84,33 @@ def read(connection: psycopg.Connection[Any]) -> Reading:
 
 def between(before: Reading, after: Reading) -> dict[str, Relation]:
     """Return what holds at every moment between two readings."""
-    found = {}
+    relations = {}
     for name in before.relations.keys() & after.relations.keys():
         old, new = before.relations[name], after.relations[name]
         is_idle = old.rows == new.rows and before.written[name] == after.written[name]
-        found[name] = Relation(old.rows if is_idle else None, old.sample & new.sample)
-    return found
+        relations[name] = Relation(old.rows if is_idle else None, old.sample & new.sample)
+    return relations
 
 
 def differences(connection: psycopg.Connection[Any], expected: Mapping[str, Relation]) -> list[str]:
     """Return a sentence for each relation that is not as expected."""
     names = {name for _, name in connection.execute(_RELATIONS).fetchall()}
-    found = []
+    differences = []
     for name, relation in expected.items():
         if name not in names:
-            found.append(f"{_describe(name)} is missing.")
+            differences.append(f"{_describe(name)} is missing.")
             continue
         if relation.rows is not None and (rows := _count(connection, name)) != relation.rows:
-            found.append(f"{_describe(name)} has {counted(rows, 'row')} instead of {relation.rows:,}.")
+            differences.append(f"{_describe(name)} has {counted(rows, 'row')} instead of {relation.rows:,}.")
         wrong = sum(
             (digest,) != connection.execute(_about(_ROW, name), (pk, rk)).fetchone()
             for pk, rk, digest in relation.sample
         )
         if wrong:
-            found.append(
+            differences.append(
                 f"{_describe(name)} has other content in {wrong} of {len(relation.sample)} entities."
             )
-    return found
+    return differences
 
 
 def count(connection: psycopg.Connection[Any]) -> dict[str, int]:

@@ -70,17 +70,17 @@ class Backup:
         draft.publish(json.dumps(content, indent=1).encode())
 
     def _facts(self) -> dict[str, Any]:
-        found = {
+        facts = {
             name: getattr(self, name)
             for name in self.__dataclass_fields__
             if name not in {"store", "name", "key", "sealing"}
         }
-        found |= {
+        facts |= {
             "relations": {name: it.in_json() for name, it in self.relations.items()},
             "started_at": self.started_at.isoformat(),
             "finished_at": self.finished_at.isoformat(),
         }
-        return found if self.sealing is None else found | {"sealing": self.sealing.in_json()}
+        return facts if self.sealing is None else facts | {"sealing": self.sealing.in_json()}
 
     @classmethod
     def read(cls, store: Store, name: str) -> "Backup":
@@ -144,13 +144,13 @@ class Backup:
             raise Refusal(
                 f"The backup {self.location} is sealed; give the passphrase with --passphrase-file FILE."
             )
-        found = replace(self, key=Key.open(self.sealing, passphrase))
-        content = json.loads(found.content_of(CONTENTS))
+        backup = replace(self, key=Key.open(self.sealing, passphrase))
+        content = json.loads(backup.content_of(CONTENTS))
         relations, files = _relations(content["relations"]), content["files"]
-        found = replace(found, relations=relations, files=files)
-        if json.loads(json.dumps(found._facts())) != content:
+        backup = replace(backup, relations=relations, files=files)
+        if json.loads(json.dumps(backup._facts())) != content:
             raise damaged(self.location, DESCRIPTION)
-        return found
+        return backup
 
     @contextmanager
     def reading(self, file: str) -> Iterator[Reader]:
@@ -188,11 +188,11 @@ def find(location: str, store: Store) -> Backup:
 
 def backups(store: Store) -> list[Backup]:
     """Return the backups whose descriptions can be read, the oldest first."""
-    found = []
+    backups = []
     for name in sorted(store.names()):
         with suppress(Refusal):
-            found.append(Backup.read(store, name))
-    return sorted(found, key=lambda it: it.started_at)
+            backups.append(Backup.read(store, name))
+    return sorted(backups, key=lambda it: it.started_at)
 
 
 def last(store: Store) -> Backup:
@@ -212,11 +212,11 @@ def chain_of(backup: Backup, passphrase: bytes | None) -> list[Backup]:
     return chain
 
 
-def chains(found: list[Backup]) -> list[list[Backup]]:
+def chains(backups: list[Backup]) -> list[list[Backup]]:
     """Return full backups and dumps, each with the incremental ones that need it; the one that grew last is last."""
     root: dict[str, str] = {}
     grouped: dict[str, list[Backup]] = {}
-    for it in found:
+    for it in backups:
         root[it.name] = root.get(it.parent, it.parent) if it.parent else it.name
         grouped.setdefault(root[it.name], []).append(it)
     return sorted(grouped.values(), key=lambda chain: chain[-1].started_at)

@@ -156,27 +156,27 @@ def take(backup: Backup, target: Path | None) -> None:
     where = backup.location
     expected = dict(backup.files)
     stored = _stored(backup)
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     if backup.kind is not Kind.DUMP:
         listed = read_manifest(manifest_of(backup), where)
         expected |= {f"{DATABASE}/{name}": digest for name, digest in listed.items()}
-        found |= _take_database(backup, stored, target)
+        digests |= _take_database(backup, stored, target)
         stored.discard(ARCHIVE)
     elif target is not None:
         target.mkdir(mode=0o700)
-    for file in stored - found.keys():
+    for file in stored - digests.keys():
         with backup.reading(file) as reader:
             if target is not None and file == DUMP:
                 with (target / DUMP).open("wb") as sink:
-                    found[file] = _copy(reader, sink)
+                    digests[file] = _copy(reader, sink)
             else:
-                found[file] = _copy(reader, None)
-    if extra := found.keys() - expected.keys():
+                digests[file] = _copy(reader, None)
+    if extra := digests.keys() - expected.keys():
         raise damaged(where, min(extra), "which does not belong to it")
     for file, digest in expected.items():
-        if file not in found:
+        if file not in digests:
             raise damaged(where, file, "which is missing")
-        if found[file] != digest:
+        if digests[file] != digest:
             raise damaged(where, file)
 
 
@@ -189,17 +189,17 @@ def read_verified(backup: Backup, file: str) -> bytes:
 
 
 def _stored(backup: Backup) -> set[str]:
-    found = set(backup.store.files(backup.name)) - {DESCRIPTION}
+    files = set(backup.store.files(backup.name)) - {DESCRIPTION}
     if backup.sealing is not None:
-        if plain := [file for file in found if not file.endswith(SUFFIX)]:
+        if plain := [file for file in files if not file.endswith(SUFFIX)]:
             raise damaged(backup.location, min(plain), "which does not belong to it")
-        found = {file.removesuffix(SUFFIX) for file in found} - {CONTENTS}
-    return found
+        files = {file.removesuffix(SUFFIX) for file in files} - {CONTENTS}
+    return files
 
 
 def _take_database(backup: Backup, stored: set[str], target: Path | None) -> dict[str, str]:
     """Return the checksums of the files of a database, which are put into a new folder if there is one."""
-    found = {}
+    digests = {}
     if target is not None:
         target.mkdir(mode=0o700)
     for member in _database_members(backup, stored):
@@ -209,12 +209,12 @@ def _take_database(backup: Backup, stored: set[str], target: Path | None) -> dic
                 path.mkdir(mode=0o700, parents=True, exist_ok=True)
             continue
         if path is None:
-            found[f"{DATABASE}/{member.name}"] = _copy(member.reader, None)
+            digests[f"{DATABASE}/{member.name}"] = _copy(member.reader, None)
             continue
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with path.open("xb") as sink:
-            found[f"{DATABASE}/{member.name}"] = _copy(member.reader, sink)
-    return found
+            digests[f"{DATABASE}/{member.name}"] = _copy(member.reader, sink)
+    return digests
 
 
 def _database_members(backup: Backup, stored: set[str]) -> Iterator[Member]:

@@ -106,9 +106,9 @@ def _listen(output: IO[bytes], lines: list[str], say: Say | None) -> None:
 
 def environment(options: Options) -> Mapping[str, str]:
     """Return the variables by which libpq finds the database."""
-    found = database.parameters(options)
+    parameters = database.parameters(options)
     names = {it.keyword.decode(): it.envvar.decode() for it in Conninfo.get_defaults() if it.envvar}
-    given = {names[name]: value for name, value in found.items() if name in names}
+    given = {names[name]: value for name, value in parameters.items() if name in names}
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": os.environ.get("HOME", "/"),

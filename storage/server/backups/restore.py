@@ -58,9 +58,9 @@ def restore(
             f"The backup {backup.location} is not sealed, so that others can have made or changed it. If you trust it,"
             " leave --passphrase-file out."
         )
-    found = secret_of(chain[-1], passphrase)
+    server_secret = secret_of(chain[-1], passphrase)
     if options.database_url:
-        return Restored(_load(options, chain[-1], found, say))
+        return Restored(_load(options, chain[-1], server_secret, say))
     target = DataFolder(options.data)
     has_database = target.database.exists()
     folder_switch.refuse_running(target)
@@ -70,13 +70,13 @@ def restore(
             " under another name with --replace."
         )
     if not has_database and backup.kind is not Kind.DUMP:
-        _check_secret(options, found)
-        return Restored(_build(options, chain, found, say))
+        _check_secret(options, server_secret)
+        return Restored(_build(options, chain, server_secret, say))
     # a dump is loaded bit by bit: beside, so that what is interrupted is no database
     stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
     beside = replace(options, data=target.path.with_name(f"{target.path.name}.{stamp}.new"))
     try:
-        counts = _build(beside, chain, found, say)
+        counts = _build(beside, chain, server_secret, say)
     except Refusal:
         shutil.rmtree(beside.data, ignore_errors=True)
         raise
@@ -158,29 +158,29 @@ def secret_of(backup: Backup, passphrase: bytes | None) -> bytes | None:
 
 def restore_secret(options: Options, backup: Backup, passphrase: bytes | None = None) -> None:
     """Bring the secret back into a data folder that has lost it."""
-    found = secret_of(backup.opened(passphrase), passphrase)
-    if found is None:
+    server_secret = secret_of(backup.opened(passphrase), passphrase)
+    if server_secret is None:
         raise Refusal("The secret is not in this backup: the server had it from TABLERO_SECRET.")
     DataFolder(options.data).refuse_missing()
-    _check_secret(options, found)
+    _check_secret(options, server_secret)
     if not secret.path_of(options).exists():
-        _write(secret.path_of(options), found + b"\n", 0o600)
+        _write(secret.path_of(options), server_secret + b"\n", 0o600)
 
 
-def _check_secret(options: Options, found: bytes | None) -> None:
+def _check_secret(options: Options, server_secret: bytes | None) -> None:
     path = secret.path_of(options)
-    if found is not None and path.exists() and path.read_bytes().strip() != found:
+    if server_secret is not None and path.exists() and path.read_bytes().strip() != server_secret:
         raise Refusal(
             f"{path} is another secret than that of the backup; move it away or choose another folder."
         )
 
 
-def _build(options: Options, chain: list[Backup], found: bytes | None, say: Say) -> dict[str, int]:
+def _build(options: Options, chain: list[Backup], server_secret: bytes | None, say: Say) -> dict[str, int]:
     """Make a data folder and open it once; leave no database if that does not succeed."""
     is_new = not options.data.exists()
     try:
         with _explaining():
-            dump = _fill(options, chain, found, say)
+            dump = _fill(options, chain, server_secret, say)
             say("Opening the restored database ...")
             with embedded.running(options, purpose="restore", say=say):
                 if dump is not None:
@@ -198,13 +198,13 @@ def _draft(options: Options) -> Path:
     return options.data / "restore.new"
 
 
-def _fill(options: Options, chain: list[Backup], found: bytes | None, say: Say) -> Path | None:
+def _fill(options: Options, chain: list[Backup], server_secret: bytes | None, say: Say) -> Path | None:
     """Put the verified files of a backup into a data folder; the database appears at the end. Return a dump."""
     folder = DataFolder(options.data)
     folder.create()
     with folder.held("restore"):
-        if found is not None and not secret.path_of(options).exists():
-            _write(secret.path_of(options), found + b"\n", 0o600)
+        if server_secret is not None and not secret.path_of(options).exists():
+            _write(secret.path_of(options), server_secret + b"\n", 0o600)
         draft = _draft(options)
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(mode=0o700)
@@ -258,7 +258,7 @@ def _run_restore(options: Options, dump: Path) -> None:
     )
 
 
-def _load(options: Options, backup: Backup, found: bytes | None, say: Say) -> dict[str, int]:
+def _load(options: Options, backup: Backup, server_secret: bytes | None, say: Say) -> dict[str, int]:
     if backup.kind is not Kind.DUMP:
         raise Refusal(
             "The backup is of an embedded database; restore it without DATABASE_URL. An external database takes"
@@ -269,13 +269,13 @@ def _load(options: Options, backup: Backup, found: bytes | None, say: Say) -> di
             [[is_empty]] = connection.execute(_IS_EMPTY).fetchall()
         if not is_empty:
             raise Refusal("The database in DATABASE_URL is not empty; create a new one and name that.")
-        _check_secret(options, found)
+        _check_secret(options, server_secret)
         dump = _take(backup, scratch / "dump", say, is_whole=True) / files.DUMP
         say("Loading the dump ...")
         _run_restore(options, dump)
-        if found is not None and not options.secret:
+        if server_secret is not None and not options.secret:
             DataFolder(options.data).create()
             if not secret.path_of(options).exists():
-                _write(secret.path_of(options), found + b"\n", 0o600)
+                _write(secret.path_of(options), server_secret + b"\n", 0o600)
         with contents.connect(options) as connection:
             return contents.count(connection)

@@ -102,12 +102,12 @@ class _Scheduler:
 
     def _arguments(self) -> list[str]:
         schedule = self._schedule
-        found = ["--data", str(self._data), "--keep", str(schedule.keep)]
+        arguments = ["--data", str(self._data), "--keep", str(schedule.keep)]
         if schedule.full_every > 1:
-            found += ["--full-every", str(schedule.full_every)]
+            arguments += ["--full-every", str(schedule.full_every)]
         if schedule.passphrase_file is not None:
-            found += ["--passphrase-file", str(schedule.passphrase_file)]
-        return [*found, str(schedule.folder)]
+            arguments += ["--passphrase-file", str(schedule.passphrase_file)]
+        return [*arguments, str(schedule.folder)]
 
     def _report(self, reason: str) -> None:
         seconds = min(_PAUSE, self._schedule.every).total_seconds()

@@ -143,7 +143,7 @@ class FolderStore:
 
     def files(self, name: str) -> dict[str, int]:
         """Return the files; raises Refusal for a link, which would lead a restore by root to other files."""
-        found = {}
+        sizes = {}
         folder = self.path / name
         for path in folder.rglob("*"):
             if path.is_symlink():
@@ -151,8 +151,8 @@ class FolderStore:
                     f"The backup {folder} is damaged: {path.name}, which is a link. Use another backup."
                 )
             if not path.is_dir():
-                found[path.relative_to(folder).as_posix()] = path.stat().st_size
-        return found
+                sizes[path.relative_to(folder).as_posix()] = path.stat().st_size
+        return sizes
 
     @contextmanager
     def open(self, name: str, file: str) -> Iterator[BinaryIO]:
