@@ -444,8 +444,8 @@ class Refusal:
     def load(cls, text: str, reasons: Mapping[str, AnyReason]) -> "Refusal":
         """Read what ``dump`` wrote, by the names of reasons; any other text is a sentence of an older version."""
         try:
-            found = json.loads(text)
-            return cls(reasons[found["reason"]], found["facts"])
+            stored = json.loads(text)
+            return cls(reasons[stored["reason"]], stored["facts"])
         except (ValueError, KeyError, TypeError):
             return Reason.OTHER.of(text=text)
 

@@ -52,9 +52,9 @@ def _examine(part: Part) -> list[Finding]:
         # PostgreSQL ends a statement that takes too long, unless it waits for what does not answer even then
         with interrupting_after(_LIMIT + _GRACE), transaction.atomic():
             sql.execute(f"SET LOCAL statement_timeout = '{_LIMIT:.0f}s'")
-            found = list(part())
+            findings = list(part())
             sql.execute("SET LOCAL statement_timeout TO DEFAULT")
-            return found
+            return findings
     except (DatabaseError, InterfaceError, NotExamined) as failure:
         why = str(failure).strip()
         if sql.is_lost(failure) and not connection.in_atomic_block:
@@ -85,14 +85,20 @@ def _database() -> Iterator[Finding]:
 
 
 def _settings() -> Iterator[Finding]:
+<<<<<<< HEAD
     """Check settings of PostgreSQL on which promises of the server, or its speed, depend."""
     found = statements.settings(*_SETTINGS, "server_encoding")
     wrong = {name: value for name, value in found.items() if (name, value) in _WRONG}
+=======
+    """Settings of PostgreSQL on which promises of the server, or its speed, depend."""
+    values = statements.settings(*_SETTINGS, "server_encoding")
+    wrong = {name: value for name, value in values.items() if (name, value) in _WRONG}
+>>>>>>> a21e513a (runtime: Name local values by what they are)
     if settings.OPTIONS.relaxed:
         wrong.pop("synchronous_commit", None)
     for name, value in wrong.items():
         yield warning(f"{name} is {value}: {_WRONG[name, value]}")
-    if (encoding := found["server_encoding"]) != "UTF8":
+    if (encoding := values["server_encoding"]) != "UTF8":
         yield error(
             f"The encoding of the database is {encoding}, which lacks letters. Move to a database with UTF8."
         )
@@ -137,15 +143,15 @@ def _tables() -> Iterator[Finding]:
 
 
 def _connections() -> Iterator[Finding]:
-    found = connections.state()
-    counts = found.counts
+    state = connections.state()
+    counts = state.counts
     yield fine(
         f"{counts.processes} processes serve this database. {counts.used} of {counts.allowed} connections that"
-        f" PostgreSQL allows are open, {counts.ours} of them by Tablero; the processes may open {found.most}."
+        f" PostgreSQL allows are open, {counts.ours} of them by Tablero; the processes may open {state.most}."
     )
-    if found.missing:
+    if state.missing:
         yield warning(
-            f"If they open all of these, {found.missing} are refused, and requests answer 503. Raise max_connections by"
+            f"If they open all of these, {state.missing} are refused, and requests answer 503. Raise max_connections by"
             " at least as many, or serve with fewer workers."
         )
 
@@ -201,7 +207,7 @@ _PARTS: Final[Mapping[str, Part]] = {
 
 def parts() -> dict[str, Part]:
     """Return all parts in their order."""
-    found = list(_PARTS.items())
+    examinations = list(_PARTS.items())
     for part in registry.examinations():
-        found.insert(part.position, (part.name, import_string(part.do)))
-    return dict(found)
+        examinations.insert(part.position, (part.name, import_string(part.do)))
+    return dict(examinations)

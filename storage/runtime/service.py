@@ -444,10 +444,10 @@ class Service:
         """Run a statement on the table that had a name at a moment, whatever has the name now."""
 
         async def find_and_run() -> T:
-            found, then = await in_thread(
+            existing, then = await in_thread(
                 past.find_by_name, account.row, table, moment, includes_deleted=includes_deleted
             )
-            known = KnownTable(found.pk, then.source, found.name, {}, found.throughput)
+            known = KnownTable(existing.pk, then.source, existing.name, {}, existing.throughput)
             return await self._run_on(account, known, lambda _: run(then), cost, lambda: None)
 
         try:
