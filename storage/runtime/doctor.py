@@ -85,15 +85,9 @@ def _database() -> Iterator[Finding]:
 
 
 def _settings() -> Iterator[Finding]:
-<<<<<<< HEAD
     """Check settings of PostgreSQL on which promises of the server, or its speed, depend."""
-    found = statements.settings(*_SETTINGS, "server_encoding")
-    wrong = {name: value for name, value in found.items() if (name, value) in _WRONG}
-=======
-    """Settings of PostgreSQL on which promises of the server, or its speed, depend."""
     values = statements.settings(*_SETTINGS, "server_encoding")
     wrong = {name: value for name, value in values.items() if (name, value) in _WRONG}
->>>>>>> a21e513a (runtime: Name local values by what they are)
     if settings.OPTIONS.relaxed:
         wrong.pop("synchronous_commit", None)
     for name, value in wrong.items():
