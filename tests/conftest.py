@@ -23,8 +23,9 @@ from storage.server import embedded, garbage, installation, options
 from storage.server.data_folder import DataFolder
 from storage.server.database import POOL, close_pools
 from storage.sql.lanes import SETTINGS
-from tests import distribution, durations, emptying, programs
+from tests import distribution, emptying, programs
 from tests.distribution import Tier
+from tests.durations import Meter
 from tests.live_server import LiveServer, start_server
 from tests.seeds import SHARED, seeded, shared_folder
 
@@ -39,6 +40,7 @@ hypothesis.settings.register_profile(
 hypothesis.settings.register_profile("fast", hypothesis.settings.get_profile("suite"), max_examples=10)
 
 TIER = pytest.StashKey[Tier]()
+METER = Meter()
 LEFT_OUT = pytest.StashKey[int]()  # tests of the other tier
 
 pytest_plugins = ["tests.fixtures"]
@@ -64,6 +66,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "long: not in the default tier")
     config.stash[TIER] = distribution.tier(config)
     config.stash[LEFT_OUT] = 0
+    METER.install()
     hypothesis.settings.load_profile("fast" if config.getoption("fast") else "suite")
     if SHARED not in os.environ:
         stack = ExitStack()
@@ -157,11 +160,35 @@ def pytest_terminal_summary(terminalreporter, config):
     if left_out := config.stash[LEFT_OUT]:
         other = "the long tier: --all runs them" if config.stash[TIER] is Tier.DEFAULT else "the default tier"
         terminalreporter.write_line(f"{left_out} tests were left out, of {other}.")
-    if config.option.xmlpath:
-        reports = [it for found in terminalreporter.stats.values() for it in found if hasattr(it, "duration")]
-        terminalreporter.section("durations")
-        for line in durations.summary(reports):
-            terminalreporter.write_line(line)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    METER.begin()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item):
+    try:
+        return (yield)
+    finally:
+        is_long = distribution.is_long(item.nodeid, is_marked=item.get_closest_marker("long") is not None)
+        item.user_properties += [("nodeid", item.nodeid), *METER.end(is_long=is_long)]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef):
+    """Charge no folder with fixtures that a worker makes once for several, nor with their end."""
+    if fixturedef.scope not in {"session", "package"}:
+        return (yield)
+    fixturedef.addfinalizer(METER.leave_shared)  # runs after the fixture's own, the other one before it
+    METER.enter_shared()
+    try:
+        return (yield)
+    finally:
+        METER.leave_shared()
+        fixturedef.addfinalizer(METER.enter_shared)
 
 
 @pytest.fixture(scope="session")
