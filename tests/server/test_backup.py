@@ -5,6 +5,7 @@ import stat
 import subprocess
 import threading
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from uuid import uuid4
 
@@ -125,7 +126,7 @@ def restored(seed, scratch):
 @pytest.mark.long
 def test_a_sealed_backup_is_private(restored):
     assert (restored.backup.kind, restored.backup.secret) == (Kind.FILES, SecretIn.SEALED)
-    modes = {stat.S_IMODE(path.stat().st_mode) for path in restored.backup.folder.parent.rglob("*")}
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in Path(restored.backup.location).parent.rglob("*")}
     assert modes <= {0o600, 0o700}
     assert (restored.live.data / "secret").read_text() == (restored.original / "secret").read_text()
 
