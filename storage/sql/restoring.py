@@ -451,7 +451,10 @@ def halves(source: P) -> tuple[P, P] | None:
 
 def inserts_long(images: Sequence[Image]) -> bool:
     """Return whether an entity with long keys is inserted, which takes ``make_room``."""
-    return any(it.expected is None and is_long(EntityKey(it.partition_key, it.row_key)) for it in images)
+    return any(
+        it.expected is None and it.content is not None and is_long(EntityKey(it.partition_key, it.row_key))
+        for it in images
+    )
 
 
 def _given(source: Source) -> Images:
