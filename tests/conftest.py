@@ -219,7 +219,11 @@ def postgres(scratch):
     """Connection parameters of an embedded PostgreSQL that is fast and not durable.
 
     TEST_POSTGRESQL names the folder with the programs of another version: see tests/sql/test_older_postgresql.py.
+    TEST_SOCKETS names the folder with the socket of a server that is running already, as several runs may share it.
     """
+    if folder := os.environ.get("TEST_SOCKETS"):
+        yield {"host": folder, "port": "5432", "user": "tablero", "dbname": "tablero"}
+        return
     if programs := os.environ.get("TEST_POSTGRESQL"):
         installation.packaged_programs = lambda: Path(programs)
     found = options.read({"TABLERO_DATA": str(scratch / "unit")})
