@@ -7,19 +7,17 @@ import pytest
 from storage.accounts import accounts
 from storage.accounts.accounts import NewAccount
 from storage.domain.access.actor import Actor, ActorKind
-from storage.domain.entities.changes import Delete, Insert, Update, Upsert
+from storage.domain.entities.changes import Delete, Insert, Update
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.errors import (
     ChangeSetError,
     EntityAlreadyExists,
-    EntityTooLarge,
     InsufficientAccountPermissions,
     InvalidDuplicateRow,
     InvalidInput,
     PropertiesNeedValue,
     ResourceNotFound,
     TableNotFound,
-    TooManyProperties,
     UpdateConditionNotSatisfied,
 )
 from storage.domain.values.edm import Edm, EdmValue
@@ -89,43 +87,11 @@ def test_inserts_changes_and_deletes(table):
     assert read_stored(first).properties["Text"] == HOSTILE["Text"]
 
 
-def test_replaces_and_upserts_in_the_order_of_names(table):
-    edits.apply(table, [Insert(entity(Z=number(1)))], by=ADA)
-    edits.apply(table, [Update(entity(C=number(1), A=number(1), B=number(1)), ANY, merge=False)], by=ADA)
-    edits.apply(table, [Update(entity(A=number(2), D=number(2)), ANY, merge=True)], by=ADA)
-    upserts = [Upsert(entity(C=number(3)), merge=True), Upsert(entity(row_key="new"), merge=False)]
-    edits.apply(table, upserts, by=ADA)
-
-    found = stored(table, "se", "ada")
-    assert [(name, value.value) for name, value in found.items()] == [("A", 2), ("B", 1), ("C", 3), ("D", 2)]
-    assert stored(table, "se", "new") == {}
-
-
-def test_changes_several_partitions_at_once(table):
-    keys = [("z", "1"), ("a", "2"), ("z", "0"), ("", "")]
-    done = edits.apply(table, [Insert(entity(*key, N=number(n))) for n, key in enumerate(keys)], by=ADA)
-
-    assert [stored(table, *key)["N"].value for key in keys] == [0, 1, 2, 3]
-    assert [entities.get(table, EntityKey(*key)).timestamp for key in keys] == [
-        done.edits[EntityKey(*key)].timestamp for key in keys
-    ]
-    assert [change.key for change in made(done)] == keys
-
-
 @pytest.mark.parametrize(
     ("change", "error"),
     [
-        (Insert(entity("z", "taken")), EntityAlreadyExists),
-        (Update(entity("z", "absent"), ANY, merge=True), ResourceNotFound),
-        (Update(entity("z", "taken"), Precondition(1), merge=True), UpdateConditionNotSatisfied),
         (Delete(EntityKey("z", "taken"), Precondition(1)), UpdateConditionNotSatisfied),
-        (Delete(EntityKey("z", "absent"), ANY), ResourceNotFound),
         (Insert(entity("a", "1")), InvalidDuplicateRow),
-        (Insert(entity("z", "9", **{f"P{n}": number(n) for n in range(253)})), TooManyProperties),
-        (
-            Insert(entity("z", "9", **{f"P{n}": EdmValue(Edm.BINARY, bytes(64 * 1024)) for n in range(17)})),
-            EntityTooLarge,
-        ),
     ],
 )
 def test_does_all_or_nothing(table, change, error):
@@ -246,11 +212,3 @@ def test_an_entity_of_a_cosmos_account_is_written_as_such(cosmos_table):
     with pytest.raises(ChangeSetError) as refused:
         edits.apply(table, [Insert(Entity(EntityKey("p", ""), moment))], by=ADA)
     assert isinstance(refused.value.error, PropertiesNeedValue)
-
-
-def test_merges_follow_the_rules_of_a_cosmos_account(cosmos_table):
-    many = {f"N{n}": number(n) for n in range(300, 0, -1)}
-    edits.apply(cosmos_table, [Insert(entity(**many))], by=ADA)
-    edits.apply(cosmos_table, [Update(entity(A=number(0)), ANY, merge=True)], by=ADA)
-    edits.apply(cosmos_table, [Upsert(entity(N7=number(0)), merge=True)], by=ADA)
-    assert list(stored(cosmos_table, *KEY)) == [*many, "A"]

@@ -7,7 +7,7 @@ from storage.copies.sides import AccountSide, Item
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
 from storage.domain.entities.restoring import Skip, Skipped
-from storage.domain.errors import EntityAlreadyExists, OperationTimedOut
+from storage.domain.errors import OperationTimedOut
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.entities import entities, writing
@@ -34,20 +34,6 @@ def entity(row_key, number=0):
 def content(table):
     found = map(read_stored, entities.page(table, EntityQuery()).entities)
     return {it.key.row_key: it.properties["N"].value for it in found}
-
-
-def test_places_of_what_is_refused(table):
-    """The second of two entities with the same keys comes after the first."""
-    write_many(table, [entity("2")], WriteMode.INSERT, by=ADA)
-    several = [entity("3", 1), entity("2", 1), entity("1", 1), entity("3", 2)]
-    result = write_many(table, several, WriteMode.INSERT, by=ADA)
-    assert (result.inserted, result.changed) == (2, 0)
-    assert {(place, type(error)) for place, error in result.refused} == {
-        (1, EntityAlreadyExists), (3, EntityAlreadyExists),
-    }  # fmt: skip
-    result = write_many(table, several, WriteMode.REPLACE, by=ADA)
-    assert (result.inserted, result.changed, result.refused) == (0, 4, [])
-    assert content(table) == {"1": 1, "2": 1, "3": 2}
 
 
 @pytest.mark.parametrize(("mode", "skipped"), [(WriteMode.INSERT, 0), (WriteMode.SKIP, 3)])

@@ -5,15 +5,13 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from storage.domain.entities.changes import Update
-from storage.domain.entities.entity import Entity, EntityKey, Fragments, quote_name, write_fragments
+from storage.domain.entities.entity import EntityKey, quote_name, write_fragments
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.encoding import needs_annotation
-from storage.domain.values.etag import ANY
 from storage.models import OldRows
 from storage.relations import old_rows
-from storage.sql import entities, pages, relations
+from storage.sql import pages, relations
 from storage.sql.django import execute, fetch, run
 from tests import strategies
 
@@ -58,24 +56,6 @@ def test_an_old_row_reads_and_becomes_like_any_other(table, properties):
     assert read(table) == before
     assert fetch(f"SELECT ts, anns, vals FROM {relation}") == [(5, "", expected.content)]
     assert not OldRows.objects.exists()
-
-
-def test_a_merge_makes_one_text_of_both(table):
-    properties = {
-        "B": EdmValue(Edm.INT64, 1),
-        "A": EdmValue(Edm.GUID, "7f3a19c0-0000-4000-8000-000000000001"),
-    }
-    insert_old(table, KEY, properties)
-
-    run(
-        entities.change(
-            relations.relation_of(table), Update(Entity(KEY, {"C": EdmValue(Edm.INT64, 2)}), ANY, merge=True)
-        )
-    )
-
-    merged = {**properties, "C": EdmValue(Edm.INT64, 2)}
-    expected = Fragments(*write_fragments(merged)).sorted_by(tuple(merged))
-    assert read(table).content.decode() == expected.content
 
 
 def test_tables_are_gone_through_in_portions(table, monkeypatch):

@@ -9,7 +9,7 @@ from django.conf import settings
 
 from storage.domain.entities.changes import Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
-from storage.domain.errors import ChangeSetError, EntityAlreadyExists, InvalidInput, ServerBusy
+from storage.domain.errors import ChangeSetError, InvalidInput, ServerBusy
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.runtime.threads import in_thread
@@ -93,16 +93,6 @@ async def test_nothing_is_made_if_the_second_half_cannot_be_read(service, people
         assert await stored() == {}
     await service.apply(people, "people", [insert("a")], lambda: [insert("b")])
     assert list(await stored()) == ["a", "b"]
-
-
-@pytest.mark.parametrize("row_key", ["b", "d"])
-async def test_nothing_is_made_if_a_half_is_refused(service, people, stored, row_key):
-    await service.change(people, "people", insert(row_key, 5))
-    with pytest.raises(ChangeSetError) as refused:
-        await service.apply(people, "people", [insert("a"), insert("b")], lambda: [insert("c"), insert("d")])
-    assert refused.value.index == "abcd".index(row_key)
-    assert isinstance(refused.value.error, EntityAlreadyExists)
-    assert list(await stored()) == [row_key]
 
 
 @pytest.mark.parametrize(

@@ -5,21 +5,19 @@ import asyncio
 import pytest
 from django.conf import settings
 
-from storage.domain.entities.changes import Delete, Insert, Update, Upsert
+from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.errors import (
-    EntityAlreadyExists,
     ResourceNotFound,
     ServerBusy,
     TableNotFound,
 )
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
-from storage.domain.values.etag import ANY, Precondition
 from storage.runtime.threads import in_thread
 from storage.sql import combining, entities, pages, relations
 from storage.sql.combining import Combiner
-from storage.sql.django import execute, fetch
+from storage.sql.django import execute
 from storage.sql.failures import Canceled, UnexpectedFailure
 from storage.sql.lanes import COUNTS, Lanes
 from storage.sql.statement import Combination, Lane, Statement
@@ -55,66 +53,6 @@ async def outcomes(lanes, changes):
     return await asyncio.gather(*map(lanes.run, statements), return_exceptions=True)
 
 
-def rows(partition):
-    found = fetch(f"SELECT rk, props::text, anns, vals FROM {RELATION} WHERE pk = %s", partition)
-    return {key: row for key, *row in found}
-
-
-def versions(partition):
-    """The Timestamp of each row, and the transaction that wrote it."""
-    found = fetch(f"SELECT rk, ts, xmin::text FROM {RELATION} WHERE pk = %s", partition)
-    return {key: (ticks, transaction) for key, ticks, transaction in found}
-
-
-def stored():
-    found = fetch(f"SELECT rk, ts, props->>'A' FROM {RELATION} ORDER BY rk")
-    return [(key, ticks, int(number)) for key, ticks, number in found]
-
-
-KINDS = {
-    "insert": lambda entity, _: Insert(entity),
-    "upsert": lambda entity, _: Upsert(entity, merge=False),
-    "upsert and merge": lambda entity, _: Upsert(entity, merge=True),
-    "replace": lambda entity, _: Update(entity, ANY, merge=False),
-    "replace if": lambda entity, ticks: Update(entity, Precondition(ticks), merge=False),
-    "merge": lambda entity, _: Update(entity, ANY, merge=True),
-    "merge if": lambda entity, ticks: Update(entity, Precondition(ticks), merge=True),
-    "delete": lambda entity, _: Delete(entity.key, ANY),
-    "delete if": lambda entity, ticks: Delete(entity.key, Precondition(ticks)),
-}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-async def test_together_writes_do_what_they_do_alone(lanes, kind):
-    """Of entities that exist, changed since, would have too many properties, and do not exist, 20 each."""
-    partitions = {}
-    for partition in ("alone", "together"):
-        numbers = {"A": EdmValue(Edm.INT32, 1), "B1": EdmValue(Edm.INT64, 1)} | {
-            f"C{number}": EdmValue(Edm.STRING, "x" * number) for number in range(100)
-        }
-        stored = [Entity(EntityKey(partition, f"{number:02}"), numbers) for number in range(60)]
-        ticks = await outcomes(lanes, map(Insert, stored))
-        partitions[partition] = changes = []
-        for number in range(80):
-            properties = {
-                f"B{it}": EdmValue(Edm.DOUBLE, 2.5) for it in range(200 if 40 <= number < 60 else 3)
-            }
-            expected = ticks[number] + (20 <= number < 40) if number < 60 else 1
-            changes.append(KINDS[kind](Entity(EntityKey(partition, f"{number:02}"), properties), expected))
-
-    alone = [(await outcomes(lanes, [change]))[0] for change in partitions["alone"]]
-    together = await outcomes(lanes, partitions["together"])
-
-    assert [*map(type, together)] == [*map(type, alone)]
-    assert await in_thread(rows, "together") == await in_thread(rows, "alone")
-    done = {f"{number:02}": ticks for number, ticks in enumerate(together) if isinstance(ticks, int)}
-    assert len(done) >= 20
-    if not kind.startswith("delete"):
-        written = {key: row for key, row in (await in_thread(versions, "together")).items() if key in done}
-        assert {key: ticks for key, (ticks, _) in written.items()} == done
-        assert len({transaction for _, transaction in written.values()}) < len(done) / 2
-
-
 @pytest.mark.parametrize(
     "query",
     [EntityQuery(), EntityQuery(annotations=False), EntityQuery(select=("A", "é"))],
@@ -128,24 +66,6 @@ async def test_reads_that_wait_find_together_what_they_find_alone(lanes, query):
     together = await asyncio.gather(*map(lanes.run, points), return_exceptions=True)
     assert sum(isinstance(it, ResourceNotFound) for it in alone) == 20
     assert [*map(str, together)] == [*map(str, alone)]
-
-
-async def test_of_equal_inserts_one_succeeds(lanes):
-    found = await outcomes(lanes, [Insert(entity(str(number % 5), number)) for number in range(50)])
-
-    assert sum(isinstance(outcome, int) for outcome in found) == 5
-    assert sum(isinstance(outcome, EntityAlreadyExists) for outcome in found) == 45
-    winners = {str(number % 5): number for number, outcome in enumerate(found) if isinstance(outcome, int)}
-    assert {key: number for key, _, number in await in_thread(stored)} == winners
-
-
-async def test_upserts_of_one_entity_follow_each_other(lanes):
-    found = await outcomes(lanes, [Upsert(entity("r", number), merge=False) for number in range(50)])
-
-    assert sorted(set(found)) == sorted(found)
-    ((_, ts, number),) = await in_thread(stored)
-    assert ts == max(found)
-    assert found[number] == ts
 
 
 async def test_one_that_is_refused_fails_alone(lanes):

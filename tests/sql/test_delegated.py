@@ -1,16 +1,12 @@
 """The function of a distributed relation does what the statements of a local one do, and records the same."""
 
-import random
 from dataclasses import replace
 
 import pytest
-from django.db import transaction
 
 from storage.cluster import ddl
-from storage.domain.entities.changes import Delete, Insert, Update, Upsert
+from storage.domain.entities.changes import Delete, Insert
 from storage.domain.entities.entity import Entity, EntityKey
-from storage.domain.errors import ChangeSetError, StorageError
-from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, Precondition
 from storage.domain.values.kinds import AccountKind
 from storage.sql import batch, entities
@@ -36,72 +32,8 @@ def both(relation):
     return [(name, recorder) for name in (LOCAL, DISTRIBUTED)]
 
 
-def a_change(chance, key, timestamp):
-    values = {chance.choice("AB"): EdmValue(Edm.STRING, "x" * chance.choice((1, 2000)))}
-    if chance.random() < 0.1:
-        values = {f"P{number}": EdmValue(Edm.INT64, number) for number in range(200)}
-    if chance.random() < 0.1:
-        values = {f"Q{number}": EdmValue(Edm.INT64, number) for number in range(200)}
-    condition = chance.choice((ANY, ANY, Precondition(timestamp), Precondition(1)))
-    return chance.choice(
-        (
-            Insert(Entity(key, values)),
-            Upsert(Entity(key, values), merge=False),
-            Upsert(Entity(key, values), merge=True),
-            Update(Entity(key, values), condition, merge=False),
-            Update(Entity(key, values), condition, merge=True),
-            Delete(key, condition),
-        )
-    )
-
-
-def outcome(statement):
-    """Whether a statement succeeds, and how it fails; the second is the place of the failure in a change set."""
-    try:
-        with transaction.atomic():
-            run(statement)
-    except ChangeSetError as failure:
-        return type(failure.error), failure.index
-    except StorageError as failure:
-        return type(failure), None
-    return None, None
-
-
 def rows(relation):
     return fetch(f"SELECT pk, rk, props, anns, vals FROM {relation} ORDER BY pk, rk")
-
-
-def recorded():
-    columns = "op, pk, rk, was IS NULL, actor, request, anns, vals"
-    local = fetch(f"SELECT {columns} FROM history_{ACCOUNT_ID} ORDER BY pk, rk, seq")
-    return local, fetch(f"SELECT {columns} FROM {DISTRIBUTED}_history ORDER BY pk, rk, ts, op <> 'd'")
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_both_forms_agree(both, seed):
-    chance = random.Random(seed)
-    failed = 0
-    for _ in range(60):
-        number = chance.choice((1, 1, 2, 3))
-        keys = chance.sample(KEYS, number)
-        state = chance.getrandbits(64)
-        outcomes = []
-        for relation, recorder in both:
-            known = dict(fetch(f"SELECT rk, ts FROM {relation}"))
-            same = random.Random(state)
-            changes = [a_change(same, key, known.get(key.row_key, 5)) for key in keys]
-            alone = number == 1 and same.random() < 0.7
-            outcomes.append(
-                outcome(entities.change(relation, changes[0], recorder))
-                if alone
-                else outcome(batch.apply(relation, changes, recorder))
-            )
-        assert outcomes[0] == outcomes[1]
-        failed += outcomes[0][0] is not None
-        assert rows(LOCAL) == rows(DISTRIBUTED)
-    local, distributed = recorded()
-    assert local == distributed
-    assert 5 < failed < 55
 
 
 def test_refusals_are_returned_where_the_function_runs(both):
@@ -121,16 +53,6 @@ def test_refusals_are_returned_where_the_function_runs(both):
         returned = replace(statement, read=lambda result: result.get_value(0, 0))
         assert run(returned) == refusal
     assert rows(relation) == [("p", "a", "{}", "", "")]  # what a refused change set had inserted is gone
-
-
-def test_timestamps_grow(both):
-    relation, recorder = both[1]
-    written = run(entities.change(relation, Insert(Entity(KEYS[0], {})), recorder))
-    execute(f"UPDATE {relation} SET ts = ts + 10000000000")
-    following = run(entities.change(relation, Update(Entity(KEYS[0], {}), ANY, merge=False), recorder))
-    assert following == written + 10_000_000_001
-    run(entities.change(relation, Delete(KEYS[0], ANY), recorder))
-    assert fetch(f"SELECT max(ts) FROM {relation}_history WHERE op = 'd'") == [(following + 1,)]
 
 
 def test_nothing_is_recorded_without_a_recorder(both):

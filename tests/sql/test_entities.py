@@ -5,7 +5,6 @@ import json
 import math
 import random
 from dataclasses import replace
-from functools import partial
 from itertools import count
 
 import pytest
@@ -22,30 +21,22 @@ from storage.domain.entities.entity import (
     write_fragments,
     write_members,
 )
-from storage.domain.errors import (
-    EntityTooLarge,
-    ResourceNotFound,
-    TooManyProperties,
-    UpdateConditionNotSatisfied,
-)
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import PAGE_BYTES, EntityQuery, Position
-from storage.domain.values import edm, encoding
+from storage.domain.values import edm
 from storage.domain.values.edm import Edm, EdmValue, read
-from storage.domain.values.encoding import needs_annotation
-from storage.domain.values.etag import ANY, NEVER, Precondition
+from storage.domain.values.etag import ANY, Precondition
 from storage.domain.values.kinds import AccountKind
 from storage.entities.entities import query as query_entities
 from storage.sql import batch, entities, pages, relations
 from storage.sql.django import execute, run, walk
 from storage.sql.statement import Lane, Statement
 from tests.sql.conftest import ACCOUNT_ID, TABLE_ID
-from tests.strategies import keys, names, properties, values
+from tests.strategies import keys, names, properties
 
 SIZE_LIMIT = AccountKind.STORAGE.entity_size_limit
 
 KEY = EntityKey("p", "r")
-FUTURE = 4_102_444_800 * 10_000_000  # 2100-01-01
 
 examples = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -92,15 +83,6 @@ def stored(get):
 
 
 @pytest.fixture
-def set_timestamp(relation):
-    def set_timestamp(ticks):
-        with connection.cursor() as cursor:
-            cursor.execute(f"UPDATE {relation} SET ts = %s", [ticks])
-
-    return set_timestamp
-
-
-@pytest.fixture
 def page(relation):
     def page(**query):
         """A page as operations put it together: what is large comes by a statement of its own."""
@@ -118,11 +100,6 @@ def read_content(content):
     }
 
 
-def ordinal(names):
-    """Names in the order in which the service has them after any write but an insert: by UTF-16 code units."""
-    return sorted(names, key=lambda name: name.encode("utf-16-be"))
-
-
 def members_of(content):
     members = json.loads(b'{"":0' + content + b"}")
     del members[""]
@@ -136,11 +113,6 @@ def key_of(entity):
     return EntityKey(*members.values())
 
 
-def written(properties):
-    """Properties in a form that tells -0.0 from 0.0 and finds NaN equal to itself."""
-    return [(name, value.type, encoding.write(value)) for name, value in properties.items()]
-
-
 def integer(number):
     return EdmValue(Edm.INT32, number)
 
@@ -152,45 +124,7 @@ def text(value):
 # insert
 
 
-@given(keys, keys, properties)
-@examples
-def test_what_is_inserted_comes_back(relation, partition_key, row_key, wanted):
-    key = EntityKey(partition_key, row_key)
-    run(entities.change(relation, Delete(key, ANY))) if exists(relation, key) else None
-    timestamp = run(entities.change(relation, Insert(Entity(key, wanted))))
-
-    found = run(pages.point(relation, key, EntityQuery()))
-
-    assert (key_of(found), int(found.ticks)) == (key, timestamp)
-    assert written(read_content(found.content)) == written(wanted)
-
-
-def exists(relation, key):
-    try:
-        run(pages.point(relation, key, EntityQuery(select=())))
-    except ResourceNotFound:
-        return False
-    return True
-
-
 # update
-
-
-@pytest.mark.parametrize("merge", [False, True])
-def test_an_update_that_does_not_match(insert, apply, get, merge):
-    update = Entity(KEY, {"A": integer(2)})
-    for condition in (ANY, Precondition(5), Precondition(NEVER)):
-        with pytest.raises(ResourceNotFound):
-            apply(Update(update, condition, merge))
-    first = insert(A=integer(1))
-    before = get()
-
-    for expected in (first - 1, first + 1, NEVER):
-        with pytest.raises(UpdateConditionNotSatisfied):
-            apply(Update(update, Precondition(expected), merge))
-
-    assert get() == before
-    assert apply(Update(update, Precondition(first), merge)) > first
 
 
 @pytest.fixture
@@ -230,58 +164,6 @@ def test_an_upsert_that_another_client_makes_possible(stored, relation, empty_re
 # merge
 
 
-@given(properties, properties, st.booleans())
-@examples
-def test_a_merge_keeps_what_it_does_not_name(relation, old, new, upsert):
-    entity = Entity(KEY, new)
-    run(entities.change(relation, Upsert(Entity(KEY, old), merge=False)))
-
-    run(entities.change(relation, Upsert(entity, merge=True) if upsert else Update(entity, ANY, merge=True)))
-
-    kept = {name: value for name, value in old.items() if name not in new}
-    found = run(pages.point(relation, KEY, EntityQuery()))
-    members = {**kept, **new}
-    assert written(read_content(found.content)) == written({name: members[name] for name in ordinal(members)})
-    assert_projection_agrees(relation, found)
-
-
-def assert_projection_agrees(relation, found):
-    """Filters and $select read the projection, answers the ready text: they must say the same."""
-    wanted = read_content(found.content)
-    selected = run(pages.point(relation, KEY, EntityQuery(select=tuple(wanted))))
-    assert written(read_content(selected.content)) == written(wanted)
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT count(*) FROM {relation} AS e, jsonb_object_keys(e.props)")
-        assert cursor.fetchone() == (len(wanted),)
-
-
-@pytest.mark.parametrize("name", ["A", "ABC", "_", "B_", "é", "名", "𐐷", "u00e9", "A_type", "odata"])
-def test_a_merge_takes_a_name_for_nothing_but_itself(insert, apply, stored, name):
-    names = ["A", "AB", "ABC", "aB", "_", "__", "B_", "é", "e", "名", "𐐷", "u00e9", "A_type", "odata"]
-    insert(**{other: text(f'\n,"{other}":"x"\n,"{name}":1') for other in names})
-
-    apply(Update(Entity(KEY, {name: EdmValue(Edm.INT64, 5)}), ANY, merge=True))
-
-    others = {other: text(f'\n,"{other}":"x"\n,"{name}":1') for other in names if other != name}
-    assert stored() == {**others, name: EdmValue(Edm.INT64, 5)}
-
-
-@given(values, values)
-@examples
-def test_a_merge_changes_the_type_with_the_value(relation, old, new):
-    run(entities.change(relation, Upsert(Entity(KEY, {"A": old, "B": old}), merge=False)))
-
-    run(entities.change(relation, Update(Entity(KEY, {"A": new}), ANY, merge=True)))
-
-    found = run(pages.point(relation, KEY, EntityQuery()))
-    assert written(read_content(found.content)) == written({"A": new, "B": old})
-    types = [name for name in members_of(found.content) if "@" in name]
-    assert types == [
-        f"{name}@odata.type" for name, value in (("A", new), ("B", old)) if needs_annotation(value)
-    ]
-    assert_projection_agrees(relation, found)
-
-
 @pytest.mark.parametrize("name", ["a" * 250, "é" * 250, "𐐷" * 125], ids=["ASCII", "Latin", "astral"])
 @pytest.mark.parametrize("upsert", [False, True])
 def test_merges_as_many_long_names_as_an_entity_may_hold(insert, apply, stored, name, upsert):
@@ -296,125 +178,10 @@ def test_merges_as_many_long_names_as_an_entity_may_hold(insert, apply, stored, 
     assert stored() == wanted
 
 
-@pytest.fixture(params=["update", "conditional update", "upsert"])
-def merge(request, apply, get):
-    """`merge(A=value)` into the entity under KEY, in each of three ways."""
-
-    def merge(**wanted):
-        entity = Entity(KEY, wanted)
-        match request.param:
-            case "update":
-                return apply(Update(entity, ANY, merge=True))
-            case "conditional update":
-                return apply(Update(entity, Precondition(int(get().ticks)), merge=True))
-            case "upsert":
-                return apply(Upsert(entity, merge=True))
-
-    return merge
-
-
-def test_a_merge_up_to_252_properties(insert, merge, stored, get):
-    insert(**{f"P{number}": integer(number) for number in range(PROPERTY_LIMIT - 1)})
-    before = get()
-
-    with pytest.raises(TooManyProperties):
-        merge(Q=integer(0), R=integer(1))
-    assert get() == before
-    merge(Q=integer(0), P1=integer(-1))
-
-    assert len(stored()) == PROPERTY_LIMIT
-
-
-def large(size, *, rest="R"):
-    """Properties that make the entity under KEY exactly that many bytes, an even number."""
-    wanted = {f"S{number:02}": text("é\n" * 16 * 1024) for number in range((size - 2000) // 65_600)}
-    missing = size - entity_size(Entity(KEY, {**wanted, rest: text("")}))
-    return {**wanted, rest: text("x" * (missing // 2))}
-
-
-def test_a_merge_up_to_one_mebibyte(insert, merge, stored, get):
-    insert(**large(SIZE_LIMIT - 16))
-    before = get()
-
-    with pytest.raises(EntityTooLarge):
-        merge(B=EdmValue(Edm.BINARY, b"abc"))
-    assert get() == before
-    merge(B=EdmValue(Edm.BINARY, b"ab"))
-    assert entity_size(Entity(KEY, stored())) == SIZE_LIMIT
-    merge(R=text(""), Q=text("q"))  # this makes room first
-
-    assert entity_size(Entity(KEY, stored())) < SIZE_LIMIT
-
-
-def test_a_merge_that_does_not_match_is_not_too_large(insert, apply):
-    insert(**large(SIZE_LIMIT))
-
-    with pytest.raises(UpdateConditionNotSatisfied):
-        apply(Update(Entity(KEY, {"B": text("")}), Precondition(NEVER), merge=True))
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        Insert,
-        *(partial(Update, condition=ANY, merge=merge) for merge in (False, True)),
-        *(partial(Upsert, merge=merge) for merge in (False, True)),
-    ],
-)
-def test_a_change_that_is_too_large_itself_never_reaches_the_database(change):
-    with pytest.raises(EntityTooLarge):
-        entities.change("entity_1", change(Entity(KEY, large(SIZE_LIMIT + 2))))
-    with pytest.raises(TooManyProperties):
-        entities.change("entity_1", change(Entity(KEY, {f"P{number}": integer(0) for number in range(253)})))
-
-
 # delete
 
 
-@pytest.mark.parametrize("is_conditional", [False, True])
-def test_a_delete_gives_the_last_timestamp(insert, apply, get, is_conditional):
-    insert(EntityKey("p", "other"))
-    first = insert()
-
-    with pytest.raises(UpdateConditionNotSatisfied):
-        apply(Delete(KEY, Precondition(first + 1)))
-    assert int(get().ticks) == first
-    condition = Precondition(first) if is_conditional else ANY
-    assert apply(Delete(KEY, condition)) == first
-    with pytest.raises(ResourceNotFound):
-        apply(Delete(KEY, condition))
-
-
 # Timestamp
-
-
-EMPTY = Entity(KEY, {})
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda _: Upsert(EMPTY, merge=False),
-        lambda _: Upsert(EMPTY, merge=True),
-        lambda _: Update(EMPTY, ANY, merge=False),
-        lambda _: Update(EMPTY, ANY, merge=True),
-        lambda ticks: Update(EMPTY, Precondition(ticks), merge=False),
-        lambda ticks: Update(EMPTY, Precondition(ticks), merge=True),
-    ],
-)
-def test_the_timestamp_is_the_time_and_grows_when_the_clock_stepped_back(
-    insert, set_timestamp, apply, change
-):
-    first = insert()
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT (extract(epoch FROM clock_timestamp()) * 10000000)::bigint")
-        (now,) = cursor.fetchone()
-    assert now - 60 * 10_000_000 < first <= now
-    for _ in range(2):
-        set_timestamp(0)
-        assert apply(change(0)) >= first
-        set_timestamp(FUTURE)
-        assert apply(change(FUTURE)) == FUTURE + 1
 
 
 # $select

@@ -19,18 +19,16 @@ from storage.domain.errors import (
     ResourceNotFound,
     StorageError,
     TableNotFound,
-    UpdateConditionNotSatisfied,
 )
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery, Position
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY, Precondition
 from storage.runtime.threads import in_thread
-from storage.sql import background, batch, entities, estimates, long_keys, pages, relations
+from storage.sql import background, batch, entities, estimates, pages, relations
 from storage.sql.django import execute, fetch, run, run_in_lane, walk
 from storage.sql.estimates import ScanKind
 from storage.sql.lanes import Lanes
-from storage.sql.long_keys import KEY_LIMIT
 from tests.sql.conftest import ACCOUNT_ID, TABLE_ID
 
 
@@ -119,98 +117,6 @@ def test_every_pair_of_keys_is_stored_and_found(apply, relation, content, key, m
     assert (found.key, found.timestamp, value(found)) == (key, written, 1)
     assert content() == {key: 1, other: 2}
     assert list(walk(pages.get_many(relation, [key, other], lock=True), run_in_lane)) == [key, other]
-
-
-def test_only_long_keys_leave_the_relation(apply, relation):
-    apply(Insert(entity(EntityKey("p" * 1024, "r" * 1024))))
-    assert fetch("SELECT to_regclass(%s)", f"{relation}_long") == [(None,)]
-
-    edge = EntityKey("k" * KEY_LIMIT, "")
-    assert not long_keys.is_long(edge)
-    for key in (
-        edge,
-        EntityKey(edge.partition_key, "k"),
-        EntityKey("名" * 866, "ab"),
-        EntityKey("名" * 867, ""),
-    ):
-        apply(Insert(entity(key)))
-
-    found = fetch(f"SELECT octet_length(pk) + octet_length(rk) FROM {relation}_long ORDER BY 1")
-    assert found == [(2601,), (2601,)]
-
-
-@pytest.mark.parametrize("kind", ["changes", "change sets"])
-def test_changes_and_their_errors(relation, apply, apply_all, content, kind):
-    def do(change):
-        if kind == "changes":
-            return apply(change)
-        try:
-            return apply_all(change)[0]
-        except ChangeSetError as failure:
-            raise failure.error from None
-
-    for missing in (
-        Delete(LONG, ANY),
-        Update(entity(LONG), ANY, merge=True),
-        Update(entity(LONG), ANY, merge=False),
-    ):
-        with pytest.raises(ResourceNotFound):
-            do(missing)
-    first = do(Insert(entity(LONG, 1)))
-    with pytest.raises(EntityAlreadyExists):
-        do(Insert(entity(LONG, 2)))
-    for merge in (False, True):
-        with pytest.raises(UpdateConditionNotSatisfied):
-            do(Update(entity(LONG, 2), Precondition(first - 1), merge))
-    with pytest.raises(UpdateConditionNotSatisfied):
-        do(Delete(LONG, Precondition(first - 1)))
-    assert content() == {LONG: 1}
-
-    second = do(Update(entity(LONG, 2), Precondition(first), merge=False))
-    third = do(Upsert(Entity(LONG, {"B": EdmValue(Edm.INT32, 3)}), merge=True))
-    assert first < second < third
-    assert content() == {LONG: 2}
-    assert list(read_stored(run(pages.point(relation, LONG, EntityQuery()))).properties) == ["A", "B"]
-    do(Upsert(entity(LONG, 4), merge=False))
-    assert content() == {LONG: 4}
-    do(Delete(LONG, ANY))
-    assert content() == {}
-
-
-def test_a_change_set_of_both_is_applied_whole_or_not(apply_all, content):
-    """The first failure in the order of the request counts, whichever relation it is in."""
-    short, other = EntityKey(WIDE[:500], "b"), EntityKey(WIDE[:500], "c")
-    long, last = EntityKey(WIDE[:500], WIDE[:600]), EntityKey(WIDE[:500], WIDE[:601])
-    assert [long_keys.is_long(key) for key in (short, long, last)] == [False, True, True]
-
-    apply_all(Insert(entity(long, 1)), Insert(entity(short, 2)))
-    applied = apply_all(
-        Upsert(entity(last, 3), merge=True),
-        Update(entity(long, 4), ANY, merge=True),
-        Upsert(entity(short, 5), merge=False),
-    )
-    assert len(applied) == 3
-    assert list(content().items()) == [(short, 5), (long, 4), (last, 3)]
-
-    def failure(*changes):
-        before = content()
-        with pytest.raises(ChangeSetError) as error:
-            apply_all(*changes)
-        assert content() == before
-        return error.value.index, type(error.value.error)
-
-    new, taken, taken_long = Insert(entity(other)), Insert(entity(short)), Insert(entity(long))
-    assert failure(new, taken_long) == (1, EntityAlreadyExists)
-    assert failure(taken_long, taken) == (0, EntityAlreadyExists)
-    assert failure(taken, taken_long) == (0, EntityAlreadyExists)
-    assert failure(new, Delete(last, Precondition(1)), taken) == (1, UpdateConditionNotSatisfied)
-    assert failure(Delete(EntityKey(short.partition_key, WIDE), ANY), taken_long) == (0, ResourceNotFound)
-    assert failure(
-        Upsert(entity(last, 9), merge=False), Insert(entity(EntityKey(short.partition_key, WIDE))), taken
-    ) == (
-        2,
-        EntityAlreadyExists,
-    )
 
 
 BASES = [

@@ -9,11 +9,9 @@ from storage.accounts import account_settings, accounts
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
-from storage.domain.entities.restoring import Skip, Skipped
 from storage.domain.errors import InsufficientAccountPermissions, StorageError
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
-from storage.models import Account
 from storage.runtime.threads import in_thread
 from storage.sql import entities, restoring
 from storage.sql.django import execute, fetch, run
@@ -23,13 +21,11 @@ from storage.sql.restoring import Images
 from storage.tables import tables
 from storage.undo import reverting
 from storage.undo.reverting import apply_images
-from tests.entities.test_edits import HOSTILE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 REQUEST = "7f3a19c0-0000-4000-8000-000000000001"
 ADA = Actor(ActorKind.USER, "ada", request_id=REQUEST)
-LONG = EntityKey("p" * 2000, "字" * 500)
 
 
 @pytest.fixture
@@ -72,90 +68,6 @@ def images(*wanted):
         *columns,
     )
     return Images("SELECT * FROM wanted_images")
-
-
-def test_inserts_changes_and_deletes_in_one_go(table):
-    whole = Entity(key("c"), HOSTILE)
-    changed = write(table, Insert(entity("b", 1)))
-    deleted = write(table, Insert(entity("d", 1)))
-    same = write(table, Insert(entity("e", 1)))
-    before = rows(table)
-    wanted = images(
-        (key("a"), None, entity("a", 2)),
-        (key("b"), changed, Entity(key("b"), HOSTILE)),
-        (key("d"), deleted, None),
-        (key("e"), same, entity("e", 1)),
-        (key("f"), None, None),
-    )
-
-    done = apply_images(table, wanted, by=ADA)
-
-    assert (done.inserted, done.changed, done.deleted, done.unchanged, done.skipped) == (1, 1, 1, 2, 0)
-    after = rows(table)
-    assert set(after) == {key("a"), key("b"), key("e")}
-    assert after[key("e")] == before[key("e")]
-    # as a write of the service leaves them, with the projection of every type
-    write(table, Insert(whole))
-    assert rows(table)[key("c")][1:] == after[key("b")][1:]
-    assert after[key("b")][0] > changed
-
-    changes = {row[4]: row for row in recorded(table)}
-    assert changes["a"][:3] == ("i", after[key("a")][0], None)
-    assert changes["b"][:3] == ("u", after[key("b")][0], changed)
-    assert (changes["d"][0], changes["d"][2]) == ("d", deleted)
-    assert changes["d"][1] > deleted
-    assert changes["a"][5:] == (None, None)
-    assert changes["b"][5:] == before[key("b")][2:]
-    assert changes["d"][5:] == before[key("d")][2:]
-    assert len(recorded(table)) == 3
-    assert {str(row[0]) for row in recorded(table, "request")} == {REQUEST}
-
-
-def test_skips_newer_work(table):
-    seen = {name: write(table, Insert(entity(name, 1))) for name in ("changed", "gone")}
-    write(table, Upsert(entity("changed", 2), merge=False))
-    write(table, Delete(key("gone"), ANY))
-    write(table, Insert(entity("exists", 2)))
-    before = rows(table)
-    wanted = images(
-        (key("changed"), seen["changed"], entity("changed", 3)),
-        (key("exists"), None, entity("exists", 3)),
-        (key("gone"), seen["gone"], None),
-    )
-
-    done = apply_images(table, wanted, by=ADA)
-
-    assert done.examples == [
-        Skipped(key("changed"), Skip.CHANGED),
-        Skipped(key("exists"), Skip.EXISTS),
-        Skipped(key("gone"), Skip.GONE),
-    ]
-    assert (done.written, done.skipped) == (0, 3)
-    assert rows(table) == before
-    assert recorded(table) == []
-
-
-def test_long_keys(table):
-    wanted = images((LONG, None, Entity(LONG, entity("x", 1).properties)), (key("a"), None, entity("a")))
-    assert apply_images(table, wanted, by=ADA).inserted == 2
-    [(timestamp,)] = fetch(f"SELECT ts FROM {relation_name(table.pk)}_long")
-    again = images((LONG, None, Entity(LONG, {})), (EntityKey(*LONG[::-1]), None, Entity(LONG, {})))
-    done = apply_images(table, again, by=ADA)
-    assert (done.inserted, done.examples) == (1, [Skipped(LONG, Skip.EXISTS)])
-
-    changed = apply_images(table, images((LONG, timestamp, Entity(LONG, entity("x", 2).properties))), by=ADA)
-    assert changed.changed == 1
-    [timestamp, *_] = rows(table)[LONG]
-    assert apply_images(table, images((LONG, timestamp, None)), by=ADA).deleted == 1
-    assert LONG not in rows(table)
-    assert [row[0] for row in recorded(table)] == list("iiiud")
-
-
-def test_without_history_nothing_is_recorded(table):
-    Account.objects.update(history_days=0)
-    table.account.refresh_from_db()
-    assert apply_images(table, images((key("a"), None, entity("a"))), by=ADA).inserted == 1
-    assert recorded(table) == []
 
 
 def test_refuses_a_read_only_account(table):
