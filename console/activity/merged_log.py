@@ -48,27 +48,27 @@ def read(account: Account | None, query: ActivityQuery, top: int) -> LogPage:
 
 
 def _read_older(account: Account | None, query: ActivityQuery, before: datetime | None, top: int) -> LogPage:
-    wanted, chosen = _filters(account, query)
-    done = activity.page(_within(wanted, None, before), top=top)
+    condition, chosen = _filters(account, query)
+    done = activity.page(_within(condition, None, before), top=top)
     written = _changes(account, chosen, before=before, top=top)
     # beyond the last one of either, the other has entries that were not read
     ends = [done.activities[-1].at] if done.older is not None else []
     if written.next is not None:
         ends.append(to_datetime(written.next))
     end = max(ends, default=None)
-    found = _merge(wanted, done.activities, written.entries)
-    shown = [entry for entry in found if end is None or time_of(entry) >= end]
+    merged = _merge(condition, done.activities, written.entries)
+    shown = [entry for entry in merged if end is None or time_of(entry) >= end]
     if len(shown) > top:
         end = time_of(shown[top - 1])
     if end is not None and written.entries:
         # requests of a minute may be one entry, so that no minute is divided, unless it has too many activities
         start = minute_of(end) if written.next is None else max(minute_of(end), to_datetime(written.next))
-        rest = activity.page(_within(wanted, start, end), top=_MOST)
+        rest = activity.page(_within(condition, start, end), top=_MOST)
         if start < end and rest.older is None:
             end = start
-            found = _merge(wanted, _both(done.activities, rest.activities), written.entries)
-    shown = [entry for entry in found if end is None or time_of(entry) >= end]
-    has_older = len(shown) < len(found) or bool(ends)
+            merged = _merge(condition, _both(done.activities, rest.activities), written.entries)
+    shown = [entry for entry in merged if end is None or time_of(entry) >= end]
+    has_older = len(shown) < len(merged) or bool(ends)
     newer = {"after": write_position(time_of(shown[0]))} if before is not None and shown else None
     older = {"before": write_position(end)} if has_older and end is not None else None
     return LogPage(shown, older, newer)
@@ -76,20 +76,20 @@ def _read_older(account: Account | None, query: ActivityQuery, before: datetime 
 
 def _read_newer(account: Account | None, query: ActivityQuery, after: datetime, top: int) -> LogPage:
     start = after + _MOMENT
-    wanted, chosen = _filters(account, query)
-    done = activity.page(_within(wanted, start, None), top=top, oldest_first=True)
+    condition, chosen = _filters(account, query)
+    done = activity.page(_within(condition, start, None), top=top, oldest_first=True)
     written = _changes(account, chosen, after=start, top=top)
     ends = [done.activities[0].at] if done.older is not None else []
     if written.next is not None:
         ends.append(to_datetime(written.next))
     end = min(ends, default=None)
-    found = _merge(wanted, done.activities, written.entries)
-    shown = [entry for entry in found if end is None or time_of(entry) <= end]
+    merged = _merge(condition, done.activities, written.entries)
+    shown = [entry for entry in merged if end is None or time_of(entry) <= end]
     has_newer = bool(ends) or len(shown) > top
     if len(shown) > top:
         end = minute_of(time_of(shown[-top])) + _MINUTE
         shown = [entry for entry in shown if time_of(entry) < end]
-        has_newer = bool(ends) or len(shown) < len(found)
+        has_newer = bool(ends) or len(shown) < len(merged)
     oldest = time_of(shown[-1]) if shown else start
     newer = {"after": write_position(time_of(shown[0]))} if has_newer and shown else None
     return LogPage(shown, {"before": write_position(minute_of(oldest) if written.entries else oldest)}, newer)
@@ -130,12 +130,14 @@ def _both(newer: Sequence[Activity], older: Sequence[Activity]) -> list[Activity
     return list({it.pk: it for it in (*newer, *older)}.values())
 
 
-def _merge(wanted: ActivityFilter, done: Sequence[Activity], written: Sequence[ChangeEntry]) -> list[Entry]:
+def _merge(
+    condition: ActivityFilter, done: Sequence[Activity], written: Sequence[ChangeEntry]
+) -> list[Entry]:
     """Put both in the order of time, without changes that a matching activity covers."""
     told: set[str] = set()
     if written:
         since, until = written[-1].earliest - _CLOCKS, written[0].latest + _CLOCKS
-        near = replace(wanted, since=since, until=until)
+        near = replace(condition, since=since, until=until)
         told = activity.requests_of(
             near, registry.verbs_of_entities(), {it.request for it in written if it.request}
         )

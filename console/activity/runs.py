@@ -22,11 +22,11 @@ class Repeated(NamedTuple):
     is_open: bool  # older ones that were not read may belong to it
 
 
-def repeated(found: Sequence[Activity], *, has_older: bool) -> list[Repeated]:
+def repeated(activities: Sequence[Activity], *, has_older: bool) -> list[Repeated]:
     """Join successive activities of a day in which one caller did the same in one account, the newest first."""
-    runs = [list(run) for _kind, run in groupby(found, _kind_of)]
+    runs = [list(run) for _kind, run in groupby(activities, _kind_of)]
     return [
-        Repeated(run[0], len(run) - 1, is_open=has_older and run[-1] is found[-1] and len(run) > 1)
+        Repeated(run[0], len(run) - 1, is_open=has_older and run[-1] is activities[-1] and len(run) > 1)
         for run in runs
     ]
 

@@ -28,10 +28,10 @@ class ServerViewSet(ApiViewSet):
 
     def user(self) -> User:
         name = self.kwargs["user"].lower()
-        found = users.all_users().filter(username=name).first() if "\0" not in name else None
-        if found is None:
+        user = users.all_users().filter(username=name).first() if "\0" not in name else None
+        if user is None:
             raise Http404
-        return found
+        return user
 
 
 class UserViewSet(ServerViewSet):
@@ -48,11 +48,11 @@ class UserViewSet(ServerViewSet):
         query=serializers.UserParameters,
     )
     def index(self, request: Request) -> Response:
-        wanted = self.read_query()
-        found = users.all_users().filter(username__gt=wanted["cursor"]).order_by("username")
-        if wanted["state"]:
-            found = found.filter(is_active=wanted["state"] == "active")
-        page = take_page(list(found[: wanted["limit"] + 1]), wanted["limit"], lambda it: it.username)
+        query = self.read_query()
+        users_after = users.all_users().filter(username__gt=query["cursor"]).order_by("username")
+        if query["state"]:
+            users_after = users_after.filter(is_active=query["state"] == "active")
+        page = take_page(list(users_after[: query["limit"] + 1]), query["limit"], lambda it: it.username)
         self._factors = users.second_factors(page.items)
         return self.answer_page(page)
 
@@ -70,11 +70,11 @@ class UserViewSet(ServerViewSet):
         example={"is_active": False},
     )
     def partial_update(self, request: Request, user: str) -> Response:
-        found, wanted = self.user(), self.read_body()
+        person, changes = self.user(), self.read_body()
         try:
-            users.change(found, by=self.by, **wanted)
+            users.change(person, by=self.by, **changes)
         except LastAdmin:
-            detail = f"{found.username} is the last active admin; make another user an admin first."
+            detail = f"{person.username} is the last active admin; make another user an admin first."
             raise Problem(problems.CONFLICT, detail) from None
         return self.answer(self.user())
 
@@ -110,10 +110,10 @@ class UserTokenViewSet(ServerViewSet):
 
     @operation("revoke_user_token", "Revoke a token of a user", "It is refused from the next request on.")
     def destroy(self, request: Request, user: str, token: int) -> Response:
-        found = api_tokens.for_user(self.user()).filter(pk=token).first()
-        if found is None:
+        api_token = api_tokens.for_user(self.user()).filter(pk=token).first()
+        if api_token is None:
             raise Http404
-        api_tokens.revoke(found, by=self.by)
+        api_tokens.revoke(api_token, by=self.by)
         return Response(status=204)
 
 
@@ -132,10 +132,10 @@ class _InvitationViewSet(ApiViewSet):
         return self.answer_created(invitations.find(self._token), is_new=True)
 
     def withdraw(self, account: Account | None, number: int) -> Response:
-        found: Invitation | None = invitations.pending(account).filter(pk=number).first()
-        if found is None:
+        invitation: Invitation | None = invitations.pending(account).filter(pk=number).first()
+        if invitation is None:
             raise Http404
-        invitations.withdraw(found, by=self.by)
+        invitations.withdraw(invitation, by=self.by)
         return Response(status=204)
 
     def serializer_context(self) -> dict[str, Any]:

@@ -40,10 +40,10 @@ class QueryViewSet(AccountScopedViewSet):
 
     def query(self) -> SavedQuery:
         table = self.table()
-        found = saved.find_query(self.user(), self.account.pk, table.folded_name, self.kwargs["query"])
-        if found is None:
+        query = saved.find_query(self.user(), self.account.pk, table.folded_name, self.kwargs["query"])
+        if query is None:
             raise Http404
-        return found
+        return query
 
     def changeable(self) -> SavedQuery:
         found = self.query()
@@ -92,15 +92,15 @@ class QueryViewSet(AccountScopedViewSet):
         example={"filter": "State eq 'open' and Total gt 100"},
     )
     def partial_update(self, request: Request, account: str, table: str, query: str) -> Response:
-        found = self.changeable()
-        seen = saved.revision(found)
-        etags.check_match(request, self.serialize(found))
-        definition = self._read(self.table(), found)
-        if not saved.may_share_as(self.user(), found, is_shared=definition.is_shared):
-            detail = f"Only {found.owner or 'its owner'} can stop sharing this query."
+        stored = self.changeable()
+        seen = saved.revision(stored)
+        etags.check_match(request, self.serialize(stored))
+        definition = self._read(self.table(), stored)
+        if not saved.may_share_as(self.user(), stored, is_shared=definition.is_shared):
+            detail = f"Only {stored.owner or 'its owner'} can stop sharing this query."
             raise Problem(problems.FORBIDDEN, detail)
         try:
-            changed = saved_changes.change_query(found, definition, seen=seen, by=self.by)
+            changed = saved_changes.change_query(stored, definition, seen=seen, by=self.by)
         except ChangedSince:
             raise Problem(problems.PRECONDITION) from None
         return self.answer_with_etag(changed)
@@ -122,9 +122,9 @@ class QueryViewSet(AccountScopedViewSet):
             "description": former.description,
             "filter": former.content.get("f", ""),
         }
-        wanted: dict[str, Any] = {**written, **{name: data[name] for name in written if name in data}}
+        values: dict[str, Any] = {**written, **{name: data[name] for name in written if name in data}}
         others = [it.name for it in saved.for_table(self.user(), table) if it != query]
-        form = SavedQueryForm(wanted, taken=others)
+        form = SavedQueryForm(values, taken=others)
         if not form.is_valid():
             errors = [FieldError(str(it[0]), f"/{name}") for name, it in form.errors.items()]
             raise Problem(problems.INVALID, errors=errors)

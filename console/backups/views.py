@@ -62,11 +62,11 @@ def alarm(user: User) -> dict[str, Any]:
     """Return what the alarm needs, which only admins see."""
     if not user.is_admin:
         return {}
-    found, archived = backups.state(), archive.summary()
+    state, archived = backups.state(), archive.summary()
     problems = () if archived is None else archived.problems
     return {
-        "backups": found,
-        "is_backup_missing": archived is None and backups.is_missing(found),
+        "backups": state,
+        "is_backup_missing": archived is None and backups.is_missing(state),
         "archive": archived,
         "is_archive_failing": any(it.problem in _ALARMS for it in problems),
     }

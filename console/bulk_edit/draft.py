@@ -72,31 +72,33 @@ class BulkEditDraft:
 
     @property
     def _fields(self) -> list[tuple[str, str]]:
-        found = [
+        fields = [
             (f"{place}-{name}", "1" if value is True else value)
             for place, operation in enumerate(self.operations)
             for name, value in operation.written.items()
         ]
-        return [*self.state.fields, *found, *([(_LOSS, "1")] if self.allows_loss else [])]
+        return [*self.state.fields, *fields, *([(_LOSS, "1")] if self.allows_loss else [])]
 
     def act(self, action: str) -> tuple[Self, str]:
         """Apply a button of the form; return the draft, and what has the focus then: its place and name."""
         kind, _, text = action.partition(":")
         place, last = read_number(text, digits=3) or 0, len(self.operations) - 1
-        found = list(self.operations)
+        operations = list(self.operations)
         match kind:
-            case "add" if len(found) < OPERATION_LIMIT:
-                return replace(self, operations=(*found, OperationDraft())), f"{last + 1}-op"
+            case "add" if len(operations) < OPERATION_LIMIT:
+                return replace(self, operations=(*operations, OperationDraft())), f"{last + 1}-op"
             case "remove" if last > 0 and place <= last:
-                del found[place]
-                return replace(self, operations=tuple(found)), f"{min(place, last - 1)}-op"
+                del operations[place]
+                return replace(self, operations=tuple(operations)), f"{min(place, last - 1)}-op"
             case "up" if 0 < place <= last:
-                found[place - 1 : place + 1] = found[place], found[place - 1]
-                return replace(self, operations=tuple(found)), f"{place - 1}-{'up' if place > 1 else 'down'}"
+                operations[place - 1 : place + 1] = operations[place], operations[place - 1]
+                return replace(
+                    self, operations=tuple(operations)
+                ), f"{place - 1}-{'up' if place > 1 else 'down'}"
             case "down" if place < last:
-                found[place : place + 2] = found[place + 1], found[place]
+                operations[place : place + 2] = operations[place + 1], operations[place]
                 return (
-                    replace(self, operations=tuple(found)),
+                    replace(self, operations=tuple(operations)),
                     f"{place + 1}-{'down' if place + 1 < last else 'up'}",
                 )
         return self, f"{min(place, last)}-op"
@@ -129,8 +131,8 @@ def deletion_address(table: Table, text: str) -> str:
 def write_keys(keys: Sequence[EntityKey]) -> str:
     """Return the filter that matches the entities with these keys."""
     partitions = [
-        all_of([_equal("PartitionKey", name), _any_of([_equal("RowKey", key.row_key) for key in found])])
-        for name, found in groupby(sorted(set(keys)), key=lambda it: it.partition_key)
+        all_of([_equal("PartitionKey", name), _any_of([_equal("RowKey", key.row_key) for key in partition])])
+        for name, partition in groupby(sorted(set(keys)), key=lambda it: it.partition_key)
     ]
     return write(_any_of(partitions))
 

@@ -130,14 +130,14 @@ class PreviewView:
     def numbers(self) -> list[tuple[str, int, str]]:
         """The numbers that are worth telling, each with its label and kind."""
         counts = self.found.counts
-        found = [
+        numbers = [
             (_("will change"), counts.changed, "changed"),
             (_("get another key"), counts.moved, "changed"),
             (_("will be deleted"), counts.deleted, "deleted"),
             (_("stay as they are"), counts.unchanged, ""),
             (_("are skipped"), counts.skipped, "skipped"),
         ]
-        return [it for it in found if it[1]] or found[:1]
+        return [it for it in numbers if it[1]] or numbers[:1]
 
     @cached_property
     def obstacles(self) -> list[Group]:

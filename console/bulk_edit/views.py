@@ -130,15 +130,15 @@ def _superseding(request: HttpRequest, table: Table) -> Iterator[Callable[[], fl
 def _foresee(table: Table, draft: BulkEditDraft, action: str, clock: Callable[[], float]) -> dict[str, Any]:
     """Return what the edit would do, or why it cannot."""
     try:
-        found = bulk_edit_previews.preview(table, draft.request, limit=_WHILE_TYPING, clock=clock)
-        if action == "count" and not found.is_exact:
-            found.matches, found.is_exact = bulk_edits.count(table, draft.request), True
+        preview = bulk_edit_previews.preview(table, draft.request, limit=_WHILE_TYPING, clock=clock)
+        if action == "count" and not preview.is_exact:
+            preview.matches, preview.is_exact = bulk_edits.count(table, draft.request), True
     except InvalidOperation as error:
         total = bulk_edits.expect(table, draft.request, bulk_edit_previews.COUNT_MOMENT)
         return _explain(draft, error) | {"total": total}
     except (StorageError, Refused) as error:
         return _explain(draft, error)
-    return _show_preview(found)
+    return _show_preview(preview)
 
 
 def _show_preview(found: BulkEditPreview) -> dict[str, Any]:
@@ -174,10 +174,10 @@ def _examine(request: HttpRequest, table: Table, draft: BulkEditDraft) -> HttpRe
 def _follow(request: HttpRequest, table: Table, draft: BulkEditDraft) -> HttpResponse:
     """Show what the job knows by now; at its end also what depends on it."""
     job = jobs.get(read_number(request.POST.get("job", "")) or 0)
-    found = None if job is None else bulk_edit_jobs.preview_of(job, table, draft.request)
-    if job is None or found is None:
+    preview = None if job is None else bulk_edit_jobs.preview_of(job, table, draft.request)
+    if job is None or preview is None:
         return HttpResponse(status=204)
-    shown = _show_preview(found)
+    shown = _show_preview(preview)
     if job.ended_at is None:
         context = shown | {"table": table, "draft": draft, "job": job}
         return render(request, "console/bulk_edit/_preview.html", context)
@@ -201,16 +201,16 @@ def _run(request: HttpRequest, table: Table, draft: BulkEditDraft) -> HttpRespon
             read_at=read_number(request.POST.get("read_at", "")),
         )
     except BulkEditRefused as error:
-        found = {"refusal": describe_refusal(error), "number": number}
-        return _show(request, table, draft, found, status=422)
+        problem = {"refusal": describe_refusal(error), "number": number}
+        return _show(request, table, draft, problem, status=422)
     except (StorageError, Refused) as error:
-        found = _explain(draft, error) | {"number": number}
+        problem = _explain(draft, error) | {"number": number}
         # a toast, which outlasts the preview that the page asks for
-        if "is_begun" in found:
+        if "is_begun" in problem:
             notify_error(request, _("Complete the operations first."))
-        elif "error" in found:
-            notify_error(request, found["error"])
-        return _show(request, table, draft, found, status=422)
+        elif "error" in problem:
+            notify_error(request, problem["error"])
+        return _show(request, table, draft, problem, status=422)
     notify_success(request, _("Editing entities of %(table)s.") % {"table": table.name})
     return redirect("jobs:show", job.pk)
 
@@ -219,13 +219,13 @@ def _run(request: HttpRequest, table: Table, draft: BulkEditDraft) -> HttpRespon
 
 
 def _context(
-    request: HttpRequest, table: Table, draft: BulkEditDraft, found: dict[str, Any]
+    request: HttpRequest, table: Table, draft: BulkEditDraft, extra: dict[str, Any]
 ) -> dict[str, Any]:
-    body, view = draft.request.dump(), found.get("preview")
+    body, view = draft.request.dump(), extra.get("preview")
     if table.account.protected and view is not None and view.found.is_exact:
         body["number"] = view.found.matches
     address = api_address(request, "bulk-edit", table.account.name, table.name)
-    return found | {
+    return extra | {
         "table": table,
         "draft": draft,
         "kinds": KINDS,
@@ -237,9 +237,9 @@ def _context(
 
 
 def _show(
-    request: HttpRequest, table: Table, draft: BulkEditDraft, found: dict[str, Any], status: int = 200
+    request: HttpRequest, table: Table, draft: BulkEditDraft, extra: dict[str, Any], status: int = 200
 ) -> HttpResponse:
-    context = _context(request, table, draft, found) | {
+    context = _context(request, table, draft, extra) | {
         "names": list(property_types(table)),
         "functions": "\n".join(it.usage for it in FUNCTIONS.values()),
     }

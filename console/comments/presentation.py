@@ -106,10 +106,10 @@ def mark_entities(table: Table, keys: Iterable[EntityKey]) -> dict[EntityKey, En
 def draw_text(text: str) -> SafeString:
     """Escape a text and mark its addresses and mentions; its line breaks are kept by a style."""
     drawn, end = [], 0
-    for found in _LINK.finditer(text):
-        drawn.append(_draw_plain(text[end : found.start()]))
-        drawn.append(format_html('<a href="{0}" rel="nofollow noopener noreferrer">{0}</a>', found.group()))
-        end = found.end()
+    for link in _LINK.finditer(text):
+        drawn.append(_draw_plain(text[end : link.start()]))
+        drawn.append(format_html('<a href="{0}" rel="nofollow noopener noreferrer">{0}</a>', link.group()))
+        end = link.end()
     drawn.append(_draw_plain(text[end:]))
     return mark_safe("".join(drawn))  # noqa: S308  each part was escaped
 
@@ -144,12 +144,12 @@ def read_table_threads(
     """Return the threads of a table that a reader may see, or of a query, as take_newest does."""
     reader = user_of(request)
     queries = {it.pk: it for it in shared_queries(reader, table)} if query is None else {query.pk: query}
-    found = threads.of_table(table).filter(resolved_at__isnull=not is_resolved)
+    selected = threads.of_table(table).filter(resolved_at__isnull=not is_resolved)
     if query is None:
-        found = found.exclude(subject=SubjectKind.QUERY) | found.filter(query__in=list(queries))
+        selected = selected.exclude(subject=SubjectKind.QUERY) | selected.filter(query__in=list(queries))
     else:
-        found = found.filter(query=query.pk)
-    page, older = take_newest(found, request.GET.get("before", ""), MOST_LISTED)
+        selected = selected.filter(query=query.pk)
+    page, older = take_newest(selected, request.GET.get("before", ""), MOST_LISTED)
     return [ShownThread(it, reader, queries.get(it.query or 0)) for it in page], older
 
 

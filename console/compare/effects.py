@@ -82,8 +82,8 @@ class ApplyButton:
         return bool(self.deleted_table) or self.counts is None or self.counts.only_right > 0
 
     def _numbers(self, counts: Counts) -> Counter[Effect]:
-        found: Counter[Effect] = Counter()
+        numbers: Counter[Effect] = Counter()
         for kind, effect in EFFECTS.items():
             if self.kind in (None, kind):
-                found[effect] += counts.number(kind)
-        return found
+                numbers[effect] += counts.number(kind)
+        return numbers

@@ -72,10 +72,10 @@ PARAMETERS: Final = {
 
 def with_short_names(given: QueryDict) -> QueryDict:
     """Read ``l`` and ``r`` as the sides that they mean."""
-    found = given.copy()
+    fields = given.copy()
     for short, side in (("l", LEFT), ("r", RIGHT)):
-        found.setdefault(side, given.get(short, ""))
-    return found
+        fields.setdefault(side, given.get(short, ""))
+    return fields
 
 
 def read_request(given: QueryDict, account: Account) -> CompareRequest:

@@ -44,10 +44,13 @@ class ShownEntity:
 
 
 def show(entity: DifferingEntity) -> ShownEntity:
-    found = comparing.property_differences(entity)
+    all_differences = comparing.property_differences(entity)
     is_one_sided = entity.left is None or entity.right is None
-    drawn = [compare_property(it.name, it.left, it.right) for it in (found[:1] if is_one_sided else found)]
-    if not is_one_sided and not found:
+    drawn = [
+        compare_property(it.name, it.left, it.right)
+        for it in (all_differences[:1] if is_one_sided else all_differences)
+    ]
+    if not is_one_sided and not all_differences:
         drawn = [compare_property("Timestamp", *_timestamps(entity))]
     sign, style, name = SIGNS[entity.kind]
     return ShownEntity(
@@ -61,7 +64,7 @@ def show(entity: DifferingEntity) -> ShownEntity:
         entity.right is not None,
         drawn[0] if drawn else None,
         drawn[1:],
-        len(found),
+        len(all_differences),
     )
 
 

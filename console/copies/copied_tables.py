@@ -58,35 +58,37 @@ class CopiedTableView:
     @property
     def badge(self) -> tuple[str, str, str]:
         """Return the text, kind and icon of the table's progress, or of the comparison's result."""
-        found, job = self.found, self.job
-        if found["verified"] is not None and job.status == JobStatus.DONE:
-            kind = "danger" if self.is_unequal else "warn" if found["extra"] else "ok"
+        counts, job = self.found, self.job
+        if counts["verified"] is not None and job.status == JobStatus.DONE:
+            kind = "danger" if self.is_unequal else "warn" if counts["extra"] else "ok"
             return self._comparison, kind, "circle-check" if kind == "ok" else "triangle-alert"
         if is_preview(job):
             return "", "", ""
         if job.status == JobStatus.DONE:
             return _("not compared"), "", "circle-off"
-        if found["phase"] == Phase.DONE:
+        if counts["phase"] == Phase.DONE:
             return _("finished"), "ok", "circle-check"
         if job.ended_at is not None:
             return _("incomplete"), "warn", "ban"
         return (
             (_("comparing"), "info", "hourglass")
-            if found["phase"] == Phase.SETTLE
+            if counts["phase"] == Phase.SETTLE
             else (_("copying"), "info", "hourglass")
-            if found["read"]
+            if counts["read"]
             else (_("waiting"), "", "clock")
         )
 
     @property
     def _comparison(self) -> str:
-        found = self.found
+        counts = self.found
         texts = {
-            "differing": ngettext("%(shown)s different", "%(shown)s different", found["differing"]),
-            "missing": ngettext("%(shown)s missing", "%(shown)s missing", found["missing"]),
-            "extra": ngettext("%(shown)s only in the target", "%(shown)s only in the target", found["extra"]),
+            "differing": ngettext("%(shown)s different", "%(shown)s different", counts["differing"]),
+            "missing": ngettext("%(shown)s missing", "%(shown)s missing", counts["missing"]),
+            "extra": ngettext(
+                "%(shown)s only in the target", "%(shown)s only in the target", counts["extra"]
+            ),
         }
-        parts = [text % {"shown": grouped(found[name])} for name, text in texts.items() if found[name]]
+        parts = [text % {"shown": grouped(counts[name])} for name, text in texts.items() if counts[name]]
         return ", ".join(parts) or _("equal")
 
     @property
@@ -155,5 +157,5 @@ def copied_tables(job: Job) -> list[CopiedTableView]:
         return []
     is_linked = job.kind == COPY_IN_JOB.name and job.account is not None
     names = set(tables.names(job.account)) if is_linked and job.account is not None else set()
-    found = [CopiedTableView(job, it, it["target"] in names) for it in copy_jobs.tables_of(job)]
-    return sorted(found, key=lambda it: not it.is_unequal)
+    rows = [CopiedTableView(job, it, it["target"] in names) for it in copy_jobs.tables_of(job)]
+    return sorted(rows, key=lambda it: not it.is_unequal)

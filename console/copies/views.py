@@ -192,13 +192,13 @@ def start(request: HttpRequest, account: Account) -> HttpResponse:
     form = ServiceForm(request.POST if request.method == "POST" else None, initial=_initial(earlier))
     if request.method == "POST" and form.is_valid():
         try:
-            wanted = copy_jobs.request(
+            job_request = copy_jobs.request(
                 account, form.credentials(), form.options(), is_outgoing=form.is_outgoing
             )
         except (Refused, StorageError) as refused:
             form.add_error(None, describe_refusal(refused))
         else:
-            return redirect("jobs:show", jobs.start_requested(wanted, by=actor_of(request)).pk)
+            return redirect("jobs:show", jobs.start_requested(job_request, by=actor_of(request)).pk)
     context = {"form": form, "earlier": earlier, "tabs": _tabs(account, is_file=False)}
     return render(request, "console/copies/service.html", context, status=422 if form.errors else 200)
 
@@ -267,17 +267,17 @@ def _address_of(account: Account, file: JobFile) -> str:
 @account_required(Capability.MANAGE_ACCESS)
 def upload(request: HttpRequest, account: Account, file: int, size: int) -> HttpResponse:
     """Write the piece of a file of Azurite that begins at ``start``, and say where to go on."""
-    found = uploads.get(account, file, by=actor_of(request))
-    if found is None or found.job_id is not None:
+    uploaded = uploads.get(account, file, by=actor_of(request))
+    if uploaded is None or uploaded.job_id is not None:
         raise Http404
-    written = found.size
+    written = uploaded.size
     if request.method == "POST":
         start = read_number(request.GET.get("start", "")) or 0
         try:
-            written = uploads.receive(found, size, start, request.body, by=actor_of(request))
+            written = uploads.receive(uploaded, size, start, request.body, by=actor_of(request))
         except Refused as refused:
             return JsonResponse({"error": describe_refusal(refused)}, status=422)
-    return JsonResponse({"size": written, "next": _address_of(account, found) if written == size else ""})
+    return JsonResponse({"size": written, "next": _address_of(account, uploaded) if written == size else ""})
 
 
 def _find_job(request: HttpRequest, account: Account) -> Job | None:

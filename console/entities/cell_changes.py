@@ -94,20 +94,20 @@ def read_name(name: str) -> str:
 def read_kept(text: str, now: datetime) -> list[CellChange]:
     """Read the changes that a page kept; raises BadRequest."""
     try:
-        found = json.loads(text)
-        if not isinstance(found, list) or len(found) > LIMIT:
+        items = json.loads(text)
+        if not isinstance(items, list) or len(items) > LIMIT:
             raise TypeError
-        return [_read_one(one, now) for one in found]
+        return [_read_one(one, now) for one in items]
     except _NOT_OURS:
         raise BadRequest from None
 
 
-def _read_one(found: Mapping[str, str], now: datetime) -> CellChange:
-    key, name, type_ = read_key(found["key"]), read_name(found["property"]), read_type(found["type"])
-    if read_if_match(found["etag"]) == ANY:
+def _read_one(item: Mapping[str, str], now: datetime) -> CellChange:
+    key, name, type_ = read_key(item["key"]), read_name(item["property"]), read_type(item["type"])
+    if read_if_match(item["etag"]) == ANY:
         raise ValueError
-    typed = TypedInput(type_, read_form(type_, found["form"]), found["text"])
-    return CellChange(key, name, found["etag"], None if found.get("removed") else typed.read(now))
+    typed = TypedInput(type_, read_form(type_, item["form"]), item["text"])
+    return CellChange(key, name, item["etag"], None if item.get("removed") else typed.read(now))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +147,10 @@ def _line(table: Table, change: CellChange, stored: StoredEntity | None, error: 
 def changes_of(table: Table, cells: Sequence[CellChange]) -> list[Change]:
     """One change per entity, in the order of the first edits and with their conditions."""
     stored = _stored(table, cells)
-    found: dict[EntityKey, list[CellChange]] = {}
+    by_entity: dict[EntityKey, list[CellChange]] = {}
     for one in cells:
-        found.setdefault(one.key, []).append(one)
-    return [change_entity(those, stored.get(key)) for key, those in found.items()]
+        by_entity.setdefault(one.key, []).append(one)
+    return [change_entity(those, stored.get(key)) for key, those in by_entity.items()]
 
 
 def change_entity(cells: Sequence[CellChange], stored: StoredEntity | None) -> Change:
@@ -237,9 +237,9 @@ class CellRange:
 def read_range(table: Table, text: str) -> CellRange:
     """Read ``{"rows": [[key, etag], …], "columns": [[name, type], …]}``; raises BadRequest."""
     try:
-        found = json.loads(text)
-        rows = [(read_key(key), str(etag)) for key, etag in found["rows"][:_LONGEST]]
-        columns = [(read_name(name), read_type(type_)) for name, type_ in found["columns"][:_LONGEST]]
+        values = json.loads(text)
+        rows = [(read_key(key), str(etag)) for key, etag in values["rows"][:_LONGEST]]
+        columns = [(read_name(name), read_type(type_)) for name, type_ in values["columns"][:_LONGEST]]
     except _NOT_OURS:
         raise BadRequest from None
     if not rows or not columns:

@@ -174,13 +174,13 @@ def _changed_again() -> str:
 
 def _chosen(request: HttpRequest) -> dict[str, str]:
     """Return the choices by the name of the property."""
-    found = {}
+    choices = {}
     for name in request.POST:
         number = name.removeprefix("choice-")
         choice = request.POST[name]
         if number != name and choice in {"mine", "theirs"}:
-            found[request.POST.get(f"property-{number}", "")] = choice
-    return found
+            choices[request.POST.get(f"property-{number}", "")] = choice
+    return choices
 
 
 def _write(

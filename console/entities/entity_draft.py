@@ -71,15 +71,15 @@ class EntityDraft:
 
 def open_draft(table: Table, stored: StoredEntity, tab: str) -> EntityDraft:
     """Open the entity as it is stored, its properties in the order of the columns of its table."""
-    found = read_stored(stored)
-    names = find_columns(table, found.properties).names
+    entity = read_stored(stored)
+    names = find_columns(table, entity.properties).names
     return EntityDraft(
         stored,
-        found.key,
-        rows=property_row.rows_of({name: found.properties[name] for name in names}),
-        text=document.write(found) if tab == "json" else "",
+        entity.key,
+        rows=property_row.rows_of({name: entity.properties[name] for name in names}),
+        text=document.write(entity) if tab == "json" else "",
         tab=tab,
-        properties={name: found.properties[name] for name in names},
+        properties={name: entity.properties[name] for name in names},
     )
 
 
@@ -104,13 +104,13 @@ def _read_text(draft: EntityDraft) -> EntityDraft:
     text = draft.text.replace("\r\n", "\n")
     draft = replace(draft, text=text, is_dirty=True)
     try:
-        found = document.read(text)
+        typed = document.read(text)
     except document.InvalidDocument as refusal:
         line, column = refusal.line, refusal.column
         about = _("Line %(line)s, column %(column)s") % {"line": line, "column": column}
         error = FieldError("text", about, problems.describe_invalid_document(refusal))
         return replace(draft, line=line, column=column).refused(error)
-    draft = replace(draft, properties=found.properties)
-    if draft.before is not None and found.key != draft.key:
+    draft = replace(draft, properties=typed.properties)
+    if draft.before is not None and typed.key != draft.key:
         return draft.refused(FieldError("text", "", _("Keys can't be changed here. Use Change key instead.")))
-    return replace(draft, key=found.key)
+    return replace(draft, key=typed.key)

@@ -156,10 +156,10 @@ def is_recent(moment: datetime) -> bool:
 def sample(table: Table) -> dict[str, Edm]:
     """Return the properties of the first entities of a table, with their types."""
     try:
-        found = entities.preview_page(table, EntityQuery(top=SAMPLE)).entities
+        previews = entities.preview_page(table, EntityQuery(top=SAMPLE)).entities
     except StorageError:
         return {}
-    return entity_form.names_and_types(glance.properties for glance in found)
+    return entity_form.names_and_types(glance.properties for glance in previews)
 
 
 def without(names: Mapping[str, Edm], taken: Collection[str]) -> dict[str, Edm]:

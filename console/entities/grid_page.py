@@ -75,11 +75,11 @@ def read_answer(table: Table, state: GridState) -> Answer:
         return Answer(error=error)
     try:
         page, following = _read_page(table, state, then)
-        found = [_selected(glance, state.select) for glance in page]
+        previews = [_selected(glance, state.select) for glance in page]
     except StorageError as refused:
         return Answer(past=then, error=describe_refusal(refused))
     milliseconds = (time.perf_counter() - began) * 1000
-    return Answer(found, following, then, "", max(1, round(milliseconds)), token)
+    return Answer(previews, following, then, "", max(1, round(milliseconds)), token)
 
 
 def find_past(table: Table, state: GridState) -> tuple[Past | None, str]:
@@ -191,13 +191,13 @@ class GridPage:
 
     @property
     def _range(self) -> dict[str, Any]:
-        found, before = self.answer.entities, self.state.rows_before
+        previews, before = self.answer.entities, self.state.rows_before
         return {
-            "rows": len(found),
+            "rows": len(previews),
             "first": before + 1,
-            "last": before + len(found),
-            "first_key": _draw_key(found[0]) if found else None,
-            "last_key": _draw_key(found[-1]) if found else None,
+            "last": before + len(previews),
+            "first_key": _draw_key(previews[0]) if previews else None,
+            "last_key": _draw_key(previews[-1]) if previews else None,
         }
 
     @property
@@ -253,48 +253,48 @@ class GridPage:
             return count_exactly(self.table, state, answer.past)
         if not state.filter and answer.past is None:
             return Total(self._overview.entities, self._overview.is_exact)
-        found = entities.total(self.table, EntityQuery(filter=state.wanted.filter), answer.past)
-        if found.is_exact or found.number is None:
-            return found
+        total = entities.total(self.table, EntityQuery(filter=state.wanted.filter), answer.past)
+        if total.is_exact or total.number is None:
+            return total
         # at least one more than displayed, whatever the planner estimates
-        return Total(max(found.number, last + 1))
+        return Total(max(total.number, last + 1))
 
     @property
     def _contents(self) -> dict[str, Any]:
         """The entities, in the way that was chosen."""
-        state, found, then = self.state, self.answer.entities, self.answer.past
+        state, previews, then = self.state, self.answer.entities, self.answer.past
         match state.view:
             case View.GRID:
-                since = None if then is None else compare_with_now(self.table, found, then, state.zone)
+                since = None if then is None else compare_with_now(self.table, previews, then, state.zone)
                 return {"grid": self._grid(since or UNCHANGED), "since": since}
             case View.JSON:
-                return {"documents": [documents.build_document(glance) for glance in found]}
+                return {"documents": [documents.build_document(glance) for glance in previews]}
             case View.FORM:
-                stored = entities.get(self.table, found[0].key, then)
+                stored = entities.get(self.table, previews[0].key, then)
                 entity = read_stored(stored) if stored is not None else None
                 return {
                     "entity": entity,
-                    "token": encode_key(found[0].key),
-                    "timestamp": cells.draw_time(found[0].timestamp, state.zone),
+                    "token": encode_key(previews[0].key),
+                    "timestamp": cells.draw_time(previews[0].timestamp, state.zone),
                     "fields": _draw_fields(self.table, entity, state) if entity is not None else [],
                 }
             case _:
                 assert_never(state.view)
 
     def _grid(self, since: ChangesSince) -> Grid:
-        state, found = self.state, self.answer.entities
+        state, previews = self.state, self.answer.entities
         is_last = self.answer.next is None
-        seen = dict.fromkeys(name for glance in found for name in glance.properties)
+        seen = dict.fromkeys(name for glance in previews for name in glance.properties)
         names, widths = find_columns(self.table, seen, is_part=state.is_part)
         usual = sample(self.table) if set(names) - seen.keys() else {}
-        keys = [glance.key for glance in found]
+        keys = [glance.key for glance in previews]
         marks = {
             key: shown
             for mark_entities in registry.hooks(Hook.ENTITY_MARKS)
             for key, shown in mark_entities(self.table, keys).items()
         }
         options = GridOptions(self.table, state, names, usual, widths, since, marks)
-        built = build_grid(options, found, before=state.rows_before, is_last=is_last)
+        built = build_grid(options, previews, before=state.rows_before, is_last=is_last)
         new = {column.name: column.width for column in built.columns if column.is_new}
         keep_widths(self.table, widths, new)
         return built
@@ -302,11 +302,11 @@ class GridPage:
     @property
     def _ways_on(self) -> dict[str, Any]:
         """Return suggestions that would find entities where the page has none."""
-        found = None if self.answer.error else suggest_looser(self.table, self.state)
+        hints = None if self.answer.error else suggest_looser(self.table, self.state)
         return {
-            "hints": found,
-            "repaired": self._address(found.repaired) if found and found.repaired else "",
-            "looser": self._address(found.looser) if found and found.looser else "",
+            "hints": hints,
+            "repaired": self._address(hints.repaired) if hints and hints.repaired else "",
+            "looser": self._address(hints.looser) if hints and hints.looser else "",
             "snippet": SNIPPET % self.table.name,
         }
 

@@ -112,12 +112,12 @@ class PastePlan:
         return [planned.change for planned in self.rows if planned.change is not None]
 
 
-def plan(table: Table, found: PastedRows, mode: Mode, now: datetime) -> PastePlan:
-    stored = {one.key: one for one in entities.get_many(table, [row.entity.key for row in found.rows])}
+def plan(table: Table, pasted: PastedRows, mode: Mode, now: datetime) -> PastePlan:
+    stored = {one.key: one for one in entities.get_many(table, [row.entity.key for row in pasted.rows])}
     guessed = frozenset(
-        column.name for column in found.columns if column.why in (TypeSource.INFERRED, TypeSource.DIFFERENT)
+        column.name for column in pasted.columns if column.why in (TypeSource.INFERRED, TypeSource.DIFFERENT)
     )
-    rows = (_planned(row, stored.get(row.entity.key), guessed, mode, now) for row in found.rows)
+    rows = (_planned(row, stored.get(row.entity.key), guessed, mode, now) for row in pasted.rows)
     return PastePlan(tuple(rows), mode)
 
 

@@ -56,16 +56,16 @@ def describe_invalid_document(refusal: InvalidDocument) -> str:
 
 
 def check_key_values(kind: AccountKind, key: EntityKey) -> list[FieldError]:
-    found = []
+    errors = []
     dialect = Dialect(kind, settings.TABLERO_KEY_LENGTH_LIMIT)
     limits = COSMOS_KEY_LIMITS if dialect.is_cosmos else {}
     for field, name, part in zip(("pk", "rk"), ("PartitionKey", "RowKey"), key, strict=True):
         try:
             check_key(name, part, dialect)
         except PropertiesNeedValue:
-            found.append(FieldError(field, name, _("In a Cosmos DB account no key may be empty.")))
+            errors.append(FieldError(field, name, _("In a Cosmos DB account no key may be empty.")))
         except OutOfRangeInput:
-            found.append(FieldError(field, name, _("Keys cannot contain / \\ # ? or control characters.")))
+            errors.append(FieldError(field, name, _("Keys cannot contain / \\ # ? or control characters.")))
         except KeyValueTooLarge:
             text = (
                 _("%(name)s can have up to %(limit)s bytes in UTF-8.")
@@ -73,8 +73,8 @@ def check_key_values(kind: AccountKind, key: EntityKey) -> list[FieldError]:
                 else _("A key can have up to %(limit)s UTF-16 code units.")
             )
             limit = limits.get(name, dialect.key_limit)
-            found.append(FieldError(field, name, text % {"name": name, "limit": limit}))
-    return found
+            errors.append(FieldError(field, name, text % {"name": name, "limit": limit}))
+    return errors
 
 
 def describe_error(error: StorageError, entity: Entity) -> FieldError:

@@ -118,7 +118,7 @@ def next_address(request: HttpRequest) -> str:
 
 def back_address(request: HttpRequest, table: Table) -> str:
     """Return the page of the console to show after a form: the one it names, or the grid of the table."""
-    wanted = next_address(request)
-    if is_console_path(wanted):
-        return wanted
+    address = next_address(request)
+    if is_console_path(address):
+        return address
     return reverse("entities:index", args=(table.account.name, table.name))

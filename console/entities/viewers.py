@@ -111,10 +111,10 @@ _JWT = re.compile(r"(eyJ[A-Za-z0-9_-]{2,})\.(eyJ[A-Za-z0-9_-]{2,})\.[A-Za-z0-9_-
 
 def _jwt(value: EdmValue) -> View | None:
     """Return the header and the claims; the signature is not verified."""
-    found = _JWT.fullmatch((_text(value) or "").strip().removeprefix("Bearer "))
-    if found is None:
+    match = _JWT.fullmatch((_text(value) or "").strip().removeprefix("Bearer "))
+    if match is None:
         return None
-    header, claims = (json_tree.read(_utf8(_decoded(part)) or "") for part in found.groups())
+    header, claims = (json_tree.read(_utf8(_decoded(part)) or "") for part in match.groups())
     if not (isinstance(header, tuple) and isinstance(claims, tuple)):
         return None
     return View(nodes=(json_tree.tree("header", header), json_tree.tree("claims", claims)))
@@ -174,8 +174,8 @@ def _unpacked(data: bytes) -> View | None:
     if text is None:
         dump = _dump(unpacked)
         return View(lines=dump.lines, is_cut=is_cut or dump.is_cut)
-    found = _json_view(text)
-    return found or View(text, is_cut=is_cut)
+    view = _json_view(text)
+    return view or View(text, is_cut=is_cut)
 
 
 def _inflated(data: bytes, bits: int) -> bytes | None:

@@ -76,8 +76,8 @@ def parse_columns(text: str) -> Columns:
     for item in text.split(",")[: _MOST + 1]:
         if item == _REST:
             rest = len(choices)
-        elif (found := _ITEM.fullmatch(item)) is not None and found[2].isidentifier():
-            choices.setdefault(found[2], _choice(found[1], found[2], found[3]))
+        elif (match := _ITEM.fullmatch(item)) is not None and match[2].isidentifier():
+            choices.setdefault(match[2], _choice(match[1], match[2], match[3]))
     if not choices:
         return DEFAULT
     return Columns(tuple(choices.values()), rest)
@@ -124,14 +124,14 @@ def describe_columns(
 
 def move_column(shown: Sequence[ColumnChoice], name: str, by: int) -> list[ColumnChoice]:
     """Move a column one place left or right, within the pinned or within the other columns."""
-    found = list(shown)
-    place = next((at for at, choice in enumerate(found) if choice.name == name), None)
+    moved = list(shown)
+    place = next((at for at, choice in enumerate(moved) if choice.name == name), None)
     if place is None:
-        return found
+        return moved
     other = place + by
-    if 0 <= other < len(found) and found[other].is_pinned == found[place].is_pinned:
-        found[place], found[other] = found[other], found[place]
-    return found
+    if 0 <= other < len(moved) and moved[other].is_pinned == moved[place].is_pinned:
+        moved[place], moved[other] = moved[other], moved[place]
+    return moved
 
 
 def list_columns(columns: Columns, names: Iterable[str]) -> Columns:
@@ -147,11 +147,11 @@ LAST = ""  # the name of the layout with the columns that a user last saw in a t
 
 def last_columns(user: User, table: Table) -> str:
     """Return the columns for an address without columns: from the user's last visit, or from the closest layout."""
-    found = _of(user, table.account)
-    for layout in found:
+    layouts = _of(user, table.account)
+    for layout in layouts:
         if layout.user_id is not None and layout.name == LAST and layout.tables == table.name:
             return layout_text(layout)
-    named = fitting_layouts(found, table)
+    named = fitting_layouts(layouts, table)
     return layout_text(named[0]) if named else ""
 
 
@@ -160,10 +160,10 @@ def layouts_for(user: User, table: Table) -> list[ColumnLayout]:
     return fitting_layouts(_of(user, table.account), table)
 
 
-def fitting_layouts(found: Sequence[ColumnLayout], table: Table) -> list[ColumnLayout]:
+def fitting_layouts(layouts: Sequence[ColumnLayout], table: Table) -> list[ColumnLayout]:
     fits = [
         layout
-        for layout in found
+        for layout in layouts
         if layout.name != LAST and fnmatchcase(table.name.lower(), layout.tables.lower())
     ]
     # exact table names first, then longer patterns, then personal layouts before shared ones

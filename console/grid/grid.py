@@ -57,35 +57,37 @@ class GridOptions:
     marks: Mapping[EntityKey, EntityMark] = field(default_factory=dict)
 
 
-def build_grid(setting: GridOptions, found: Sequence[EntityPreview], *, before: int, is_last: bool) -> Grid:
+def build_grid(
+    setting: GridOptions, previews: Sequence[EntityPreview], *, before: int, is_last: bool
+) -> Grid:
     """Draw a grid; by default: the keys, the properties in the order of the table, and the Timestamp."""
-    made, rows = _rows(setting, found, first=before + 2)
+    made, rows = _rows(setting, previews, first=before + 2)
     state = setting.state
     return Grid(
         made,
         markup.draw_widths(made),
         markup.draw_headings(made, state.sort, state.zone_name),
         rows,
-        before + len(found) + 1 if is_last else -1,
+        before + len(previews) + 1 if is_last else -1,
         sorted(state.columns.hidden),
         state.columns.rest is not None,
     )
 
 
 def _rows(
-    setting: GridOptions, found: Sequence[EntityPreview], *, first: int
+    setting: GridOptions, previews: Sequence[EntityPreview], *, first: int
 ) -> tuple[list[Column], Sequence[SafeString]]:
     """Draw the rows, and return the columns that fit them; ``first``: the aria-rowindex of the first row."""
-    types, state = _types(found), setting.state
+    types, state = _types(previews), setting.state
     names = (*setting.names, *types, *state.select)
     shown = _selected(columns.arrange_columns(state.columns, names), state.select)
-    drawn = [_draw(glance, shown, state.zone) for glance in found]
+    drawn = [_draw(glance, shown, state.zone) for glance in previews]
     made = _columns(setting, shown, types, drawn)
     path = reverse("entities:show", args=(setting.table.account.name, setting.table.name))
     rows = markup.draw_rows(
         path,
         made,
-        found,
+        previews,
         drawn,
         first=first,
         as_of=state.as_of,
@@ -132,9 +134,9 @@ class ShownGrid:
         return row
 
 
-def _types(found: Iterable[EntityPreview]) -> Mapping[str, Set[Edm]]:
+def _types(previews: Iterable[EntityPreview]) -> Mapping[str, Set[Edm]]:
     types: defaultdict[str, set[Edm]] = defaultdict(set)
-    for glance in found:
+    for glance in previews:
         for name, value in glance.properties.items():
             types[name].add(value.type)
     return types
@@ -143,16 +145,16 @@ def _types(found: Iterable[EntityPreview]) -> Mapping[str, Set[Edm]]:
 def _draw(glance: EntityPreview, shown: Sequence[ColumnChoice], zone: tzinfo | None) -> list[Cell]:
     none = cells.absent()
     _key, _timestamp, properties, sizes = glance
-    found = []
+    drawn = []
     for choice in shown:
         value = properties.get(choice.name)
         if value is not None:
-            found.append(cells.draw(value, sizes.get(choice.name), zone))
+            drawn.append(cells.draw(value, sizes.get(choice.name), zone))
         elif choice.name in SYSTEM:
-            found.append(_draw_system(glance, choice.name, zone))
+            drawn.append(_draw_system(glance, choice.name, zone))
         else:
-            found.append(none)
-    return found
+            drawn.append(none)
+    return drawn
 
 
 def _draw_system(glance: EntityPreview, name: str, zone: tzinfo | None) -> Cell:

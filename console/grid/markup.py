@@ -93,7 +93,7 @@ class EntityMark:
 def draw_rows(
     path: str,
     columns: Sequence[Column],
-    found: Sequence[EntityPreview],
+    previews: Sequence[EntityPreview],
     drawn: Sequence[Sequence[Cell]],
     *,
     first: int,
@@ -108,7 +108,7 @@ def draw_rows(
         path, escape(_("Select")), escape(_("Open")), "" if as_of is None else f"&{AS_OF}={as_of}"
     )
     rows = []
-    for index, (glance, cells) in enumerate(zip(found, drawn, strict=True), first):
+    for index, (glance, cells) in enumerate(zip(previews, drawn, strict=True), first):
         marks = [""] * len(columns)
         for at, name in mixed.items():
             if (value := glance.properties.get(name)) is not None:

@@ -66,14 +66,14 @@ def merge_query(saved: SavedUrl, query: QueryDict) -> QueryDict:
 
 def fields_beside(saved: SavedUrl, fields: Pairs) -> list[tuple[str, str]]:
     """Return the fields an address needs so that together with the key it stands for ``fields``."""
-    mine, wanted = _by_name(parse_qsl(saved.query, keep_blank_values=True)), _by_name(fields)
+    mine, theirs = _by_name(parse_qsl(saved.query, keep_blank_values=True)), _by_name(fields)
     return [
         (NAME, saved.key),
         *(
             (name, value)
-            for name in {**mine, **wanted}
-            if mine.get(name) != wanted.get(name)
-            for value in wanted.get(name, [""])
+            for name in {**mine, **theirs}
+            if mine.get(name) != theirs.get(name)
+            for value in theirs.get(name, [""])
         ),
     ]
 

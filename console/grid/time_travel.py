@@ -57,10 +57,10 @@ def find_past(query: QueryDict, table: Table) -> Past | None:
 
 
 def compare_with_now(
-    table: Table, found: Iterable[EntityPreview], then: Past, zone: tzinfo | None
+    table: Table, previews: Iterable[EntityPreview], then: Past, zone: tzinfo | None
 ) -> ChangesSince:
     """Compare the entities of a page with their current state; reads whole values of changed ones."""
-    timestamps = {glance.key: glance.timestamp for glance in found}
+    timestamps = {glance.key: glance.timestamp for glance in previews}
     if table.deleted_at is not None:
         return ChangesSince(frozenset(timestamps))
     now = {stored.key: stored for page in entities.get_many_paged(table, timestamps) for stored in page}

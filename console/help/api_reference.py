@@ -62,13 +62,13 @@ class Group(NamedTuple):
 @cache
 def groups() -> Sequence[Group]:
     document = documentation.document()
-    found: dict[str, list[Operation]] = {tag["name"]: [] for tag in document["tags"]}
+    by_tag: dict[str, list[Operation]] = {tag["name"]: [] for tag in document["tags"]}
     for path, methods in document["paths"].items():
         for method in _METHODS:
             if method in methods:
                 given = _resolve(methods[method], document["components"]["schemas"])
-                found[given["tags"][0]].append(_operation(method, path, given))
-    return [Group(name, operations) for name, operations in found.items()]
+                by_tag[given["tags"][0]].append(_operation(method, path, given))
+    return [Group(name, operations) for name, operations in by_tag.items()]
 
 
 def _resolve(given: Any, components: Schema) -> Any:
@@ -77,13 +77,13 @@ def _resolve(given: Any, components: Schema) -> Any:
         return [_resolve(item, components) for item in given]
     if not isinstance(given, dict):
         return given
-    found: dict[str, Any] = {}
+    resolved: dict[str, Any] = {}
     if "$ref" in given:
-        found = _resolve(components[given["$ref"].rpartition("/")[2]], components)
+        resolved = _resolve(components[given["$ref"].rpartition("/")[2]], components)
     if "allOf" in given:
-        found = _resolve(given["allOf"][0], components)
+        resolved = _resolve(given["allOf"][0], components)
     beside = {name: value for name, value in given.items() if name not in {"$ref", "allOf"}}
-    return {**found, **{name: _resolve(value, components) for name, value in beside.items()}}
+    return {**resolved, **{name: _resolve(value, components) for name, value in beside.items()}}
 
 
 def _operation(method: str, path: str, given: Schema) -> Operation:

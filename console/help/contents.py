@@ -186,11 +186,11 @@ class Place:
 def groups() -> list[Group]:
     """Return the documents by task, without those of subjects that this server leaves out."""
     left_out = registry.missing_documents()
-    found = (
+    all_groups = (
         replace(group, entries=[entry for entry in group.entries if entry.name not in left_out])
         for group in GROUPS
     )
-    return [group for group in found if group.entries]
+    return [group for group in all_groups if group.entries]
 
 
 def entries() -> Mapping[str, Entry]:

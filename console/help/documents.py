@@ -48,8 +48,8 @@ def sections(name: str) -> Sequence[Heading]:
     text = re.sub(
         r"^```.*?^```$", "", (ROOT / f"{name}.md").read_text("utf-8"), flags=re.MULTILINE | re.DOTALL
     )
-    found = re.findall(r"^(##+) (.+)$", text, re.MULTILINE)
-    return [Heading(len(marks), title.replace("`", "")) for marks, title in found]
+    headings = re.findall(r"^(##+) (.+)$", text, re.MULTILINE)
+    return [Heading(len(marks), title.replace("`", "")) for marks, title in headings]
 
 
 def read(name: str) -> Document:

@@ -27,7 +27,7 @@ class Package:
 @cache
 def packages() -> list[Package]:
     root = ROOT / "vendor"
-    found = tomllib.loads((root / MANIFEST).read_text("utf-8"))["package"]
+    listed = tomllib.loads((root / MANIFEST).read_text("utf-8"))["package"]
     return [
         Package(
             package["name"],
@@ -36,5 +36,5 @@ def packages() -> list[Package]:
             package["source"],
             (root / package["name"] / package["version"] / "LICENSE").read_text("utf-8"),
         )
-        for package in found
+        for package in listed
     ]

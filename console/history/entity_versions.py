@@ -132,13 +132,13 @@ def property_restores(version: RecordedChange, now: StoredEntity | None) -> list
 
 def restored(version: RecordedChange, now: StoredEntity | None, names: Sequence[str]) -> dict[str, EdmValue]:
     """Return the properties of an entity with some of them set to what they were before a version."""
-    before, found = properties_of(version.before), dict(properties_of(now))
+    before, properties = properties_of(version.before), dict(properties_of(now))
     for name in names:
         if name in before:
-            found[name] = before[name]
+            properties[name] = before[name]
         else:
-            found.pop(name, None)
-    return found
+            properties.pop(name, None)
+    return properties
 
 
 def _shown(value: EdmValue | None) -> ShownValue | None:

@@ -144,10 +144,10 @@ def _named_alike(
         *_documents(),
     ]
     distinct = list({hit.address: hit for hit in reversed(places)}.values())[::-1]
-    found = [hit for hit in distinct if _matches(hit, words, _contains)]
-    found = found or [hit for hit in distinct if _matches(hit, words, _is_similar)]
+    matching = [hit for hit in distinct if _matches(hit, words, _contains)]
+    matching = matching or [hit for hit in distinct if _matches(hit, words, _is_similar)]
     most = {ResultKind.PAGE: _PAGES, ResultKind.SETTING: None, ResultKind.HELP: _DOCUMENTS}
-    return [hit for kind, count in most.items() for hit in [it for it in found if it.kind is kind][:count]]
+    return [hit for kind, count in most.items() for hit in [it for it in matching if it.kind is kind][:count]]
 
 
 def _pages_elsewhere(
@@ -213,15 +213,15 @@ def _entities(accounts: QuerySet[Account], text: str) -> Iterator[SearchResult]:
 
 def _requests(accounts: QuerySet[Account], text: str) -> Iterator[SearchResult]:
     """Find the requests whose id is in the text, which may be the message of an exception."""
-    for found in requests.find_by_text(accounts, text, top=TOP):
-        name = f"{found.status or ''} {found.error or found.operation}".strip()
+    for recorded in requests.find_by_text(accounts, text, top=TOP):
+        name = f"{recorded.status or ''} {recorded.error or recorded.operation}".strip()
         yield _of_account(
             ResultKind.REQUEST,
             name,
             "requests:show",
-            found.account,
-            str(found.request_id),
-            detail=found.table_name,
+            recorded.account,
+            str(recorded.request_id),
+            detail=recorded.table_name,
         )
 
 
@@ -238,9 +238,9 @@ def _account(account: Account) -> SearchResult:
 
 
 def _queries(user: User, accounts: QuerySet[Account], text: str) -> Iterator[SearchResult]:
-    found = search_queries(user, accounts.order_by().values("pk"), text, top=TOP)
-    prefetch_related_objects(found, "account")
-    for query in found:
+    queries = search_queries(user, accounts.order_by().values("pk"), text, top=TOP)
+    prefetch_related_objects(queries, "account")
+    for query in queries:
         name = query.table_name
         yield _of_account(
             ResultKind.QUERY, query.name, "queries:run", query.account, name, query.slug, detail=name

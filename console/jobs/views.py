@@ -46,15 +46,15 @@ class JobQuery(LogQuery):
 def index(request: HttpRequest) -> HttpResponse:
     """List the jobs of the accounts that the user can see, the newest first."""
     user, query = user_of(request), JobQuery.read(request.GET)
-    wanted = JobFilter(
+    condition = JobFilter(
         account_ids=members.visible_accounts(user).values("pk"),
         is_server=user.is_admin,
         reader=user,
         user=user.get_username() if query.mine else "",
         statuses=[JobStatus(query.status)] if query.status else (),
     )
-    found, older = take_newest(jobs.find(wanted), query.before)
-    shown = [_view(request, job) for job in found]
+    newest, older = take_newest(jobs.find(condition), query.before)
+    shown = [_view(request, job) for job in newest]
     context = {
         "jobs": shown,
         "older": "" if older is None else query.query_string(before=older),
@@ -142,11 +142,11 @@ def download(request: HttpRequest, number: int, file: int) -> HttpResponseBase:
     role = None if job.account is None else members.role_in(user_of(request), job.account)
     if role is not None and not may(role, job_runner.capability_to_download(job)):
         raise PermissionDenied
-    found = next((it for it in files.to_download(job) if it.pk == file), None)
-    if found is None:
+    job_file = next((it for it in files.to_download(job) if it.pk == file), None)
+    if job_file is None:
         raise Http404
     try:
-        return downloads.respond(request, found, reader=f"user {user_of(request).pk}")
+        return downloads.respond(request, job_file, reader=f"user {user_of(request).pk}")
     except TooManyDownloads:
         return errors.too_many_downloads(request)
 

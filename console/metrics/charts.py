@@ -134,10 +134,10 @@ def _stacked(report: Report, read: Callable[[PeriodCounts], dict[str, int]]) -> 
     """Return the most frequent as series of their own, and the rest as one."""
     totals = Counter(read(report.total))
     names = [name for name, _number in totals.most_common(_MOST if len(totals) > _MOST + 1 else None)]
-    found = [read(counts) for counts in report.counts]
-    values: dict[str, list[int]] = {name: [it.get(name, 0) for it in found] for name in names}
+    amounts = [read(counts) for counts in report.counts]
+    values: dict[str, list[int]] = {name: [it.get(name, 0) for it in amounts] for name in names}
     if len(names) < len(totals):
-        values[_("Others")] = [sum(it.values()) - sum(it.get(name, 0) for name in names) for it in found]
+        values[_("Others")] = [sum(it.values()) - sum(it.get(name, 0) for name in names) for it in amounts]
     return [
         ChartSeries(name, _where_observed(report, numbers), grouped(sum(numbers)))
         for name, numbers in values.items()
@@ -181,8 +181,8 @@ def _entities(report: Report) -> list[ChartSeries]:
 
 def _sizes(report: Report, *, has_history: bool) -> list[ChartSeries]:
     data = [it and it.size for it in report.sizes]
-    found = [ChartSeries(_("Tables"), data, write_number(data[-1], Unit.BYTES))]
+    series = [ChartSeries(_("Tables"), data, write_number(data[-1], Unit.BYTES))]
     if has_history:
         history = [it and it.history for it in report.sizes]
-        found.append(ChartSeries(_("History"), history, write_number(history[-1], Unit.BYTES)))
-    return found
+        series.append(ChartSeries(_("History"), history, write_number(history[-1], Unit.BYTES)))
+    return series

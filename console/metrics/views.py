@@ -136,16 +136,16 @@ def _share(number: int, report: Report) -> str:
 
 
 def _partitions(report: Report, table: Table | None) -> list[PartitionRow]:
-    found = []
+    rows = []
     for text, number in report.total.partitions.top(_FIRST):
         name, key = text.split("/", 1) if table is None else (table.name, text)
-        found.append(PartitionRow(name, key, number, _share(number, report)))
-    return found
+        rows.append(PartitionRow(name, key, number, _share(number, report)))
+    return rows
 
 
 def _credentials(account: Account, report: Report, log: _Log) -> list[CredentialRow]:
-    found = [(*read_credential(key), number) for key, number in report.total.credentials.top(_FIRST)]
-    labels = sas.labels(account, [name for kind, name, _number in found if kind == Authentication.SAS])
+    credentials = [(*read_credential(key), number) for key, number in report.total.credentials.top(_FIRST)]
+    labels = sas.labels(account, [name for kind, name, _number in credentials if kind == Authentication.SAS])
     return [
         CredentialRow(
             labels.get(name) or (f"{name[:12]}…" if kind == Authentication.SAS else name),
@@ -154,7 +154,7 @@ def _credentials(account: Account, report: Report, log: _Log) -> list[Credential
             log.address(how=kind, credential=name),
             name if kind == Authentication.SAS else "",
         )
-        for kind, name, number in found
+        for kind, name, number in credentials
     ]
 
 

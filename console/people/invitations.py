@@ -69,10 +69,10 @@ def issue(offer: Offer, invited_by: User, *, by: Actor) -> str:
 
 def pending(account: Account | None = None) -> QuerySet[Invitation]:
     """Return the invitations that can still be used, for one account or for all."""
-    found = Invitation.objects.filter(used_at=None, expires_at__gt=timezone.now())
+    unused = Invitation.objects.filter(used_at=None, expires_at__gt=timezone.now())
     if account is not None:
-        found = found.filter(account=account)
-    return found.select_related("account", "invited_by").order_by("-created_at")
+        unused = unused.filter(account=account)
+    return unused.select_related("account", "invited_by").order_by("-created_at")
 
 
 def find(token: str) -> Invitation | None:

@@ -204,9 +204,9 @@ def _name_in(account: SocialAccount) -> str:
     return next((str(claims[name]) for name in _NAMES if claims.get(name)), account.uid)
 
 
-def _free_name(wanted: str) -> str:
+def _free_name(proposed: str) -> str:
     """Return an unused user name, with a number appended if the wanted one is taken."""
-    name = re.sub(r"[^a-z0-9._@+-]+", "-", User.normalize_username(wanted)).strip("-")[:140] or "user"
+    name = re.sub(r"[^a-z0-9._@+-]+", "-", User.normalize_username(proposed)).strip("-")[:140] or "user"
     taken = set(User.objects.filter(username__startswith=name).values_list("username", flat=True))
     numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
     return name if name not in taken else next(one for one in numbered if one not in taken)

@@ -72,8 +72,8 @@ def user_of_session(key: str | None) -> User | None:
     return user if isinstance(user, User) else None
 
 
-def _end(found: QuerySet[UserSession]) -> int:
-    keys = list(found.values_list("session_key", flat=True))
+def _end(sessions: QuerySet[UserSession]) -> int:
+    keys = list(sessions.values_list("session_key", flat=True))
     ended, _by_model = Session.objects.filter(session_key__in=keys).delete()
     UserSession.objects.filter(session_key__in=keys).delete()
     stream_access.announce_change()

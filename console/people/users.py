@@ -141,12 +141,12 @@ def _check_other_admin(user: User) -> None:
 
 def second_factors(people: Iterable[User]) -> dict[int, list[str]]:
     """Return the kinds of second factors, "passkey" and "totp", by user id."""
-    found: dict[int, set[str]] = {}
-    wanted = Authenticator.objects.filter(user__in=[person.pk for person in people])
-    for user_id, kind in wanted.values_list("user_id", "type"):
+    kinds_of: dict[int, set[str]] = {}
+    factors = Authenticator.objects.filter(user__in=[person.pk for person in people])
+    for user_id, kind in factors.values_list("user_id", "type"):
         if kind in _KINDS:
-            found.setdefault(user_id, set()).add(_KINDS[kind])
-    return {user_id: sorted(kinds) for user_id, kinds in found.items()}
+            kinds_of.setdefault(user_id, set()).add(_KINDS[kind])
+    return {user_id: sorted(kinds) for user_id, kinds in kinds_of.items()}
 
 
 _KINDS = {Authenticator.Type.WEBAUTHN: "passkey", Authenticator.Type.TOTP: "totp"}

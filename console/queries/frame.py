@@ -128,11 +128,11 @@ def frame_of(request: HttpRequest) -> TableFrame | None:
     current, match = account_context(request), request.resolver_match
     if current is None or match is None or "table" not in match.kwargs:
         return None
-    found: TableFrame = getattr(request, "table_frame", None) or TableFrame(
+    frame: TableFrame = getattr(request, "table_frame", None) or TableFrame(
         request, current.account, match.view_name
     )
-    request.table_frame = found  # type: ignore[attr-defined]
-    return found
+    request.table_frame = frame  # type: ignore[attr-defined]
+    return frame
 
 
 def context(request: HttpRequest) -> dict[str, Any]:

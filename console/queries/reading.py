@@ -185,9 +185,9 @@ def suggest_looser(table: Table, state: GridState) -> Suggestions | None:
     root = state.wanted.filter
     if root is None:
         return None
-    found = _mismatches(state.filter, properties.sample(table).schema)
-    mismatches = {it.refusal.facts["name"]: describe_refusal(it) for it in found}
-    repaired = apply_all(state.filter, [it.fixes[0] for it in found if it.fixes])
+    mismatched = _mismatches(state.filter, properties.sample(table).schema)
+    mismatches = {it.refusal.facts["name"]: describe_refusal(it) for it in mismatched}
+    repaired = apply_all(state.filter, [it.fixes[0] for it in mismatched if it.fixes])
     start = state.at_start()
     better = replace(start, filter=repaired) if repaired != state.filter else None
     *rest, last = conjuncts(root)

@@ -50,16 +50,16 @@ def property_types(table: Table) -> KnownTypes:
 # the example of a filter
 
 
-def example_filter(found: Sequence[EntityPreview]) -> str:
+def example_filter(previews: Sequence[EntityPreview]) -> str:
     """Return a filter that finds the first of these entities, by its partition and a property that is not too long."""
-    if not found:
+    if not previews:
         return "PartitionKey eq 'a' and RowKey ge 'b'"
-    key = EdmValue(Edm.STRING, found[0].key.partition_key)
+    key = EdmValue(Edm.STRING, previews[0].key.partition_key)
     clauses = [f"PartitionKey eq {write_literal(key)}"] if fits_in_url(key) else []
     literals = [
         f"{name} {'ge' if value.type in _ORDERED else 'eq'} {write_literal(value)}"
-        for name, value in found[0].properties.items()
-        if value.type in _IN_EXAMPLES and name not in found[0].sizes and fits_in_url(value)
+        for name, value in previews[0].properties.items()
+        if value.type in _IN_EXAMPLES and name not in previews[0].sizes and fits_in_url(value)
     ]
     return " and ".join([*clauses, *[text for text in literals if len(text) <= _EXAMPLE_LENGTH][:1]])
 
@@ -68,7 +68,7 @@ def example_filter(found: Sequence[EntityPreview]) -> str:
 
 
 def complete_names(table: Table) -> dict[str, Any]:
-    shares = {found.name: round(found.share * 100) for found in properties.sample(table).properties}
+    shares = {named.name: round(named.share * 100) for named in properties.sample(table).properties}
     return {
         "properties": [
             {

@@ -72,13 +72,13 @@ _FIELDS: Final[Mapping[str, str]] = {"tn": "table", "si": "policy", "sip": "addr
 
 def find_remedies(request: RecordedRequest, causes: list[Cause], role: Role) -> list[Remedy]:
     """Return each page once, those first that mend the first cause."""
-    found = {
+    remedies = {
         it.address: it
         for cause in causes
         if isinstance(cause, Finding)
         for it in _remedies(request, cause, role)
     }
-    return list(found.values())
+    return list(remedies.values())
 
 
 def _remedies(request: RecordedRequest, cause: Finding, role: Role) -> Iterator[Remedy]:

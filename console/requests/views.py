@@ -56,12 +56,12 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
     """List requests, the newest first; with ``live``, the list is renewed."""
     now = timezone.now()
     query = read_query(request.GET, now)
-    wanted = query.to_filter(account.pk, now)
-    found: Timeline | None = None
+    condition = query.to_filter(account.pk, now)
+    numbers: Timeline | None = None
     try:
-        rows, is_timed_out = requests.page(wanted, before=read_number(query.before), top=PAGE_SIZE), False
+        rows, is_timed_out = requests.page(condition, before=read_number(query.before), top=PAGE_SIZE), False
         if not query.is_for_one:
-            found = timeline(account, wanted, reports.choose_range(*query.period(now), now))
+            numbers = timeline(account, condition, reports.choose_range(*query.period(now), now))
     except OperationTimedOut:
         rows, is_timed_out = [], True
     shown, older = cut_page(rows)
@@ -71,10 +71,10 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
         "requests": [RequestView(it) for it in shown],
         "is_timed_out": is_timed_out,
         "older": "" if older is None else query.query_string(before=older, live=""),
-        "numbers": found,
-        "chart": None if found is None else _draw_timeline(found, query),
-        "codes": _code_links(query, found.codes if found is not None else ()),
-        "callers": _caller_links(query, found.credentials if found is not None else ()),
+        "numbers": numbers,
+        "chart": None if numbers is None else _draw_timeline(numbers, query),
+        "codes": _code_links(query, numbers.codes if numbers is not None else ()),
+        "callers": _caller_links(query, numbers.credentials if numbers is not None else ()),
         "chips": list(_chips(query)),
         "spans": [(name, label) for name, (_length, label) in SPANS.items()],
         "kinds": [(kind.value, label) for kind, label in KINDS.items()],
@@ -107,12 +107,12 @@ def _find_opened(
         return None
 
 
-def _draw_timeline(found: Timeline, query: RequestQuery) -> Histogram:
+def _draw_timeline(numbers: Timeline, query: RequestQuery) -> Histogram:
     def address(bucket: TimeBucket) -> str:
         since, until = write_local_time(bucket.start), write_local_time(bucket.end)
         return query.query_string(span="", since=since, until=until, live="")
 
-    buckets = found.buckets
+    buckets = numbers.buckets
     quarters = [buckets[len(buckets) * place // 4].start for place in range(4)]
     end = f"{to_local(buckets[-1].end):%H:%M}" if query.has_range else _("Now")
     return draw_histogram(
@@ -145,19 +145,19 @@ def _caller_links(
 
 def _chips(query: RequestQuery) -> list[tuple[str, str]]:
     """Return what the filter has no field for, with the address without it."""
-    found: list[tuple[str, str]] = []
+    chips: list[tuple[str, str]] = []
     if query.has_range:
         since, until = query.since.replace("T", " "), query.until.replace("T", " ")
-        found.append((f"{since} – {until}", query.query_string(since="", until="")))
+        chips.append((f"{since} – {until}", query.query_string(since="", until="")))
     if query.how:
         name = query.credential[:12] or str(AUTHENTICATIONS[query.how])
-        found.append((name, query.query_string(how="", credential="")))
-    found += [
+        chips.append((name, query.query_string(how="", credential="")))
+    chips += [
         (value, query.query_string(**{name: ""}))
         for name, value in (("status", query.status), ("client", query.client), ("id", query.id))
         if value
     ]
-    return found
+    return chips
 
 
 @require_safe
@@ -177,21 +177,23 @@ def _find(account: Account, request_id: UUID) -> RecordedRequest:
     return found
 
 
-def _request_context(request: HttpRequest, found: RecordedRequest) -> dict[str, Any]:
-    account, shown = found.account, RequestView(found)
-    alike = RequestQuery(code=found.error, table=found.table_name, operation=found.operation, span="week")
+def _request_context(request: HttpRequest, recorded: RecordedRequest) -> dict[str, Any]:
+    account, shown = recorded.account, RequestView(recorded)
+    alike = RequestQuery(
+        code=recorded.error, table=recorded.table_name, operation=recorded.operation, span="week"
+    )
     context: dict[str, Any] = {
         "shown": shown,
         "in_drawer": wants_part(request),
-        "remedies": find_remedies(found, shown.causes, role_of(request)),
-        "snippets": write_code(found, endpoint(request, account)),
-        "deletion": _find_deletion(found),
+        "remedies": find_remedies(recorded, shown.causes, role_of(request)),
+        "snippets": write_code(recorded, endpoint(request, account)),
+        "deletion": _find_deletion(recorded),
         "alike_address": reverse("requests:index", args=(account.name,)) + alike.query_string(),
-        "back": _address_in_list(found),
+        "back": _address_in_list(recorded),
     }
-    if found.report is not None:
-        facts = Facts({}, found.at.timestamp(), "", "")
-        context |= report_context(load_report(found.report), facts, user_of(request))
+    if recorded.report is not None:
+        facts = Facts({}, recorded.at.timestamp(), "", "")
+        context |= report_context(load_report(recorded.report), facts, user_of(request))
     return context
 
 
@@ -213,11 +215,11 @@ def entity(request: HttpRequest, account: Account, request_id: UUID) -> HttpResp
 
     The log does not know the entity, only the number of its change in the history.
     """
-    found = _find(account, request_id)
-    change = RequestView(found).earlier_change
+    recorded = _find(account, request_id)
+    change = RequestView(recorded).earlier_change
     if change is None:
         raise Http404
-    table = find_table(account, found.table_name)
+    table = find_table(account, recorded.table_name)
     entries = changes.page(account, ChangeFilter(table_id=table.pk, numbers=(change.number,)), top=1).entries
     if not entries:
         raise Http404

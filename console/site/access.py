@@ -116,15 +116,15 @@ def table_of(request: HttpRequest) -> Table:
 
     A request for the past gets the table that had the name then, if one had.
     """
-    found: Table | None = getattr(request, "table", None)
-    if found is None:
+    table: Table | None = getattr(request, "table", None)
+    if table is None:
         current, match = account_context(request), request.resolver_match
         assert current is not None
         assert match is not None
         name = match.kwargs["table"]
-        found = _find_then(request, current.account, name) or find_table(current.account, name)
-        request.table = found  # type: ignore[attr-defined]
-    return found
+        table = _find_then(request, current.account, name) or find_table(current.account, name)
+        request.table = table  # type: ignore[attr-defined]
+    return table
 
 
 def _find_then(request: HttpRequest, account: Account, name: str) -> Table | None:

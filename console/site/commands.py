@@ -187,6 +187,6 @@ def list_commands(pages: Iterable[tuple[str, str | Promise]]) -> Iterator[tuple[
         for letter, label in pages
     ]
     for where in Where:
-        found = to_pages if where is Where.PAGES else [it for it in commands() if it.where is where]
-        if found:
-            yield where, found
+        listed = to_pages if where is Where.PAGES else [it for it in commands() if it.where is where]
+        if listed:
+            yield where, listed

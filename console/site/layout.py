@@ -130,7 +130,7 @@ _WRITES: Final = frozenset({Capability.WRITE, Capability.MANAGE_TABLES})
 
 
 def context(request: HttpRequest) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    values: dict[str, Any] = {
         "appearance": appearance.read(request),
         "languages": settings.LANGUAGES,
         "offered_zone": time_zones.offered_zone(request),
@@ -140,11 +140,11 @@ def context(request: HttpRequest) -> dict[str, Any]:
     }
     current = account_context(request)
     if current is not None:
-        return found | _account_values(request, current)
+        return values | _account_values(request, current)
     # a request that fails early has no user yet
     is_admin = getattr(getattr(request, "user", None), "is_admin", False)
     shown = [item for item in navigation(Place.SERVER) if is_admin or not item.is_for_admins]
-    return found | {"server_sidebar_items": _links(request, shown)}
+    return values | {"server_sidebar_items": _links(request, shown)}
 
 
 def _stylesheets(request: HttpRequest) -> list[str]:
@@ -199,8 +199,8 @@ def _links(request: HttpRequest, items: Sequence[NavigationItem], *arguments: st
     match = request.resolver_match
     parent = PARENTS.get(match.view_name) if match else None
     # a page of an account that is not shown has the sidebar of the server, without that parent
-    found = [address for item, address in zip(items, addresses, strict=True) if item.url == parent]
-    closest = max(found or above, key=len, default="")
+    parents = [address for item, address in zip(items, addresses, strict=True) if item.url == parent]
+    closest = max(parents or above, key=len, default="")
     return [
         SidebarLink(
             item.url, item.label, item.icon, address, _current(request, address, closest), item.letter

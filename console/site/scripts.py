@@ -59,16 +59,16 @@ def _imports(text: str) -> list[tuple[str, str]]:
 
 @lru_cache(1024)
 def _block(name: str, here: str, text: str) -> str:
-    content = _IMPORT.sub(lambda found: _taken(found, name), text)
+    content = _IMPORT.sub(lambda match: _taken(match, name), text)
     content = _EXPORT.sub("", content)
-    content = _LATER.sub(lambda found: f'import("{relative(_resolve(found[1], name), here)}")', content)
+    content = _LATER.sub(lambda match: f'import("{relative(_resolve(match[1], name), here)}")', content)
     content = _INDENT.sub("", _COMMENT.sub("", content))
     return f'{{\n{content}modules["{name}"] = {{ {", ".join(_exports(text))} }};\n}}\n'
 
 
-def _taken(found: re.Match[str], name: str) -> str:
+def _taken(match: re.Match[str], name: str) -> str:
     """Return the replacement of an import: the names that it brings, from a module that has run."""
-    names, imported = found[1], _resolve(found[2], name)
+    names, imported = match[1], _resolve(match[2], name)
     if imported.startswith(_VENDOR) or names is None:
         return ""
     return f'const {names.replace(" as ", ": ")} = modules["{imported}"];\n'
@@ -76,17 +76,17 @@ def _taken(found: re.Match[str], name: str) -> str:
 
 def _vendored(name: str, here: str, read: Read) -> str:
     """Return the imports of vendored modules, which stay as they are."""
-    found = ((names, _resolve(address, name)) for names, address in _imports(read(name)))
+    imports = ((names, _resolve(address, name)) for names, address in _imports(read(name)))
     return "".join(
-        f'import {names} from "{relative(it, here)}";\n' for names, it in found if it.startswith(_VENDOR)
+        f'import {names} from "{relative(it, here)}";\n' for names, it in imports if it.startswith(_VENDOR)
     )
 
 
 def _exports(text: str) -> list[str]:
     names: list[str] = []
-    for found in _EXPORT.finditer(text):
+    for match in _EXPORT.finditer(text):
         # the names that a pattern gives: { soon: checkSoon, now }
-        parts = found[1].strip("{} ").split(",")
+        parts = match[1].strip("{} ").split(",")
         names += [part.partition(":")[2].strip() or part.strip() for part in parts]
     return names
 

@@ -77,12 +77,12 @@ def _found() -> list[Path]:
 
 def sources() -> dict[str, list[Path]]:
     """Return the files behind each name; a stylesheet joins many, first base.css, which orders the layers."""
-    found = _found()
-    sources = {path.relative_to(ROOT).as_posix(): [path] for path in found if not _is_style(path)}
+    paths = _found()
+    sources = {path.relative_to(ROOT).as_posix(): [path] for path in paths if not _is_style(path)}
     sources |= {sheet: [] for sheet in (STYLESHEET, *OTHER_STYLESHEETS.values())}
-    for path in filter(_is_style, found):
+    for path in filter(_is_style, paths):
         sheet = OTHER_STYLESHEETS.get(path.relative_to(CONSOLE).parts[0], STYLESHEET)
-        sources[sheet].insert(0 if path.name == "base.css" else len(found), path)
+        sources[sheet].insert(0 if path.name == "base.css" else len(paths), path)
     return sources
 
 
@@ -138,25 +138,25 @@ class StaticFiles:
 
     async def __call__(self, scope: Scope, receive: object, send: Send) -> None:
         tree, _, name = scope["path"].removeprefix(PREFIX).partition("/")
-        found = self._find(name)
-        if found is None:
+        file = self._find(name)
+        if file is None:
             await _answer(send, 404, b"", [])
         elif scope["method"] not in {"GET", "HEAD"}:
             await _answer(send, 405, b"", [(b"allow", b"GET, HEAD")])
         else:
             headers = [
-                (b"content-type", found.type.encode()),
+                (b"content-type", file.type.encode()),
                 # pages loaded before an update still get their files, but these are not cached
                 (b"cache-control", FOREVER if tree == version() and not self._development else b"no-cache"),
                 (b"x-content-type-options", b"nosniff"),
                 (b"cross-origin-resource-policy", b"same-origin"),
             ]
-            body = found.content
-            if found.compressed is not None:
+            body = file.content
+            if file.compressed is not None:
                 headers.append((b"vary", b"accept-encoding"))
                 if _accepts_gzip(scope):
                     headers.append((b"content-encoding", b"gzip"))
-                    body = found.compressed
+                    body = file.compressed
             await _answer(send, 200, body, headers, with_body=scope["method"] == "GET")
 
     def _find(self, name: str) -> File | None:

@@ -91,8 +91,8 @@ def to_local(moment: datetime) -> datetime:
 def read_local_time(text: str) -> datetime | None:
     """Read a time as an input for it sends it, in the time zone of the page, or with its own offset."""
     try:
-        found = datetime.fromisoformat(text)
-        return found if timezone.is_aware(found) else timezone.make_aware(found)
+        moment = datetime.fromisoformat(text)
+        return moment if timezone.is_aware(moment) else timezone.make_aware(moment)
     except (ValueError, OverflowError):
         return None
 

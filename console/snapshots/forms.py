@@ -64,8 +64,8 @@ class SnapshotForm(forms.Form):
             raise forms.ValidationError(
                 _("Use letters, digits, periods, hyphens and underscores, and begin with a letter or digit.")
             )
-        found = snapshots.find(self._account, name)
-        if found is not None and found != self._snapshot:
+        named = snapshots.find(self._account, name)
+        if named is not None and named != self._snapshot:
             raise forms.ValidationError(_("A snapshot with this name already exists."))
         return name
 

@@ -100,13 +100,13 @@ class Preview:
 
 def preview(snapshot: Snapshot, choices: Choices) -> Preview:
     """Find out what a restore would change, within a time limit."""
-    wanted = RestoreRequest(
+    restore_request = RestoreRequest(
         with_policies=choices.with_settings,
         with_settings=choices.with_settings,
         deletes_new=choices.deletes_newer(snapshot),
     )
     try:
-        plan = snapshot_restores.preview(snapshot, wanted, limit=LIMIT)
+        plan = snapshot_restores.preview(snapshot, restore_request, limit=LIMIT)
     except OperationTimedOut:
         return Preview(snapshot, choices, None)
     return Preview(snapshot, choices, plan, list(_effects(snapshot, plan)))
@@ -117,9 +117,9 @@ def _effects(snapshot: Snapshot, plan: Outcome) -> Any:
     for table in plan.tables:
         if not table.policies:
             continue
-        found = then[table.name]
-        after = {it.identifier: it for it in policies.read(found.policies)}
-        before = _present(snapshot.account, found.folded_name)
+        snapshot_table = then[table.name]
+        after = {it.identifier: it for it in policies.read(snapshot_table.policies)}
+        before = _present(snapshot.account, snapshot_table.folded_name)
         yield PolicyEffect(
             table.name,
             sorted(after.keys() - before.keys()),

@@ -134,7 +134,7 @@ class Choice:
 def read_choice(data: Mapping[str, str]) -> Choice:
     """Unknown values are replaced by the first choice."""
     known = {host.slug: host for host in hosts()}
-    formats = {found.slug: found for found in FORMATS}
+    formats = {offered.slug: offered for offered in FORMATS}
     return Choice(
         known.get(data.get("host", ""), HERE),
         read_host(data.get("name", "")[:253]),

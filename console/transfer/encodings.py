@@ -47,12 +47,12 @@ def title(encoding: str) -> str:
 
 def groups() -> list[tuple[Promise | str, list[tuple[str, str]]]]:
     """Return all encodings with their titles, by the languages they are used for."""
-    found: list[tuple[Promise | str, list[tuple[str, str]]]] = []
+    groups_by_title: list[tuple[Promise | str, list[tuple[str, str]]]] = []
     for name in ENCODINGS:
         if name in _FIRST:
-            found.append((_FIRST[name], []))
-        found[-1][1].append((name, title(name)))
-    return found
+            groups_by_title.append((_FIRST[name], []))
+        groups_by_title[-1][1].append((name, title(name)))
+    return groups_by_title
 
 
 def script_of(encoding: str) -> Promise | str:

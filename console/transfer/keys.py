@@ -129,8 +129,8 @@ def view_keys(mapping: ColumnMapping, proposal: Proposal) -> list[KeyView]:
     """Return both keys, with the findings of the first rows."""
     notes: Mapping[str, Sequence[KeyNote]] = {}
     try:
-        found = key_proposals.assess(mapping.partition_key, mapping.row_key, proposal.sample)
-        notes = {"partition_key": found.partition_notes, "row_key": found.row_notes}
+        assessment = key_proposals.assess(mapping.partition_key, mapping.row_key, proposal.sample)
+        notes = {"partition_key": assessment.partition_notes, "row_key": assessment.row_notes}
     except MappingRefused:  # the page shows it
         pass
     views = []

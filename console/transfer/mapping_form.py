@@ -26,24 +26,24 @@ from storage.transfer.import_drafts import DraftFile
 _Value = TypeVar("_Value")
 
 
-def read_mapping(sent: QueryDict, found: DraftFile) -> ColumnMapping:
+def read_mapping(sent: QueryDict, file: DraftFile) -> ColumnMapping:
     """Return the mapping that was chosen; what the fields do not say, such as repairs, stays. Raises MappingRefused.
 
     A field that is as it was drawn says nothing: another request, which the page did not know of, may have changed it.
     """
     base = _read_base(sent.get("base", "")) if "base" in sent else None
-    now = found.mapping
+    now = file.mapping
 
     def merge(value: _Value, of: Callable[[ColumnMapping], _Value]) -> _Value:
         return of(now) if base is not None and value == of(base) else value
 
     mapping = replace(
-        read_keys(sent, found.proposal, now, base),
+        read_keys(sent, file.proposal, now, base),
         empty=merge(Empty.STRING if sent.get("empty") == "string" else Empty.UNSET, lambda it: it.empty),
         unescapes_formulas=merge("unescape" in sent, lambda it: it.unescapes_formulas),
     )
     in_keys, columns = mapping.whole_keys(), list[Column]()
-    for number, proposed in enumerate(found.proposal.columns):
+    for number, proposed in enumerate(file.proposal.columns):
         if proposed.column.source in in_keys:
             continue
         before = _listed(now, proposed)
@@ -59,7 +59,7 @@ def read_mapping(sent: QueryDict, found: DraftFile) -> ColumnMapping:
         columns.append(_press(sent, number, proposed, column))
     mapping = replace(mapping, columns=tuple(columns))
     zone = merge(sent.get("zone", now.zone), lambda it: it.zone)
-    return mapping if zone == mapping.zone else proposals.in_zone(found.proposal, mapping, zone)
+    return mapping if zone == mapping.zone else proposals.in_zone(file.proposal, mapping, zone)
 
 
 def _read_base(text: str) -> ColumnMapping:

@@ -134,10 +134,10 @@ def draft_required(view: DraftView) -> Callable[..., HttpResponseBase]:
     @account_required(Capability.WRITE)
     @wraps(view)
     def find(request: HttpRequest, account: Account, /, draft: int) -> HttpResponseBase:
-        found = import_drafts.get(account, draft, by=actor_of(request))
-        if found is None:
+        import_draft = import_drafts.get(account, draft, by=actor_of(request))
+        if import_draft is None:
             raise Http404
-        return view(request, found)
+        return view(request, import_draft)
 
     return find
 
@@ -227,45 +227,45 @@ def _show_map(request: HttpRequest, draft: ImportDraft, error: str) -> HttpRespo
         "step": "map",
     }
     try:
-        found = import_drafts.read(draft)
+        file = import_drafts.read(draft)
         context |= {
-            "layout": found.rows.layout,
-            "readings": encodings.readings_of(found.rows.layout),
-            "reading": asdict(found.rows.layout),
-            "mapping": found.mapping,
-            "base": json.dumps(found.mapping.dump()),
-            "is_kept": found.is_kept,
+            "layout": file.rows.layout,
+            "readings": encodings.readings_of(file.rows.layout),
+            "reading": asdict(file.rows.layout),
+            "mapping": file.mapping,
+            "base": json.dumps(file.mapping.dump()),
+            "is_kept": file.is_kept,
         }
         zones = [("", "UTC"), *((it, it) for it in time_zones.names())]
         context |= {
             "zones": zones,
-            "columns": (columns := _columns(found)),
+            "columns": (columns := _columns(file)),
             "certain": sum(any(it.is_certain for it in column["formats"]) for column in columns),
             "certain_read": sum(bool(column["chosen"] and column["chosen"].is_certain) for column in columns),
             "misfits": MISFITS.items(),
-            "keys": view_keys(found.mapping, found.proposal),
-            "is_advanced": "advanced" in request.POST or has_irregular_key(found.mapping),
-            "key_proposals": view_proposals(found.mapping, found.proposal),
-            "names": found.proposal.names,
-            "rows": found.proposal.rows,
+            "keys": view_keys(file.mapping, file.proposal),
+            "is_advanced": "advanced" in request.POST or has_irregular_key(file.mapping),
+            "key_proposals": view_proposals(file.mapping, file.proposal),
+            "names": file.proposal.names,
+            "rows": file.proposal.rows,
         }
-        if found.mapping.partition_key and found.mapping.row_key:
-            context["sample"] = _sample(draft, found)
+        if file.mapping.partition_key and file.mapping.row_key:
+            context["sample"] = _sample(draft, file)
     except (Refused, StorageError) as refused:
         context["error"] = error or describe_refusal(refused)
     status = 422 if context["error"] else 200
     return render_page(request, "console/transfer/map.html", context, status=status)
 
 
-def _columns(found: DraftFile) -> list[dict[str, Any]]:
-    in_keys = found.mapping.whole_keys()
-    listed = {it.source: it for it in found.mapping.columns}
+def _columns(file: DraftFile) -> list[dict[str, Any]]:
+    in_keys = file.mapping.whole_keys()
+    listed = {it.source: it for it in file.mapping.columns}
     columns = []
-    for number, proposed in enumerate(found.proposal.columns):
+    for number, proposed in enumerate(file.proposal.columns):
         source = proposed.column.source
         column = listed.get(source, proposed.column)
         is_as_proposed = (column.type, column.format) == (proposed.column.type, "")
-        views = [FormatView(place, it, found.mapping.zone) for place, it in enumerate(proposed.formats)]
+        views = [FormatView(place, it, file.mapping.zone) for place, it in enumerate(proposed.formats)]
         reading = reading_value(column.type, column.format)
         columns.append(
             {
@@ -296,9 +296,9 @@ def _describe_reading(column: Column, proposed: ProposedColumn) -> str | Promise
     return describe_guess(proposed) if column.type is proposed.column.type else ""
 
 
-def _sample(draft: ImportDraft, found: DraftFile) -> list[dict[str, Any]]:
+def _sample(draft: ImportDraft, file: DraftFile) -> list[dict[str, Any]]:
     """Return what the first rows become, in their order: keys, or why they are rejected."""
-    chunk = import_drafts.sample(draft, found)
+    chunk = import_drafts.sample(draft, file)
     lines: list[dict[str, Any]] = [{"line": row.line, "key": entity.key} for row, entity in chunk.entities]
     lines += ({"line": it.row.line, "problem": describe_reject(it, it.text)} for it in chunk.rejects)
     return sorted(lines, key=lambda line: int(line["line"]))

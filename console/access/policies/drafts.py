@@ -134,16 +134,16 @@ def write_identifiers(identifiers: Sequence[SignedIdentifier]) -> str:
 def read_identifiers(text: str) -> tuple[SignedIdentifier, ...]:
     """Raise BadRequest for anything that our own pages do not send."""
     try:
-        found = json.loads(text)
+        values = json.loads(text)
     except (ValueError, RecursionError):
         raise BadRequest from None
-    if not isinstance(found, list):
+    if not isinstance(values, list):
         raise BadRequest
-    return tuple(_read_identifier(one) for one in found)
+    return tuple(_read_identifier(one) for one in values)
 
 
-def _read_identifier(found: Any) -> SignedIdentifier:
-    match found:
+def _read_identifier(value: Any) -> SignedIdentifier:
+    match value:
         case {"identifier": str(name), "policy": None}:
             identifier = SignedIdentifier(name)
         case {

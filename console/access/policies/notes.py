@@ -61,7 +61,9 @@ def _note_policy(
     last_used = max((token.last_used for token in users if token.last_used), default=None)
     return {
         "identifier": read.identifier,
-        "allows": join_items(str(text) for found, text in ALLOWS.items() if set(found) <= row.permissions),
+        "allows": join_items(
+            str(text) for letters, text in ALLOWS.items() if set(letters) <= row.permissions
+        ),
         "lacks_upsert": len(row.permissions & {"a", "u"}) == 1,  # an upsert needs both
         "gained": _name_missing(row.permissions, stored),
         "lost": _name_missing(stored, row.permissions),

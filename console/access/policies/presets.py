@@ -83,20 +83,20 @@ TEMPLATES: Final = (
 def add_policy(draft: SetDraft, template: str = "") -> SetDraft:
     """Add an empty policy, or one made from the template of this name."""
     row = draft_policy(NEW, ZoneInfo(draft.zone))
-    found = next((it for it in TEMPLATES if it.name == template), None)
-    if found is not None:
-        name = _free_name(draft, found.identifier)
-        row = replace(row, identifier=name, permissions=frozenset(found.permissions))
-        row = _apply_preset(row, "expiry", found.expiry, draft.now())
+    template_policy = next((it for it in TEMPLATES if it.name == template), None)
+    if template_policy is not None:
+        name = _free_name(draft, template_policy.identifier)
+        row = replace(row, identifier=name, permissions=frozenset(template_policy.permissions))
+        row = _apply_preset(row, "expiry", template_policy.expiry, draft.now())
     return replace(draft, rows=(*draft.rows, row))
 
 
 def _free_name(draft: SetDraft, name: str) -> str:
     taken = {row.identifier for row in draft.rows}
     number = 1
-    while (found := name if number == 1 else f"{name}-{number}") in taken:
+    while (candidate := name if number == 1 else f"{name}-{number}") in taken:
         number += 1
-    return found
+    return candidate
 
 
 def remove_policy(draft: SetDraft, place: int) -> SetDraft:
@@ -128,10 +128,10 @@ def _change_row(draft: SetDraft, place: int, change: Callable[[PolicyDraft], Pol
 
 
 def _apply_preset(row: PolicyDraft, field: str, name: str, now: datetime) -> PolicyDraft:
-    found = next((it for it in PRESETS.get(field, ()) if it.name == name), None)
-    if found is None:
+    preset = next((it for it in PRESETS.get(field, ()) if it.name == name), None)
+    if preset is None:
         return row
-    moment = found.resolve(now)
+    moment = preset.resolve(now)
     text = "" if moment is None else show_moment(moment)
     return replace(row, start=text) if field == "start" else replace(row, expiry=text)
 

@@ -105,7 +105,7 @@ def _save_form(editor: PolicyRequest, formset: BasePolicyFormSet) -> HttpRespons
 
 def _replace_policies(
     editor: PolicyRequest,
-    wanted: Sequence[SignedIdentifier],
+    identifiers: Sequence[SignedIdentifier],
     seen: Sequence[SignedIdentifier],
     *,
     xml: bool = False,
@@ -113,10 +113,10 @@ def _replace_policies(
     """Save, or show both sets if the stored one changed since it was opened."""
     before = editor.stored()
     try:
-        done = policies.replace(editor.table, wanted, by=actor_of(editor.request), seen=seen)
+        done = policies.replace(editor.table, identifiers, by=actor_of(editor.request), seen=seen)
     except activity.ChangedSince:
-        return _render_conflict(editor, wanted)
-    text = _describe_save(editor, before, wanted) if done else _("Nothing was changed.")
+        return _render_conflict(editor, identifiers)
+    text = _describe_save(editor, before, identifiers) if done else _("Nothing was changed.")
     notify_success(editor.request, text, undo=done)
     return redirect(editor.page_address(xml=xml))
 
@@ -191,43 +191,43 @@ def _render_form(
 def _submit_xml(editor: PolicyRequest, command: str) -> HttpResponse:
     text, seen = editor.request.POST["xml"], read_identifiers(editor.request.POST.get("seen", "[]"))
     try:
-        wanted = xml_text.read_edited(text, seen)
+        identifiers = xml_text.read_edited(text, seen)
         if command == "form":
-            data = write_data(draft_set(wanted, editor.zone, seen))
+            data = write_data(draft_set(identifiers, editor.zone, seen))
             return _render_form(editor, PolicyFormSet(data, zone=editor.zone))
-        check_policies(wanted)
+        check_policies(identifiers)
         if command != "preview":
-            return _replace_policies(editor, wanted, seen, xml=True)
+            return _replace_policies(editor, identifiers, seen, xml=True)
     except StorageError as error:
         return _render_xml(editor, text, seen, error=error, status=422 if command != "preview" else 200)
-    return _render_xml(editor, text, seen, wanted)
+    return _render_xml(editor, text, seen, identifiers)
 
 
 def _switch_to_xml(editor: PolicyRequest, formset: BasePolicyFormSet) -> HttpResponse:
     """Only a valid form: invalid texts might not come back from XML."""
     if not formset.is_valid():
         return _render_form(editor, formset, status=422)
-    wanted = formset.identifiers
-    return _render_xml(editor, xml_text.write_xml(wanted), formset.draft.seen, wanted)
+    identifiers = formset.identifiers
+    return _render_xml(editor, xml_text.write_xml(identifiers), formset.draft.seen, identifiers)
 
 
 def _render_xml(
     editor: PolicyRequest,
     text: str,
     seen: Sequence[SignedIdentifier],
-    wanted: Sequence[SignedIdentifier] | None = None,
+    identifiers: Sequence[SignedIdentifier] | None = None,
     *,
     error: StorageError | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    """``wanted`` is what the text says; by default, the stored policies."""
+    """Render the editor of the XML; ``identifiers`` are the policies in the text, by default the stored ones."""
     context: dict[str, Any] = {
         "xml": text,
         "seen": write_identifiers(seen),
         "error": error,
         "at": error_position(error),
         "rules": xml_text.broken_rules(text) if error else (),
-        "preview": None if error else editor.preview(seen, seen if wanted is None else wanted),
+        "preview": None if error else editor.preview(seen, seen if identifiers is None else identifiers),
     }
     if editor.request.POST.get("do") == "preview" and wants_part(editor.request):
         context |= {"table": editor.table, "beside": True}

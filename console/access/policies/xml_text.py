@@ -30,7 +30,7 @@ def broken_rules(text: str) -> list[str]:
     try:
         if len(read_xml(document)) > POLICY_LIMIT:
             return [describe_rule(PolicyRule.NUMBER)]
-        found = find_faults(read_identifiers(document))
+        faults = find_faults(read_identifiers(document))
     except StorageError:
         return []
-    return list(dict.fromkeys(describe_rule(fault.rule) for fault in found))
+    return list(dict.fromkeys(describe_rule(fault.rule) for fault in faults))

@@ -138,42 +138,42 @@ class SasForm(SasFields):
 
     def clean_address(self) -> str:
         text: str = self.cleaned_data["address"].replace(" ", "")
-        if text and (found := _to_range(text)):
-            return found
+        if text and (addresses := _to_range(text)):
+            return addresses
         if text:
             raise forms.ValidationError(_("Enter an IP address, a range or a network."))
         return ""
 
     def clean(self) -> dict[str, Any]:
-        found = super().clean() or {}
-        found["starts"] = None if "start" in self.locked else self._read_start(found)
-        found["expires"] = None if "expiry" in self.locked else self._read_expiry(found)
-        self._check_times(found["starts"], found["expires"])
+        cleaned = super().clean() or {}
+        cleaned["starts"] = None if "start" in self.locked else self._read_start(cleaned)
+        cleaned["expires"] = None if "expiry" in self.locked else self._read_expiry(cleaned)
+        self._check_times(cleaned["starts"], cleaned["expires"])
         if self.is_of_table:
-            self._check_keys(found)
-        return found
+            self._check_keys(cleaned)
+        return cleaned
 
-    def _read_start(self, found: Mapping[str, Any]) -> datetime | None:
-        match found.get("start"):
+    def _read_start(self, cleaned: Mapping[str, Any]) -> datetime | None:
+        match cleaned.get("start"):
             case "now":
                 return self.now
             case "ago":
                 return self.now - timedelta(minutes=5)
             case "at":
-                return self._read_time("start_at", found)
+                return self._read_time("start_at", cleaned)
         return None
 
-    def _read_expiry(self, found: Mapping[str, Any]) -> datetime | None:
-        match found.get("expiry", "at"):
+    def _read_expiry(self, cleaned: Mapping[str, Any]) -> datetime | None:
+        match cleaned.get("expiry", "at"):
             case "at":
-                return self._read_time("expiry_at", found)
+                return self._read_time("expiry_at", cleaned)
             case "quarter":
                 return end_of_quarter(timezone.localtime(self.now))
             case lifetime:
                 return self.now + read_lifetime(lifetime)
 
-    def _read_time(self, name: str, found: Mapping[str, Any]) -> datetime | None:
-        moment: datetime | None = found.get(name)
+    def _read_time(self, name: str, cleaned: Mapping[str, Any]) -> datetime | None:
+        moment: datetime | None = cleaned.get(name)
         if moment is None and name not in self.errors:
             self.add_error(name, _("Enter a time."))
         if moment is not None and not _YEARS[0] <= moment.year <= _YEARS[1]:
@@ -187,17 +187,17 @@ class SasForm(SasFields):
         elif expires is not None and starts is not None and expires <= starts:
             self.add_error("expiry_at", _("The expiry must be after the start."))
 
-    def _check_keys(self, found: Mapping[str, Any]) -> None:
+    def _check_keys(self, cleaned: Mapping[str, Any]) -> None:
         for name in ("spk", "srk", "epk", "erk"):
             try:
-                check_key(name, found.get(name, ""))
+                check_key(name, cleaned.get(name, ""))
             except StorageError as error:
                 self.add_error(name, describe_refusal(error))
         for row, partition in (("srk", "spk"), ("erk", "epk")):
-            if found.get(row) and not found.get(partition):
+            if cleaned.get(row) and not cleaned.get(partition):
                 self.add_error(row, _("A RowKey also needs its PartitionKey."))
-        first = found.get("spk", ""), found.get("srk", "")
-        last = found.get("epk", ""), found.get("erk", "")
+        first = cleaned.get("spk", ""), cleaned.get("srk", "")
+        last = cleaned.get("epk", ""), cleaned.get("erk", "")
         if first[0] and last[0] and (first > last if last[1] else first[0] > last[0]):
             self.add_error("epk", _("The last key must not come before the first key."))
 
@@ -205,24 +205,24 @@ class SasForm(SasFields):
 
     def token(self) -> TableSas | AccountSas:
         """Return the unsigned token, as far as the form is valid."""
-        found = self.cleaned_data
+        cleaned = self.cleaned_data
         shared = {
             "version": WRITTEN_VERSION,
-            "permissions": found.get("permissions", ""),
-            "start": _write_time(found.get("starts")),
-            "expiry": _write_time(found.get("expires")),
-            "address": found.get("address", ""),
-            "protocol": found.get("protocol") or "https,http",
+            "permissions": cleaned.get("permissions", ""),
+            "start": _write_time(cleaned.get("starts")),
+            "expiry": _write_time(cleaned.get("expires")),
+            "address": cleaned.get("address", ""),
+            "protocol": cleaned.get("protocol") or "https,http",
         }
         if not self.is_of_table:
-            return AccountSas(services="t", resource_types=found.get("levels", ""), **shared)
+            return AccountSas(services="t", resource_types=cleaned.get("levels", ""), **shared)
         return TableSas(
-            table=found.get("table", ""),
-            identifier=found.get("policy", ""),
-            start_partition=found.get("spk", ""),
-            start_row=found.get("srk", "") if found.get("spk") else "",
-            end_partition=found.get("epk", ""),
-            end_row=found.get("erk", "") if found.get("epk") else "",
+            table=cleaned.get("table", ""),
+            identifier=cleaned.get("policy", ""),
+            start_partition=cleaned.get("spk", ""),
+            start_row=cleaned.get("srk", "") if cleaned.get("spk") else "",
+            end_partition=cleaned.get("epk", ""),
+            end_row=cleaned.get("erk", "") if cleaned.get("epk") else "",
             **shared,
         )
 

@@ -126,14 +126,14 @@ _IN_ACCOUNT: Final[Mapping[Operation, Promise]] = {
 def _abilities(summary: TokenSummary, account: str) -> SafeString:
     # upserts need no words of their own: they are adding and updating
     words = _IN_TABLE if summary.table else _IN_ACCOUNT
-    found = [format_html("<b>{}</b>", words[it]) for it in summary.abilities if it in words]
-    if not found:
+    abilities = [format_html("<b>{}</b>", words[it]) for it in summary.abilities if it in words]
+    if not abilities:
         return SafeString(conditional_escape(_("Grants no permissions")))
     if not summary.table:
-        return _fill(_("Can %(do)s in %(account)s"), do=_join_with_and(found), account=_name(account))
+        return _fill(_("Can %(do)s in %(account)s"), do=_join_with_and(abilities), account=_name(account))
     return _fill(
         _("Can %(do)s %(entities)s"),
-        do=_join_with_and(found),
+        do=_join_with_and(abilities),
         entities=_describe_entities(summary.table, summary.keys),
     )
 
@@ -194,10 +194,10 @@ def _conditions(summary: TokenSummary) -> Iterable[SafeString]:
 
 def _join_with_and(parts: Iterable[SafeString]) -> SafeString:
     """Such as "a, b and c"."""
-    found = list(parts)
-    if len(found) < 2:
-        return SafeString("".join(found))
-    *most, last = found
+    texts = list(parts)
+    if len(texts) < 2:
+        return SafeString("".join(texts))
+    *most, last = texts
     first = reduce(_join_with_comma, most)
     return _fill(
         pgettext("the last two items of a list", "%(first)s and %(second)s"), first=first, second=last

@@ -136,12 +136,12 @@ class ServiceForms:
             (form, _("Rule %(number)s") % {"number": number})
             for number, form in enumerate(self.cors, start=1)
         ]
-        found = [("id_cors", _("CORS rules"), error) for error in self.cors.non_form_errors()]
+        all_errors = [("id_cors", _("CORS rules"), error) for error in self.cors.non_form_errors()]
         for form, label in groups:
-            found += [
+            all_errors += [
                 (form[name].auto_id, label, error) for name, errors in form.errors.items() for error in errors
             ]
-        return found
+        return all_errors
 
 
 def _values(form: forms.Form) -> dict[str, Any]:

@@ -85,11 +85,11 @@ class _LabelsField(forms.CharField):
 
     def clean(self, value: Any) -> dict[str, str]:
         try:
-            found = read_lines(super().clean(value))
-            quotas.check_all_labels(found)
+            labels = read_lines(super().clean(value))
+            quotas.check_all_labels(labels)
         except LabelError:
             raise forms.ValidationError(_LABEL_RULES, params={"most": quotas.limit(LABELS)}) from None
-        return found
+        return labels
 
 
 class _NetworksField(forms.CharField):
@@ -271,13 +271,13 @@ class LifetimeForm(forms.Form):
     )
 
     def clean(self) -> dict[str, Any]:
-        found = super().clean() or {}
+        cleaned = super().clean() or {}
         now = timezone.now()
-        if found.get("lives") == "until" and "until" in found:
-            end = found["until"]
+        if cleaned.get("lives") == "until" and "until" in cleaned:
+            end = cleaned["until"]
             if end is None or not now < end <= now + lifetimes.LONGEST:
                 self.add_error("until", _("Enter a time within the next 366 days."))
-        return found
+        return cleaned
 
     def end(self) -> datetime | None:
         match self.cleaned_data["lives"]:

@@ -87,13 +87,13 @@ def invite(request: HttpRequest, account: Account) -> HttpResponse:
 @login_required
 def withdraw(request: HttpRequest, invitation: int) -> HttpResponse:
     """Withdraw an invitation, as an owner of its account or an admin."""
-    found = get_object_or_404(Invitation.objects.select_related("account"), pk=invitation, used_at=None)
-    if not _may_withdraw(user_of(request), found):
+    pending = get_object_or_404(Invitation.objects.select_related("account"), pk=invitation, used_at=None)
+    if not _may_withdraw(user_of(request), pending):
         raise Http404
-    invitations.withdraw(found, by=actor_of(request))
+    invitations.withdraw(pending, by=actor_of(request))
     notify_success(request, _("Withdrew the invitation. Its link no longer works."))
-    if found.account is not None and request.POST.get("from") == "members":
-        return redirect("accounts:members", found.account.name)
+    if pending.account is not None and request.POST.get("from") == "members":
+        return redirect("accounts:members", pending.account.name)
     return redirect("people:users")
 
 

@@ -102,8 +102,8 @@ def _submit_xml(request: HttpRequest, account: Account, action: str) -> HttpResp
     try:
         update = service_xml.read_update(text)
         if action == "form":
-            wanted = update.apply(service_properties.for_account(account))
-            forms = ServiceForms.from_properties(wanted, version)
+            properties = update.apply(service_properties.for_account(account))
+            forms = ServiceForms.from_properties(properties, version)
             return _render_editor(request, account, {"forms": forms.bound()})
         return _save(request, account, update, version, view="xml")
     except StorageError as error:
@@ -117,10 +117,10 @@ def _save(
     """Save, or show both versions if another user saved first."""
 
     def make(former: ServiceProperties) -> ServiceProperties:
-        wanted = update.apply(former)
-        if service_xml.version_of(former) != version and wanted != former:
+        properties = update.apply(former)
+        if service_xml.version_of(former) != version and properties != former:
             raise VersionConflict(former)
-        return wanted
+        return properties
 
     try:
         done = service_properties.replace(account, make, by=actor_of(request))
@@ -203,12 +203,12 @@ def _render_conflict(
     request: HttpRequest, account: Account, mine: ServiceProperties, current: ServiceProperties
 ) -> HttpResponse:
     theirs, ours = service_xml.write_xml(current), service_xml.write_xml(mine)
-    wanted = activity.ActivityFilter(account_ids=[account.pk], verbs=[AccountVerb.PROPERTIES_SET])
+    changes = activity.ActivityFilter(account_ids=[account.pk], verbs=[AccountVerb.PROPERTIES_SET])
     context = {
         "theirs": service_xml.compare_lines(theirs, ours),
         "ours": service_xml.compare_lines(ours, theirs),
         "xml": ours,
         "version": service_xml.version_of(current),
-        "last": next(iter(activity.page(wanted, top=1).activities), None),
+        "last": next(iter(activity.page(changes, top=1).activities), None),
     }
     return render_page(request, "console/accounts/service/conflict.html", context, status=409)

@@ -92,18 +92,18 @@ def created(request: HttpRequest, account: Account) -> HttpResponse:
 def settings(request: HttpRequest, account: Account) -> HttpResponse:
     """Show several forms; a request saves the forms that it names."""
     sent = request.POST.getlist("form")
-    found = {
+    forms = {
         name: settings_form(name, account, request.POST if name in sent else None)
         for name in SECTIONS
         if name != "cluster" or any(can() for can in registry.hooks(Hook.SPREADS_TABLES))
     }
-    for form in found.values():
+    for form in forms.values():
         include_initial_values(form)
-    named = [found[name] for name in sent if name in found]
+    named = [forms[name] for name in sent if name in forms]
     if named and _save(request, account, named):
         return redirect("accounts:settings", account.name)
     context = {
-        "sections": [(name, SECTIONS[name], form) for name, form in found.items()],
+        "sections": [(name, SECTIONS[name], form) for name, form in forms.items()],
         "kept": retention.kept(account),
         "history_limit": retention.limit(account),
         "quotas": [

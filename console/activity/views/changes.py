@@ -47,7 +47,7 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
     if not query.table or not (requests or (caller and query.since and query.until)):
         raise Http404
     table = find_table(account, query.table)
-    wanted = ChangeFilter(
+    selection = ChangeFilter(
         table_id=table.pk,
         requests=tuple(requests),
         actors=() if caller is None else (caller,),
@@ -57,14 +57,14 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
         since=query.since_moment,
         until=query.until_moment,
     )
-    entries = changes.page(account, wanted, top=1).entries
+    entries = changes.page(account, selection, top=1).entries
     if not entries:
         raise Http404
     done = merged_log.as_activity(entries[0], account)
     done.at = entries[0].earliest if len(requests) == 1 else entries[0].latest
     if len(requests) != 1:
         done.request_id = ""
-    changed, has_more = recorded.of_request(account, table, wanted)
+    changed, has_more = recorded.of_request(account, table, selection)
     may_revert = may(role_of(request), Capability.MANAGE_TABLES) and not account.read_only
     revert = reverse("activity:revert", args=(account.name,)) + f"?{request.GET.urlencode()}"
     context: dict[str, Any] = {
@@ -85,12 +85,12 @@ def show_histogram(request: HttpRequest, account: Account) -> HttpResponse:
     span = query.span if query.span in SPANS else _DEFAULT_SPAN
     length, number, label = SPANS[span]
     until = _end_of_bucket(timezone.now(), length / number)
-    since, wanted = until - length, query.to_changes()
+    since, selection = until - length, query.to_changes()
     buckets: list[TimeBucket] | None = []
-    if wanted is not None:
+    if selection is not None:
         try:
             # the bars beside a selected range stay
-            buckets = changes.histogram(account, wanted, since, until, number)
+            buckets = changes.histogram(account, selection, since, until, number)
         except OperationTimedOut:
             buckets = None
     quarters = [since + length * place / 4 for place in range(4)]

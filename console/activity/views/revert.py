@@ -69,24 +69,26 @@ class SampleEntity:
 def show(request: HttpRequest, account: Account) -> HttpResponse:
     """Show what undoing the selected changes would do, or do it."""
     query = ActivityQuery.read(request.GET)
-    wanted = _read_selection(request, query)
+    selection = _read_selection(request, query)
     back = _back(request, account)
     if any(_is_dropped(request, query, name) for name in ("since", "until")):
         notify_error(request, _("Enter a date and a time."))
         return redirect(back)
-    if wanted is None:
+    if selection is None:
         notify_error(request, _("Filter or select the changes to undo."))
         return redirect(back)
     if request.method == "POST":
-        return _undo(request, account, wanted, back)
-    if wanted.until is None:
-        wanted = replace(wanted, until=to_datetime(past.closed_present().ticks) + timedelta(microseconds=1))
-    context: dict[str, Any] = {"query": query, "back": back, "address": _address(request, wanted)}
+        return _undo(request, account, selection, back)
+    if selection.until is None:
+        selection = replace(
+            selection, until=to_datetime(past.closed_present().ticks) + timedelta(microseconds=1)
+        )
+    context: dict[str, Any] = {"query": query, "back": back, "address": _address(request, selection)}
     context |= {"door": DOOR_LABELS.get(query.how, ""), "what": OP_LABELS.get(query.what, "")}
     try:
-        preview = data_undo.preview(account, wanted, sample=_SAMPLE)
+        preview = data_undo.preview(account, selection, sample=_SAMPLE)
         context |= _preview_context(preview) | {
-            "callers": _callers(account, wanted),
+            "callers": _callers(account, selection),
             "caller": request.GET.get("by", ""),
             "fields": [(name, it) for name, values in request.GET.lists() if name != "by" for it in values],
             "preview": preview,
@@ -108,8 +110,8 @@ def _read_selection(request: HttpRequest, query: ActivityQuery) -> ChangeFilter 
     """
     requests = read_requests(request.GET.getlist("request"))
     numbers = read_numbers(request.GET.getlist("number"))
-    wanted = query.to_changes()
-    if wanted is None or not (requests or numbers or query.selects_changes):
+    selection = query.to_changes()
+    if selection is None or not (requests or numbers or query.selects_changes):
         return None
     caller, actor_id = read_caller(request.GET.get("by", "")), read_number(request.GET.get("actor", ""))
     read = {"request": requests, "number": numbers, "by": caller, "actor": actor_id}
@@ -118,7 +120,7 @@ def _read_selection(request: HttpRequest, query: ActivityQuery) -> ChangeFilter 
     if any(_is_dropped(request, query, name) for name in _SELECTING):
         return None
     return replace(
-        wanted,
+        selection,
         requests=tuple(requests),
         numbers=tuple(numbers),
         actors=() if caller is None else (caller,),
@@ -131,11 +133,11 @@ def _is_dropped(request: HttpRequest, query: ActivityQuery, name: str) -> bool:
     return bool(request.GET.get(name, "").strip()) and not getattr(query, name)
 
 
-def _address(request: HttpRequest, wanted: ChangeFilter) -> str:
+def _address(request: HttpRequest, selection: ChangeFilter) -> str:
     """Return the address of the undo, which leaves alone what is changed after its preview."""
     fields = request.GET.copy()
-    if wanted.until is not None and not fields.get("until", "").strip():
-        fields["until"] = wanted.until.isoformat()
+    if selection.until is not None and not fields.get("until", "").strip():
+        fields["until"] = selection.until.isoformat()
     return f"{request.path}?{fields.urlencode()}"
 
 
@@ -165,13 +167,13 @@ def _preview_context(preview: UndoPreview) -> dict[str, Any]:
 
 
 def _samples(preview: UndoPreview, effect: Effect) -> list[SampleEntity]:
-    found = [
+    samples = [
         (it.table, sample)
         for it in preview.tables
         for sample in it.samples
         if it.table is not None and sample.effect is effect
     ]
-    shown = found[:_SAMPLE]
+    shown = samples[:_SAMPLE]
     skipped = {(table.pk, sample.key) for table, sample in shown if effect is Effect.SKIPPED}
     newer = versions.newest_of(shown[0][0].account_id, skipped) if skipped else {}
     return [_sample(table, sample, newer.get((table.pk, sample.key))) for table, sample in shown]
@@ -185,9 +187,9 @@ def _sample(table: Table, sample: Sample, newer: RecordedChange | None) -> Sampl
     return SampleEntity(table.name, sample.key, sample.effect, shown[:_PROPERTIES], others, newer, is_moved)
 
 
-def _undo(request: HttpRequest, account: Account, wanted: ChangeFilter, back: str) -> HttpResponse:
+def _undo(request: HttpRequest, account: Account, selection: ChangeFilter, back: str) -> HttpResponse:
     try:
-        job = waiting.complete(request, data_undo.request(account, wanted))
+        job = waiting.complete(request, data_undo.request(account, selection))
     except StorageError as error:
         notify_error(request, describe_refusal(error))
         return redirect(back)

@@ -68,30 +68,30 @@ def _show_log(request: HttpRequest, account: Account | None = None) -> HttpRespo
 def _log_context(request: HttpRequest, account: Account | None, *, table: str = "") -> dict[str, Any]:
     """``table``: the one that the path of the page names."""
     query = ActivityQuery.read(request.GET)
-    wanted = replace(query, table=table) if table else query
+    log_query = replace(query, table=table) if table else query
     path = request.path
     context: dict[str, Any] = {}
-    found, may_revert = merged_log.read(account, wanted, PAGE_SIZE), False
+    log, may_revert = merged_log.read(account, log_query, PAGE_SIZE), False
     if account is not None:
         may_revert = may(role_of(request), Capability.MANAGE_TABLES) and not account.read_only
         context = {
             "histogram": reverse("activity:histogram", args=(account.name,))
-            + wanted.query_string(span=query.span),
-            "revert": _revert_all(account, wanted) if may_revert else "",
+            + log_query.query_string(span=query.span),
+            "revert": _revert_all(account, log_query) if may_revert else "",
             "may_revert": may_revert,
             "history_days": account.history_days,
             "callers": _callers(account, role_of(request)),
         }
     return context | {
-        "days": list(_days(found.entries, request, account, wanted, may_revert=may_revert)),
+        "days": list(_days(log.entries, request, account, log_query, may_revert=may_revert)),
         "query": query,
         "groups": [(group.value, label) for group, label in GROUP_LABELS.items()],
         "ops": [] if account is None else OP_LABELS.items(),
         "doors": DOOR_LABELS.items(),
-        "newer": "" if found.newer is None else path + query.query_string(**found.newer),
-        "older": "" if found.older is None else path + query.query_string(**found.older),
+        "newer": "" if log.newer is None else path + query.query_string(**log.newer),
+        "older": "" if log.older is None else path + query.query_string(**log.older),
         "path": path,
-        **wanted.export_urls(_address("export", account)),
+        **log_query.export_urls(_address("export", account)),
         "retention": settings.ACTIVITY_DAYS,
         "is_of_server": account is None,
         "is_of_table": bool(table),
@@ -134,12 +134,16 @@ def _address(name: str, account: Account | None, *arguments: object) -> str:
     return reverse(f"activity:{name}", args=(account.name, *arguments))
 
 
-def _entries(found: Sequence[Activity], request: HttpRequest, account: Account | None) -> list[TimelineEntry]:
+def _entries(
+    activities: Sequence[Activity], request: HttpRequest, account: Account | None
+) -> list[TimelineEntry]:
     user = user_of(request)
-    roles, read_only, stale = members.roles(user), accounts.read_only(), superseded(found)
-    recorded = history.recorded_of({done.account_id for done in found if done.entities and done.account_id})
+    roles, read_only, stale = members.roles(user), accounts.read_only(), superseded(activities)
+    recorded = history.recorded_of(
+        {done.account_id for done in activities if done.entities and done.account_id}
+    )
     entries = []
-    for done in found:
+    for done in activities:
         may = undo.may_undo(user, done, roles) and undo.is_open(done, read_only)
         lacks_history = may and done.entities > 0 and done.account_id not in recorded
         entries.append(_entry(done, account, may=may and done.pk not in stale, lacks_history=lacks_history))
@@ -147,20 +151,20 @@ def _entries(found: Sequence[Activity], request: HttpRequest, account: Account |
 
 
 def _mixed_entries(
-    found: Sequence[Entry],
+    entries: Sequence[Entry],
     request: HttpRequest,
     account: Account | None,
     query: ActivityQuery,
     *,
     may_revert: bool,
 ) -> list[TimelineEntry]:
-    activities = [entry for entry in found if isinstance(entry, Activity)]
+    activities = [entry for entry in entries if isinstance(entry, Activity)]
     shown = {entry.done.pk: entry for entry in _entries(activities, request, account)}
     return [
         shown[entry.pk]
         if isinstance(entry, Activity)
         else _change_entry(entry, account, query, may_revert=may_revert)
-        for entry in found
+        for entry in entries
     ]
 
 
@@ -216,15 +220,15 @@ def _entry(done: Activity, account: Account | None, *, may: bool, lacks_history:
 
 
 def _days(
-    found: Sequence[Entry],
+    entries: Sequence[Entry],
     request: HttpRequest,
     account: Account | None,
     query: ActivityQuery,
     *,
     may_revert: bool,
 ) -> Iterator[LogDay[Run]]:
-    shown = iter(_mixed_entries(found, request, account, query, may_revert=may_revert))
-    for day in by_day(found, merged_log.time_of):
+    shown = iter(_mixed_entries(entries, request, account, query, may_revert=may_revert))
+    for day in by_day(entries, merged_log.time_of):
         runs = [
             Run(
                 list(islice(shown, len(members))),

@@ -78,10 +78,10 @@ def _undo_by_job(request: HttpRequest, several: Sequence[Activity]) -> Job | Non
 
 
 def _find_undoable(request: HttpRequest, numbers: str) -> list[Activity]:
-    wanted = set(read_numbers(numbers.split(",")))
+    chosen = set(read_numbers(numbers.split(",")))
     user, roles = user_of(request), members.roles(user_of(request))
-    several = [done for done in activity.of_numbers(wanted) if may_see(user, done, roles)]
-    if not wanted or len(several) != len(wanted) or len(several) > _MOST:
+    several = [done for done in activity.of_numbers(chosen) if may_see(user, done, roles)]
+    if not chosen or len(several) != len(chosen) or len(several) > _MOST:
         raise Http404
     if not all(may_undo(user, done, roles) for done in several):
         raise PermissionDenied(sentences.explain_reason(Reason.NOT_YOURS))

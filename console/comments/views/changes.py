@@ -42,26 +42,26 @@ def add(request: HttpRequest, table: Table) -> HttpResponse:
 @require_POST
 @account_required(Capability.READ)
 def reply(request: HttpRequest, account: Account, number: int) -> HttpResponse:
-    found = _find_thread(request, account, number)
+    thread = _find_thread(request, account, number)
     text, author, by = request.POST.get("text", ""), user_of(request), actor_of(request)
 
     def act() -> Activity:
-        return comments.reply(found, text, author=author, by=by)[1]
+        return comments.reply(thread, text, author=author, by=by)[1]
 
-    return _do(request, act, _("Commented"), _back(request, found))
+    return _do(request, act, _("Commented"), _back(request, thread))
 
 
 @require_POST
 @account_required(Capability.READ)
 def resolve(request: HttpRequest, account: Account, number: int) -> HttpResponse:
     """Resolve a thread, or reopen it: ``resolved`` is 0."""
-    found, is_resolved = _find_thread(request, account, number), request.POST.get("resolved", "1") != "0"
+    thread, is_resolved = _find_thread(request, account, number), request.POST.get("resolved", "1") != "0"
 
     def act() -> Activity | None:
-        return comments.resolve(found, is_resolved=is_resolved, by=actor_of(request))
+        return comments.resolve(thread, is_resolved=is_resolved, by=actor_of(request))
 
     text = _("Resolved the thread") if is_resolved else _("Reopened the thread")
-    return _do(request, act, text, _back(request, found))
+    return _do(request, act, text, _back(request, thread))
 
 
 @require_POST
@@ -135,12 +135,12 @@ def _thread_about(table: Table, subject: Subject) -> CommentThread:
 
 
 def _find_thread(request: HttpRequest, account: Account, number: int) -> CommentThread:
-    found = threads.find(account, number)
-    if found is None:
+    thread = threads.find(account, number)
+    if thread is None:
         raise Http404
-    if found.query is not None:
-        find_query_of(request, found)
-    return found
+    if thread.query is not None:
+        find_query_of(request, thread)
+    return thread
 
 
 def _find_own(request: HttpRequest, account: Account, number: int) -> Comment:
@@ -150,10 +150,10 @@ def _find_own(request: HttpRequest, account: Account, number: int) -> Comment:
     return found
 
 
-def _back(request: HttpRequest, found: CommentThread) -> str:
+def _back(request: HttpRequest, thread: CommentThread) -> str:
     """Return the page that the form came from: of the table, or of the thread's subject."""
-    query = find_query_of(request, found) if found.query is not None else None
+    query = find_query_of(request, thread) if thread.query is not None else None
     if request.POST.get("back") == "table":
-        path = presentation.table_address(found.table)
-        return f"{path}#thread-{found.pk}"
-    return presentation.subject_address(found, query)
+        path = presentation.table_address(thread.table)
+        return f"{path}#thread-{thread.pk}"
+    return presentation.subject_address(thread, query)

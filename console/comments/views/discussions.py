@@ -35,14 +35,14 @@ def of_entity(request: HttpRequest, table: Table) -> HttpResponse:
     """Show the comments on an entity; those on one that is deleted stay."""
     target = pages.find_target(request, table)
     stored = entities.get(table, target.key)
-    found, older = take_newest(
+    newest, older = take_newest(
         threads.of_subject(table, Subject(target.key)),
         request.GET.get("before", ""),
         presentation.MOST_LISTED,
     )
-    if stored is None and not found:
+    if stored is None and not newest:
         return pages.render_missing(request, target)
-    shown = ShownThread.of(reversed(found), user_of(request))
+    shown = ShownThread.of(reversed(newest), user_of(request))
     _mark_seen(request, shown)
     context = {
         "table": table,
@@ -89,18 +89,18 @@ def of_table(request: HttpRequest, table: Table) -> HttpResponse:
 @table_page(Capability.READ)
 def earlier(request: HttpRequest, table: Table, number: int) -> HttpResponse:
     """Show the comments of a thread that were written before one of them."""
-    found, before = threads.find(table.account, number), read_number(request.GET.get("before", ""))
-    if found is None or found.table_id != table.pk or before is None:
+    discussion, before = threads.find(table.account, number), read_number(request.GET.get("before", ""))
+    if discussion is None or discussion.table_id != table.pk or before is None:
         raise Http404
-    if found.query is not None:
-        find_query_of(request, found)
-    comments, has_more = threads.earlier(found, before)
+    if discussion.query is not None:
+        find_query_of(request, discussion)
+    comments, has_more = threads.earlier(discussion, before)
     reader = user_of(request)
     context: dict[str, Any] = {
         "table": table,
-        "thread": found,
+        "thread": discussion,
         "comments": [ShownComment(it, reader) for it in comments],
-        "earlier": presentation.earlier_address(found, comments[0]) if has_more else "",
+        "earlier": presentation.earlier_address(discussion, comments[0]) if has_more else "",
         "back": "table" if request.GET.get("back") == "table" else "",
         **presentation.form_context(request, table),
     }
@@ -111,11 +111,11 @@ def earlier(request: HttpRequest, table: Table, number: int) -> HttpResponse:
 @account_required(Capability.READ)
 def thread(request: HttpRequest, account: Account, number: str) -> HttpResponse:
     """Go to the page where a thread is shown, as notices lead to it."""
-    found = threads.find(account, read_number(number) or 0)
-    if found is None:
+    discussion = threads.find(account, read_number(number) or 0)
+    if discussion is None:
         raise Http404
-    query = find_query_of(request, found) if found.query is not None else None
-    return redirect(f"{presentation.subject_address(found, query)}#thread-{found.pk}")
+    query = find_query_of(request, discussion) if discussion.query is not None else None
+    return redirect(f"{presentation.subject_address(discussion, query)}#thread-{discussion.pk}")
 
 
 @require_safe
@@ -134,10 +134,10 @@ def _find_query(request: HttpRequest, table: Table) -> SavedQuery | None:
     return query
 
 
-def find_query_of(request: HttpRequest, found: CommentThread) -> SavedQuery:
+def find_query_of(request: HttpRequest, thread: CommentThread) -> SavedQuery:
     """Return the saved query that a thread is about; raises Http404 unless the reader may see it."""
-    queries = visible_queries(user_of(request), [found.account_id]).filter(is_shared=True)
-    query = queries.filter(pk=found.query or 0).first()
+    queries = visible_queries(user_of(request), [thread.account_id]).filter(is_shared=True)
+    query = queries.filter(pk=thread.query or 0).first()
     if query is None:
         raise Http404
     return query

@@ -116,34 +116,38 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
     if unknown:
         notify_error(request, _("Unknown parameters: %(names)s") % {"names": ", ".join(unknown)[:200]})
         return see_other(request.path + read_request(with_short_names(request.GET), account).query())
-    wanted = read_request(request.GET, account)
+    requested = read_request(request.GET, account)
     chosen = [read_choice(request.GET, side) for side in SIDES]
     if chosen[0] is not None and chosen[1] is not None:
-        picked = CompareRequest(chosen[0], chosen[1], timestamps=wanted.timestamps)
+        picked = CompareRequest(chosen[0], chosen[1], timestamps=requested.timestamps)
         return see_other(request.path + picked.query())
-    context: dict[str, Any] = {"wanted": wanted, "path": request.path}
-    found, errors = _find_sides(request, wanted)
+    context: dict[str, Any] = {"wanted": requested, "path": request.path}
+    sides, errors = _find_sides(request, requested)
     context["pickers"] = [
         _picker(request, side, name, errors.get(side, ""))
-        for side, name in zip(SIDES, (wanted.left, wanted.right), strict=True)
+        for side, name in zip(SIDES, (requested.left, requested.right), strict=True)
     ]
     context["swap"] = (
         request.path
-        + CompareRequest(wanted.right, wanted.left, wanted.table, timestamps=wanted.timestamps).query()
+        + CompareRequest(
+            requested.right, requested.left, requested.table, timestamps=requested.timestamps
+        ).query()
     )
-    if not errors and wanted.left != wanted.right:
-        context |= _compare(request, account, wanted, found)
+    if not errors and requested.left != requested.right:
+        context |= _compare(request, account, requested, sides)
     return render(request, "console/compare/index.html", context, status=404 if errors else 200)
 
 
-def _find_sides(request: HttpRequest, wanted: CompareRequest) -> tuple[dict[str, FoundSide], dict[str, str]]:
-    found, errors = {}, {}
-    for side, name in ((LEFT, wanted.left), (RIGHT, wanted.right)):
+def _find_sides(
+    request: HttpRequest, requested: CompareRequest
+) -> tuple[dict[str, FoundSide], dict[str, str]]:
+    sides, errors = {}, {}
+    for side, name in ((LEFT, requested.left), (RIGHT, requested.right)):
         try:
-            found[side] = find_side(name, user_of(request))
+            sides[side] = find_side(name, user_of(request))
         except SideNotFound as error:
             errors[side] = describe_refusal(error)
-    return found, errors
+    return sides, errors
 
 
 def _picker(request: HttpRequest, side: str, name: SideName, error: str = "") -> Picker:
@@ -170,27 +174,27 @@ def picker(request: HttpRequest, account: Account) -> HttpResponse:
 
 
 def _compare(
-    request: HttpRequest, account: Account, wanted: CompareRequest, found: dict[str, FoundSide]
+    request: HttpRequest, account: Account, requested: CompareRequest, sides: dict[str, FoundSide]
 ) -> dict[str, Any]:
-    left, right = found[LEFT], found[RIGHT]
-    comparison = comparing.compare(left.side, right.side, with_timestamps=wanted.timestamps)
-    shown = _tables(comparison, wanted, request.path)
+    left, right = sides[LEFT], sides[RIGHT]
+    comparison = comparing.compare(left.side, right.side, with_timestamps=requested.timestamps)
+    shown = _tables(comparison, requested, request.path)
     settings = _settings(comparison)
     context: dict[str, Any] = {
         "comparison": comparison,
         "tables": shown,
         "differing": sum(it.differs for it in shown),
         "settings": settings,
-        "settings_address": request.path + replace(_without_place(wanted), settings=True).query(),
+        "settings_address": request.path + replace(_without_place(requested), settings=True).query(),
         "read_at": timezone.now(),
-        "patch": reverse("compare:patch", args=(account.name,)) + _without_place(wanted).query(),
+        "patch": reverse("compare:patch", args=(account.name,)) + _without_place(requested).query(),
         "may_apply": right.allows(Capability.WRITE),
         "may_manage": right.allows(Capability.MANAGE_TABLES),
         "may_manage_access": right.allows(Capability.MANAGE_ACCESS),
     }
     current = next((it for it in shown if it.is_current), None)
-    if current is not None and not wanted.settings:
-        context |= {"current": current} | _entities(request, wanted, current)
+    if current is not None and not requested.settings:
+        context |= {"current": current} | _entities(request, requested, current)
     return context
 
 
@@ -198,53 +202,53 @@ def _without_place(wanted: CompareRequest) -> CompareRequest:
     return CompareRequest(wanted.left, wanted.right, timestamps=wanted.timestamps)
 
 
-def _tables(comparison: Comparison, wanted: CompareRequest, path: str) -> list[ShownTable]:
+def _tables(comparison: Comparison, requested: CompareRequest, path: str) -> list[ShownTable]:
     """Count table by table, the current one first, as long as there is time."""
     deadline = time.monotonic() + _BUDGET
-    found: dict[str, Counts | None] = {}
-    for table in sorted(comparison.tables, key=lambda it: it.name != wanted.table):
+    counted: dict[str, Counts | None] = {}
+    for table in sorted(comparison.tables, key=lambda it: it.name != requested.table):
         left = deadline - time.monotonic()
         try:
-            found[table.name] = comparing.count(table, limit=timedelta(seconds=left)) if left > 0 else None
+            counted[table.name] = comparing.count(table, limit=timedelta(seconds=left)) if left > 0 else None
         except OperationTimedOut:
-            found[table.name] = None
+            counted[table.name] = None
     names = [table.name for table in comparison.tables]
-    differing = [it for it in names if (counts := found[it]) is None or counts.differing]
-    current = wanted.table if wanted.table in names else next(iter(differing or names), "")
-    place = _without_place(wanted)
+    differing = [it for it in names if (counts := counted[it]) is None or counts.differing]
+    current = requested.table if requested.table in names else next(iter(differing or names), "")
+    place = _without_place(requested)
     return [
         ShownTable(
             table,
-            found[table.name],
+            counted[table.name],
             path + replace(place, table=table.name).query(),
-            table.name == current and not wanted.settings,
+            table.name == current and not requested.settings,
         )
         for table in comparison.tables
     ]
 
 
-def _entities(request: HttpRequest, wanted: CompareRequest, current: ShownTable) -> dict[str, Any]:
+def _entities(request: HttpRequest, requested: CompareRequest, current: ShownTable) -> dict[str, Any]:
     table = current.table
-    page = comparing.page(table, wanted.kinds, after=wanted.after, top=_PAGE + 1)
-    here = replace(wanted, table=table.name, after=None)
+    page = comparing.page(table, requested.kinds, after=requested.after, top=_PAGE + 1)
+    here = replace(requested, table=table.name, after=None)
     more = len(page) > _PAGE
-    following = replace(here, after=page[_PAGE - 1].key, is_all=wanted.is_all) if more else None
+    following = replace(here, after=page[_PAGE - 1].key, is_all=requested.is_all) if more else None
     counts = current.counts
-    everything = Selection([table.name], kinds=wanted.kinds)
+    everything = Selection([table.name], kinds=requested.kinds)
     deleted = table.name if everything.deletes(table, Target.RIGHT) else ""
     return {
-        "apply_button": ApplyButton(wanted.right.account, wanted.kind, counts, deleted),
+        "apply_button": ApplyButton(requested.right.account, requested.kind, counts, deleted),
         "rows": [rows.show(entity) for entity in page[:_PAGE]],
         "kinds": [
             (
                 label,
                 None if counts is None else counts.number(kind),
                 request.path + replace(here, kind=kind, is_all=False).query(),
-                kind is wanted.kind,
+                kind is requested.kind,
             )
             for kind, label in _KINDS
         ],
-        "total": None if counts is None else counts.number(wanted.kind),
+        "total": None if counts is None else counts.number(requested.kind),
         "compared": None
         if counts is None
         else (
@@ -252,17 +256,17 @@ def _entities(request: HttpRequest, wanted: CompareRequest, current: ShownTable)
             counts.differing + counts.identical - counts.only_left,
         ),
         "next": request.path + following.query() if following is not None else "",
-        "first": request.path + here.query() if wanted.after is not None else "",
-        "all_address": request.path + replace(here, after=wanted.after, is_all=True).query(),
-        "none_address": request.path + replace(here, after=wanted.after, is_all=False).query(),
+        "first": request.path + here.query() if requested.after is not None else "",
+        "all_address": request.path + replace(here, after=requested.after, is_all=True).query(),
+        "none_address": request.path + replace(here, after=requested.after, is_all=False).query(),
         "timestamps_address": request.path
-        + replace(here, timestamps=not wanted.timestamps, is_all=False).query(),
+        + replace(here, timestamps=not requested.timestamps, is_all=False).query(),
     }
 
 
 def _settings(comparison: Comparison) -> list[tuple[str | Promise, list[Difference]]]:
     """Return what differs besides entities: policies and descriptions by table, and service properties."""
-    found: list[tuple[str | Promise, list[Difference]]] = []
+    settings: list[tuple[str | Promise, list[Difference]]] = []
     for table in comparison.tables:
         differences = []
         if table.descriptions is not None:
@@ -270,11 +274,11 @@ def _settings(comparison: Comparison) -> list[tuple[str | Promise, list[Differen
         if table.policies is not None:
             differences += compare_settings(*map(flatten_policies, table.policies))
         if differences:
-            found.append((table.name, differences))
+            settings.append((table.name, differences))
     if comparison.service_properties is not None:
         flat = map(flatten_settings, comparison.service_properties)
-        found.append((gettext_lazy("Service properties"), compare_settings(*flat)))
-    return found
+        settings.append((gettext_lazy("Service properties"), compare_settings(*flat)))
+    return settings
 
 
 @account_required(Capability.READ)
@@ -283,14 +287,14 @@ def patch(request: HttpRequest, account: Account) -> HttpResponseBase:
     """Send all entities that differ as NDJSON."""
     if not set(SIDES) <= request.GET.keys():
         raise Http404
-    wanted = read_request(request.GET, account)
-    found, errors = _find_sides(request, wanted)
+    requested = read_request(request.GET, account)
+    sides, errors = _find_sides(request, requested)
     if errors:
         raise Http404
-    left, right = found[LEFT].side, found[RIGHT].side
-    comparison = comparing.compare(left, right, with_timestamps=wanted.timestamps)
+    left, right = sides[LEFT].side, sides[RIGHT].side
+    comparison = comparing.compare(left, right, with_timestamps=requested.timestamps)
     lines = (comparing.write_difference(*it).decode() + "\n" for it in comparing.walk(comparison))
-    name = f"{wanted.left.account}-{wanted.right.account}.ndjson"
+    name = f"{requested.left.account}-{requested.right.account}.ndjson"
     return stream_file(request, lines, content_type="application/x-ndjson", filename=name)
 
 
@@ -298,19 +302,21 @@ def patch(request: HttpRequest, account: Account) -> HttpResponseBase:
 @require_POST
 def apply(request: HttpRequest, account: Account) -> HttpResponse:
     """Make the right side equal to the left, as far as it is selected."""
-    wanted = read_request(request.POST, account)
-    page = reverse("compare:index", args=(account.name,)) + replace(wanted, is_all=False).query()
-    found, errors = _find_sides(request, wanted)
+    requested = read_request(request.POST, account)
+    page = reverse("compare:index", args=(account.name,)) + replace(requested, is_all=False).query()
+    sides, errors = _find_sides(request, requested)
     if errors:
         raise Http404
-    left, right = found[LEFT], found[RIGHT]
-    comparison = comparing.compare(left.side, right.side, with_timestamps=wanted.timestamps)
-    selection = _selection(request, wanted, comparison)
+    left, right = sides[LEFT], sides[RIGHT]
+    comparison = comparing.compare(left.side, right.side, with_timestamps=requested.timestamps)
+    selection = _selection(request, requested, comparison)
     if selection is None:
         notify_error(request, _("Select the entities to apply."))
         return see_other(page)
     if not all(map(right.allows, applying.capabilities(comparison, Target.RIGHT, selection))):
-        notify_error(request, _("You may not make this change in %(name)s.") % {"name": wanted.right.account})
+        notify_error(
+            request, _("You may not make this change in %(name)s.") % {"name": requested.right.account}
+        )
         return see_other(page)
     read_at = read_moment_token(request.POST.get("read_at", ""))
     if read_at is None:
@@ -326,12 +332,12 @@ def apply(request: HttpRequest, account: Account) -> HttpResponse:
     else:
         if job.status != JobStatus.DONE:
             return see_other(reverse("jobs:show", args=(job.pk,)))
-        _report(request, outcome_of(job), wanted.right)
+        _report(request, outcome_of(job), requested.right)
     return see_other(page)
 
 
-def _selection(request: HttpRequest, wanted: CompareRequest, comparison: Comparison) -> Selection | None:
-    if wanted.settings:
+def _selection(request: HttpRequest, requested: CompareRequest, comparison: Comparison) -> Selection | None:
+    if requested.settings:
         chosen = request.POST.getlist("settings-of")
         return (
             Selection(
@@ -340,12 +346,12 @@ def _selection(request: HttpRequest, wanted: CompareRequest, comparison: Compari
             if chosen
             else None
         )
-    if comparison.table(wanted.table) is None:
+    if comparison.table(requested.table) is None:
         return None
-    if wanted.is_all:
-        return Selection([wanted.table], kinds=wanted.kinds)
+    if requested.is_all:
+        return Selection([requested.table], kinds=requested.kinds)
     keys = [key for token in request.POST.getlist("key") if (key := tokens.decode_key(token)) is not None]
-    return Selection([wanted.table], {wanted.table: keys}) if keys else None
+    return Selection([requested.table], {requested.table: keys}) if keys else None
 
 
 def _report(request: HttpRequest, done: Outcome, target: SideName) -> None:

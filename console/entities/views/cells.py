@@ -37,17 +37,17 @@ def change(request: HttpRequest, table: Table) -> HttpResponse:
         return _refuse(request, str(refusal.message))
     if "stage" in request.POST or not changes:
         return _answer(request, changes)
-    wanted = cell_changes.changes_of(table, changes)
-    done = save(request, table, wanted)
+    entity_changes = cell_changes.changes_of(table, changes)
+    done = save(request, table, entity_changes)
     if isinstance(done, Refusal):
-        return _refuse(request, _reason(table, wanted, done), status=412 if done.is_conflict else 422)
+        return _refuse(request, _reason(table, entity_changes, done), status=412 if done.is_conflict else 422)
     toasts.notify_success(request, _text(changes), undo=done.activity)
     return _answer(request, [])
 
 
-def _reason(table: Table, wanted: list[Change], refusal: Refusal) -> str:
+def _reason(table: Table, entity_changes: list[Change], refusal: Refusal) -> str:
     if refusal.index is not None and refusal.is_of_deleted:
-        return problems.describe_deletion(table, wanted[refusal.index].key)
+        return problems.describe_deletion(table, entity_changes[refusal.index].key)
     if refusal.is_conflict:
         return _(
             "Someone else changed these entities. Nothing was changed. Check the new values and try again."

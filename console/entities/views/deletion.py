@@ -24,20 +24,20 @@ from storage.models import Table
 @table_required(Capability.WRITE)
 def delete(request: HttpRequest, table: Table) -> HttpResponse:
     """Delete the selected entities, all or none; lead to a page of its own for everything that a query matches."""
-    wanted = _selection(request)
+    selection = _selection(request)
     is_done = False
-    if wanted is None or wanted.scope is Scope.TABLE:
+    if selection is None or selection.scope is Scope.TABLE:
         toasts.notify_error(request, _("Select the entities to delete."))
-    elif wanted.scope is Scope.QUERY:
+    elif selection.scope is Scope.QUERY:
         if pages := registry.hooks(Hook.DELETION_PAGE):
-            return redirect(pages[0](table, wanted.text))
+            return redirect(pages[0](table, selection.text))
         toasts.notify_error(request, _("Select the entities to delete."))
-    elif not wanted.keys:
+    elif not selection.keys:
         toasts.notify_error(request, _("Select at least one row."))
     elif table.account.protected and "confirmed" not in request.POST:
-        return _ask(request, table, wanted)
+        return _ask(request, table, selection)
     else:
-        is_done = _delete(request, table, wanted)
+        is_done = _delete(request, table, selection)
     return _answer(request, table, is_done=is_done)
 
 
@@ -56,9 +56,9 @@ def _selection(request: HttpRequest) -> Selection | None:
         return None
 
 
-def _delete(request: HttpRequest, table: Table, wanted: Selection) -> bool:
+def _delete(request: HttpRequest, table: Table, selection: Selection) -> bool:
     """Return whether the entities are deleted now."""
-    done = attempt(lambda: edits.delete(table, wanted.keys, by=actor_of(request)))
+    done = attempt(lambda: edits.delete(table, selection.keys, by=actor_of(request)))
     if isinstance(done, Refusal):
         toasts.notify_error(request, done.text)
         return False
@@ -71,11 +71,11 @@ def _delete(request: HttpRequest, table: Table, wanted: Selection) -> bool:
     return True
 
 
-def _ask(request: HttpRequest, table: Table, wanted: Selection) -> HttpResponse:
+def _ask(request: HttpRequest, table: Table, selection: Selection) -> HttpResponse:
     context = {
         "table": table,
-        "keys": wanted.keys,
-        "tokens": [tokens.encode_key(key) for key in wanted.keys],
+        "keys": selection.keys,
+        "tokens": [tokens.encode_key(key) for key in selection.keys],
         "next": back_address(request, table),
     }
     return render_page(request, "console/entities/deletion/confirm.html", context)

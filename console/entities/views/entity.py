@@ -74,7 +74,7 @@ def show(request: HttpRequest, account: Account, table: str) -> HttpResponse:
 def _next(request: HttpRequest, target: EntityTarget) -> HttpResponse:
     """Redirect to the next entity by key."""
     page = entities.page(target.table, EntityQuery(top=2, start=Position(*target.key)))
-    following = next((found.key for found in page.entities if found.key != target.key), None)
+    following = next((preview.key for preview in page.entities if preview.key != target.key), None)
     if following is None:
         notify_success(request, _("This is the last entity in the table."))
         return redirect(target.address())
@@ -128,8 +128,8 @@ def _snippets(request: HttpRequest, target: EntityTarget, draft: EntityDraft) ->
     return {
         "language": language,
         "languages": [
-            (found.name, target.address(tab="snippets", lang=found.slug), found is language)
-            for found in snippets.LANGUAGES.values()
+            (choice.name, target.address(tab="snippets", lang=choice.slug), choice is language)
+            for choice in snippets.LANGUAGES.values()
         ],
         "snippets": written if is_whole else [written[0], written[-1]],
         "is_whole": is_whole,
@@ -191,8 +191,8 @@ def _save(request: HttpRequest, target: EntityTarget, draft: EntityDraft, action
         return render(request, target, draft.refused(problem), 422)
     removed = [name for name in names if name not in draft.properties]
     is_merge = draft.mode == "merge" and draft.tab == "form" and not removed
-    wanted = {name: draft.properties[name] for name in names} if is_merge else draft.properties
-    change = Update(Entity(target.key, wanted), Precondition(draft.before.timestamp), merge=is_merge)
+    properties = {name: draft.properties[name] for name in names} if is_merge else draft.properties
+    change = Update(Entity(target.key, properties), Precondition(draft.before.timestamp), merge=is_merge)
     done = EntityEdit(request, target.table, target.key).save(lambda: change)
     match done:
         case Conflict():
@@ -244,9 +244,9 @@ def row(request: HttpRequest, table: Table) -> HttpResponse:
     """Show one row of the form with its value checked, or converted to a new type."""
     before = read_signed_entity(table, request.POST.get("opened", ""))
     base = read_stored(before).properties if before is not None else {}
-    found = entity_form.read_property_row(request.POST, request.FILES, base, local_now())
-    if found is None:
+    property_row = entity_form.read_property_row(request.POST, request.FILES, base, local_now())
+    if property_row is None:
         raise Http404
     target = EntityTarget(table, EntityKey("", ""))
-    context = pages.draft_context(target, EntityDraft(None, target.key, rows=[found]), in_drawer=True)
-    return shortcuts.render(request, "console/entities/entity/_row.html", {**context, "row": found})
+    context = pages.draft_context(target, EntityDraft(None, target.key, rows=[property_row]), in_drawer=True)
+    return shortcuts.render(request, "console/entities/entity/_row.html", {**context, "row": property_row})

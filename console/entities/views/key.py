@@ -39,14 +39,14 @@ def change(request: HttpRequest, table: Table) -> HttpResponse:
 def _page(
     request: HttpRequest,
     target: EntityTarget,
-    wanted: EntityKey,
+    new_key: EntityKey,
     etag: str,
     wrong: Sequence[FieldError] = (),
 ) -> HttpResponse:
     context: dict[str, Any] = {
         "table": target.table,
         "entity_key": target.key,
-        "wanted": wanted,
+        "wanted": new_key,
         "etag": etag,
         "problems": wrong,
         "key_errors": {problem.field: problem.text for problem in wrong},
@@ -59,22 +59,22 @@ def _page(
 
 
 def _change(request: HttpRequest, target: EntityTarget) -> HttpResponse:
-    wanted = EntityKey(request.POST.get("pk", ""), request.POST.get("rk", ""))
+    new_key = EntityKey(request.POST.get("pk", ""), request.POST.get("rk", ""))
     etag = request.POST.get("etag", "")
-    found = problems.check_key_values(target.kind, wanted)
-    if wanted == target.key:
-        found.append(FieldError("rk", "", _("Enter a key that differs from the current one.")))
-    if found:
-        return _page(request, target, wanted, etag, found)
+    errors = problems.check_key_values(target.kind, new_key)
+    if new_key == target.key:
+        errors.append(FieldError("rk", "", _("Enter a key that differs from the current one.")))
+    if errors:
+        return _page(request, target, new_key, etag, errors)
     done = attempt(
-        lambda: edits.change_key(target.table, target.key, wanted, _condition(etag), by=actor_of(request))
+        lambda: edits.change_key(target.table, target.key, new_key, _condition(etag), by=actor_of(request))
     )
     if isinstance(done, Refusal):
         if done.is_of_deleted:
             return pages.render_missing(request, target)
-        return _page(request, target, wanted, etag, [_problem(done)])
+        return _page(request, target, new_key, etag, [_problem(done)])
     notify_success(request, _("Changed the key"), undo=done.activity)
-    return see_other(replace(target, key=wanted).address())
+    return see_other(replace(target, key=new_key).address())
 
 
 def _condition(etag: str) -> Precondition:

@@ -75,15 +75,15 @@ def render(
 
 def _tabs(request: HttpRequest, draft: EntityDraft) -> list[tuple[str, str, bool]]:
     query = request.GET.copy()
-    found = []
+    tabs = []
     for tab, label in (("form", _("Form")), ("json", "JSON")):
         query.pop("tab", None)
         if tab == "json":
             query["tab"] = tab
-        found.append(
+        tabs.append(
             (label, f"{request.path}?{query.urlencode()}" if query else request.path, tab == draft.tab)
         )
-    return found
+    return tabs
 
 
 def _save(request: HttpRequest, table: Table) -> HttpResponse:

@@ -137,11 +137,11 @@ def _preview(
 
 
 def _line(planned: paste.PlannedRow, names: list[str]) -> dict[str, Any]:
-    found = planned.row.entity
+    entity = planned.row.entity
     drawn = [
-        (cells.draw_or_absent(found.properties.get(name)).markup, name in planned.changed) for name in names
+        (cells.draw_or_absent(entity.properties.get(name)).markup, name in planned.changed) for name in names
     ]
-    return {"number": planned.row.line, "key": found.key, "effect": planned.effect, "cells": drawn}
+    return {"number": planned.row.line, "key": entity.key, "effect": planned.effect, "cells": drawn}
 
 
 def _show(request: HttpRequest, table: Table, context: dict[str, Any], status: int = 200) -> HttpResponse:

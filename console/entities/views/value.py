@@ -60,8 +60,8 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
 
 def _view(request: HttpRequest, target: EntityTarget, name: str, value: EdmValue) -> HttpResponse:
     views = viewers.views(value)
-    wanted = request.GET.get("as", "")
-    chosen = next((viewer for viewer in views if viewer == wanted), next(iter(views)))
+    viewer_name = request.GET.get("as", "")
+    chosen = next((viewer for viewer in views if viewer == viewer_name), next(iter(views)))
     query = {"key": encode_key(target.key), "property": name}
     if AS_OF in request.GET:
         query[AS_OF] = request.GET[AS_OF]

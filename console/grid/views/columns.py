@@ -62,7 +62,7 @@ def _show(request: HttpRequest, table: Table, state: GridState) -> HttpResponse:
 def _lines(table: Table, state: GridState) -> dict[str, object]:
     """Return the visible columns in their order, then the others by name."""
     catalogue = properties.sample(table)
-    known = {found.name: found for found in catalogue.properties}
+    known = {described.name: described for described in catalogue.properties}
     seen = _seen(table, state)
     shown = columns.arrange_columns(state.columns, seen)
     names = {choice.name for choice in shown}
@@ -89,10 +89,10 @@ def _line(choice: ColumnChoice, known: dict[str, Property]) -> tuple[ColumnChoic
     """Return a column to choose, its type, and the percentage of sampled entities that have it."""
     if choice.name in SYSTEM_PROPERTIES:
         return choice, Edm.DATETIME if choice.name == TIMESTAMP else Edm.STRING, None
-    found = known.get(choice.name)
-    if found is None:
+    described = known.get(choice.name)
+    if described is None:
         return choice, "", None
-    return choice, found.types[0] if len(found.types) == 1 else MIXED, round(100 * found.share)
+    return choice, described.types[0] if len(described.types) == 1 else MIXED, round(100 * described.share)
 
 
 def _chosen(request: HttpRequest, table: Table) -> HttpResponse:
@@ -100,15 +100,15 @@ def _chosen(request: HttpRequest, table: Table) -> HttpResponse:
     state = read_state(QueryDict(request.POST.get("state", "")), table)
     asked = columns.parse_columns(request.POST["cols"]) if "cols" in request.POST else _read(request.POST)
     columns.remember_columns(user_of(request), table, str(asked))
-    wanted = replace(state, columns=asked, has_columns=True)
+    chosen = replace(state, columns=asked, has_columns=True)
     if wants_part(request):
         return HttpResponse(status=204)
     if request.accepts("application/json") and not request.accepts("text/html"):
-        choice = f"{request.path}?{wanted.query()}"
-        return JsonResponse({"here": wanted.address(table), "choice": choice})
+        choice = f"{request.path}?{chosen.query()}"
+        return JsonResponse({"here": chosen.address(table), "choice": choice})
     if "up" in request.POST or "down" in request.POST:
-        return redirect(f"{request.path}?{wanted.query()}")
-    return redirect(wanted.address(table))
+        return redirect(f"{request.path}?{chosen.query()}")
+    return redirect(chosen.address(table))
 
 
 def _read(form: QueryDict) -> Columns:

@@ -26,8 +26,8 @@ def compare(request: HttpRequest, table: Table) -> HttpResponse:
     if request.method == "POST":
         query = [("key", token) for token in request.POST.getlist("key")[:2]]
         return see_other(f"{request.path}?{urlencode(query)}")
-    wanted = [tokens.decode_key(token) for token in request.GET.getlist("key")[:2]]
-    stored = [entities.get(table, key) for key in wanted if key is not None]
+    keys = [tokens.decode_key(token) for token in request.GET.getlist("key")[:2]]
+    stored = [entities.get(table, key) for key in keys if key is not None]
     if len(stored) != 2 or stored[0] is None or stored[1] is None:
         raise Http404
     left, right = read_stored(stored[0]), read_stored(stored[1])

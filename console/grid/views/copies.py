@@ -41,18 +41,18 @@ def copy(request: HttpRequest, table: Table) -> HttpResponse:
 
 
 def _stored(table: Table, request: HttpRequest) -> list[StoredEntity]:
-    found: list[StoredEntity] = []
+    collected: list[StoredEntity] = []
     size = 0
     then = find_past(request.POST, table)
     for page in tokens.selected_pages(table, tokens.read_selection(request.POST), then):
-        found += page
+        collected += page
         size += _size(page)
-        if len(found) > LIMIT or size > SIZE_LIMIT:
+        if len(collected) > LIMIT or size > SIZE_LIMIT:
             break
     if request.POST.get("order") == "given":
         places = {token: place for place, token in enumerate(request.POST.getlist("key"))}
-        found.sort(key=lambda stored: places[tokens.encode_key(stored.key)])
-    return found
+        collected.sort(key=lambda stored: places[tokens.encode_key(stored.key)])
+    return collected
 
 
 def _size(stored: list[StoredEntity]) -> int:

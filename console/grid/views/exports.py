@@ -45,7 +45,7 @@ def export(request: HttpRequest, table: Table) -> HttpResponseBase:
         return _ask(request, table, _("Unknown format."))
     asked = columns.parse_columns(request.POST.get("cols", ""))
     escapes = escapes_formulas(request.POST, ExportFormat(format_))
-    wanted = Export(
+    exported = Export(
         table,
         format_,
         actor_of(request),
@@ -58,9 +58,9 @@ def export(request: HttpRequest, table: Table) -> HttpResponseBase:
         escapes,
     )
     if "job" in request.POST and chosen.scope is not Scope.ROWS and then is None:
-        return redirect("jobs:show", export_jobs.start(wanted).pk)
+        return redirect("jobs:show", export_jobs.start(exported).pk)
     name = get_valid_filename(f"{table.name}{f' {then.moment}' if then else ''}.{format_}")
-    return stream_bytes(request, write(wanted), content_type=MEDIA_TYPES[format_], filename=name)
+    return stream_bytes(request, write(exported), content_type=MEDIA_TYPES[format_], filename=name)
 
 
 def escapes_formulas(sent: QueryDict, format_: ExportFormat) -> bool:

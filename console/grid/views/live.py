@@ -107,14 +107,14 @@ def _reader(request: HttpRequest) -> str:
 
 
 def _write(change: RecordedChange) -> bytes:
-    found = {
+    event = {
         "key": encode_key(change.key),
         "op": change.op,
         "etag": write_etag(change.ticks),
         "by": _name(change.actor),
         "at": f"{change.at:%Y-%m-%dT%H:%M:%SZ}",
     }
-    return json.dumps(found).encode()
+    return json.dumps(event).encode()
 
 
 def _name(actor: Actor) -> str:

@@ -42,12 +42,12 @@ def history(request: HttpRequest, **names: Any) -> HttpResponseBase:
 def show(request: HttpRequest, table: Table) -> HttpResponse:
     """Show the versions of an entity; ``v`` is the sequence of the one in detail, ``from`` where the list starts."""
     target = pages.find_target(request, table)
-    start, wanted = read_number(request.GET.get("from", "")), read_number(request.GET.get("v", ""))
+    start, number = read_number(request.GET.get("from", "")), read_number(request.GET.get("v", ""))
     page = versions.page(table, target.key, first=start)
-    selected = _find(page, wanted)
-    if selected is None and wanted is not None:
-        page = versions.page(table, target.key, first=wanted)
-        selected = _find(page, wanted)
+    selected = _find(page, number)
+    if selected is None and number is not None:
+        page = versions.page(table, target.key, first=number)
+        selected = _find(page, number)
         if selected is None:
             raise Http404
     is_deleted = table.deleted_at is not None
@@ -119,15 +119,15 @@ def restore(request: HttpRequest, table: Table) -> HttpResponse:
         raise Http404
     now = entities.get(table, target.key)
     names = _chosen(version, now, request.POST.getlist("name"))
-    wanted = Entity(target.key, entity_versions.restored(version, now, names))
+    entity = Entity(target.key, entity_versions.restored(version, now, names))
     if _etag(now) != request.POST.get("etag", ""):
         error = _changed_meanwhile()
     elif now is not None and not names:
         error = _("Select the properties to restore.")
-    elif problem := problems.check_limits(target.kind, wanted):
+    elif problem := problems.check_limits(target.kind, entity):
         error = problem.text
     else:
-        error = _restore(request, target, wanted, now, len(names))
+        error = _restore(request, target, entity, now, len(names))
     if error:
         notify_error(request, error)
         return see_other(target.address(ADDRESS, v=str(version.sequence)))
@@ -145,13 +145,13 @@ def _etag(now: StoredEntity | None) -> str:
 
 
 def _restore(
-    request: HttpRequest, target: EntityTarget, wanted: Entity, now: StoredEntity | None, count: int
+    request: HttpRequest, target: EntityTarget, entity: Entity, now: StoredEntity | None, count: int
 ) -> str:
     """Write an entity; return why that is not possible, if it is not."""
-    change = Insert(wanted) if now is None else Update(wanted, Precondition(now.timestamp), merge=False)
+    change = Insert(entity) if now is None else Update(entity, Precondition(now.timestamp), merge=False)
     done = saving.save(request, target.table, [change])
     if isinstance(done, Refusal):
-        return _changed_meanwhile() if done.is_conflict else problems.describe_error(done.error, wanted).text
+        return _changed_meanwhile() if done.is_conflict else problems.describe_error(done.error, entity).text
     text = (
         _("Restored the entity")
         if now is None

@@ -88,18 +88,20 @@ def _local(text: str, state: GridState) -> Moment | None:
 def _neighbour(request: HttpRequest, table: Table, moment: Moment, *, is_next: bool) -> Moment:
     """Return the time of the change before or after a moment, the same moment if there is none."""
     at = to_datetime(moment.ticks)
-    wanted = ChangeFilter(table_id=table.pk)
-    wanted = replace(wanted, since=at + timedelta(microseconds=1)) if is_next else replace(wanted, until=at)
+    condition = ChangeFilter(table_id=table.pk)
+    condition = (
+        replace(condition, since=at + timedelta(microseconds=1)) if is_next else replace(condition, until=at)
+    )
     try:
-        found = changes.page(table.account, wanted, top=1, oldest_first=is_next).entries
+        entries = changes.page(table.account, condition, top=1, oldest_first=is_next).entries
     except OperationTimedOut:
         notify_error(request, _("Finding the change took too long. Choose a time instead."))
         return moment
-    if not found:
+    if not entries:
         notify_error(request, _("There is no later change.") if is_next else _("There is no earlier change."))
         return moment
     # a Timestamp has a digit more than a datetime
-    return Moment(to_ticks(found[0].earliest if is_next else found[0].latest) + 9)
+    return Moment(to_ticks(entries[0].earliest if is_next else entries[0].latest) + 9)
 
 
 @require_safe
@@ -113,14 +115,14 @@ def histogram(request: HttpRequest, table: Table) -> HttpResponse:
         return render(request, "console/history/_histogram.html", {})
     since = max(since, table.created_at)
     try:
-        found = changes.histogram(table.account, ChangeFilter(table_id=table.pk), since, now, BARS)
+        buckets = changes.histogram(table.account, ChangeFilter(table_id=table.pk), since, now, BARS)
     except OperationTimedOut:
         problem = _("There are too many changes to count.")
         return render(request, "console/history/_histogram.html", {"problem": problem})
-    length = _describe((found[0].end - found[0].start).total_seconds())
+    length = _describe((buckets[0].end - buckets[0].start).total_seconds())
     chart = draw_histogram(
         _("Changes per %(time)s") % {"time": length},
-        found,
+        buckets,
         lambda bucket: _bar_title(bucket, state),
         height=_HEIGHT,
         headroom=_HEADROOM,

@@ -112,8 +112,8 @@ def _page(request: HttpRequest, shown: QuerySet[Account]) -> AccountPage:
     total = shown.count()
     text = read_text(request.GET, "q")
     matching = shown.filter(Q(name__contains=text.lower()) | Q(label__icontains=text)) if text else shown
-    found = Paginator(matching, ACCOUNTS).get_page(request.GET.get("page", ""))
-    return AccountPage(text, found, total)
+    page = Paginator(matching, ACCOUNTS).get_page(request.GET.get("page", ""))
+    return AccountPage(text, page, total)
 
 
 def _cards(request: HttpRequest, shown: list[tuple[Account, Role]]) -> list[AccountCard]:
@@ -141,11 +141,11 @@ def _activities(account_ids: QuerySet[Account, Any]) -> list[Repeated]:
 def _expiring(managed: QuerySet[Account]) -> list[tuple[Account, RegistryRow]]:
     """Return the SAS tokens that expire first, in accounts where the user manages access."""
     now = timezone.now()
-    found = [
+    tokens = [
         (account, describe_token(known, policies, now))
         for account, known, policies in sas.expiring(managed, now)
     ]
-    return sorted(found, key=lambda it: it[1].ends or now)[:EXPIRING]
+    return sorted(tokens, key=lambda it: it[1].ends or now)[:EXPIRING]
 
 
 def _getting_started(cards: list[AccountCard]) -> dict[str, Any]:

@@ -62,16 +62,16 @@ def for_account(request: HttpRequest, account: Account) -> HttpResponse:
 def _list(request: HttpRequest, account: Account | None, context: dict[str, Any]) -> HttpResponse:
     user, query = user_of(request), NoticeQuery.read(request.GET)
     state = query.state or "open"
-    found = readers.current(user) if state == "open" else readers.visible(user)
+    listed = readers.current(user) if state == "open" else readers.visible(user)
     if state == "resolved":
-        found = found.exclude(resolved_at=None)
+        listed = listed.exclude(resolved_at=None)
     elif state == "muted":
-        found = found.filter(resolved_at=None).exclude(pk__in=readers.current(user).values("pk"))
+        listed = listed.filter(resolved_at=None).exclude(pk__in=readers.current(user).values("pk"))
     if account is not None:
-        found = found.filter(account=account)
+        listed = listed.filter(account=account)
     if query.kind:
-        found = found.filter(kind=query.kind)
-    shown, older = take_newest(found, query.before)
+        listed = listed.filter(kind=query.kind)
+    shown, older = take_newest(listed, query.before)
     seen_at = readers.reader_of(user).seen_at
     context |= {
         "notices": [

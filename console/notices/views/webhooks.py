@@ -63,11 +63,11 @@ def _show_secret(request: HttpRequest, webhook: Webhook, secret: str) -> HttpRes
 @never_cache
 def show(request: HttpRequest, account: Account | None, webhook: int) -> HttpResponse:
     """Show a webhook and what it was sent, and change it."""
-    found = _find(account, webhook)
-    form = WebhookForm(request.POST if request.method == "POST" else None, account=account, webhook=found)
+    shown = _find(account, webhook)
+    form = WebhookForm(request.POST if request.method == "POST" else None, account=account, webhook=shown)
     if request.method == "POST" and form.is_valid():
         try:
-            webhooks.change(found, form.wanted(), by=actor_of(request))
+            webhooks.change(shown, form.wanted(), by=actor_of(request))
         except Refused as error:
             form.add_error(_FIELDS.get(error.refusal.reason), describe_refusal(error))
         else:
@@ -75,8 +75,8 @@ def show(request: HttpRequest, account: Account | None, webhook: int) -> HttpRes
             return redirect(scope.address("webhook", account, webhook))
     context: dict[str, Any] = {
         "form": form,
-        "webhook": found,
-        "deliveries": [(it, _title(it), EVENTS.get(it.event, "")) for it in delivery.for_webhook(found)],
+        "webhook": shown,
+        "deliveries": [(it, _title(it), EVENTS.get(it.event, "")) for it in delivery.for_webhook(shown)],
         "of_account": account,
         "settings_url": scope.address("settings", account),
         **{

@@ -75,9 +75,9 @@ class PasswordForm(forms.Form):
         return current
 
     def clean(self) -> dict[str, Any]:
-        found = super().clean() or {}
+        cleaned = super().clean() or {}
         check_new_password(self, self.user)
-        is_same = found.get("current") and found.get("current") == found.get("password")
+        is_same = cleaned.get("current") and cleaned.get("current") == cleaned.get("password")
         if self.user.has_temporary_password and is_same:
             self.add_error("password", _("Choose a password other than the generated one."))
-        return found
+        return cleaned

@@ -48,12 +48,12 @@ def new(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def revoke(request: HttpRequest, token: int) -> HttpResponse:
-    found = get_object_or_404(api_tokens.for_user(user_of(request)), pk=token)
+    api_token = get_object_or_404(api_tokens.for_user(user_of(request)), pk=token)
     if request.method == "POST":
-        _revoke(request, found)
+        _revoke(request, api_token)
         return redirect("people:api_tokens")
     return render(
-        request, "console/people/api_tokens/revoke.html", {"token": found, "back": "people:api_tokens"}
+        request, "console/people/api_tokens/revoke.html", {"token": api_token, "back": "people:api_tokens"}
     )
 
 
@@ -62,11 +62,11 @@ def revoke(request: HttpRequest, token: int) -> HttpResponse:
 def revoke_for_user(request: HttpRequest, user: int, token: int) -> HttpResponse:
     """Revoke the token of another user, as an admin."""
     person = get_object_or_404(User, pk=user)
-    found = get_object_or_404(api_tokens.for_user(person), pk=token)
+    api_token = get_object_or_404(api_tokens.for_user(person), pk=token)
     if request.method == "POST":
-        _revoke(request, found)
+        _revoke(request, api_token)
         return redirect("people:user", person.pk)
-    return render(request, "console/people/api_tokens/revoke.html", {"token": found, "person": person})
+    return render(request, "console/people/api_tokens/revoke.html", {"token": api_token, "person": person})
 
 
 def _revoke(request: HttpRequest, token: ApiToken) -> None:

@@ -111,7 +111,7 @@ def _set_password(request: HttpRequest, user: User, password: str) -> None:
 @login_required
 @require_safe
 def sessions(request: HttpRequest) -> HttpResponse:
-    found = [
+    shown = [
         (
             session,
             session_store.browser_name(session.user_agent),
@@ -119,7 +119,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
         )
         for session in session_store.for_user(user_of(request))
     ]
-    return render(request, "console/people/profile/sessions.html", {"sessions": found})
+    return render(request, "console/people/profile/sessions.html", {"sessions": shown})
 
 
 @login_required

@@ -75,11 +75,11 @@ def connect(request: HttpRequest, provider: str) -> HttpResponse:
 @recently_authenticated
 def disconnect(request: HttpRequest, number: int) -> HttpResponse:
     user = user_of(request)
-    found = get_object_or_404(SocialAccount, user=user, pk=number)
-    if _is_only_method(user, found):
+    connection = get_object_or_404(SocialAccount, user=user, pk=number)
+    if _is_only_method(user, connection):
         notify_error(request, _("This is your only way to sign in. Set a password or add a passkey first."))
     else:
-        found.delete()
+        connection.delete()
         sign_ins.changed(request, user, removed="connection")
         notify_success(request, _("Disconnected the sign-in provider."))
     return redirect("people:security")

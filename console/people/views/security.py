@@ -32,11 +32,11 @@ SECURITY = reverse_lazy("people:security")
 @never_cache
 def index(request: HttpRequest) -> HttpResponse:
     user = user_of(request)
-    found = Authenticator.objects.filter(user=user).order_by("created_at")
+    factors = Authenticator.objects.filter(user=user).order_by("created_at")
     context = {
-        "passkeys": [one for one in found if one.type == Authenticator.Type.WEBAUTHN],
-        "app": next((one for one in found if one.type == Authenticator.Type.TOTP), None),
-        "codes_left": _codes_left(list(found)),
+        "passkeys": [one for one in factors if one.type == Authenticator.Type.WEBAUTHN],
+        "app": next((one for one in factors if one.type == Authenticator.Type.TOTP), None),
+        "codes_left": _codes_left(list(factors)),
         "can_use_passkeys": mfa.can_use_passkeys(request),
         "connected": providers.connections(user),
         "providers": providers.unconnected(user),
@@ -77,11 +77,11 @@ class AddPasskey(_InvalidFormMixin, _SuccessMixin, AddWebAuthnView):  # type: ig
     success_text = _("Added the passkey.")
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        found: dict[str, Any] = super(AddWebAuthnView, self).get_context_data(**kwargs)
+        context: dict[str, Any] = super(AddWebAuthnView, self).get_context_data(**kwargs)
         # a passkey stored on the device, so that it signs in without a user name
-        found["options"] = json.dumps(webauthn().begin_registration(self.request.user, passwordless=True))
-        found["can_use_passkeys"] = mfa.can_use_passkeys(self.request)
-        return found
+        context["options"] = json.dumps(webauthn().begin_registration(self.request.user, passwordless=True))
+        context["can_use_passkeys"] = mfa.can_use_passkeys(self.request)
+        return context
 
 
 @secret_page

@@ -48,16 +48,16 @@ class SecondFactor(AuthenticateView):  # type: ignore[misc]
         return _render_invalid(self, form)
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        found: dict[str, Any] = super().get_context_data(**kwargs)
+        context: dict[str, Any] = super().get_context_data(**kwargs)
         user = self.stage.login.user
         types = set(Authenticator.objects.filter(user=user).values_list("type", flat=True))
-        found["person"] = user
-        found["has_app"] = Authenticator.Type.TOTP in types
+        context["person"] = user
+        context["has_app"] = Authenticator.Type.TOTP in types
         if Authenticator.Type.WEBAUTHN in types and mfa.can_use_passkeys(self.request):
-            found["passkey"] = json.dumps(found["js_data"]["request_options"])
+            context["passkey"] = json.dumps(context["js_data"]["request_options"])
         else:
             self.auth_form.fields["code"].widget.attrs["autofocus"] = True
-        return found
+        return context
 
 
 class SignInByPasskey(LoginWebAuthnView):  # type: ignore[misc]

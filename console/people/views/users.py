@@ -53,13 +53,13 @@ def invite(request: HttpRequest) -> HttpResponse:
 @require_safe
 @admin_required
 def show(request: HttpRequest, user: int) -> HttpResponse:
-    found = get_object_or_404(User, pk=user)
+    person = get_object_or_404(User, pk=user)
     context = {
-        "person": found,
-        "memberships": members.memberships(found),
-        "factors": users.second_factors([found]).get(found.pk, []),
-        "sessions": sessions.count(found),
-        "tokens": token_rows(found),
+        "person": person,
+        "memberships": members.memberships(person),
+        "factors": users.second_factors([person]).get(person.pk, []),
+        "sessions": sessions.count(person),
+        "tokens": token_rows(person),
     }
     return render(request, "console/people/users/show.html", context)
 
@@ -69,21 +69,21 @@ def show(request: HttpRequest, user: int) -> HttpResponse:
 @recently_authenticated
 def change(request: HttpRequest, user: int) -> HttpResponse:
     """Perform the action named by the pressed button."""
-    found = get_object_or_404(User, pk=user)
+    person = get_object_or_404(User, pk=user)
     action = _ACTIONS.get(request.POST.get("action", ""))
     if action is None:
         raise Http404
     try:
         perform, text = action
-        done = perform(found, by=actor_of(request))
+        done = perform(person, by=actor_of(request))
     except LastAdmin:
         notify_error(
             request,
-            _("%(user)s is the last active admin. Make another user an admin first.") % {"user": found},
+            _("%(user)s is the last active admin. Make another user an admin first.") % {"user": person},
         )
     else:
-        notify_success(request, str(text) % {"user": found}, undo=done)
-    return redirect("people:user", found.pk)
+        notify_success(request, str(text) % {"user": person}, undo=done)
+    return redirect("people:user", person.pk)
 
 
 _ACTIONS: dict[str, tuple[Callable[..., Activity | None], Promise]] = {

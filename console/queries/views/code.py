@@ -71,8 +71,8 @@ def _show(
         "state": state,
         "language": language,
         "languages": [
-            (found.name, _address(table, state, found), found is language)
-            for found in snippets.LANGUAGES.values()
+            (choice.name, _address(table, state, choice), choice is language)
+            for choice in snippets.LANGUAGES.values()
         ],
         "here": _address(table, state, language),
         "has_token": bool(target.token),
@@ -90,15 +90,15 @@ def _show(
 
 def _portable_query(state: GridState) -> tuple[Query, list[str]]:
     """Return what every service supports of the query, and the conditions that only this console does."""
-    wanted = state.wanted
-    parts = conjuncts(wanted.filter) if wanted.filter is not None else []
+    query = state.wanted
+    parts = conjuncts(query.filter) if query.filter is not None else []
     plain = [part for part in parts if not is_console_only(part)]
     left_out = [write(part) for part in parts if is_console_only(part)]
-    root = wanted.filter
+    root = query.filter
     if left_out:
         root = all_of(plain) if plain else None
     keys = plan_access(root).point_keys
-    return Query(root, wanted.select or (), state.size, keys), left_out
+    return Query(root, query.select or (), state.size, keys), left_out
 
 
 def _address(table: Table, state: GridState, language: Language) -> str:

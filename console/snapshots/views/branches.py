@@ -96,24 +96,24 @@ def new(request: HttpRequest, account: Account) -> HttpResponse:
     """Show the form with proposals, or make the branch."""
     initial = {"snapshot": request.GET.get("snapshot", NOW)}
     form = BranchForm(request.POST if request.method == "POST" else None, account=account, initial=initial)
-    found = tables.listed(account)
+    listed = tables.listed(account)
     errors: dict[str, str] = {}
     if request.method == "POST" and form.is_valid():
-        filters = _read_filters(request, found, errors)
+        filters = _read_filters(request, listed, errors)
         if not filters:
             form.add_error(None, _("Choose at least one table."))
         if not errors and form.is_valid():
             try:
-                wanted = branches.request(account, _wanted(request, account, form, filters))
+                job_request = branches.request(account, _wanted(request, account, form, filters))
                 entities = totals.contents([account.pk]).get(account.pk, Contents()).entities
-                job = waiting.complete(request, wanted, entities=entities)
+                job = waiting.complete(request, job_request, entities=entities)
             except (AccountError, MaskingError, SnapshotError) as error:
                 form.add_error(None, describe_refusal(error))
             else:
                 if job.status != JobStatus.DONE:
                     return redirect("jobs:show", job.pk)
                 return _answer(request, account, built_by(job))
-    shown = [_branch_table(request, it, errors, place) for place, it in enumerate(found)]
+    shown = [_branch_table(request, it, errors, place) for place, it in enumerate(listed)]
     context = {
         "form": form,
         "tables": shown,
@@ -157,11 +157,11 @@ def _rule(mask: str) -> str:
 
 
 def _read_filters(
-    request: HttpRequest, found: Sequence[Table], errors: dict[str, str]
+    request: HttpRequest, listed: Sequence[Table], errors: dict[str, str]
 ) -> dict[str, Filter | None]:
     chosen = set(request.POST.getlist("table"))
     filters: dict[str, Filter | None] = {}
-    for table in found:
+    for table in listed:
         if table.name not in chosen:
             continue
         text = request.POST.get(f"filter-{table.name}", "").strip()
@@ -199,12 +199,12 @@ def _branch_table(request: HttpRequest, table: Table, errors: Mapping[str, str],
 
 
 def _properties(request: HttpRequest, table: Table) -> list[MaskedProperty]:
-    found = masking.samples(table)
+    samples = masking.samples(table)
     chosen = {
-        it.name: request.POST.get(f"mask-{table.name}-{it.name}", it.proposal or Mask.KEEP) for it in found
+        it.name: request.POST.get(f"mask-{table.name}-{it.name}", it.proposal or Mask.KEEP) for it in samples
     }
-    values = {it.name: it.value for it in found}
-    after = masking.masked(values, _safe_rules(chosen)) if found else {}
+    values = {it.name: it.value for it in samples}
+    after = masking.masked(values, _safe_rules(chosen)) if samples else {}
     return [
         MaskedProperty(
             it.name,
@@ -216,7 +216,7 @@ def _properties(request: HttpRequest, table: Table) -> list[MaskedProperty]:
             _shown(after[it.name]) if it.name in after else None,
             urlencode({"table": table.name, "property": it.name}),
         )
-        for it in found
+        for it in samples
     ]
 
 
@@ -246,10 +246,10 @@ def sample(request: HttpRequest, account: Account) -> HttpResponse:
         rules = read_rules({name: _rule(request.GET.get(f"mask-{table.name}-{name}", ""))})
     except (StorageError, MaskingError):
         raise Http404 from None
-    found = next((it for it in masking.samples(table) if it.name == name), None)
-    if found is None:
+    sampled = next((it for it in masking.samples(table) if it.name == name), None)
+    if sampled is None:
         raise Http404
-    value = masking.masked({name: found.value}, rules).get(name)
+    value = masking.masked({name: sampled.value}, rules).get(name)
     context: dict[str, Any] = {"after": None if value is None else _shown(value)}
     return render(request, "console/snapshots/_sample.html", context)
 

@@ -47,13 +47,13 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
 def _page(
     request: HttpRequest, account: Account, *, schedule_form: ScheduleForm | None = None, status: int = 200
 ) -> HttpResponse:
-    found = snapshots.listed(account)
-    wanted = request.GET.get("snapshot", "")
-    chosen = next((it for it in found if it.name == wanted), None)
+    listed = snapshots.listed(account)
+    chosen_name = request.GET.get("snapshot", "")
+    chosen = next((it for it in listed if it.name == chosen_name), None)
     scheduled = snapshots.scheduled(account)
     made = branches.listed(account)
     context: dict[str, Any] = {
-        "snapshots": found,
+        "snapshots": listed,
         "storage": snapshots.storage_used(account),
         "branches_of": Counter(it.snapshot_name for it in made),
         "counted": snapshots.COUNTED,
@@ -116,18 +116,18 @@ def new(request: HttpRequest, account: Account) -> HttpResponse:
 @account_required(Capability.MANAGE_TABLES)
 def change(request: HttpRequest, account: Account, snapshot: str) -> HttpResponse:
     """Rename a snapshot, or change how long it is kept."""
-    found = _find(account, snapshot)
-    initial = {"name": found.name, "days": "as-it-is" if found.expires_at else "always"}
-    form = SnapshotForm(_posted(request), account=account, snapshot=found, initial=initial)
+    chosen = _find(account, snapshot)
+    initial = {"name": chosen.name, "days": "as-it-is" if chosen.expires_at else "always"}
+    form = SnapshotForm(_posted(request), account=account, snapshot=chosen, initial=initial)
     if request.method == "POST" and form.is_valid():
         by = actor_of(request)
-        snapshots.rename(found, form.cleaned_data["name"], by=by)
+        snapshots.rename(chosen, form.cleaned_data["name"], by=by)
         if form.changes_expiry:
-            snapshots.keep_until(found, form.expires_at, by=by)
-        notify_success(request, _("Saved the snapshot %(name)s.") % {"name": found.name})
+            snapshots.keep_until(chosen, form.expires_at, by=by)
+        notify_success(request, _("Saved the snapshot %(name)s.") % {"name": chosen.name})
         return redirect("snapshots:index", account.name)
     status = 422 if form.is_bound else 200
-    return render(request, "console/snapshots/change.html", {"form": form, "snapshot": found}, status=status)
+    return render(request, "console/snapshots/change.html", {"form": form, "snapshot": chosen}, status=status)
 
 
 @require_POST
@@ -155,9 +155,9 @@ def schedule(request: HttpRequest, account: Account) -> HttpResponse:
 @recently_authenticated
 def restore(request: HttpRequest, account: Account, snapshot: str) -> HttpResponse:
     """Restore what the preview showed; the toast offers to undo it."""
-    found, choices = _find(account, snapshot), Choices.read(request.POST)
+    chosen, choices = _find(account, snapshot), Choices.read(request.POST)
     try:
-        job = waiting.complete(request, snapshot_restores.request(found, choices.request(found)))
+        job = waiting.complete(request, snapshot_restores.request(chosen, choices.request(chosen)))
     except (SnapshotError, StorageError) as error:
         notify_error(request, describe_refusal(error))
         return redirect("snapshots:index", account.name)
@@ -168,7 +168,7 @@ def restore(request: HttpRequest, account: Account, snapshot: str) -> HttpRespon
         "Restored %(shown)s entity from %(name)s.",
         "Restored %(shown)s entities from %(name)s.",
         restored.written,
-    ).replace("%(name)s", found.name)
+    ).replace("%(name)s", chosen.name)
     notify_success(request, count_text(text, restored.written), undo=restored.activity)
     if restored.skipped:
         skipped = ngettext(

@@ -119,8 +119,8 @@ def _change_tags(
     try:
         with notify_refusals(request):
             given = TagsField().clean(request.POST.get("add", ""))
-            found = [tables.get(account, name) for name in selected_names(request.POST)]
-            lists = [(table, change(table.tags, given)) for table in found]
+            selected = [tables.get(account, name) for name in selected_names(request.POST)]
+            lists = [(table, change(table.tags, given)) for table in selected]
             with transaction.atomic():
                 results = [tables.change(table, by=actor, tags=tags) for table, tags in lists]
             return [result for result in results if result is not None]
@@ -152,8 +152,8 @@ def _without_tags(tags: Sequence[str], removed: Sequence[str]) -> list[str]:
 @account_required(Capability.MANAGE_TABLES)
 @require_POST
 def restore(request: HttpRequest, account: Account) -> HttpResponse:
-    wanted = request.POST.get("table", "")
-    table = next((table for table in tables.deleted(account) if str(table.pk) == wanted), None)
+    number = request.POST.get("table", "")
+    table = next((table for table in tables.deleted(account) if str(table.pk) == number), None)
     if table is None:
         notify_error(request, _("This table can no longer be restored."))
         return redirect("tables:index", account.name)

@@ -22,8 +22,8 @@ from storage.tables.subject import TableVerb
 def show(request: HttpRequest, table: Table) -> HttpResponse:
     """Answer the part of the schema page that shows the index of a property, while it is made or dropped."""
     name = request.GET.get("property", "")
-    found = {details.index.name: details for details in indexes.describe(table)}
-    context = {"account": table.account, "table": table, "name": name, "details": found.get(name)}
+    by_name = {details.index.name: details for details in indexes.describe(table)}
+    context = {"account": table.account, "table": table, "name": name, "details": by_name.get(name)}
     return render(request, "console/tables/_index.html", context)
 
 

@@ -89,12 +89,12 @@ def _find_page(account: Account, query: TableListQuery) -> Listing[Table]:
 def _account_context(request: HttpRequest, account: Account, listing: Listing[Table]) -> dict[str, Any]:
     """Below the first page: deleted tables, or how to create the first one."""
     may_restore = may(role_of(request), Capability.MANAGE_TABLES)
-    found: dict[str, Any] = {"deleted": _deleted_tables(account) if may_restore else []}
+    context: dict[str, Any] = {"deleted": _deleted_tables(account) if may_restore else []}
     if not listing.total:
-        found["snippet"] = SNIPPET % connections.masked_connection_string(
+        context["snippet"] = SNIPPET % connections.masked_connection_string(
             account, connections.endpoint(request, account)
         )
-    return found
+    return context
 
 
 def _deleted_tables(account: Account) -> list[dict[str, Any]]:
@@ -111,8 +111,8 @@ def _deleted_tables(account: Account) -> list[dict[str, Any]]:
 def sizes(request: HttpRequest, account: Account) -> HttpResponse:
     """Return the sizes of a page of tables; with ``exactly``, count the entities of one table."""
     if "exactly" in request.GET:
-        found = find_table(account, request.GET["exactly"])
-        row = TableRow(found, _count_exactly(found))
+        exact = find_table(account, request.GET["exactly"])
+        row = TableRow(exact, _count_exactly(exact))
         return HttpResponse(draw_cell(COLUMNS["entities"], row, account, is_tried=True))
     listing = _find_page(account, read_list_query(request.GET))
     sizes = table_list.sizes(listing.tables)

@@ -66,31 +66,33 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
 
 def _timestamps(table: Table) -> list[tuple[str, str]]:
     """Return the Timestamps of the first entities as examples, with addresses of the entities since then."""
-    found = sorted({it.timestamp for it in entities.preview_page(table, EntityQuery(top=_EXAMPLES)).entities})
+    timestamps = sorted(
+        {it.timestamp for it in entities.preview_page(table, EntityQuery(top=_EXAMPLES)).entities}
+    )
     return [
         (
             write_moment(to_datetime(ticks)),
             _grid_address(table, f"Timestamp ge datetime'{write_datetime(ticks)}'"),
         )
-        for ticks in found
+        for ticks in timestamps
     ]
 
 
-def _view(table: Table, found: SchemaProperty, index: IndexDetails | None, total: int) -> PropertyView:
-    main, *others = (it.type for it in found.types)
-    text = other_types_filter(found.name, main, others) if others else ""
-    entities = sum(it.entities for it in found.types)
+def _view(table: Table, described: SchemaProperty, index: IndexDetails | None, total: int) -> PropertyView:
+    main, *others = (it.type for it in described.types)
+    text = other_types_filter(described.name, main, others) if others else ""
+    entities = sum(it.entities for it in described.types)
     types = [
         (
             it,
             _percent(it.entities / entities),
-            [(cells.draw(value), _example_address(table, found.name, value)) for value in it.examples],
+            [(cells.draw(value), _example_address(table, described.name, value)) for value in it.examples],
         )
-        for it in found.types
+        for it in described.types
     ]
     address = _grid_address(table, text) if text else ""
     return PropertyView(
-        found, _percent(found.share), types, address, index, _estimate_index_size(found, total)
+        described, _percent(described.share), types, address, index, _estimate_index_size(described, total)
     )
 
 

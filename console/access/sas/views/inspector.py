@@ -95,10 +95,10 @@ def report_context(report: Report, known: Facts, user: User) -> dict[str, Any]:
     return {
         "report": report,
         "problems": [
-            {"text": translate(describe(found)), "is_note": found.mistake in NOTES}
-            for found in sorted(report.findings, key=lambda found: found.mistake in NOTES)
+            {"text": translate(describe(finding)), "is_note": finding.mistake in NOTES}
+            for finding in sorted(report.findings, key=lambda finding: finding.mistake in NOTES)
         ],
-        "is_wrong": any(found.mistake not in NOTES for found in report.findings),
+        "is_wrong": any(finding.mistake not in NOTES for finding in report.findings),
         "sentence": _describe_token(report, known),
         "parameters": view_parameters(report.parameters, now),
         "fields": [

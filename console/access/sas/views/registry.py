@@ -50,20 +50,22 @@ _FINGERPRINT = re.compile("[0-9a-f]{64}")
 def index(request: HttpRequest, account: Account) -> HttpResponse:
     now = timezone.now()
     all_rows = list_tokens(account, now)
-    text, wanted = _read_filter(request)
-    found = filter_rows(all_rows, text, wanted)
-    page = min(read_number(request.GET.get("page", ""), digits=5) or 0, max(0, (len(found) - 1) // PAGE_SIZE))
-    query = {"q": text, "state": wanted}
+    text, state = _read_filter(request)
+    matching = filter_rows(all_rows, text, state)
+    page = min(
+        read_number(request.GET.get("page", ""), digits=5) or 0, max(0, (len(matching) - 1) // PAGE_SIZE)
+    )
+    query = {"q": text, "state": state}
     context = {
-        "rows": found[page * PAGE_SIZE : (page + 1) * PAGE_SIZE],
-        "number": len(found),
+        "rows": matching[page * PAGE_SIZE : (page + 1) * PAGE_SIZE],
+        "number": len(matching),
         "total": len(all_rows),
         "q": text,
-        "state": wanted,
+        "state": state,
         "states": [(it.value, word) for it, word in STATES.items()],
         "previous": _address("sas:index", account, **query, page=str(page - 1)) if page else "",
         "next": _address("sas:index", account, **query, page=str(page + 1))
-        if (page + 1) * PAGE_SIZE < len(found)
+        if (page + 1) * PAGE_SIZE < len(matching)
         else "",
         "tables": policies.first_tables(account, PAGE_SIZE),
         "csv_url": _address("sas:export", account, format="csv", **query),
@@ -112,8 +114,8 @@ def _show(
     request: HttpRequest, account: Account, fingerprint: str, form: DescriptionForm | None = None
 ) -> HttpResponse:
     now = timezone.now()
-    found = {it.known.fingerprint: it for it in list_tokens(account, now)}
-    shown = found.get(fingerprint)
+    tokens = {it.known.fingerprint: it for it in list_tokens(account, now)}
+    shown = tokens.get(fingerprint)
     if shown is None:
         raise Http404
     known = shown.known
@@ -125,8 +127,8 @@ def _show(
         "parameters": view_parameters(explain(to_parameters(known.token)), now),
         "lines": sas.string_to_sign(known.token, account.name).split("\n"),
         "clients": usage.clients(account.pk, Authentication.SAS, fingerprint, now - keys.WEEK),
-        "policy_impact": _policy_impact(shown, list(found.values())),
-        "key_impact": _key_impact(account, shown, list(found.values())),
+        "policy_impact": _policy_impact(shown, list(tokens.values())),
+        "key_impact": _key_impact(account, shown, list(tokens.values())),
         "form": form or DescriptionForm(notes if known.is_registered else None),
         "now": now,
     }
@@ -134,14 +136,14 @@ def _show(
     return render_page(request, "console/access/sas/show.html", context, status=status)
 
 
-def _policy_impact(shown: RegistryRow, found: list[RegistryRow]) -> Impact | None:
+def _policy_impact(shown: RegistryRow, tokens: list[RegistryRow]) -> Impact | None:
     """All tokens of the policy are revoked with it."""
     known = shown.known
     if not known.identifier or shown.state is TokenState.ORPHANED:
         return None
     named = [
         it.known
-        for it in found
+        for it in tokens
         if it.state in ACCEPTED_STATES
         and it.known.identifier == known.identifier
         and it.known.table.lower() == known.table.lower()
@@ -149,7 +151,7 @@ def _policy_impact(shown: RegistryRow, found: list[RegistryRow]) -> Impact | Non
     return Impact(len(named), sum(it.uses for it in named))
 
 
-def _key_impact(account: Account, shown: RegistryRow, found: list[RegistryRow]) -> Impact | None:
+def _key_impact(account: Account, shown: RegistryRow, tokens: list[RegistryRow]) -> Impact | None:
     """All tokens that the key signed are revoked with it, and its own clients are cut off."""
     number = shown.known.key
     if number is None or shown.known.key_ends is not None:
@@ -157,7 +159,7 @@ def _key_impact(account: Account, shown: RegistryRow, found: list[RegistryRow]) 
     state = keys.state(account, number, shown.now)
     signed = [
         it.known
-        for it in found
+        for it in tokens
         if it.state in ACCEPTED_STATES and it.known.key == number and it.known.key_ends is None
     ]
     uses = sum(it.uses for it in signed) + state.uses
