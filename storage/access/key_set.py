@@ -137,7 +137,7 @@ def _read_key(jwk: dict[str, Any]) -> Key | None:
     try:
         read = PyJWK(jwk)
     except (PyJWTError, ValueError, TypeError):
-        return None  # of an unsupported kind; other keys of the set may be usable
+        return None  # unsupported kind; other keys of the set may be usable
     name = read.algorithm_name
     public = read.key.public_key() if hasattr(read.key, "public_key") else read.key
     weak = isinstance(public, RSAPublicKey) and public.key_size < RSA_LENGTH

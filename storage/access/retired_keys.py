@@ -19,11 +19,11 @@ RETENTION: Final = timedelta(days=30)  # after the end of the grace period
 
 
 class AcceptedKey(NamedTuple):
-    """``until``: seconds since 1970; the user of the key must check it."""
+    """A key that is still accepted."""
 
     name: str
     key: bytes
-    until: float
+    until: float  # seconds since 1970; the user of the key must check it
 
 
 def accepted(account: Account) -> tuple[AcceptedKey, ...]:

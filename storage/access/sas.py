@@ -180,11 +180,11 @@ def _used(token: KnownToken, use: Usage) -> KnownToken:
 
 
 class _Key(NamedTuple):
-    """``ends``: the end of the grace period of a replaced key."""
+    """A key of an account, or a replaced one in its grace period."""
 
     number: int
     secret: bytes
-    ends: datetime | None = None
+    ends: datetime | None = None  # the end of the grace period of a replaced key
 
 
 def _keys(account: Account) -> list[_Key]:
@@ -226,7 +226,7 @@ class SasRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SasDescription:
-    """What users note about a token; the label is its name in lists."""
+    """A user's notes about a token; the label is its name in lists."""
 
     label: str
     purpose: str = ""
@@ -355,7 +355,7 @@ def describe(
     Raises ResourceNotFound for an unknown token, ChangedSince if ``undoes`` is not the last change.
     """
     with transaction.atomic():
-        # of two concurrent first labels the second waits
+        # if two users label a token at once, the second waits
         locking.lock(account)
         record = RegisteredSas.objects.filter(account=account, fingerprint=fingerprint).first()
         before = None if record is None else {field: getattr(record, field) for field in _DESCRIPTION}

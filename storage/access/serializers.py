@@ -56,7 +56,7 @@ class ConnectionStringParameters(QueryParameters):
 
 
 class KeySerializer(TypedSerializer):
-    # of a KeyState
+    # fields of a KeyState
 
     name: str = serializers.ChoiceField(choices=KEYS)
     value: Annotated[str, "In base64."]
@@ -100,7 +100,7 @@ class PolicyInstantField(StrictCharField):
 
 
 class AccessPolicySerializer(StrictSerializer):
-    """What tokens inherit from the policy. Fields that are absent, null or empty are set by the token."""
+    """Fields that tokens inherit from the policy. Fields that are absent, null or empty are set by the token."""
 
     start = PolicyInstantField(allow_null=True, allow_blank=True, default=None, help_text="ISO 8601.")
     expiry = PolicyInstantField(allow_null=True, allow_blank=True, default=None, help_text="ISO 8601.")
@@ -252,7 +252,7 @@ class SasListParameters(PageParameters):
 
 
 class SasSerializer(TypedSerializer):
-    # of a known token and its state
+    # fields of a known token and its state
 
     fingerprint: Annotated[str, "SHA-256 of the signature, in hexadecimal."]
     kind: Literal["table", "account"]
@@ -291,7 +291,7 @@ class SasSerializer(TypedSerializer):
 
 
 class IssuedSasSerializer(SasSerializer):
-    # of a known token, its state and the token with its signature
+    # fields of a known token, its state and the token with its signature
 
     token: Annotated[str, "The query string with the signature. It cannot be shown again."]
     url: Annotated[str, "The token with its endpoint."]

@@ -1,4 +1,4 @@
-"""What the subject of access policies and SAS tokens contributes: see storage.core.registry."""
+"""Contributions of the subject of access policies and SAS tokens: see storage.core.registry."""
 
 from storage.core.notices import Condition, NoticeKind, Severity, Threshold, Unit
 from storage.core.subject import Page, Place, StyleSheet, Subject

@@ -229,5 +229,5 @@ def check_keys(name: str, *keys: bytes | None) -> None:
 
 def _is_refused(account: Account) -> bool:
     if account.kind not in set(AccountKind):
-        return True  # of a newer version
+        return True  # a kind of a newer version
     return not settings.DEVELOPMENT_ACCOUNT_ALLOWED and is_public(account)

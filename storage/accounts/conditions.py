@@ -31,6 +31,6 @@ def find_expired(look: Look) -> Iterator[Found]:
 def find_old_keys(look: Look) -> Iterator[Found]:
     for account, number, since in key_dates.older_than(look.now - timedelta(days=look.least_threshold)):
         age = (look.now - since).days
-        # that of the development account is public and never rotated
+        # the key of the development account is public and never rotated
         if age >= look.threshold(account.pk) and account.name != DEVELOPMENT_ACCOUNT:
             yield Found(account.pk, f"key{number}", {"key": f"key{number}", "days": age})

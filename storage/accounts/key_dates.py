@@ -1,4 +1,4 @@
-"""When the keys of accounts were rotated, which is remembered longer than the activity log."""
+"""Dates at which the keys of accounts were rotated, which are kept longer than the activity log."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What is left of a quota: the doors show it, and each subject checks it where it makes one more."""
+"""Remaining quotas: the doors show them, and each subject checks its own before it creates something."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ class QuotaReached(Refused):
 
 
 class Allowance(NamedTuple):
-    """How many of a thing there are, and may be."""
+    """The number of things of a kind, and their limit."""
 
     used: int
     most: int
@@ -37,7 +37,10 @@ def limit(quota: Quota, account: Account | None = None) -> int:
 
 
 def find_used_up(quota: Quota, counted: QuerySet[Any], look: Look) -> Iterator[Found]:
-    """Yield the accounts that have used a share of a quota; ``counted``: what counts, with an account each."""
+    """Yield the accounts that have used a share of a quota.
+
+    ``counted`` selects the counted things, with an account each.
+    """
     used = dict(counted.values_list("account_id").annotate(Count("pk")).order_by("account_id"))
     for account in Account.objects.filter(pk__in=used).order_by("pk"):
         most = limit(quota, account)

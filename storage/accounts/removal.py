@@ -36,22 +36,20 @@ _DROPPED_TOGETHER: Final = 100  # tables; looking at locks takes longer the more
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """``account``: an id, so that another account that has taken the name stays.
+    """The account to delete."""
 
-    ``over_at``: a time at which its lifetime has to be over, and the delay after it; empty for any other account.
-    """
-
-    account: int
+    account: int  # an id, so that another account that has taken the name stays
     name: str
     with_tables: bool
+    # a time at which its lifetime has to be over, and the delay after it; empty for any other account
     over_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """``tables``: the names of those that are dropped already."""
+    """Progress of a deletion."""
 
-    tables: Sequence[str] = ()
+    tables: Sequence[str] = ()  # the names of the tables that are dropped already
 
 
 class _DeletionJob(JobKind[Arguments, State]):
@@ -184,7 +182,7 @@ def _drop(tables: Iterable[Table]) -> None:
 
 
 def _delete(wanted: Arguments, *, by: Actor) -> None:
-    """Delete an account with what it has, in the caller's transaction."""
+    """Delete an account with everything in it, in the caller's transaction."""
     # also against new tables: waits for those being created
     Account.objects.select_for_update().filter(pk=wanted.account).first()
     account, name = _lock(wanted.account), wanted.name

@@ -176,7 +176,7 @@ class AccountDeletionParameters(QueryParameters):
 
 
 class AccountSerializer(TypedSerializer):
-    # of an account and the role of the token's user in it
+    # fields of an account and the role of the token's user in it
 
     name: str
     kind: AccountKind
@@ -262,7 +262,7 @@ class ServicePropertiesSerializer(StrictSerializer):
 
 
 def check_properties(attrs: Mapping[str, Any]) -> ServiceProperties:
-    """Return properties, with defaults for those that are left out; raise a ValidationError for invalid values."""
+    """Return properties, with defaults for missing ones; raise a ValidationError for invalid values."""
     properties = operations.read({**operations.write(DEFAULT_PROPERTIES), **attrs})
     errors: dict[str, Any] = {}
     for fault in find_faults(properties):

@@ -31,7 +31,7 @@ def for_account(account: Account) -> ServiceProperties:
 
 
 def for_kind(kind: str, stored: Any) -> ServiceProperties:
-    """Return the properties of an account of a kind by what it stores."""
+    """Return the properties of an account of a kind from their stored form."""
     return COSMOS_PROPERTIES if kind == AccountKind.COSMOS else read_stored(stored)
 
 

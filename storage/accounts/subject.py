@@ -1,4 +1,4 @@
-"""What the subject of storage accounts contributes: see storage.core.registry."""
+"""Contributions of the subject of storage accounts: see storage.core.registry."""
 
 from datetime import timedelta
 

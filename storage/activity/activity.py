@@ -32,7 +32,7 @@ from storage.sql.django import limited, storable_text
 from storage.sql.notify import notify_access
 
 _BATCH: Final = 500  # rows
-# what can take away a user's access; open streams then check whether they may continue
+# verbs that can take away a user's access; open streams then check whether they may continue
 _ENDS_ACCESS: Final = frozenset(
     {
         AccountVerb.DELETE,
@@ -48,7 +48,7 @@ _TIDY_BATCH: Final = 5_000
 KEYS: Final = 100  # entities whose keys are kept with an activity
 # the newest first
 _ORDER: Final = ("-at", "-pk")
-_CLOCKS: Final = timedelta(minutes=5)  # by which our clock and that of the database may differ
+_CLOCKS: Final = timedelta(minutes=5)  # possible difference between our clock and the database's
 
 
 class ChangedSince(Exception):
@@ -83,9 +83,9 @@ def record(
 ) -> Activity:
     """Record an activity in the caller's transaction.
 
-    ``edited``: the entities that it changed with their new Timestamps, None of deleted ones; ``recorded``: where the
-    history has the changes, as Activity.recorded, or the query for it. An activity that ``undoes`` another gets the
-    verb UNDO and its own verb as a detail; raises UndoneAlready.
+    ``edited`` has the changed entities with their new Timestamps, None for deleted ones; ``recorded`` is the
+    place of the changes in the history, as Activity.recorded, or the query for it. An activity that
+    ``undoes`` another gets the verb UNDO and its own verb as a detail; raises UndoneAlready.
     """
     if verb in _ENDS_ACCESS:
         notify_access()
@@ -259,10 +259,10 @@ class ActivityFilter:
 
 @dataclass(frozen=True, slots=True)
 class ActivityPage:
-    """Activities, newest first; ``older``: if more follow in the order of reading, the id of the last one."""
+    """A page of activities, newest first."""
 
     activities: list[Activity]
-    older: int | None
+    older: int | None  # the id of the last one if more follow in the order of reading
 
 
 def get(pk: int) -> Activity | None:
@@ -339,7 +339,7 @@ def find(wanted: ActivityFilter) -> QuerySet[Activity]:
     if wanted.doors:
         conditions &= Q(actor_kind__in=wanted.doors)
     if wanted.verbs:
-        # an undo is found by the verb of what it did
+        # an undo is selected by the verb of its effect
         conditions &= Q(verb__in=wanted.verbs) | Q(
             verb=ActivityVerb.UNDO, detail__verb__in=list(wanted.verbs)
         )
@@ -371,7 +371,7 @@ _KEYS: Final = Func(
     output_field=TextField(),
 )
 _HAS_TABLE: Final = Exists(Table.objects.filter(pk=OuterRef("table_id"), deleted_at=None))
-# of older versions too; subqueries, so that they run for the rows of a page only
+# rows of older versions too; subqueries, so that they run for the rows of a page only
 _FORMER: Final = EntityChange.objects.filter(activity=OuterRef("pk")).order_by().values("activity")
 _FIRST_KEY: Final = Coalesce(
     KeyTransform(0, "keys"),

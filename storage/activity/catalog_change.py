@@ -1,4 +1,7 @@
-"""Changes of what catalogs cache, effective in every process from its next request on: keys, policies, properties."""
+"""Changes of cached data in catalogs: keys, policies and properties.
+
+They are effective in every process from its next request on.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""What the functions share that undo an activity: see Undo in storage.core.verbs."""
+"""Common parts of the functions that undo an activity: see Undo in storage.core.verbs."""
 
 from enum import StrEnum
 
@@ -24,7 +24,7 @@ class Reason(StrEnum):
 
 
 class CannotUndo(Exception):
-    """``key``: the entity that prevents the undo."""
+    """The activity cannot be undone; ``key`` names the entity that prevents it, if one does."""
 
     def __init__(self, reason: Reason, done: Activity, key: EntityKey | None = None) -> None:
         self.reason = reason

@@ -1,4 +1,4 @@
-"""Whether PostgreSQL has connections for all processes of all servers."""
+"""Check that PostgreSQL has connections for all processes of all servers."""
 
 from typing import NamedTuple
 
@@ -7,10 +7,10 @@ from storage.sql.connections import ConnectionCounts
 
 
 class ConnectionState(NamedTuple):
-    """``most``: what the processes that run now may open."""
+    """Open connections to PostgreSQL, and their limits."""
 
     counts: ConnectionCounts
-    most: int
+    most: int  # connections that the running processes may open
 
     @property
     def others(self) -> int:

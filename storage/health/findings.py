@@ -1,4 +1,4 @@
-"""What an examination finds."""
+"""Findings of an examination."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -11,7 +11,7 @@ class Severity(StrEnum):
 
 
 class NotExamined(Exception):
-    """What a part of the examination asks does not answer, and the exception says so."""
+    """A part of the examination got no answer from a service; the message says which."""
 
 
 class Finding(NamedTuple):

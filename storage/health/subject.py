@@ -1,4 +1,4 @@
-"""What the subject of the health of a server contributes: see storage.core.registry."""
+"""Contributions of the subject of the health of a server: see storage.core.registry."""
 
 from storage.core.notices import Condition, NoticeKind, Severity
 from storage.core.subject import Subject

@@ -1,4 +1,4 @@
 """Jobs: work that takes longer than a request may.
 
-What runs them: storage/runtime/job_runner.py.
+storage/runtime/job_runner.py runs them.
 """

@@ -27,7 +27,7 @@ class FileType(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """How much a file has, which is also the result of its job."""
+    """The contents of an exported file, which are also the result of its job."""
 
     tables: int
     entities: int
@@ -46,7 +46,7 @@ class ExportJob(JobKind[A, NoState]):
         """Write the file; progress raises JobInterrupted when the job is to be paused or cancelled."""
 
     def step(self, run: Run[A], state: NoState) -> Step[NoState]:
-        files.discard_results(run.job)  # of a process that was interrupted
+        files.discard_results(run.job)  # results of a process that was interrupted
         run.save(Step(state, starts_over=True))
         file, saved = files.of_run(run, *self.file_type(run)), 0
 

@@ -42,7 +42,8 @@ _OF_ONE_PROCESS: Final = ("account.import", "entity.import-local")
 class Starter(Protocol):
     """A user who may have started jobs.
 
-    Those from before belong to a deleted one of the same name, and those of a command to a user of the system.
+    Jobs from before the user's creation belong to a deleted one of the same name, and jobs of a command to a
+    user of the operating system.
     """
 
     username: str
@@ -107,14 +108,14 @@ def _new(kind: JobKind[A, S], arguments: A, account: Account | None, table: Tabl
 class JobFilter:
     """Conditions on jobs; an empty one matches all.
 
-    ``user``: the name of the one who started them. Those that belong to no account, such as that of its deletion, match
-    ``account_ids`` if ``is_server``, or if ``reader`` has started them.
+    Jobs that belong to no account, such as an account's deletion, match ``account_ids`` if ``is_server``, or
+    if ``reader`` has started them.
     """
 
     account_ids: Collection[int] | QuerySet[Any, Any] | None = None
     is_server: bool = False
     reader: Starter | None = None
-    user: str = ""
+    user: str = ""  # the name of the user who started them
     kinds: Collection[str] = ()
     statuses: Collection[JobStatus] = ()
     table: Table | None = None
@@ -184,7 +185,7 @@ def is_of_one_process(job: Job) -> bool:
 
 
 def for_tray(user: Starter) -> list[Job]:
-    """Return the jobs of a user that go on, and those whose end the user has not seen, the newest first."""
+    """Return the jobs of a user that run, and the ended ones that the user has not seen, the newest first."""
     found = find(JobFilter()).filter(_started_by(user), Q(ended_at=None) | Q(seen_at=None))
     return list(found[:TRAY])
 
@@ -240,7 +241,7 @@ def version(job: Job) -> str:
     return f"{job.steps}-{job.status}{job.wish and '-' + job.wish}"
 
 
-# what users wish
+# wishes of users
 
 
 class Change(Protocol):

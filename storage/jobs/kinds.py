@@ -1,4 +1,4 @@
-"""What a kind of job is. A subject defines its own beside its operations; storage.runtime.job_runner lists them all.
+"""Kinds of jobs. A subject defines its own beside its operations; storage.runtime.job_runner lists them all.
 
 Example, a job that deletes the entities of a table::
 
@@ -49,35 +49,32 @@ _LOOK: Final = 0.5  # seconds
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What could not be done, and why.
+    """An item of work that failed, and the reason."""
 
-    ``subject``: a line of a file, or the keys of an entity. ``details``: what a kind needs to show it in other words.
-    """
-
-    subject: str
+    subject: str  # a line of a file, or the keys of an entity
     refusal: Refusal
+    # values that a kind needs to show the failure in other words
     details: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[S]):
-    """What one step did, and where the next one begins.
+    """The result of one step, and the state in which the next one begins.
 
-    ``done``, ``counts`` and ``failures`` are those of this step; they are added up. ``done`` counts what ``total``
-    counts, None while that is unknown. ``counts`` has names that the console knows, such as inserted or skipped.
-    ``result`` is what the end of the job tells, for a kind to define; ``activity`` the one whose undo takes it back.
-    ``starts_over``: what was counted before was undone.
+    ``done``, ``counts`` and ``failures`` are about this step only; they are added up. ``counts`` has names
+    that the console knows, such as inserted or skipped.
     """
 
     state: S
-    done: int = 0
-    total: int | None = None
+    done: int = 0  # counts the same things as ``total``
+    total: int | None = None  # None while it is unknown
     counts: Mapping[str, int] = field(default_factory=dict)
     failures: Sequence[Failure] = ()
     is_finished: bool = False
+    # values for the end of the job, which a kind defines
     result: Mapping[str, object] = field(default_factory=dict)
-    activity: Activity | None = None
-    starts_over: bool = False
+    activity: Activity | None = None  # the one whose undo takes the job back
+    starts_over: bool = False  # whether the work counted so far was undone
 
 
 @dataclass(slots=True)
@@ -144,7 +141,7 @@ class Run(Generic[A]):
 
 @dataclass(frozen=True, slots=True)
 class JobRequest(Generic[A, S]):
-    """What is to be done by a job, once it was found that it may: see jobs.start_requested and running.complete."""
+    """Work for a job, after a check that it is possible: see jobs.start_requested and running.complete."""
 
     kind: "JobKind[A, S]"
     arguments: A
@@ -158,7 +155,7 @@ class NoState:
 
 
 class JobMustWait(Exception):
-    """What a step needs is taken: it is tried again later, and other jobs are done first."""
+    """A step needs something that is in use: it is tried again later, and other jobs are done first."""
 
 
 class JobInterrupted(Exception):
@@ -166,14 +163,16 @@ class JobInterrupted(Exception):
 
 
 class JobKind(ABC, Generic[A, S]):
-    """``name`` is stored. ``arguments`` and ``state`` are dataclasses of texts, numbers, booleans, lists and mappings.
+    """A kind of job.
 
-    ``capability`` is what a user needs in the account to start, resume, and undo a job of the kind, ``reads_files`` to
-    download what it has made. A kind that is not
-    ``is_transactional`` has one long step that opens its own transactions, because PostgreSQL demands it or because
-    its operation does: it calls Run.save in each of them, and when a process that died is replaced, its step is called
-    again with what was last saved, so it must be repeatable. If it ``goes_on`` then, rather than begin again, it also
-    gives others their turn where it calls Run.rest. ``secrets`` are arguments that are emptied when a job ends.
+    ``name`` is stored. ``arguments`` and ``state`` are dataclasses of texts, numbers, booleans, lists and
+    mappings. ``capability`` is the one that a user needs in the account to start, resume, and undo a job of
+    the kind, ``reads_files`` the one to download its files. A kind that is not ``is_transactional`` has one
+    long step that opens its own transactions, because PostgreSQL demands it or because its operation does: it
+    calls Run.save in each of them, and when a process that died is replaced, its step is called again with
+    the last saved state, so it must be repeatable. If it ``goes_on`` then, rather than begin again, it also
+    gives others their turn where it calls Run.rest. ``secrets`` are arguments that are emptied when a job
+    ends.
     """
 
     name: ClassVar[str]
@@ -206,10 +205,10 @@ class JobKind(ABC, Generic[A, S]):
 
     @abstractmethod
     def step(self, run: Run[A], state: S) -> Step[S]:
-        """Do the next chunk, in a transaction that is committed with what is returned.
+        """Do the next chunk, in a transaction that is committed together with the returned step.
 
-        Raise an error of the service, or Refused, to end the job as failed; ServerBusy and OperationTimedOut let it
-        be tried again.
+        Raise an error of the service, or Refused, to end the job as failed; ServerBusy and OperationTimedOut
+        let it be tried again.
         """
 
     def unit(self, arguments: A) -> Unit:

@@ -1,6 +1,6 @@
-"""What only the process that has started a job can give it, such as a file of its machine.
+"""Resources that only the process that has started a job can give it, such as a file of its machine.
 
-Another process that takes the job over does not find it, and ends the job.
+Another process that takes the job over does not find them, and ends the job.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,8 @@
-"""How large the steps of a job are, and how long it rests between them, so that requests do not wait for it.
+"""Pacing of jobs: the size of their steps, and the rests between them, so that requests do not wait for them.
 
-A job takes the share of the database that any other session gets: while it is the only active one, it does not rest;
-with three others, it works a quarter of the time. How many are active is measured after each step.
+A job takes the share of the database that any other session gets: while it is the only active one, it does
+not rest; with three others, it works a quarter of the time. The number of active sessions is measured after
+each step.
 """
 
 import time
@@ -22,9 +23,9 @@ _LONGEST_REST: Final = 2.0  # seconds
 
 @dataclass(slots=True)
 class Pace:
-    """``others``: how many sessions were active beside the job, lately."""
+    """The pace of a job."""
 
-    others: float = 0.0
+    others: float = 0.0  # number of other sessions that were recently active
     began: float = field(default_factory=time.monotonic)
 
     def begin_step(self) -> None:

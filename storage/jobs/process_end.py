@@ -1,4 +1,4 @@
-"""Whether this process ends, for threads of requests: nothing can cancel them, and the process waits for them."""
+"""The end of this process, for threads of requests: nothing can cancel them, and the process waits for them."""
 
 from threading import Event
 from typing import Final

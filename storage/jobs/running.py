@@ -1,4 +1,4 @@
-"""Run jobs step by step. See the docstring of the package for what a step guarantees."""
+"""Run jobs step by step. See the docstring of the package for the guarantees of a step."""
 
 import logging
 import time
@@ -49,7 +49,7 @@ _RATE_SPAN: Final = 5.0  # seconds over which a rate is smoothed
 
 # a job goes on when the database does
 _PASSING: Final = (ServerBusy, OperationTimedOut, OperationalError, InterfaceError)
-# what a step changes
+# columns that a step changes
 _STEPPED: Final = (
     *("state", "done", "total", "rate", "counts", "failed", "failures", "result", "activity"),
     *("steps", "attempts", "stepped_at"),
@@ -64,9 +64,9 @@ class _StepTaken(Exception):
 
 
 def pending(kinds: Kinds) -> list[int]:
-    """Return the jobs that can be run now: those of people first, and of these the ones that wait for the longest.
+    """Return the jobs that can be run now: people's first, and among these the ones that have waited longest.
 
-    Those whose kind, state or wish only newer versions have wait for their servers.
+    If only newer versions have a job's kind, state or wish, it waits for their servers.
     """
     found = _known(kinds).exclude(status=JobStatus.PAUSED, wish=Wish.NONE)
     is_of_server = ExpressionWrapper(Q(actor__kind=ActorKind.SERVER), output_field=BooleanField())
@@ -76,7 +76,7 @@ def pending(kinds: Kinds) -> list[int]:
 
 
 def _known(kinds: Kinds) -> QuerySet[Job]:
-    """Select the jobs that have not ended and of which this version knows everything."""
+    """Select the jobs that have not ended and that this version knows completely."""
     return Job.objects.filter(kind__in=kinds, status__in=JobStatus, wish__in=Wish, ended_at=None)
 
 
@@ -85,7 +85,8 @@ def run_some(
 ) -> bool:
     """Run the first job that no other process runs, until its turn ends; return whether there was one.
 
-    ``rest`` waits for some seconds and returns whether the process ends. ``others``: whether more jobs wait.
+    ``rest`` waits for some seconds and returns whether the process ends. ``others`` returns whether more jobs
+    wait.
     """
     return any(run(pk, kinds, rest, others=others) for pk in pending(kinds))
 
@@ -222,7 +223,7 @@ class _Runner:
     pace: Pace = field(default_factory=Pace)
     began: float = field(default_factory=time.monotonic)
     turn: float = field(default_factory=lambda: _SLICE)  # seconds after which others may have theirs
-    has_saved: bool = False  # what a long step has done in this turn
+    has_saved: bool = False  # whether a long step has saved in this turn
     has_ended: bool = False  # with the last step
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Whether who has started a job may still do what it does. Asked before each of its steps, with what users wish."""
+"""Current permissions of the users who started jobs, checked before each step together with the users' wishes."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -16,14 +16,14 @@ OF_USERS = (ActorKind.USER, ActorKind.TOKEN)
 
 
 class NeededAccess(NamedTuple):
-    """What a user needs in an account, which is named by its id."""
+    """The access that a user needs in an account, which is named by its id."""
 
     account: int
     capability: Capability
 
 
 class Outlook(NamedTuple):
-    """What a user wishes to become of a job, and whether its starter may still do it."""
+    """A user's wish for a job, and whether the job's starter may still do it."""
 
     wish: str
     is_allowed: bool

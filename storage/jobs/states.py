@@ -1,4 +1,4 @@
-"""Jobs: long work that is done in steps, with its progress. See storage.jobs.running for what runs them."""
+"""Jobs: long work that is done in steps, with its progress. storage.jobs.running runs them."""
 
 from datetime import timedelta
 from enum import StrEnum
@@ -21,7 +21,7 @@ class JobStatus(StrEnum):
 
 
 class Unit(StrEnum):
-    """What the progress of a job counts."""
+    """Unit in which the progress of a job is counted."""
 
     BYTES = "bytes"
     ENTITIES = "entities"
@@ -30,7 +30,7 @@ class Unit(StrEnum):
 
 
 class Wish(StrEnum):
-    """What a user wants to become of a job; it is looked at between two steps. The values are stored."""
+    """A user's wish for a job, which is read between two steps. The values are stored."""
 
     NONE = ""
     PAUSE = "pause"
@@ -40,8 +40,8 @@ class Wish(StrEnum):
 ENDED: Final = frozenset({JobStatus.DONE, JobStatus.FAILED, JobStatus.CANCELLED})
 RESUMABLE: Final = frozenset({JobStatus.PAUSED, JobStatus.FAILED, JobStatus.CANCELLED})
 
-RETENTION: Final = timedelta(days=7)  # of a job after its end
-FILE_RETENTION: Final = timedelta(days=1)  # of a file after it was complete, or its job ended
+RETENTION: Final = timedelta(days=7)  # lifetime of a job after its end
+FILE_RETENTION: Final = timedelta(days=1)  # lifetime of a file after it was complete, or its job ended
 FAILURES_KEPT: Final = 100  # the first ones; a kind writes all of them to a file if they matter
 
 

@@ -1,4 +1,4 @@
-"""What the subject of jobs contributes: see storage.core.registry."""
+"""Contributions of the subject of jobs: see storage.core.registry."""
 
 from storage.core.notices import Condition, NoticeKind, Severity
 from storage.core.subject import Page, Place, Subject

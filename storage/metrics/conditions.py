@@ -9,7 +9,7 @@ from storage.domain.requests.series import PeriodCounts
 from storage.metrics.series import MINUTE, read_latest
 from storage.models import Account
 
-_MINUTES: Final = 5  # whose requests are looked at, besides those of the current one
+_MINUTES: Final = 5  # minutes before the current one that are counted too
 _FEWEST: Final = 20  # requests, of which a share means something
 _SLOW_SHARE: Final = 0.05
 

@@ -1,4 +1,4 @@
-"""What clients asked for in the last day, by hour, and what went wrong."""
+"""Requests and errors of the last day, by hour."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -107,5 +107,5 @@ def hour_of(moment: datetime) -> datetime:
 
 
 def _first_hour(now: datetime) -> datetime:
-    """Return the first of the last 24 hours, of which the current one is the last."""
+    """Return the first of the last 24 hours, counting the current one."""
     return hour_of(now) - (HOURS - 1) * HOUR

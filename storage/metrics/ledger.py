@@ -1,4 +1,7 @@
-"""What a process counts in memory and writes in the background: requests, credentials, writes, costly scans."""
+"""Counts that a process keeps in memory and writes in the background.
+
+They are of requests, credentials, writes and costly scans.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -17,8 +20,8 @@ LATE: Final = timedelta(minutes=30)  # after it, what could not be written is dr
 class Ledger(Generic[K, V]):
     """Counts by key, until they are written; subclasses add to them and store them.
 
-    What a ledger stores is added to what is stored. One that is ``whole`` stores the whole count of a key again, until
-    its period is over, so that writing twice is harmless.
+    Counts of a ledger are added to the stored ones. A ledger that is ``whole`` stores the whole count of a
+    key again, until its period is over, so that writing twice is harmless.
     """
 
     is_whole: ClassVar[bool] = False

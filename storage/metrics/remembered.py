@@ -1,6 +1,6 @@
-"""What takes long to find out of accounts with thousands of tables is remembered for a minute.
+"""One-minute cache for expensive facts about accounts with thousands of tables.
 
-PostgreSQL's statistics, which it comes from, lag behind about as long.
+PostgreSQL's statistics, which these facts come from, lag behind about as long.
 """
 
 from time import monotonic

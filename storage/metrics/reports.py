@@ -1,4 +1,4 @@
-"""What people look at of the traffic and size of an account or table: a range of time in equal steps."""
+"""Reports on the traffic and size of an account or table: a range of time in equal steps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,9 +31,9 @@ class UnknownRange(Refused):
 
 
 class Range(NamedTuple):
-    """Equal periods, the first of which begins at ``since`` and the last of which ends at ``until``.
+    """Equal periods from ``since`` to ``until``.
 
-    ``step`` is their length and ``stored`` that of the counts they are made of, in minutes.
+    ``step`` is their length and ``stored`` the length of the stored periods they are made of, in minutes.
     """
 
     since: datetime

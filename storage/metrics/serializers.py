@@ -45,7 +45,7 @@ class NewDeploymentSerializer(StrictSerializer):
 
 
 class MarkSerializer(TypedSerializer):
-    """Of an activity."""
+    """An activity marked in a chart."""
 
     id: Annotated[int, "Of the entry in the activity log."]
     at: datetime

@@ -37,7 +37,7 @@ _ROWS_LIMIT: Final = (
     500_000  # then those of tables are deleted before their time: the shortest and oldest first
 )
 _BATCH: Final = 10_000
-_LONGEST_NAME: Final = 255  # of a table, in characters
+_LONGEST_NAME: Final = 255  # characters of the name of a table
 
 Key = tuple[datetime, int, str]  # a minute, an account, and the name of a table or nothing for the account
 Place = tuple[int, int]  # account and table by id
@@ -95,7 +95,7 @@ class Series(Ledger[Key, PeriodCounts]):
 def _table_ids(names: Collection[tuple[int, str]]) -> dict[tuple[int, str], int]:
     """Return the ids of tables by account and name, WHOLE for an empty one; names without a table are missing."""
     found: dict[tuple[int, str], int] = dict.fromkeys((it for it in names if not it[1]), WHOLE)
-    # of what was asked for in vain, some is no text for PostgreSQL
+    # failed requests may name tables in characters that PostgreSQL cannot store
     named = [key for key in names if key[1] and storable_text(key[1], _LONGEST_NAME) == key[1]]
     if not named:
         return found
@@ -224,7 +224,7 @@ def tidy(now: datetime) -> None:
 
 @transaction.atomic
 def _add_up(place: Place, end: datetime) -> None:
-    """Replace the rows of all processes by one for each minute, and add them to those of longer periods."""
+    """Replace the rows of all processes by one for each minute, and add them to the rows of longer periods."""
     account_id, table_id = place
     mine = RequestSeries.objects.filter(account_id=account_id, table_id=table_id)
     new = list(mine.filter(_NEW, period__lt=end).order_by("period")[:_BATCH])

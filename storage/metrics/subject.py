@@ -1,4 +1,4 @@
-"""What the subject of metrics contributes: see storage.core.registry."""
+"""Contributions of the subject of metrics: see storage.core.registry."""
 
 from datetime import timedelta
 
@@ -9,7 +9,7 @@ from storage.domain.translation import mark as _
 
 
 class MetricsVerb(Verb):
-    # of a client, for metrics
+    # a client's deployment, as a mark in metrics
     DEPLOYMENT_MARK = Act(
         "deployment.mark",
         Group.SETTINGS,

@@ -1,4 +1,4 @@
-"""When tables were last written, and how many requests they got in each hour."""
+"""Times of the last write to tables, and the number of their requests in each hour."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ from storage.sql.background import commit_asynchronously
 
 
 class TableWrites(Ledger[tuple[int], datetime]):
-    """When tables, by id, were written, until that is stored."""
+    """Times of the last write to tables, by id, until they are stored."""
 
     def add(self, moment: datetime, written: Iterable[int]) -> None:
         self._counted |= {(table_id,): moment for table_id in written}

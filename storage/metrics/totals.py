@@ -18,7 +18,7 @@ _contents: Final = Remembered[Contents]()
 
 
 def contents(account_ids: Collection[int]) -> dict[int, Contents]:
-    """Return the contents by account; those of an account with thousands of tables may be a minute old."""
+    """Return the contents by account; for an account with thousands of tables they may be a minute old."""
     known = {pk: found for pk in account_ids if (found := _contents.get(pk)) is not None}
     others = [pk for pk in account_ids if pk not in known]
     fresh = background.totals(others) if others else {}

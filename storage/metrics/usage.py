@@ -129,7 +129,7 @@ class Uses(Ledger[Use, UseCount]):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The use of a key or token; ``uses``: requests in the last 24 hours, to the hour."""
+    """The use of a key or token."""
 
     authentication: Authentication
     name: str
@@ -138,7 +138,7 @@ class Usage:
     last: datetime
     address: str
     agent: str
-    uses: int
+    uses: int  # requests in the last 24 hours, to the hour
 
 
 @dataclass(frozen=True, slots=True)

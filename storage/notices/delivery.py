@@ -1,7 +1,8 @@
-"""What is on its way to webhooks and addresses: written down with what it is about, sent after that, and tried again.
+"""Deliveries to webhooks and addresses: stored with their content, sent after that, and tried again.
 
-A delivery is committed with the change of its notice, so none is lost or sent twice for one change. It is sent at least
-once: a process that dies between sending and recording leaves it to be sent again, with the same id.
+A delivery is committed with the change of its notice, so none is lost or sent twice for one change. It is
+sent at least once: a process that dies between sending and recording leaves it to be sent again, with the
+same id.
 """
 
 import json
@@ -46,7 +47,9 @@ RETRIES: Final = (
 )
 _AT_ONCE: Final = 4  # requests to webhooks
 _ROUND: Final = 8  # deliveries, after which the next ones are looked for
-_ROUND_OF_ONE: Final = 2  # of these to one webhook, so that a slow one does not hold up the others
+_ROUND_OF_ONE: Final = (
+    2  # deliveries to one webhook in a round, so that a slow one does not hold up the others
+)
 _LOOKED_AT: Final = 500
 _KEPT: Final = 200  # deliveries of a webhook that are shown
 _LOCK: Final = "deliveries"
@@ -186,7 +189,7 @@ def _message(delivery: NoticeDelivery) -> Message:
 def _record(delivery: NoticeDelivery, answer: Answer, now: datetime) -> None:
     """Record an attempt at a webhook, and when the next one is."""
     assert delivery.webhook is not None
-    # what the former address has answered says nothing of the present one
+    # answers of the former address say nothing about the present one
     webhook = Webhook.objects.filter(pk=delivery.webhook.pk, url=delivery.webhook.url)
     is_test = delivery.event == NoticeEvent.TEST
     delivery.attempts += 1
@@ -246,7 +249,7 @@ def send_mail(address: str, subject: str, body: str, *, message_id: str = "") ->
     """Send an e-mail; return why that failed, or an empty string."""
     headers = {"Auto-Submitted": "auto-generated"}
     if message_id:
-        _name, sender = parseaddr(settings.DEFAULT_FROM_EMAIL)  # which may have a name before it
+        _name, sender = parseaddr(settings.DEFAULT_FROM_EMAIL)  # there may be a name before the address
         headers["Message-ID"] = f"<{message_id}@{sender.rpartition('@')[2]}>"
     try:
         EmailMessage(subject, body, to=[address], headers=headers).send()

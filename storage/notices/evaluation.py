@@ -34,7 +34,7 @@ def evaluate(now: datetime) -> None:
 
 
 def evaluate_kind(kind: NoticeKind, now: datetime) -> None:
-    """Evaluate one kind, of which something has just changed."""
+    """Evaluate one kind of notice, after a change that may affect it."""
     _evaluate(kind, rules.read_all(), now)
 
 
@@ -42,7 +42,7 @@ def evaluate_kind(kind: NoticeKind, now: datetime) -> None:
 def _evaluate(kind: NoticeKind, rule_set: RuleSet, now: datetime) -> None:
     opened = Notice.objects.select_for_update(of=("self",)).filter(kind=kind, resolved_at=None)
     known = list(opened.select_related("account").order_by("pk"))
-    # after the notices: one that another process opens meanwhile must not be resolved by what was so before
+    # after the notices: one that another process opens meanwhile must not be resolved by an older state
     found = {_key_of(it): it for it in _find(kind, rule_set, now)}
     is_open: Counter[tuple[int | None, int | None]] = Counter()
     for notice in known:

@@ -13,12 +13,12 @@ from storage.core.notices import Finder, Found, Look, NoticeKind
 from storage.models import Account
 
 NEWS_LENGTH: Final = 64
-RETENTION_DAYS: Final = 90  # of notices that are resolved, and of deliveries that have ended
+RETENTION_DAYS: Final = 90  # days that resolved notices and ended deliveries are kept
 _INSTANT: Final = re.compile(r"_at$")
 
 
 class NoticeEvent(StrEnum):
-    """What has become of a notice, as webhooks are told. The values are stored."""
+    """Event of a notice, as webhooks receive it. The values are stored."""
 
     OPENED = "opened"
     CHANGED = "changed"  # there is news about a condition that is known already

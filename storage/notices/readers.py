@@ -1,4 +1,4 @@
-"""Who sees which notices, what they have seen and muted, and the addresses that e-mail goes to."""
+"""Readers of notices: the notices they see, have seen and have muted, and their e-mail addresses."""
 
 import hashlib
 import hmac
@@ -19,7 +19,7 @@ from storage.people import members
 from storage.people.members import Person
 
 _EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)  # PostgreSQL stores years that Python cannot read
-_MOST_MUTES: Final = 200  # of a user
+_MOST_MUTES: Final = 200  # muted items of a user
 _CODE_LIFETIME: Final = timedelta(hours=1)
 _CODE_DIGITS: Final = 8
 _MOST_ATTEMPTS: Final = 5
@@ -29,7 +29,7 @@ class MuteError(Refused):
     """A notice cannot be muted."""
 
 
-# what a user sees
+# visible notices
 
 
 def visible(user: Person) -> QuerySet[Notice]:
@@ -91,7 +91,7 @@ def mark_seen(user: Person, *, upto: datetime) -> None:
     NoticeReader.objects.filter(is_earlier, user_id=user.pk).update(seen_at=seen_at)
 
 
-# what a user has muted
+# muted notices
 
 
 def mutes(user: Person) -> list[NoticeMute]:
@@ -138,7 +138,7 @@ def to_mail(notice: Notice) -> list[int]:
     else:
         kind = registry.notice_kinds().get(notice.kind)
         if kind is None:
-            return []  # of a newer version, whose servers send it
+            return []  # a kind of a newer version, whose servers send it
         wanted = roles_with(kind.condition.capability)
         own: QuerySet[Any, Any] = Membership.objects.filter(account=notice.account_id, role__in=wanted)
         is_member = Q(user__in=own.values("user_id")) if notice.account_id is not None else Q(pk__in=[])

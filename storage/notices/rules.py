@@ -1,4 +1,4 @@
-"""Which kinds of notices an account has, and from which threshold on."""
+"""Enabled kinds of notices of each account, and their thresholds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from storage.notices.subject import NoticeVerb
 
 
 class RuleError(Refused):
-    """A rule cannot be so."""
+    """A rule has an invalid value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """What differs from the defaults, by kind and account."""
+    """Rules that differ from the defaults, by kind and account."""
 
     found: Mapping[tuple[str, int | None], NoticeRule]
 

@@ -45,7 +45,7 @@ class Answer:
 
     @property
     def is_gone(self) -> bool:
-        """Whether the receiver wants no more messages."""
+        """Return whether the receiver wants no more messages."""
         return self.status == http.client.GONE
 
 
@@ -71,7 +71,7 @@ def read_url(text: str) -> SplitResult | None:
 
 
 def send(message: Message) -> Answer:
-    """Send a message, and return what the receiver answers; never raises for what the network does."""
+    """Send a message, and return the receiver's answer; errors of the network never raise."""
     if not message.secret:
         return Answer(error="The secret was sealed with another secret of this server; make a new one.")
     url = read_url(message.url)

@@ -1,4 +1,4 @@
-"""Notices, what mutes them, the rules that they follow, and webhooks with what they were sent."""
+"""Serializers of notices, their mutes and rules, and of webhooks and their deliveries."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the subject of notices and webhooks contributes: see storage.core.registry."""
+"""Contributions of the subject of notices and webhooks: see storage.core.registry."""
 
 from datetime import timedelta
 

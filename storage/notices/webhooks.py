@@ -23,16 +23,16 @@ _SECRET_LENGTH: Final = 32  # bytes
 
 
 class WebhookError(Refused):
-    """A webhook cannot be so."""
+    """A webhook has an invalid value."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookFields:
-    """What users set; ``kinds``: of the notices that are sent, all if there are none."""
+    """Values of a webhook that users set."""
 
     name: str
     url: str
-    kinds: Collection[str] = ()
+    kinds: Collection[str] = ()  # kinds of notices to send; empty for all
     enabled: bool = True
 
 

@@ -37,12 +37,12 @@ class TokenError(Refused):
 
 @dataclass(frozen=True, slots=True)
 class TokenRequest:
-    """``account``: the only accessible one; None: all that the user can see. ``expires_at`` None: never."""
+    """Values of a new token."""
 
     name: str
     scope: Scope
-    account: Account | None = None
-    expires_at: datetime | None = None
+    account: Account | None = None  # the only accessible one; None for all that the user can see
+    expires_at: datetime | None = None  # None for a token that does not expire
 
 
 @transaction.atomic

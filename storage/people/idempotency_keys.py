@@ -1,4 +1,4 @@
-"""Keys of creation requests of the management API that may arrive twice, with what the first one created."""
+"""Idempotency keys of creation requests of the management API, with the result of the first request."""
 
 from datetime import datetime
 

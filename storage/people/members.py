@@ -70,7 +70,7 @@ def was_removed(user: Person, account: Account) -> bool:
     removed = Q(verb=PeopleVerb.MEMBER_REMOVE) | Q(
         verb=ActivityVerb.UNDO, detail__verb=PeopleVerb.MEMBER_REMOVE
     )
-    # of an older server, which has recorded names only: not of another user, who had the name before
+    # records of an older server have names only; those before the user's creation are of another user
     named = Q(detail__user_id__isnull=True, detail__user=user.username, at__gte=user.created_at)
     found = Activity.objects.filter(removed, account=account)
     return found.filter(Q(detail__user_id=user.pk) | named).exists()
@@ -121,9 +121,9 @@ def set_role(
 ) -> Activity | None:
     """Add a member or change their role; return None if they have it already.
 
-    ``invited_by``: who sent the invitation that the user accepted, if that is how they got the role.
-    ``given_by``: the sign-in provider whose groups give the role; empty if a person gives it, who makes it last.
-    Commands on the server may leave an account without an owner: ``keeps_owner`` is false there.
+    ``invited_by`` is the user who sent the accepted invitation, if one did. ``given_by`` is the sign-in
+    provider whose groups give the role; empty if a person gives it, which then replaces the provider's
+    choice. Commands on the server may leave an account without an owner: ``keeps_owner`` is false there.
     """
     locking.lock(account)
     before = _role(account, user)
@@ -156,10 +156,10 @@ def remove(
 
 @transaction.atomic
 def set_given_roles(user: Person, roles: Mapping[str, Role], *, given_by: str, by: Actor) -> None:
-    """Give the roles that a sign-in provider names by account, and take back those that it gave before.
+    """Give the roles that a sign-in provider names by account, and take back the roles that it gave before.
 
-    What a person gave stays as it is, and so does what another provider gave unless this role is higher. An account may
-    be left without an owner: who is no longer in a group must not keep what it gave.
+    A role given by a person stays as it is, and so does one from another provider unless this role is higher.
+    An account may be left without an owner: a user who is no longer in a group must not keep its role.
     """
     given = Membership.objects.filter(user_id=user.pk, given_by=given_by).values_list(
         "account__name", flat=True

@@ -15,8 +15,8 @@ from storage.sql import presence as statements
 from storage.sql.notify import notify_presence
 
 HEARTBEAT: Final = 10.0  # seconds
-LIFETIME: Final = 30.0  # seconds, of what a process has written that does not write any more
-LONGEST_ENTITY: Final = 6000  # characters of what names an entity
+LIFETIME: Final = 30.0  # seconds that a process's rows stay valid after its last write
+LONGEST_ENTITY: Final = 6000  # characters of the name of an entity
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,9 @@ class Tab:
 def beat(process: str, tabs: Collection[Tab], new: Iterable[Tab] = ()) -> list[PresentTab]:
     """Write that the tabs of a process are open; return all tabs that show the same tables, by one statement.
 
-    Each tab is there once. Of users who do not wish to be seen, or have no access any more, there are none. ``new``:
-    tabs that have just connected, of which other processes are notified at once; the others keep their entities.
+    Each tab is returned once. Users who do not wish to be seen, or have no access any more, have none.
+    ``new`` are tabs that have just connected, about which other processes are notified at once; the others
+    keep their entities.
     """
     new = list(new)
     users = apps.get_model(settings.AUTH_USER_MODEL)._meta.db_table

@@ -1,4 +1,4 @@
-"""What the subject of users, members and their tokens contributes: see storage.core.registry."""
+"""Contributions of the subject of users, members and their tokens: see storage.core.registry."""
 
 from storage.core.notices import Condition, NoticeKind, Severity
 from storage.core.subject import Page, Place, Subject

@@ -92,7 +92,7 @@ class _Count(NamedTuple):
 
 
 class ScanCosts(Ledger[tuple[int, str, date], _Count]):
-    """What one process has counted until it is written: costly scans by table, property and day."""
+    """Costly scans that one process has counted by table, property and day, until they are written."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -16,7 +16,7 @@ EAGER_LIMIT: Final = 4  # with so many indexes, more scans are needed for anothe
 SCANS_NEEDED_BEYOND: Final = 20
 ADAPTIVE_LIMIT: Final = 8
 ACCOUNT_LIMIT: Final = 200  # adaptive indexes in all tables of an account
-DISK_SHARE: Final = 0.5  # bytes of all property indexes, by those of the table without them
+DISK_SHARE: Final = 0.5  # bytes of all property indexes, relative to the size of the table without them
 ENTRY_BYTES: Final = 60  # of a new index, about
 UNUSED_PERIOD: Final = timedelta(days=28)  # after it, an adaptive index is dropped
 
@@ -31,7 +31,7 @@ class IndexState(StrEnum):
 
 
 class IndexOrigin(StrEnum):
-    """Who asked for an index; the values are stored."""
+    """Origin of an index: a person or the server. The values are stored."""
 
     HAND = "hand"
     ADVICE = "advice"  # the explanation of a query

@@ -74,7 +74,7 @@ class TooManyIndexes(AccountError):
 
 @dataclass(frozen=True, slots=True)
 class IndexDetails:
-    """An index with what PostgreSQL says of it; ``size`` in bytes."""
+    """An index and PostgreSQL's information about it; ``size`` in bytes."""
 
     index: PropertyIndex
     size: int
@@ -82,10 +82,10 @@ class IndexDetails:
 
 @dataclass(frozen=True, slots=True)
 class IndexUse:
-    """``is_range``: the index of a property finds the entities; ``candidates``: those whose index would."""
+    """Use of indexes by a query."""
 
-    is_range: bool = False
-    candidates: frozenset[str] = frozenset()
+    is_range: bool = False  # whether the index of a property finds the entities
+    candidates: frozenset[str] = frozenset()  # properties whose index would find them
 
 
 def indexed(table_id: int) -> frozenset[str]:
@@ -149,10 +149,10 @@ def add(
     undoes: Activity | None = None,
     reason: IndexReason | None = None,
 ) -> Activity:
-    """Have the index of a property made by a job. An index that failed is tried again.
+    """Start a job that builds the index of a property.
 
-    Of an index that the server has made and a person asks for, that person's it becomes: it is kept. Raises
-    IndexExists, or TooManyIndexes.
+    An index that failed is tried again. If a person asks for an index the server made, it becomes theirs and
+    is kept. Raises IndexExists, or TooManyIndexes.
     """
     check_property_name(name)
     if name in _KEYS:

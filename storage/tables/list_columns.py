@@ -1,8 +1,8 @@
-"""The columns of the list of tables: each is declared here once, and the console's list is made of that.
+"""The columns of the list of tables: each is declared here once, and the console's list is made from that.
 
-The declaration gives its head, its cells, whether and how the list is sorted by it, its place on narrow pages, and
-which accounts have it. A value that is no field of a table, no annotation and no part of its size is a new member of
-TableRow.
+The declaration gives its head, its cells, whether and how the list is sorted by it, its place on narrow
+pages, and which accounts have it. A value that is neither a field of a table nor an annotation nor a part of
+its size is a new member of TableRow.
 """
 
 from collections.abc import Callable, Mapping
@@ -44,7 +44,7 @@ class TableRow:
 
 
 class Cell(StrEnum):
-    """How a value is drawn."""
+    """Kind of drawing of a value."""
 
     NAME = "name"  # the head of a row, with tags and description: of the first column
     ENTITIES = "entities"  # a count that can be made exact
@@ -56,7 +56,7 @@ class Cell(StrEnum):
 
 
 class Importance(StrEnum):
-    """What is left out first where there is little space."""
+    """Priority of a column on narrow pages, which leave some out."""
 
     HIGH = "high"
     MINOR = "minor"  # phones leave it out
@@ -84,7 +84,7 @@ class Column:
 
     @property
     def is_measured(self) -> bool:
-        """Whether its values come with the sizes, which are read after the page."""
+        """Return whether its values come with the sizes, which are read after the page."""
         return self.value.startswith("size.")
 
     def read(self, row: TableRow) -> Any:
@@ -133,7 +133,7 @@ _ALL: Final = (
 COLUMNS: Final[Mapping[str, Column]] = {column.name: column for column in _ALL}
 SORTABLE: Final[Mapping[str, Column]] = {column.name: column for column in _ALL if column.is_sortable}
 NAME: Final = COLUMNS["name"]
-# of each table that is listed
+# annotations of each listed table
 ANNOTATIONS: Final = {name: value for column in _ALL for name, value in column.annotations.items()}
 
 

@@ -1,4 +1,4 @@
-"""What the subject of tables and their indexes contributes: see storage.core.registry."""
+"""Contributions of the subject of tables and their indexes: see storage.core.registry."""
 
 from datetime import timedelta
 
@@ -46,7 +46,7 @@ class TableVerb(Verb):
         undo=Undo("storage.tables.undo.undo_creation", Capability.MANAGE_TABLES, changes_catalog=True),
         is_marked=True,
     )
-    # of a property
+    # verbs of the index of a property
     INDEX_ADD = Act(
         "index.add",
         Group.TABLES,

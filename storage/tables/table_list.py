@@ -110,7 +110,7 @@ def largest(account: Account, top: int) -> Listing[Table]:
 def _measured_page(
     annotated: QuerySet[Table], window: slice, following: str | None, column: Column, *, descending: bool
 ) -> Listing[Table]:
-    """Sort a few tables by what they contain right now."""
+    """Sort a few tables by their current contents."""
     tables = list(annotated.order_by("folded_name"))
     known = sizes(tables)
     rows = [TableRow(table, known[table.name]) for table in tables]
@@ -219,7 +219,7 @@ def _counted(
     known: Mapping[int, background.Size],
     count: Callable[[Sequence[int], int], Statement[dict[int, T]]],
 ) -> dict[int, T]:
-    """Count the tables that seem to be small, but for those on several nodes."""
+    """Count the tables that seem to be small, except those on several nodes."""
     table_ids = [it for it, size in known.items() if size.rows < _COUNTED and size.is_measured_here]
     if not table_ids:
         return {}

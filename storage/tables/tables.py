@@ -112,9 +112,9 @@ def create(
 def create_filled(
     account: Account, copied: Table | SnapshotTable, fill: Callable[[str], int]
 ) -> tuple[Table, int]:
-    """Create a table with what ``fill`` inserts into its relation, which is indexed afterwards.
+    """Create a table, let ``fill`` insert into its relation, and index it afterwards.
 
-    In the caller's transaction; what it has besides entities and policies is that of the one that is copied.
+    Runs in the caller's transaction; everything but entities and policies is taken from the copied table.
     """
     kind = AccountKind(account.kind)
     table = _insert(
