@@ -1,4 +1,4 @@
-"""What the service refuses, and what clients get wrong: each mistake with its sentence in English."""
+"""Mistakes of clients and refusals of the service, each with its sentence in English."""
 
 from enum import StrEnum, unique
 from typing import Final

@@ -58,9 +58,9 @@ _OWN: Final = frozenset(
 def dump_report(
     report: Report, sent: IncomingRequest, path: str, account: ManagedAccount | None
 ) -> dict[str, Any]:
-    """Write the report of a request as JSON, to show it later; ``path`` is what is kept of the address.
+    """Write the report of a request as JSON, to show it later; ``path`` is the part of the address that is kept.
 
-    All but the findings is read again, from the request without what is not kept.
+    Everything but the findings is computed again when it is read, from the request as it is kept.
     """
     error = report.verdict.error if report.verdict is not None else None
     cleaner = _Cleaner(account)
@@ -202,7 +202,7 @@ def load_report(kept: Mapping[str, Any]) -> Report:
 
 
 def load_findings(kept: Mapping[str, Any]) -> list[Finding]:
-    """Read the findings of a kept report; those of another version of the server are left out."""
+    """Read the findings of a kept report; leave out findings that only another version of the server knows."""
     return [
         Finding(
             Mistake[it["mistake"]], tuple((name, value) for name, value in it.items() if name != "mistake")

@@ -17,7 +17,7 @@ _POLICY_PERMISSION: Final = _(
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence that is marked for translation, and its details, of which ``seconds`` are shown as a duration."""
+    """A sentence that is marked for translation, and its details; ``seconds`` are shown as a duration."""
 
     text: str
     details: Mapping[str, str] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class Sentence:
 
 
 class Details(dict[str, str]):
-    """Details for the placeholders of a text, of which some may be missing."""
+    """Details for the placeholders of a text; some may be missing."""
 
     def __missing__(self, name: str) -> str:
         return MISSING

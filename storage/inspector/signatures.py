@@ -36,7 +36,7 @@ class OtherText(NamedTuple):
 def explain_signature(
     signature: str, text: bytes, others: Iterable[OtherText], account: ManagedAccount, facts: Facts
 ) -> list[Finding]:
-    """Return the mistakes in a signature of ``text``: none if it is valid, UNKNOWN_KEY if nothing explains it."""
+    """Return the mistakes in a signature of ``text``, or UNKNOWN_KEY if nothing explains it; a valid one has none."""
     spellings = [(signature.encode(), None), *_correct(signature)]
     signers = [(text, key.value, key.mistake) for key in candidate_keys(account, facts)]
     signers += [(other.value, key.value, other.mistake) for other in others for key in account.accepted_keys]

@@ -1,4 +1,4 @@
-"""What an Accept header or a ``$format`` asks for.
+"""Formats that an Accept header or a ``$format`` asks for.
 
 https://learn.microsoft.com/rest/api/storageservices/payload-format-for-table-service-operations
 """
@@ -13,7 +13,7 @@ _READ: Final = 2048  # bytes of an Accept that are parsed, so that a client cann
 
 
 class Format(Enum):
-    """How tables and entities are written: JSON with a level of control information, or Atom."""
+    """A format of tables and entities: JSON with a level of control information, or Atom."""
 
     JSON_NONE = b"application/json;odata=nometadata;streaming=true;charset=utf-8"
     JSON_MINIMAL = b"application/json;odata=minimalmetadata;streaming=true;charset=utf-8"

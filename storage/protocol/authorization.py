@@ -1,4 +1,4 @@
-"""Who sent a request and what it may do: verifies account keys, shared access signatures (SAS) and bearer tokens."""
+"""Authentication and authorization: verifies account keys, shared access signatures (SAS) and bearer tokens."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -42,7 +42,7 @@ _CREDENTIALS: Final = {
 
 
 def read_authentication(request: IncomingRequest) -> Authentication:
-    """How the caller tries to prove its identity."""
+    """Way in which the caller tries to prove its identity."""
     header = request.headers.get(b"authorization")
     if header is not None:
         return Authentication.BEARER if bearer.is_bearer(header) else Authentication.KEY

@@ -100,7 +100,9 @@ async def _query(call: Call, part: Part) -> AnswerPart:
 
 
 class _Operation(NamedTuple):
-    """What the parts of one head ask for, without their keys and bodies; ``table`` is the folded name of its table."""
+    """Operation that the parts of one head ask for, without their keys and bodies; ``table`` is the folded name of
+    the table.
+    """
 
     call: Call
     table: str
@@ -393,7 +395,7 @@ _BEFORE_ENTITIES: Final = (TableNotFound, MethodNotAllowed)
 
 
 def _preference(part: PartHead, version: str) -> Preference:
-    """Of a part that inserts; others have none."""
+    """Return the preference of a part that inserts; other parts have none."""
     return (
         read_preference(part.headers.get(b"prefer"), version) if part.method == "POST" else Preference.ABSENT
     )

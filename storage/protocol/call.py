@@ -1,4 +1,4 @@
-"""What an operation is given, and what it returns."""
+"""The call of an operation, and its result."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from storage.runtime.service import Service
 
 
 class Answer(NamedTuple):
-    """What an operation returns: its own headers only, and a reason phrase where it is not that of the status."""
+    """Result of an operation: its own headers only, and a reason phrase if it differs from the status's own."""
 
     status: int
     headers: Headers
@@ -60,7 +60,7 @@ class OperationRequest(NamedTuple):
 
 
 class Call(NamedTuple):
-    """An authorized request for one operation, with what it takes to carry it out."""
+    """An authorized request for one operation, with everything needed to carry it out."""
 
     request: OperationRequest
     account: KnownAccount

@@ -1,6 +1,6 @@
-"""What accounts of the kind cosmos answer where they refuse a request or write a batch, after recorded answers.
+"""Answers of accounts of the kind cosmos to refused requests and to batches, modelled on recorded answers.
 
-Texts are those of the service in 2022. Where it answers with details of its back end, this is left out.
+Texts are those of the service in 2022. Where it answers with details of its back end, these are left out.
 https://learn.microsoft.com/azure/cosmos-db/table/faq
 """
 
@@ -27,7 +27,7 @@ NO_CONTENT: Final = (b"Content-Type", b"application/json")  # sent where there i
 
 
 class _Form(NamedTuple):
-    """How an error is told; ``has_activity`` for those that the service raises below its Table API."""
+    """Form of an error; ``has_activity`` marks errors that the service raises below its Table API."""
 
     code: str
     text: str

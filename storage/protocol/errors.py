@@ -22,7 +22,9 @@ HEADERS: Final = ("Allow", "WWW-Authenticate")  # details that are sent as heade
 
 
 class ErrorOrigin(Enum):
-    """The stage that refuses a request: it decides the format of the error together with what the client accepts."""
+    """The stage that refuses a request; with the formats that the client accepts, it decides the format of the
+    error.
+    """
 
     CONNECTION = auto()  # what was sent is not an HTTP request
     FRONT_END = auto()  # it is one, and names no resource or no version

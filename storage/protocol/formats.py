@@ -59,9 +59,9 @@ def write_table(context: Context, name: str) -> bytes:
 
 
 def write_page(context: Context, page: Page[StoredEntity]) -> tuple[bytes, Position | None]:
-    """Return the body of a page and where the next one begins; the entity that exceeds PAGE_BYTES is the last.
+    """Return the body of a page and the start of the next one; the entity that exceeds PAGE_BYTES is the last.
 
-    The page itself is limited by what is stored; links, names and escapes can make it many times longer.
+    The page itself is limited by the stored size; links, names and escapes can make the body many times longer.
     """
     body = _writer(context).write_page(context, page.entities)
     if len(body) <= PAGE_BYTES:

@@ -1,9 +1,9 @@
-"""An HTTP/1.1 connection: requests parsed, limited and put in order, and error answers for what is not a request.
+"""An HTTP/1.1 connection: requests parsed, limited and put in order, and error answers for malformed requests.
 
 httptools parses. uvicorn accepts connections, stops, and runs the ASGI applications behind the same port; its own
-protocol would spend half the time of a request on dictionaries, tasks, events and timers that the Table service does
-not need. Servers in Rust (granian, robyn) and hypercorn were compared: they hand every request to Python as the same
-ASGI dictionaries and tasks, and have neither these limits nor an answer of ours to a malformed request.
+protocol would spend half the time of a request on dictionaries, tasks, events and timers that the Table service
+does not need. Servers in Rust (granian, robyn) and hypercorn were compared: they hand every request to Python as
+the same ASGI dictionaries and tasks, and have neither these limits nor an answer of ours to a malformed request.
 """
 
 import asyncio
@@ -71,10 +71,9 @@ _TOO_LONG: Final = "The request line and the headers are longer than 65536 bytes
 
 
 class Applications(NamedTuple):
-    """What answers requests: ``serve`` those of the Table service, ``asgi`` those for which ``is_asgi`` is true.
+    """Applications that answer requests: ``serve`` for the Table service, ``asgi`` for requests with ``is_asgi``.
 
-    ``proxies`` are the addresses and networks whose
-    X-Forwarded headers are believed.
+    ``proxies`` are the addresses and networks whose X-Forwarded headers are believed.
     """
 
     serve: Serve
@@ -100,7 +99,7 @@ class _Stage(Enum):
 
 
 class _Begun(Enum):
-    """Where the head that arrives has begun: in an earlier piece, or as the first or a later one of this piece."""
+    """Begin of the head that arrives: in an earlier piece, or as the first or a later one of this piece."""
 
     EARLIER = auto()
     NOT_YET = auto()
@@ -128,7 +127,7 @@ class HttpConnection(asyncio.Protocol):
         *,
         most_connections: float = inf,
     ) -> None:
-        """``most_connections``: those of the process beyond this number are refused."""
+        """Refuse connections beyond ``most_connections`` of the process."""
         self.loop = _loop or asyncio.get_running_loop()
         self.state = server_state
         self._applications = applications

@@ -38,7 +38,7 @@ Serve = Callable[[RequestHead, RequestBody, Write], Coroutine[Any, Any, None]]
 
 
 class Connection(Protocol):
-    """What an exchange needs of its connection."""
+    """Operations of a connection that an exchange needs."""
 
     loop: asyncio.AbstractEventLoop
     transport: asyncio.Transport
@@ -56,11 +56,11 @@ class Exchange(Protocol):
 
     @property
     def is_started(self) -> bool:
-        """Whether a part of the answer has been written."""
+        """Return whether a part of the answer has been written."""
 
     @property
     def is_complete(self) -> bool:
-        """Whether the answer has been written."""
+        """Return whether the answer has been written."""
 
     @property
     def arriving(self) -> int:

@@ -97,7 +97,7 @@ class RequestBody:
 
     @property
     def is_large(self) -> bool:
-        """Whether so much has arrived that reading stops until some of it is taken."""
+        """Return whether so much has arrived that reading stops until some of it is taken."""
         return self.received - self._taken > SMALL
 
     @property

@@ -44,13 +44,13 @@ class IncomingRequest(NamedTuple):
 
     @property
     def operation_origin(self) -> ErrorOrigin:
-        """Where an error comes from that the operation raises."""
+        """Origin of an error that the operation raises."""
         is_xml = "comp" in self.options or "restype" in self.options
         return ErrorOrigin.XML_OPERATION if is_xml else ErrorOrigin.ODATA
 
 
 class Caller(NamedTuple):
-    """Where a request comes from, as logs show it: ``agent`` is without credentials."""
+    """Sender of a request, as logs show it; ``agent`` is without credentials."""
 
     address: str
     agent: bytes

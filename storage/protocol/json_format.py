@@ -72,7 +72,7 @@ _LONG_NUMBER = re.compile(rb":[ \t\r\n]*-?[0-9]{19}")
 
 
 def _needs_strict_reading(body: bytes, document: dict[str, Any]) -> bool:
-    """Whether orjson may have passed over something: a name that came twice, an integer of more than 64 bits.
+    """Return whether orjson may have overlooked a repeated name or an integer of more than 64 bits.
 
     Every name and every string has two quotation marks; one pair too many is a name that was overwritten.
     """
@@ -166,7 +166,7 @@ _KEYS: Final = frozenset({"PartitionKey", "RowKey"})
 
 
 class Context(NamedTuple):
-    """What the control information of an answer is made of; ``base`` holds nothing that JSON would escape."""
+    """Values that the control information of an answer needs; ``base`` holds nothing that JSON would escape."""
 
     format: Format
     base: str
@@ -309,7 +309,7 @@ def _some_system(entity: StoredEntity, selected: frozenset[str]) -> bytes:
 
 
 def write_keys(entity: StoredEntity, selected: frozenset[str]) -> list[bytes]:
-    """Those of the two keys that are wanted, as members of an object."""
+    """Write the selected keys as members of an object."""
     if selected >= _KEYS:
         return [entity.keys]
     keys = orjson.loads(b"{%b}" % entity.keys)

@@ -58,7 +58,7 @@ class Query(NamedTuple):
 
 
 class ChangeSet(NamedTuple):
-    """Of too many parts only MAX_CHANGES + 1 are read."""
+    """A change set; of too many parts, only MAX_CHANGES + 1 are read."""
 
     parts: list[Part]
 

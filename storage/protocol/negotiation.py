@@ -32,7 +32,7 @@ _BEFORE_BODY: Final = b"\xef\xbb\xbf \t\r\n"
 
 
 class Preference(Enum):
-    """Whether an insert returns the entity. ``headers`` tell so, in refusals too."""
+    """Choice of the client whether an insert returns the entity; ``headers`` confirm it, also in refusals."""
 
     ABSENT = None
     CONTENT = b"return-content"

@@ -1,4 +1,4 @@
-"""How far a request has come: what its stages have returned, and what is observed of that."""
+"""Progress of a request: the results of its stages, and the record that is made of them."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ from storage.runtime.catalog import KnownAccount
 
 @dataclass(slots=True)
 class Progress:
-    """What the stages of a request have returned so far; ``origin`` is where an error comes from now.
+    """Results of the stages of a request so far; ``origin`` is the present origin of an error.
 
-    The account may be None after its stage. The operation notes in ``observed`` what only it knows, such as the
-    partition; ``observe`` adds the rest.
+    The account may be None after its stage. The operation notes in ``observed`` facts that only it knows, such as
+    the partition; ``observe`` adds the rest.
     """
 
     head: RequestHead

@@ -63,7 +63,7 @@ class BodyBudget:
         self._places = max(4, size // 8 // _WAITING)
 
     def take(self, size: int, held: int = 0) -> int:
-        """Take memory for a body at once, in place of what it holds; return what it holds now. Raises ServerBusy."""
+        """Take memory for a body at once, in place of its present share; return the new share. Raises ServerBusy."""
         weight = size * FACTOR
         used = self.used - held + weight
         if size > SMALL:

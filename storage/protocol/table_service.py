@@ -59,7 +59,7 @@ _ERROR: Final = 400  # the lowest status of an error
 
 
 class Response(NamedTuple):
-    """What is sent, with all its headers."""
+    """An answer as it is sent, with all headers."""
 
     status: int
     headers: Headers

@@ -1,4 +1,4 @@
-"""What Tablero uses of uvicorn that is not documented; pyproject.toml allows the versions it was tested with."""
+"""Undocumented parts of uvicorn that Tablero uses; pyproject.toml allows the versions it was tested with."""
 
 from uvicorn.importer import import_from_string
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware

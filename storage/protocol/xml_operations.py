@@ -71,7 +71,7 @@ async def handle_properties(call: Call) -> Answer:
 
 
 async def get_stats(call: Call) -> Answer:
-    """Statistics of the secondary: of the databases beside the primary, of which the least fresh one may answer.
+    """Return statistics of the secondary: the least fresh of the databases beside the primary decides.
 
     Without any, this server itself answers, and is never behind.
     """

@@ -43,12 +43,12 @@ ActivityId = Annotated[
 
 
 class TypedSerializer(serializers.Serializer[Any]):
-    """Answer members that are declared by their types: those of ``of``, a dataclass or tuple, and those of the class.
+    """Answer members that are declared by types: the fields of ``of``, a dataclass or tuple, and the class's own.
 
     A text in ``Annotated`` describes a member in the documentation; a mapping has options of its field, such as
-    ``source``. A member with a method ``get_NAME`` is what that returns. One that is a field is answered by it, after
-    the others if it has no type. ``names`` selects and orders the members; ``help`` describes those of an ``of`` that
-    does not.
+    ``source``. A member with a method ``get_NAME`` is the result of that method. One that is a field is answered
+    by it, after the others if it has no type. ``names`` selects and orders the members; ``help`` describes those
+    of an ``of`` that does not.
     """
 
     of: ClassVar[type | None] = None
@@ -78,7 +78,7 @@ def _hints(class_: type) -> dict[str, Any]:
 
 
 class ComputedField(serializers.SerializerMethodField):
-    """What a method of the serializer returns, answered by the field ``child``."""
+    """Field for the result of a method of the serializer, answered by the field ``child``."""
 
     def __init__(self, *, child: serializers.Field, **options: Any) -> None:
         super().__init__(**options)
@@ -141,7 +141,7 @@ def _is_answer(type_: Any) -> bool:
 
 @cache
 def serializer_of(answer: type) -> type[serializers.Serializer[Any]]:
-    """Return the serializer of what is declared as a dataclass or a tuple, or of a serializer itself."""
+    """Return the serializer for a declaration: made from a dataclass or a tuple, or the serializer itself."""
     if issubclass(answer, serializers.BaseSerializer):
         return answer
     return type(f"{answer.__name__}Serializer", (TypedSerializer,), {"of": answer})

@@ -103,7 +103,7 @@ class ProblemSerializer(TypedSerializer):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What an action reads and answers: its schema and its responses use the same serializers."""
+    """Input and output of an action: its schema and its responses use the same serializers."""
 
     answer: type[serializers.Serializer[Any]] | None
     body: type[StrictSerializer] | None
@@ -128,12 +128,11 @@ def operation(
     file_examples: Mapping[str, Any] | None = None,
     other_responses: Mapping[Any, Any] | None = None,
 ) -> Callable[[F], F]:
-    """Declare an action of a view set; ``problems`` are those that not every action can answer.
+    """Declare an action of a view set; ``problems`` are refusals that not every action can answer.
 
-    ``answer``: a serializer, or the dataclass or tuple of which one is made.
-
-    One that ``is_job`` answers 202 with its job, always if that is its ``answer``, else if the client prefers so.
-    ``file_examples``: the media types of files that the body may be, each with an example.
+    ``answer``: a serializer, or a dataclass or tuple to make one from. An action that ``is_job`` answers 202 with
+    its job: always if that is its ``answer``, else if the client prefers so. ``file_examples``: the media types of
+    files that the body may be, each with an example.
     """
     serializer = None if answer is None else serializer_of(answer)
     responses = {} if is_job and answer is JobSerializer else _responses(serializer, is_creation=is_creation)

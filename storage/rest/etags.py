@@ -1,4 +1,4 @@
-"""ETags of what a client replaces whole, and the If-Match header that names the version it saw."""
+"""ETags of resources that clients replace as a whole, and the If-Match header with the version a client saw."""
 
 import hashlib
 from typing import Any

@@ -1,4 +1,4 @@
-"""Creation requests that may arrive twice: the second is answered with what the first created.
+"""Idempotency records: a creation request that arrives twice is answered with the result of the first.
 
 No secret of either is kept. https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/
 """
@@ -24,7 +24,7 @@ _KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
 
 
 def request_digest(request: Request) -> str:
-    """Return a digest of what a request asks for, independent of the order and spacing of its JSON."""
+    """Return a digest of a request's content, independent of the order and spacing of its JSON."""
     content = [request.method, request.path, request.data]
     return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
@@ -52,7 +52,7 @@ def find(token: ApiToken, key: str, digest: str, now: datetime) -> IdempotencyRe
 
 
 def retry_concurrent(attempt: Callable[[], T]) -> T:
-    """Try again when the same request was faster: the second attempt finds what that one created."""
+    """Try again when the same request was faster: the second attempt finds the record of the other."""
     try:
         return attempt()
     except ConcurrentRequest:

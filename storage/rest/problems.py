@@ -1,4 +1,4 @@
-"""Problem details, the form of all errors of the API; `exceptions` makes them of what a view raises.
+"""Problem details, the form of all errors of the API; `exceptions` makes them from the exceptions of views.
 
 https://www.rfc-editor.org/rfc/rfc9457
 """
@@ -98,7 +98,7 @@ BY_STATUS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """What is wrong at a ``pointer`` into the body (RFC 6901) or with a query ``parameter``."""
+    """A fault at a ``pointer`` into the body (RFC 6901), or in a query ``parameter``."""
 
     detail: str
     pointer: str = ""

@@ -51,10 +51,10 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class Stream(Protocol):
-    """What a view wants to be streamed.
+    """A stream that a view asks for: its content, and who reads it.
 
-    ``reader`` is whose streams are counted, ``account_id`` of which account, if of one; ``is_allowed`` returns, in a
-    thread, whether a new request for the stream would be answered.
+    Streams are counted by ``reader``, and by ``account_id`` if they belong to an account; ``is_allowed`` returns,
+    in a thread, whether a new request for the stream would be answered.
     """
 
     @property
@@ -178,9 +178,9 @@ class RequestStream:
 
 @dataclass(frozen=True, slots=True)
 class TableStream:
-    """Who has a table open, and its changes if it has a feed; one stream, since browsers open few to a server.
+    """Stream of the users who have a table open, and of its changes if it has a feed.
 
-    ``write`` writes who shows the table, in one line.
+    It is one stream, since browsers open few to a server. ``write`` writes who shows the table, in one line.
     """
 
     tab: Tab
@@ -239,7 +239,7 @@ _counting: Final = Lock()  # views run in threads
 
 
 def respond(request: HttpRequest, stream: Stream) -> HttpResponse:
-    """Return the head of a stream, which counts from now on; raises TooManyStreams."""
+    """Return the head of a stream, and count the stream from then on; raises TooManyStreams."""
     _admit(request.scope["state"], stream)  # type: ignore[attr-defined]
     # proxies must not wait for more
     return HttpResponse(

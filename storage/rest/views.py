@@ -1,4 +1,4 @@
-"""What all view sets have in common: the policies, the target of the path, reading and answering."""
+"""Common parts of all view sets: the policies, the target of the path, reading and answering."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, cast
@@ -108,12 +108,12 @@ class ApiViewSet(ViewSet):
         return Response(self.serialize(found))
 
     def answer_created(self, found: Any, *, is_new: bool) -> Response:
-        """Answer 201 for what was created, 200 if an identical request created it before."""
+        """Answer 201 for a new resource, or 200 if an identical request created it before."""
         return Response(self.serialize(found), status=201 if is_new else 200)
 
     @property
     def is_async(self) -> bool:
-        """Whether the client does not wait for the end of a job."""
+        """Return whether the client does not wait for the end of a job."""
         return ASYNC in self.request.headers.get("Prefer", "").lower()
 
     def answer_job(self, job: Job) -> Response:
@@ -123,7 +123,7 @@ class ApiViewSet(ViewSet):
         return Response(JobSerializer(job).data, status=202, headers=headers)
 
     def answer_by_job(self, wanted: JobRequest[Any, Any], answer: Callable[[Job], Response]) -> Response:
-        """Do what is wanted and answer what the job has done, or the job itself if the client does not wait."""
+        """Start a job and answer its result, or the job itself if the client does not wait."""
         if self.is_async:
             return self.answer_job(jobs.start_requested(wanted, by=self.by))
         return answer(running.complete(wanted, by=self.by))
