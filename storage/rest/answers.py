@@ -43,7 +43,7 @@ ActivityId = Annotated[
 
 
 class TypedSerializer(serializers.Serializer[Any]):
-    """Answer members that are declared by types: the fields of ``of``, a dataclass or tuple, and the class's own.
+    """Serializer of answers whose members are declared by types: the fields of ``of``, a dataclass or tuple, and the class's own.
 
     A text in ``Annotated`` describes a member in the documentation; a mapping has options of its field, such as
     ``source``. A member with a method ``get_NAME`` is the result of that method. One that is a field is answered
