@@ -1,1 +1,1 @@
-"""What every subject stands on: how it declares what it contributes, and the registry that collects it."""
+"""Base of all subjects: how each declares its contributions, and the registry that collects them."""

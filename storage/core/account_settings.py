@@ -31,9 +31,9 @@ class Switch:
 
     action: str
     help: str
-    on: str  # what it says when done, with the name of the account
+    on: str  # sentence when done, with the name of the account
     off: str
-    shown_on: str = ""  # what the list of accounts then shows
+    shown_on: str = ""  # mark in the list of accounts
     shown_off: str = ""
 
 
@@ -41,21 +41,21 @@ class Switch:
 class Setting:
     """A setting of an account: every door to it is made of this."""
 
-    name: str  # that of its column
+    name: str  # its column's name
     type: type
     help: str = ""  # in the management API
-    least: int | None = None  # of a number
-    most: int | None = None  # of a number, or of the length of a text or list
+    least: int | None = None  # if it is a number
+    most: int | None = None  # if it is a number, or the greatest length of a text or list
     unit: int = 1  # in which people enter a number
     choices: tuple[str, ...] = ()
     is_nullable: bool = False
     is_in_catalog: bool = False  # processes cache it
-    refusal: Refusal | None = None  # of numbers and choices that doors may let through
+    refusal: Refusal | None = None  # for numbers and choices that doors may let through
     label: str = ""  # in the console
     explanation: str = ""  # there, below the field
-    logged_as: str = ""  # what the activity log calls it, if not by its label
-    section: str = ""  # of the page of settings: see console.site.account_settings
-    switch: Switch | None = None  # of a Boolean, in the command
+    logged_as: str = ""  # name in the activity log, if not its label
+    section: str = ""  # section of the page of settings: see console.site.account_settings
+    switch: Switch | None = None  # switch of a Boolean, in the command
 
     def check(self, value: Any) -> None:
         """Raise Refused for a value that is not accepted."""

@@ -41,13 +41,13 @@ class Found:
     subject: str = ""
     facts: Mapping[str, object] = field(default_factory=dict)
     news: str = ""  # when it changes, people are told again
-    severity: Severity | None = None  # None: that of the kind
+    severity: Severity | None = None  # None: the kind's severity
     user_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """When a condition is looked for, and with which thresholds by account."""
+    """One search for a condition: its time, and the thresholds by account."""
 
     now: datetime
     default: float
@@ -72,8 +72,8 @@ Finder = Callable[[Look], Iterable[Found]]
 class Condition:
     """A kind of notice as it is declared; ``find`` is the path of a Finder.
 
-    ``text`` has the names of facts; those whose names end in ``_at`` are instants in ISO 8601. ``path`` is the page of
-    the console that helps, below /ui/, which is filled with the facts.
+    ``text`` has the names of facts; facts whose names end in ``_at`` are instants in ISO 8601. ``path`` is the
+    page of the console that helps, below /ui/, which is filled with the facts.
     """
 
     value: str
@@ -82,7 +82,7 @@ class Condition:
     severity: Severity
     path: str
     find: str
-    query: str = ""  # of that page
+    query: str = ""  # the page's query
     capability: Capability = (
         Capability.READ
     )  # that its readers need in the account; those of the server are for admins

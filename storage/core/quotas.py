@@ -1,9 +1,9 @@
-"""Quotas: how many of a thing an account, a user or a table may have, and how that is set.
+"""Quotas: numbers of things that an account, a user or a table may have, and how they are set.
 
-An option of the server, such as ``TABLERO_SNAPSHOT_LIMIT``, sets each quota for all. An account may have a lower one of
-its own, in the setting of that name, for what is stored. Each subject counts its own, where it makes one more: under a
-lock, so that two at a time cannot both be the last. What is a part of Azure's protocol, such as five policies of a
-table, is no quota.
+An option of the server, such as ``TABLERO_SNAPSHOT_LIMIT``, sets each quota for all. An account may have a lower
+one of its own, in the setting of that name, for what is stored. Each subject counts its own things, where it makes
+one more: under a lock, so that two at a time cannot both be the last. Limits of Azure's protocol, such as five
+policies of a table, are not quotas.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from typing import Final
 
 
 class Per(StrEnum):
-    """Whose things are counted."""
+    """Owner whose things are counted."""
 
     ACCOUNT = "account"
     USER = "user"
@@ -49,16 +49,16 @@ COMMENTS: Final = Quota("comment", Per.ACCOUNT, 100_000, 10_000_000)
 SAS: Final = Quota("sas", Per.ACCOUNT, 5_000, 100_000, has_setting=True)  # issued, not expired
 LABELS: Final = Quota("label", Per.ACCOUNT, 32, 1_000)
 API_TOKENS: Final = Quota("api_token", Per.USER, 100, 10_000)  # not revoked
-API_REQUESTS: Final = Quota("api_request", Per.USER, 600, 1_000_000)  # of a token, per minute
-STREAMS: Final = Quota("stream", Per.USER, 20, 1_000)  # of a user's session or token, in a process
+API_REQUESTS: Final = Quota("api_request", Per.USER, 600, 1_000_000)  # requests with a token, per minute
+STREAMS: Final = Quota("stream", Per.USER, 20, 1_000)  # streams of a user's session or token, in a process
 ACCOUNT_STREAMS: Final = Quota("account_stream", Per.ACCOUNT, 500, 1_000)  # in a process
 DOWNLOADS: Final = Quota("download", Per.USER, 8, 64)  # unfinished, in a process
-# of files that wait for the jobs that read them
+# files that wait for the jobs that read them
 UPLOADS: Final = Quota("upload_megabyte", Per.USER, 20_480, 10_000_000)
 # of rows, or of Azurite: imports, checks and copies of them that have not ended
 IMPORTS: Final = Quota("import", Per.USER, 10, 10_000)
 ACCOUNT_IMPORTS: Final = Quota("account_import", Per.ACCOUNT, 50, 10_000)
-INDEXES: Final = Quota("index", Per.TABLE, 20, 100)  # of properties; each makes writes slower
+INDEXES: Final = Quota("index", Per.TABLE, 20, 100)  # indexes of properties; each makes writes slower
 WEBHOOKS: Final = Quota("webhook", Per.ACCOUNT, 10, 100)  # the server itself has as many
 
 QUOTAS: Final = (

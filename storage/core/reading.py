@@ -1,6 +1,6 @@
-"""Which database answers a read: the primary, unless a subject knows others (Hook.READ_ROUTER).
+"""Choice of the database that answers a read: the primary, unless a subject knows others (Hook.READ_ROUTER).
 
-And what watches the servers that have the rows of relations of other forms than the local one.
+A watch follows the servers that have the rows of relations of other forms than the local one.
 """
 
 from abc import ABC, abstractmethod

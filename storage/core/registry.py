@@ -170,7 +170,7 @@ def periodic() -> Iterator[Periodic]:
 
 
 def tidying() -> dict[str, str]:
-    """Return the paths of functions that delete old records, by the name of what they delete."""
+    """Return the paths of functions that delete old records, by the name of the records."""
     return {name: path for subject in present() for name, path in subject.tidying.items()}
 
 
@@ -229,7 +229,7 @@ def hooks(hook: Hook) -> tuple[Callable[..., Any], ...]:
 
 @cache
 def words() -> Mapping[str, Word]:
-    """Return the words of sentences that subjects declare, without the pages of those that are left out."""
+    """Return the words of sentences that subjects declare, without the pages of subjects that are left out."""
     kept = present()
     return {
         word.name: word if subject in kept else replace(word, url="")
@@ -279,7 +279,7 @@ def form_of(table: object) -> RelationForm:
 
 
 def examinations() -> list[Examination]:
-    """Return the parts of what ``doctor`` examines that subjects declare, in their order."""
+    """Return the examinations of ``doctor`` that subjects declare, in their order."""
     found = [part for subject in present() for part in subject.examinations]
     return sorted(found, key=lambda part: part.position)
 
@@ -299,6 +299,6 @@ def options_of(names: Collection[str]) -> dict[str, str]:
 
 @cache
 def missing_documents() -> frozenset[str]:
-    """Return the documents of which all subjects are left out."""
+    """Return the documents that are left out, because all of their subjects are."""
     declared = {name for subject in subjects() for name in subject.documents}
     return frozenset(declared - {name for subject in present() for name in subject.documents})

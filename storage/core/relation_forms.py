@@ -38,7 +38,7 @@ class Capabilities:
 
 
 class Ability(Enum):
-    """What operations do with tables, which a form can lack, with a reason to refuse it."""
+    """An operation on tables that a form can lack, with a reason to refuse it."""
 
     IMAGES = "many changes are undone together, or entities restored from images"
     PAST = "a table is read as of a moment"

@@ -1,6 +1,7 @@
-"""What a subject contributes to the product, as a value: see registry, which collects the contributions of all.
+"""The contributions of a subject to the product, as a value: see registry, which collects them.
 
-A declaration holds names, texts and the paths of functions, so that it is plain Python and costs nothing to import.
+A declaration holds names, texts and the paths of functions, so that it is plain Python and costs nothing to
+import.
 """
 
 from collections.abc import Mapping
@@ -27,7 +28,7 @@ class Periodic:
     every: float  # seconds
     failure: str  # is logged when it raises
     is_exclusive: bool = True  # False: each process does it
-    deletes: bool = False  # what has expired: it waits if the clock jumped
+    deletes: bool = False  # deletes expired things: it waits if the clock jumped
     looks_every: float = 0.0  # seconds; 0: as ``every``
     is_wanted: str = ""  # the path of a function that tells, without the database, whether there is any
     late_after: timedelta | None = None  # since it was last done, from when on that is a problem
@@ -35,7 +36,7 @@ class Periodic:
 
 
 class Place(Enum):
-    """Where the console has links to pages."""
+    """Place in the console that has links to pages."""
 
     ACCOUNT = "the sidebar of an account"
     SERVER = "the sidebar outside of accounts"
@@ -57,12 +58,12 @@ class Page:
     capability: Capability = Capability.READ
     is_for_admins: bool = False  # among the pages of the server
     letter: str = ""  # that opens it, after G
-    arguments: tuple[object, ...] = ()  # of the URL, after the account
+    arguments: tuple[object, ...] = ()  # arguments of the URL, after the account
     only_storage: bool = False  # accounts of other kinds do not have it
 
 
 class Slot(Enum):
-    """Where pages of the console include what subjects put there; the values say which variables are there."""
+    """Place in a page that includes parts of other subjects; the values say which variables are there."""
 
     HOME_ALARMS = "above the first page: nothing but what every page has"
     TABLE_HEAD = "beside the name of a table: account, frame"
@@ -76,10 +77,10 @@ class Slot(Enum):
 
 
 class StyleSheet(StrEnum):
-    """The style sheets that pages load, each joined of those of several subjects."""
+    """The style sheets that pages load; each is joined from the style sheets of several subjects."""
 
-    COMMON = "console.css"  # of every page
-    DATA = "data.css"  # of pages about a table
+    COMMON = "console.css"  # for every page
+    DATA = "data.css"  # for pages about a table
     ACCESS = "access.css"
 
 
@@ -96,7 +97,7 @@ class Part:
 
 
 class Hook(Enum):
-    """What code calls functions of other subjects for; the values say what these take and return."""
+    """Occasion on which code calls functions of other subjects; the values say their arguments and results."""
 
     ENTITY_TABS = (
         "takes an EntityTarget, returns the names of tabs beside an entity with their labels and addresses"
@@ -203,15 +204,15 @@ class Subject:
     style_sheet: StyleSheet = StyleSheet.COMMON  # that its styles are in
     # script of another room, in static/console → one of its own, which comes with that
     scripts: Mapping[str, str] = field(default_factory=dict)
-    parts: tuple[Part, ...] = ()  # of pages of other subjects
+    parts: tuple[Part, ...] = ()  # parts of other subjects' pages
     hooks: Mapping[Hook, str] = field(default_factory=dict)  # paths of functions
     words: tuple[Word, ...] = ()
     reasons: type[AnyReason] | None = None  # to refuse, beside those of storage.domain.refusals
-    relation_forms: tuple[RelationForm, ...] = ()  # of tables, also while it is left out
+    relation_forms: tuple[RelationForm, ...] = ()  # forms of tables, also while it is left out
     keys: tuple[Key, ...] = ()
     commands: tuple[Command, ...] = ()
     options: tuple[str, ...] = ()  # names of variables that only it reads
-    documents: tuple[str, ...] = ()  # of docs/, that are about it alone, or about other optional subjects too
+    documents: tuple[str, ...] = ()  # names in docs/, about it alone, or about other optional subjects too
     urls: tuple[str, ...] = ()  # paths of modules with the addresses of its pages
     api: str = ""  # the path of a module with views of the management API, and their ``urlpatterns``
     examinations: tuple[Examination, ...] = ()

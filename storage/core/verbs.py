@@ -61,7 +61,9 @@ class Act:
 
 
 class Verb(StrEnum):
-    """What was done. The values are stored, so they never change. Each subject has its verbs in a class of its own."""
+    """A kind of activity. The values are stored, so they never change. Each subject has its verbs in a class of
+    its own.
+    """
 
     act: Act
 
@@ -73,5 +75,5 @@ class Verb(StrEnum):
 
     @property
     def subject(self) -> str:
-        """What it was done to: account, table, entity, sas, …"""
+        """Return the kind of thing that the activity changed: account, table, entity, sas, …"""
         return self.partition(".")[0]

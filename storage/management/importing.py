@@ -170,7 +170,7 @@ def read_wishes(file: str, options: dict[str, Any]) -> Wishes:
 
 
 def read_mapping(file: RowFile, options: dict[str, Any]) -> tuple[ColumnMapping, Proposal | None]:
-    """Return the mapping of a file or a proposed one, with what the options change."""
+    """Return the mapping of a file or a proposed one, changed by the options."""
     proposal: Proposal | None = None
     if options["mapping"] is not None:
         try:
@@ -223,7 +223,7 @@ def _with_formats(proposal: Proposal, mapping: ColumnMapping, name: str, format_
 
 
 def _require_keys(proposal: Proposal, partition_key: str, row_key: str) -> None:
-    """Raise CommandError with what the keys may be, if one is missing."""
+    """Raise CommandError with the possible keys, if one is missing."""
     proposed = proposals.propose_missing_keys(proposal, partition_key, row_key).proposals
     if not proposed:
         return

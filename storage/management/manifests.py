@@ -1,4 +1,4 @@
-"""Where `apply` sends a manifest: to the database of this machine, or over the management API to any server."""
+"""Destinations of `apply`: the database of this machine, or any server over the management API."""
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -22,12 +22,14 @@ _CHANGED: Final = "The accounts have changed since the plan was made; plan again
 
 
 class Server(Protocol):
-    """What applies manifests; changes are in the JSON of the management API."""
+    """A server that applies manifests; changes are in the JSON of the management API."""
 
     def plan(self, manifest: Mapping[str, Any], *, prunes: bool) -> list[dict[str, Any]]: ...
 
     def apply(self, manifest: Mapping[str, Any], *, prunes: bool, as_planned: bool) -> list[dict[str, Any]]:
-        """Make the changes; those of the last plan if ``as_planned``: raises CommandError if they are others by now."""
+        """Make the changes; with ``as_planned``, raise CommandError if they are no longer the changes of the last
+        plan.
+        """
 
     def show(self, names: Sequence[str]) -> dict[str, Any]: ...
 
@@ -132,7 +134,7 @@ def _problem(answer: requests.Response) -> Mapping[str, Any]:
 
 
 def _describe(problem: Mapping[str, Any]) -> str:
-    """Write problem details as lines, of which each names the place in the manifest."""
+    """Write problem details as lines; each names its place in the manifest."""
     lines = [problem.get("detail") or f"{problem.get('title', 'The server refused the request')}."]
     for error in problem.get("errors", ()):
         place = error.get("pointer", "#").removeprefix("#").lstrip("/").replace("/", ".")

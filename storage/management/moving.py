@@ -1,4 +1,4 @@
-"""What the commands that move the rows of a table have in common."""
+"""Common parts of the commands that move the rows of a table."""
 
 import argparse
 from collections.abc import Callable

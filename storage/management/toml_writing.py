@@ -1,4 +1,4 @@
-"""Writing TOML of what JSON can hold; tomllib only reads it."""
+"""Writing of JSON values as TOML; tomllib only reads it."""
 
 import json
 import re

@@ -90,7 +90,7 @@ def _inner(address: IPv6Address) -> IPv4Address | None:
 
 
 class CheckedConnection(HTTPConnection):
-    """An HTTP connection to the first address of a host that answers, of those that are allowed."""
+    """An HTTP connection to the first allowed address of a host that answers."""
 
     def __init__(self, host: str, port: int, is_allowed: IsAllowed, *, is_tls: bool, timeout: float) -> None:
         super().__init__(host, port, timeout=timeout)

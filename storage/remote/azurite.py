@@ -40,14 +40,14 @@ class NotAzurite(Refused):
 
 
 class _IsFar(Exception):
-    """What is looked for is further in a file than one may look."""
+    """The value lies further in a file than the reader may look."""
 
 
 class AzuriteFile:
-    """``opening`` opens the file at its beginning; ``name`` is for messages.
+    """A file of Azurite; ``opening`` opens it at its beginning, and ``name`` is for messages.
 
-    ``check`` is called between pieces of what is read, and may raise what ends the reading. With ``has_accounts_only``,
-    nothing is read but which tables there are, as far as these are at the beginning of the file.
+    ``check`` is called between the pieces of the reading, and may raise to end it. With ``has_accounts_only``,
+    only the names of tables are read, as far as these are at the beginning of the file.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class AzuriteFile:
 
 
 def find_accounts(opening: Callable[[], IO[bytes]], name: str) -> list[str] | None:
-    """Return the accounts with tables, None if they are further in the file than one may look; raises NotAzurite."""
+    """Return the accounts with tables, or None if they are too far in the file; raises NotAzurite."""
     try:
         return AzuriteFile(opening, name, has_accounts_only=True).accounts()
     except _IsFar:
@@ -172,7 +172,7 @@ class _Scanner:
     def __init__(self, stream: IO[bytes], start: int, count: Callable[[int], None]) -> None:
         self._stream = stream
         self._count = count
-        self._start = start  # of the text, in bytes
+        self._start = start  # start of the text, in bytes
         self._decode = codecs.getincrementaldecoder("utf-8")().decode
         self._decoder = JSONDecoder()
         self._text, self._at = "", 0
@@ -180,7 +180,7 @@ class _Scanner:
 
     @property
     def offset(self) -> int:
-        """Where reading goes on, in bytes."""
+        """Position at which reading goes on, in bytes."""
         return self._start + len(self._text[: self._at].encode())
 
     def members(self) -> Iterator[str]:
@@ -220,7 +220,7 @@ class _Scanner:
                 self.value()
 
     def value(self) -> Any:
-        """Read a value; raises ValueError for what is longer than any document."""
+        """Read a value; raises ValueError if it is longer than any document."""
         self._peek()
         size = _PIECE
         while True:
@@ -241,7 +241,9 @@ class _Scanner:
         self._at += 1
 
     def _peek(self) -> str:
-        """Return the next character that is no space; empty at the end. Raises ValueError for too many spaces."""
+        """Return the next character except blanks, or an empty text at the end. Raises ValueError for too many
+        blanks.
+        """
         passed = 0
         while passed <= _LONGEST:
             before = self._at

@@ -41,11 +41,11 @@ T = TypeVar("T")
 
 VERSION: Final = "2019-02-02"
 LARGEST_ANSWER: Final = 64 << 20  # bytes; a page has 4 MiB, or a little more
-_MOST_PAGES: Final = 10_000  # of names of tables
+_MOST_PAGES: Final = 10_000  # pages of names of tables
 TIMEOUT: Final = 60.0  # seconds of one exchange without a byte
 PATIENCE: Final = 120.0  # seconds for which a request is repeated
 TRANSACTION_ENTITIES: Final = 100
-TRANSACTION_BYTES: Final = 3 << 20  # of 4 MiB, so that heads fit too
+TRANSACTION_BYTES: Final = 3 << 20  # less than 4 MiB, so that heads fit too
 _FIRST_DELAY: Final = 0.25
 _LOOK: Final = 0.5  # seconds between two calls of ``look``
 _LONGEST_DELAY: Final = 15.0
@@ -87,7 +87,7 @@ class _Answer(NamedTuple):
 
     @property
     def outcome(self) -> int:
-        """The status; of a transaction that failed, that of the change at fault."""
+        """Return the status; for a failed transaction, the status of the change at fault."""
         if self.status != 202:
             return self.status
         return next((int(it) for it in _STATUS.findall(self.body) if int(it) >= 400), self.status)

@@ -1,4 +1,4 @@
-"""Where another table service is, and what authorizes requests to it: read from what users paste."""
+"""Address of another table service, and the credentials for it, read from the text that users paste."""
 
 import binascii
 import re
@@ -64,7 +64,7 @@ def read_endpoint(text: str, bearer: str = "") -> Endpoint:
 
 
 def read_token(text: str) -> str:
-    """Read a bearer token; raises EndpointMalformed for what no header can have, without a word of it."""
+    """Read a bearer token; raises EndpointMalformed, without quoting it, if a header cannot hold it."""
     text = text.strip()
     if not text.isascii() or not text.isprintable() or " " in text:
         raise EndpointMalformed(Reason.REMOTE_NO_CREDENTIALS)
@@ -126,5 +126,5 @@ def _read_url(text: str, bearer: str, account: str = "") -> Endpoint:
 
 
 def _has_service_host(host: str) -> bool:
-    """Return whether the account is in the name of the host, as in those of Azure and Cosmos DB."""
+    """Return whether the account is in the name of the host, as Azure and Cosmos DB have it."""
     return ".table." in host or ".tables." in host

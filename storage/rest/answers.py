@@ -43,9 +43,9 @@ ActivityId = Annotated[
 
 
 class TypedSerializer(serializers.Serializer[Any]):
-    """Serializer of answers whose members are declared by types: the fields of ``of``, a dataclass or tuple, and the class's own.
+    """Serializer of answers whose members are declared by types: fields of ``of``, and those of the class itself.
 
-    A text in ``Annotated`` describes a member in the documentation; a mapping has options of its field, such as
+    ``of`` is a dataclass or tuple. A text in ``Annotated`` describes a member in the documentation; a mapping has options of its field, such as
     ``source``. A member with a method ``get_NAME`` is the result of that method. One that is a field is answered
     by it, after the others if it has no type. ``names`` selects and orders the members; ``help`` describes those
     of an ``of`` that does not.

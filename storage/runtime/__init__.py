@@ -1,1 +1,1 @@
-"""What belongs to a running process: the catalog, jobs, counters and the Table service's operations."""
+"""A running process: the catalog, jobs, counters and the Table service's operations."""

@@ -1,4 +1,4 @@
-"""The catalog: a cache in each process of what every request needs, accounts with keys and tables with policies.
+"""The catalog: a cache in each process of accounts with keys and tables with policies, which every request needs.
 
 It is filled on demand. A change of an account or a policy waits until no process has a catalog, so cached ones are
 always current; they expire when the database has not answered for LEASE. News of deleted tables may arrive late: a
@@ -69,7 +69,7 @@ class KnownAccount(NamedTuple):
     standby: bool = False  # whether it was read from a standby, because the primary does not answer
     # whether this server must not write, because a newer version has upgraded the database
     outdated: bool = False
-    new_form: RelationForm = LOCAL  # of the relations of its new tables
+    new_form: RelationForm = LOCAL  # form of the relations of its new tables
 
     @property
     def row(self) -> Account:
@@ -92,7 +92,7 @@ class KnownTable(NamedTuple):
 
     @property
     def waits_elsewhere(self) -> bool:
-        """Whether the rows of its relation are elsewhere, so that statements on it wait for other servers."""
+        """Return whether the rows of its relation are elsewhere, so that statements on it wait for other servers."""
         return waits_elsewhere(self.relation)
 
 
@@ -113,7 +113,7 @@ class Catalog:
         self._access_changes = access_changes or AccessChanges()
         self._job_news = job_news or JobNews()
         self._accounts: dict[str, KnownAccount] = {}
-        self._names: Collection[str] | None = None  # of all accounts, known after a look-up failed
+        self._names: Collection[str] | None = None  # names of all accounts, known after a look-up failed
         self._tables: dict[tuple[int, str], KnownTable] = {}
         self._held = False  # whether this process holds the lock that allows caching
         self._expires_at = 0.0  # on the monotonic clock
@@ -222,7 +222,7 @@ class Catalog:
                 self._held = True
                 self._expires_at = event.at + LEASE
                 self._forget()  # reads in progress began without the lock
-                self._job_news.announce()  # what came while nothing listened is lost
+                self._job_news.announce()  # news that came while nothing listened are lost
             case News.CHANGE:
                 self._held = False
                 self._forget()
@@ -280,10 +280,10 @@ class StandbyCatalog:
     async def after_primary(
         self, cached: T | None, ask_primary: Callable[[], Awaitable[T]], ask: Callable[[], Awaitable[T]]
     ) -> T:
-        """Return what is cached, what the primary answers, or what a standby does once the primary is lost.
+        """Return the cached value, the answer of the primary, or a standby's once the primary is lost.
 
-        What may have changed is not asked of a standby while the primary answers. If the primary fails, it is asked
-        once more: it may have been lost, or come back, a moment ago.
+        A standby is not asked for things that may have changed while the primary answers. If the primary fails, it
+        is asked once more: it may have been lost, or come back, a moment ago.
         """
         if cached is not None:
             return cached
@@ -303,7 +303,7 @@ class StandbyCatalog:
         return await ask()
 
     async def _soon(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Wait for what the primary is asked, unless it turns out to be lost; raises ServerBusy."""
+        """Await a query on the primary; raise ServerBusy as soon as the primary is considered down."""
         looking = asyncio.ensure_future(ask())
         await asyncio.wait([looking], timeout=_PRIMARY_PATIENCE)
         if not looking.done() and not self._router.primary_answers:

@@ -1,10 +1,8 @@
-"""Clocks that jump.
+"""Detection of clocks that jump: the clock of this machine is compared with the time that has passed.
 
-Whether the clock of this machine can be believed: it is compared with the time that has passed. A clock that jumps
-ahead makes everything expire at once. What has expired is then kept for a while, in which the clock can be set right,
-and in which an alarm can be noticed.
-
-The clock of the database is noted by it, so that it knows when it has been set back: storage.sql.moments.
+A clock that jumps ahead makes everything expire at once. Expired things are then kept for a while, in which the
+clock can be set right, and in which an alarm can be noticed. The clock of the database is noted by it, so that it
+knows when it has been set back: storage.sql.moments.
 """
 
 import asyncio
@@ -40,7 +38,7 @@ class ClockWatch:
         self._held_until: float | None = None
 
     def may_delete(self) -> bool:
-        """Return whether what has expired by the clock can be deleted."""
+        """Return whether things that have expired by the clock can be deleted."""
         wall, passed = self._wall(), self._passed()
         jump = (wall - self._known[0]) - (passed - self._known[1])
         if jump <= _ALLOWED:

@@ -1,4 +1,4 @@
-"""Whether this process has answered anything lately: while it has not, periodic work comes less often."""
+"""Idleness of this process: while it has not answered anything lately, periodic work comes less often."""
 
 from collections.abc import Callable
 from time import monotonic

@@ -105,7 +105,7 @@ def run_all() -> None:
 def finish(job: Job) -> Job:
     """Wait for the end of a job; it runs in this thread unless a server runs it already.
 
-    Files of users are parsed by a single thread of those that wait, so that the others keep their connections.
+    One thread at a time parses files of users, so that the other waiting threads keep their connections.
     """
     return running.finish(job, KINDS, _waiting_lane if KINDS[job.kind].parses_files else None)
 
@@ -126,9 +126,9 @@ def resume(job: Job, *, by: Actor) -> Job:
 
 
 def capability_to_change(job: Job, user: Starter) -> Capability:
-    """Return what a user needs in the account of a job to pause, cancel or resume it.
+    """Return the capability that a user needs in the account of a job to pause, cancel or resume it.
 
-    For an own job that is what starting it takes; for that of another user, the role maintainer at least.
+    For an own job it is the one that starting it takes; for a job of another user, at least that of a maintainer.
     """
     kind = KINDS.get(job.kind)
     needed = Capability.OWN if kind is None else kind.capability

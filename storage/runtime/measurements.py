@@ -1,4 +1,4 @@
-"""What Prometheus shows besides counts: the disk, the database, its connections and jobs."""
+"""Measurements for Prometheus besides counts: the disk, the database, its connections and jobs."""
 
 from collections.abc import Callable, Sized
 from typing import Any, Final, cast

@@ -64,7 +64,7 @@ _KINDS_LIMIT: Final = 10_000  # kinds of requests between two writes, with their
 _PARTITIONS_LIMIT: Final = 4096  # partitions counted between two writes
 _FILTERS_LIMIT: Final = 32  # queries of a table whose partition is looked at between two writes
 
-_Table = tuple[int, str]  # of an account, by its name as addressed
+_Table = tuple[int, str]  # account id, and a table's name as addressed
 
 
 @dataclass(slots=True)
@@ -94,12 +94,12 @@ class _Queries:
 
 @dataclass(slots=True)
 class _Batch:
-    """What was recorded since the last write; keys are plain tuples, which cost half as much as named ones."""
+    """Records since the last write; keys are plain tuples, which cost half as much as named ones."""
 
     began: datetime
     tallies: dict[tuple[Any, ...], Tally] = field(default_factory=dict)
     uses: dict[tuple[Any, ...], _Use] = field(default_factory=dict)
-    names: dict[int, str] = field(default_factory=dict)  # of accounts
+    names: dict[int, str] = field(default_factory=dict)  # names of accounts
     partitions: dict[tuple[int, str, str], int] = field(default_factory=dict)
     uncounted: dict[_Table, int] = field(default_factory=dict)  # requests for other partitions than those
     queries: dict[_Table, "_Queries"] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class _Batch:
     slow: SlowQueries = field(default_factory=SlowQueries)
     samples: list[KeptRequest] = field(default_factory=list)
     groups: dict[tuple[Any, ...], _Group] = field(default_factory=dict)
-    kept: int = 0  # of all groups
+    kept: int = 0  # number in all groups
     kept_size: int = 0  # bytes
 
     @property
@@ -379,7 +379,7 @@ class Observer:
 
 
 def _counts_by_table(batch: _Batch) -> dict[_Table, PeriodCounts]:
-    """Return what was counted by account and table, those of the whole account under an empty name."""
+    """Return the counts by account and table; the counts of the whole account have an empty name."""
     by_table: defaultdict[_Table, PeriodCounts] = defaultdict(PeriodCounts)
     for (account_id, _, operation, _, status, error, table), tally in batch.tallies.items():
         for name in {"", table} if account_id else ():

@@ -1,7 +1,7 @@
-"""Periodic work, most of which subjects declare. Every process of every server tries to do it; locks prevent doing it
-twice.
+"""Periodic work; subjects declare most of it.
 
-What users start and wait for is a job: storage.runtime.job_runner.
+Every process of every server tries to do it; locks prevent doing it twice. Work that users start and wait for is a
+job: storage.runtime.job_runner.
 """
 
 import asyncio
@@ -47,15 +47,14 @@ _LATE_AFTER: Final = {
     "daily": timedelta(hours=26),
 }
 _clock: Final = ClockWatch()
-_SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for what is being done
+_SHUTDOWN_TIMEOUT: Final = 5.0  # seconds to end the present work
 
 
 class _Work(NamedTuple):
-    """``failure`` is logged when it raises; work that ``deletes`` what has expired waits if the clock jumped.
+    """Periodic work, and how it is done; ``failure`` is logged when it raises.
 
-    What raises nothing although parts of it failed has logged these itself: see run_parts.
-
-    ``is_wanted`` tells whether there is any, without the database.
+    Work that ``deletes`` expired things waits if the clock jumped. Work that raises nothing although parts of it
+    failed has logged these itself: see run_parts. ``is_wanted`` tells whether there is any, without the database.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Who has the tables open that the streams of this process are about: one task asks for all of them together."""
+"""Presence of users at the tables that streams of this process are about: one task asks for all of them together."""
 
 import asyncio
 import logging
@@ -19,11 +19,11 @@ _TOGETHER: Final = 0.1  # seconds for which news is collected
 
 
 class PresenceBoard:
-    """The tabs of this process, and what is known of all that show the same tables."""
+    """The tabs of this process, and all known tabs that show the same tables."""
 
     def __init__(self) -> None:
         self._process = secrets.token_hex(8)
-        self._tabs: list[Tab] = []  # of each stream; a tab that connects again has two for a while
+        self._tabs: list[Tab] = []  # tabs of each stream; a tab that connects again has two for a while
         self._new: set[Tab] = set()
         self._seen: dict[int, list[PresentTab]] = {}  # by table
         self._task: asyncio.Task[None] | None = None
@@ -61,7 +61,7 @@ class PresenceBoard:
 
     def _enter(self, tab: Tab) -> None:
         if self._task is None:
-            self._wanted, self._news = asyncio.Event(), asyncio.Event()  # of this event loop
+            self._wanted, self._news = asyncio.Event(), asyncio.Event()  # events in this event loop
             self._task = asyncio.create_task(self._run())
         self._tabs.append(tab)
         self._new.add(tab)

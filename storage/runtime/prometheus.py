@@ -78,7 +78,7 @@ _BUILD: Final = Gauge("tablero_build_info", "1, with the version", ("version",),
 def _gauge(
     name: str, text: str, mode: Literal["livemostrecent", "livesum"] = "livemostrecent"
 ) -> tuple[str, Gauge]:
-    """Return a gauge by its name; ``livesum``: what it shows is the sum over the processes."""
+    """Return a gauge by its name; with ``livesum`` it shows the sum over the processes."""
     return name, Gauge(f"tablero_{name}", text, multiprocess_mode=mode)
 
 
@@ -162,7 +162,7 @@ class Process:
     def add(
         self, counted: Mapping[RequestKind, Tally], names: Mapping[int, str], labelled: Container[int]
     ) -> None:
-        """Add counts; ``names`` of accounts by id, of which only those in ``labelled`` have series of their own."""
+        """Add counts; ``names`` has accounts by id, and only accounts in ``labelled`` have series of their own."""
         for kind, tally in counted.items():
             operation = kind.operation or UNKNOWN
             account = names.get(kind.account_id) or NO_ACCOUNT

@@ -73,7 +73,9 @@ _RECOVERY: Final = 20.0  # seconds; a database that was killed answers again aft
 
 
 def _identity(trust: Trust | None) -> "Identity | None":
-    """Without an issuer no server pays for the memory and the start of what reads tokens."""
+    """Return the reader of bearer tokens, if there is an issuer; without one, no server pays for its memory and
+    start.
+    """
     if trust is None:
         return None
     from storage.access.identity import Identity
@@ -309,8 +311,8 @@ class Service:
     ) -> list[int]:
         """Apply all changes or none; raises ChangeSetError.
 
-        Those that ``rest`` returns belong to them: it is called once, and while the others are applied if nothing else
-        waits for the processor. What it raises is raised, and no change is made.
+        The changes that ``rest`` returns belong to them: it is called once, and while the others are applied if
+        nothing else waits for the processor. Its exceptions are raised here, and then no change is made.
         """
         session = _session(terms)
         if account.outdated:

@@ -1,4 +1,4 @@
-"""Whether a stream may go on: asked when a change of access is announced, and by the clock if none arrives."""
+"""Access of streams: asked again when a change of access is announced, and by the clock if no announcement arrives."""
 
 import asyncio
 from collections.abc import Callable

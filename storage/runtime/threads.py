@@ -117,7 +117,7 @@ async def _run(executor: ThreadPoolExecutor, operation: Callable[[], T], *, is_a
     return running.result()
 
 
-_MOST_DOWNLOADS: Final = 64  # of a process; each has a thread until its client has read it
+_MOST_DOWNLOADS: Final = 64  # downloads of a process; each has a thread until its client has read it
 
 
 class TooManyDownloads(Exception):

@@ -1,10 +1,9 @@
 """The throughput limit of a table in an account of the kind cosmos: request units per second, as there.
 
-A request is admitted while units are left, and is charged afterwards, so that any request can be carried out at all.
-What an operation costs is a rule of thumb here: the service charges by size, index and consistency [inferred].
-
-All processes of all servers share the units, which are in the database. A process takes them in portions of a tenth of
-a second, so that few requests wait for that.
+A request is admitted while units are left, and is charged afterwards, so that any request can be carried out at
+all. The cost of an operation is a rule of thumb here: the service charges by size, index and consistency
+[inferred]. All processes of all servers share the units, which are in the database. A process takes them in
+portions of a tenth of a second, so that few requests wait for that.
 """
 
 import asyncio
@@ -21,7 +20,7 @@ from storage.sql.throughput import take
 READ: Final = 1.0
 WRITE: Final = 5.0
 QUERY: Final = 3.0
-ENTITY: Final = 0.1  # of an answer to a query
+ENTITY: Final = 0.1  # for each entity of an answer to a query
 _PORTION: Final = 0.1  # seconds
 _KEPT_FOR: Final = 1.0  # seconds in which a portion must be used
 _KEPT: Final = 10_000  # tables
@@ -29,7 +28,7 @@ _KEPT: Final = 10_000  # tables
 
 @dataclass(slots=True)
 class _Share:
-    """What a process has of the units of a table; times are on its clock."""
+    """Share that a process has of the units of a table; times are on its clock."""
 
     units: float = 0.0  # negative: owed
     expires_at: float = 0.0

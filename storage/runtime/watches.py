@@ -1,4 +1,4 @@
-"""What runs statements on relations whose rows are elsewhere: the watch that their form names, made when needed."""
+"""Runners of statements on relations whose rows are elsewhere: the watch that their form names, made when needed."""
 
 from collections.abc import Awaitable, Callable
 from importlib import import_module

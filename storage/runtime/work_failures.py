@@ -30,7 +30,7 @@ class FailingPart(NamedTuple):
 
 
 class WorkFailures:
-    """What this process knows of the parts that it has run."""
+    """Results, in this process, of the parts that it has run."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}  # by part, how it failed the last time; empty: it works
@@ -55,7 +55,9 @@ class WorkFailures:
             PeriodicRun.objects.get_or_create(name=_PREFIX + part, defaults={"done_at": Now()})
 
     def note_success(self, part: str) -> None:
-        """Forget the failures of a part; those of a former process when this one has run it for the first time."""
+        """Forget the failures of a part; when this process has run it for the first time, also failures of a
+        former process.
+        """
         with self._lock:
             before = self._known.get(part)
             self._known[part] = _WORKS
@@ -83,7 +85,7 @@ def _is_unexpected(error: BaseException) -> bool:
 
 
 def _kind_of(error: BaseException) -> str:
-    """Return what tells failures apart, without what differs each time, such as the names of relations."""
+    """Return the kind of a failure, without details that differ each time, such as the names of relations."""
     if isinstance(error, BaseExceptionGroup):
         return "+".join(sorted({_kind_of(it) for it in error.exceptions}))
     state = getattr(error.__cause__, "sqlstate", None)

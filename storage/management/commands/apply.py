@@ -190,7 +190,7 @@ def _describe(change: Mapping[str, Any]) -> list[str]:
 
 
 def _differences(before: Mapping[str, Any], after: Mapping[str, Any], path: str = "") -> Iterator[str]:
-    """Write the members that differ with their values; of those that have members, only these."""
+    """Write the members that differ with their values; for an object or a list, only the members in it that differ."""
     for name in dict.fromkeys((*before, *after)):
         values = [it[name] for it in (before, after) if name in it]
         old, new = values[0], values[-1]
