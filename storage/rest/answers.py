@@ -43,12 +43,12 @@ ActivityId = Annotated[
 
 
 class TypedSerializer(serializers.Serializer[Any]):
-    """Serializer of answers whose members are declared by types: fields of ``of``, and those of the class itself.
+    """Serializer of answers whose members are declared by types: fields of ``of``, and fields of the class itself.
 
-    ``of`` is a dataclass or tuple. A text in ``Annotated`` describes a member in the documentation; a mapping has options of its field, such as
-    ``source``. A member with a method ``get_NAME`` is the result of that method. One that is a field is answered
-    by it, after the others if it has no type. ``names`` selects and orders the members; ``help`` describes those
-    of an ``of`` that does not.
+    ``of`` is a dataclass or a tuple. A text in ``Annotated`` describes a member in the documentation; a mapping
+    has options of its field, such as ``source``. A member with a method ``get_NAME`` is the result of that method.
+    A member that is a field is answered by it, after the others if it has no type. ``names`` selects and orders
+    the members; ``help`` describes members of an ``of`` that does not describe them itself.
     """
 
     of: ClassVar[type | None] = None
