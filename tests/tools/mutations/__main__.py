@@ -123,6 +123,8 @@ def test(files: Sequence[str], log: Path) -> int:
         "-n",
         "0",
         "-p",
+        "tests.tools.mutations.plugin",
+        "-p",
         "no:cacheprovider",
         "-W",
         "ignore::pytest.PytestAssertRewriteWarning",
