@@ -17,7 +17,7 @@ from storage.sql.relations import relation_of
 from storage.sql.restoring import Image
 from storage.tables import tables
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 ADA = Actor(ActorKind.USER, "ada")
 

@@ -22,7 +22,7 @@ from storage.tables import tables
 from storage.undo import reverting
 from storage.undo.reverting import apply_images
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 REQUEST = "7f3a19c0-0000-4000-8000-000000000001"
 ADA = Actor(ActorKind.USER, "ada", request_id=REQUEST)
@@ -76,6 +76,7 @@ def test_refuses_a_read_only_account(table):
         apply_images(table, images((key("a"), None, entity("a"))), by=ADA)
 
 
+@pytest.mark.django_db(transaction=True)
 def test_in_a_transaction_it_is_all_or_nothing(table, monkeypatch):
     monkeypatch.setattr(restoring, "_CHUNK_BYTES", restoring._LEAST_BYTES)
     with transaction.atomic():
@@ -86,12 +87,14 @@ def test_in_a_transaction_it_is_all_or_nothing(table, monkeypatch):
     assert recorded(table) == []
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_failure_leaves_no_images_behind(table):
     with pytest.raises(Exception, match="22P02"):
         apply_images(table, Images("SELECT 'p', 'r', 'x'::text::bigint, '', ''"), by=ADA)
     assert apply_images(table, images((key("a"), None, entity("a"))), by=ADA).inserted == 1
 
 
+@pytest.mark.django_db(transaction=True)
 async def test_writers_that_race_lose_nothing(monkeypatch):
     """Every change has the entity as the one before left it, whoever made it, and every Timestamp is greater."""
     monkeypatch.setattr(restoring, "_CHUNK_BYTES", restoring._LEAST_BYTES * 4)
@@ -155,6 +158,7 @@ async def test_writers_that_race_lose_nothing(monkeypatch):
         assert len(starts) == len(set(starts))
 
 
+@pytest.mark.django_db(transaction=True)
 def test_ten_thousand_in_chunks_below_the_limit_of_a_statement(table):
     relation = relation_name(table.pk)
     execute(
