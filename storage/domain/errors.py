@@ -12,7 +12,7 @@ from storage.domain.refusals import Reason, Refusal
 
 
 class PartKind(StrEnum):
-    OPTION = "option"  # of the query string
+    OPTION = "option"  # an option of the query string
     HEADER = "header"
     PROPERTY = "property"
     BODY = "body"
@@ -78,7 +78,7 @@ class InvalidInput(StorageError):
 
 
 class BadRequest(StorageError):
-    """Of accounts of the kind cosmos."""
+    """BadRequest, an error of accounts of the kind cosmos."""
 
     message = (
         "The input name is invalid. Ensure to provide a unique non-empty string less than '255' characters."
@@ -390,7 +390,7 @@ class RequestMemoryFull(ServerBusy):
 
 
 class TooManyRequests(StorageError):
-    """Of accounts of the kind cosmos: a table has used up its throughput."""
+    """A table has used up its throughput; an error of accounts of the kind cosmos."""
 
     message = (
         "Request rate is large. More Request Units may be needed, so no changes were made. "
@@ -410,7 +410,7 @@ class InternalError(StorageError):
 
 
 class DamagedPage(InternalError):
-    """What is read is damaged on the disk of the database; everything else can be used."""
+    """A page that a read needs is damaged on the disk of the database; everything else can be used."""
 
     message = (
         "A page of this table is damaged on the disk of the database. The operator of the server finds it with the"

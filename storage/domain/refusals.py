@@ -459,4 +459,4 @@ class Refused(Exception):
 
 
 class Missing(Refused):
-    """What an operation is about does not exist."""
+    """The object of an operation does not exist."""

@@ -1,1 +1,1 @@
-"""Who may do what: identities, grants, roles, signatures and stored access policies."""
+"""Access: identities, grants, roles, signatures and stored access policies."""

@@ -1,4 +1,4 @@
-"""Who performed a recorded activity."""
+"""The actor of a recorded activity."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -9,17 +9,17 @@ from storage.domain.values.stored import read_member
 
 
 class ActorKind(StrEnum):
-    """How the actor was authenticated."""
+    """Way in which the actor was authenticated."""
 
     # every write looks up who makes it, and Enum's own hash is slow Python code
     __hash__ = str.__hash__
 
-    USER = "user"  # of the console
+    USER = "user"  # a user of the console
     KEY = "key"
     SAS = "sas"
     BEARER = "bearer"
     TOKEN = "token"  # noqa: S105  of the management API
-    COMMAND = "command"  # of manage.py
+    COMMAND = "command"  # a command of manage.py
     SERVER = "server"  # by itself
 
 
@@ -50,7 +50,7 @@ class Actor:
 def dump_actor(actor: Actor) -> dict[str, str]:
     """Write an actor as JSON, for work that another process may finish."""
     written = asdict(actor)
-    del written["token_id"]  # which older versions do not know
+    del written["token_id"]  # older versions do not know it
     return {**written, "kind": actor.kind.value}
 
 

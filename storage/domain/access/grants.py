@@ -1,4 +1,4 @@
-"""What a caller may do: the grant of a key, a token or a role, and what each operation requires.
+"""Grants of keys, tokens and roles, and the permissions that each operation requires.
 
 https://learn.microsoft.com/rest/api/storageservices/create-account-sas#account-sas-permissions-by-operation
 """
@@ -65,7 +65,7 @@ WRITES: Final = frozenset(
 
 
 class Permission(Flag):
-    """What the letters of ``sp`` and of a policy allow; letters of other services are ignored."""
+    """Permissions by the letters of ``sp`` and of a policy; letters of other services are ignored."""
 
     NONE = 0
     READ = auto()
@@ -106,7 +106,7 @@ ALL_ENTITIES: Final = KeyRange()
 
 
 class GrantKind(Enum):
-    """Where a grant comes from, which decides the error of a refusal."""
+    """Origin of a grant, which decides the error of a refusal."""
 
     OWNER = auto()  # an account key
     ACCOUNT_SAS = auto()
@@ -116,10 +116,10 @@ class GrantKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a caller may do with an account.
+    """Permissions of a caller in an account.
 
-    ``table`` (lower case) and ``keys`` limit a table SAS; ``legacy`` marks versions before 2015-04-05, which answer
-    ResourceNotFound to everything that is not permitted.
+    ``table`` (lower case) and ``keys`` limit a table SAS; ``legacy`` marks versions before 2015-04-05, which
+    answer ResourceNotFound to everything that is not permitted.
     """
 
     kind: GrantKind
@@ -146,11 +146,11 @@ class Grant:
 
     @property
     def reads_deleted_tables(self) -> bool:
-        """Whether it reads what a deleted table held, as of a time at which that table was there.
+        """Return whether it may read a deleted table, as of a time at which that table existed.
 
-        A token or role was given for what the account has, and names tables at most by name: it must not read what a
-        former table of the name held. Whether it could have read that table then is not known either, as policies and
-        roles of then are not kept. With a key one could sign any token, and it is the owner's.
+        A token or role was given for the present tables of the account, and names tables at most by name: it must
+        not read a former table of the same name. Whether it could have read that table then is not known either,
+        as policies and roles of then are not kept. An account key could sign any token, and is the owner's.
         """
         return self.kind is GrantKind.OWNER
 
@@ -176,7 +176,7 @@ class Grant:
 
 
 class _Need(NamedTuple):
-    """What an operation requires: one of ``resources``, and all of one of ``permissions``."""
+    """Requirement of an operation: one of ``resources``, and all of one of ``permissions``."""
 
     resources: Resource
     permissions: tuple[Permission, ...]

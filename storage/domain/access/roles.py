@@ -15,7 +15,7 @@ class Role(IntEnum):
 
 
 class Capability(Enum):
-    """What can be done in an account."""
+    """Something that a user can do in an account."""
 
     READ = "read"
     WRITE = "write"
@@ -34,7 +34,7 @@ LEAST_ROLE: Final[Mapping[Capability, Role]] = {
 
 
 class Scope(StrEnum):
-    """What an API token may do, limited by its user's role. The values are stored."""
+    """Scope of an API token, limited by its user's role. The values are stored."""
 
     READ = "read"
     WRITE = "write"

@@ -39,7 +39,7 @@ class Provider:
 
     @property
     def id(self) -> str:
-        """Of this issuer alone: who is meant by a subject depends on whose it is."""
+        """Id of this issuer alone: another issuer may use the same subject for somebody else."""
         derived = re.sub(r"[^a-z0-9.]+", "-", self.issuer.partition("://")[2].lower()).strip("-")
         return self.given_id or derived
 

@@ -20,7 +20,7 @@ from storage.domain.errors import AuthenticationFailed, InvalidAuthenticationInf
 
 CLOCK_SKEW: Final = 15 * 60  # seconds, both ways
 
-_DEPTH_LIMIT: Final = 16  # of a path that is tried in other spellings; no resource is that deep
+_DEPTH_LIMIT: Final = 16  # depth of a path that is tried in other spellings; no resource is that deep
 _UNRESERVED: Final = (ascii_letters + digits + "-._~").encode()
 _ESCAPE: Final = re.compile(rb"%[0-9A-Fa-f]{2}")
 
@@ -207,5 +207,5 @@ def _by_escape(characters: bytes) -> Mapping[bytes, bytes]:
 
 
 _BY_MOST: Final = _by_escape(_UNRESERVED)
-_BY_YARL: Final = _by_escape(_UNRESERVED + b"!$&'()*,;=:@")  # which aiohttp uses
+_BY_YARL: Final = _by_escape(_UNRESERVED + b"!$&'()*,;=:@")  # aiohttp uses yarl
 _SCHEMES: Final = {name: scheme for scheme in Scheme for name in (scheme.value, scheme.value.lower())}

@@ -1,9 +1,9 @@
-"""Which member of a JSON object, or column of a file, says the type of another, and which are control information.
+"""Annotations of types: the members of a JSON object, or columns of a file, that declare the type of another one.
 
-The service writes the type of ``n`` as ``n@odata.type``, such as ``Edm.Int64``, and reads nothing else: here that is
-``annotation_name`` and ``described_name``. Programs that write files also have ``n@type`` (Azure Storage Explorer), in
-any letter case, and the type without its namespace, such as ``int64``: all readers of files, of pasted text and of
-documents that people edit take the roles of fields from ``find_roles``.
+The service writes the type of ``n`` as ``n@odata.type``, such as ``Edm.Int64``, and reads nothing else: here that
+is ``annotation_name`` and ``described_name``. Programs that write files also have ``n@type`` (Azure Storage
+Explorer), in any letter case, and the type without its namespace, such as ``int64``: all readers of files, of
+pasted text and of documents that people edit take the roles of fields from ``find_roles``.
 https://docs.oasis-open.org/odata/odata-json-format/v4.0/odata-json-format-v4.0.html, 4.5 Annotations
 """
 
@@ -84,7 +84,7 @@ def find_roles(names: Collection[str], values: Collection[str] = ()) -> FieldRol
         match = _TYPE_FIELD.fullmatch(name)
         if match is not None and match[1] in known and not is_control(match[1]):
             described[name] = match[1]
-            # where both spellings are given, that of the service has the word
+            # if both spellings are given, the service's one decides
             if match[2] or match[1] not in types:
                 types[match[1]] = name
         elif is_control(name):
@@ -104,5 +104,5 @@ def find_described(name: str) -> str | None:
 
 
 def read_type_name(name: object) -> Edm | None:
-    """Read the name of a type, however it is spelled; None for another text, or for what is no text."""
+    """Read the name of a type, however it is spelled; None for another text or value."""
     return _TYPES.get(name.strip().lower()) if isinstance(name, str) else None

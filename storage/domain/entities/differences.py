@@ -1,10 +1,10 @@
-"""How entities of two tables differ."""
+"""Differences between entities of two tables."""
 
 from enum import StrEnum
 
 
 class DifferenceKind(StrEnum):
-    """How an entity differs between the left and the right side."""
+    """Kind of difference between the left and the right side of an entity."""
 
     ONLY_LEFT = "left"
     ONLY_RIGHT = "right"

@@ -56,7 +56,7 @@ class Entity:
 
     @property
     def sorted_fragments(self) -> "Fragments":
-        """The same as a write stores them that is no insert: by name, but in a Cosmos account in their order."""
+        """Return the same in the order of stored rows: by name, but in a Cosmos account as they came."""
         if self.kind is AccountKind.COSMOS:
             return self.fragments
         return self.fragments.sorted_by(tuple(self.properties))
@@ -158,7 +158,7 @@ def _without_annotations(content: bytes) -> bytes:
 
 
 def _parts(content: bytes) -> Iterator[bytes]:
-    """Cut contents between lines, so that the pieces of a part take the memory of those of the part before."""
+    """Cut contents between lines; the pieces of each part reuse the memory of the part before."""
     start = 0
     while start < len(content):
         end = content.find(b"\n", start + _PART)

@@ -1,4 +1,4 @@
-"""Whether an entity fits into an account of another kind, and why not."""
+"""Check of whether an entity fits into an account of another kind, with reasons."""
 
 from enum import StrEnum
 
@@ -11,7 +11,7 @@ from storage.domain.values.names import check_entity_key
 
 
 class Misfit(StrEnum):
-    """What does not fit, as a sentence about some entities or tables."""
+    """A reason why entities or tables do not fit, as a sentence about some of them."""
 
     EMPTY_KEY = "have an empty key"
     LONG_KEY = "have a key that is too long"

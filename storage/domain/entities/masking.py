@@ -10,11 +10,11 @@ from storage.domain.entities.entity import KEY_PROPERTIES
 from storage.domain.refusals import Reason, Refused
 
 CONSTANT_LIMIT: Final = 200  # characters
-_CONSTANT = re.compile(r"[ !#-\[\]-~]*")  # what JSON does not escape
+_CONSTANT = re.compile(r"[ !#-\[\]-~]*")  # characters that JSON does not escape
 
 
 class Mask(StrEnum):
-    """How a value is replaced. Equal values get equal replacements, except by a blank or constant one."""
+    """Way to replace a value. Equal values get equal replacements, except by a blank or constant one."""
 
     HASH = "hash"  # a String by h: and 20 digits, a number or Guid by another one
     NAME = "name"  # by a made-up name
@@ -32,7 +32,7 @@ class MaskingError(Refused, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class MaskingRule:
-    """What becomes of a property; ``text`` is that of a constant."""
+    """A rule for one property; ``text`` is the constant that replaces its values."""
 
     mask: Mask
     text: str = ""

@@ -198,7 +198,7 @@ def learn(members: Mapping[str, Any], names: tuple[str, ...], kind: AccountKind)
 def _make(members: Mapping[str, Any], names: tuple[str, ...], kind: AccountKind) -> _Pattern | None:
     expressions = []
     usuals: dict[str, _Usual] = {}
-    groups = []  # whose value each group captures
+    groups = []  # names whose value each group captures
     for name, value in members.items():
         of_key = name.removesuffix(ODATA_TYPE) in KEY_PROPERTIES
         if name in names:

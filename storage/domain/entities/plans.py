@@ -1,8 +1,9 @@
 """Plans: from an entity's JSON members to the texts of its row in one pass.
 
-Most entities of a table have the same names and types. What only these decide (whether the names are valid, the order,
-the annotations, everything between the values) is computed once and kept as a plan. A plan takes usual values only; for
-all others, and for every error, ``encode`` returns None, and the entity is read value by value, with the same result.
+Most entities of a table have the same names and types. Everything that only these decide (the validity of the
+names, the order, the annotations, the text between the values) is computed once and kept as a plan. A plan takes
+usual values only; for all others, and for every error, ``encode`` returns None, and the entity is read value by
+value, with the same result.
 """
 
 import re
@@ -155,7 +156,7 @@ def encode(members: Mapping[str, Any], kind: AccountKind = AccountKind.STORAGE) 
         plan = _plans[shape]
     except KeyError:
         plan = _remember(shape, members)
-    except TypeError:  # an annotation that is no text
+    except TypeError:  # an annotation that is not a string
         return None
     if plan is None:
         return None

@@ -1,4 +1,4 @@
-"""What making entities equal to images of them does, and what it leaves alone."""
+"""Effects of making entities equal to images of them."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,7 +20,7 @@ class Skip(StrEnum):
 
 
 class TableAction(StrEnum):
-    """What becomes of a table itself."""
+    """Effect on a table itself."""
 
     KEEP = "keep"
     CREATE = "create"
@@ -29,7 +29,7 @@ class TableAction(StrEnum):
 
 
 class Effect(StrEnum):
-    """What applying an image would do."""
+    """Effect of applying an image."""
 
     INSERTED = "inserted"
     CHANGED = "changed"

@@ -31,7 +31,7 @@ class EditedRow:
         # JSON texts by the names of properties as they are written, without quotation marks
         self._values: dict[str, str] = {}
         self._annotations: dict[str, str] = {}
-        # of the properties that were changed, as JSON; null: removed
+        # changed properties as JSON; null: removed
         self._projected: dict[str, str] = {}
         for line in stored.content.decode().split("\n")[1:]:
             _, annotation, value = line.split("\t") if line[0] == "\t" else ("", "", line)
@@ -112,7 +112,7 @@ class EditedRow:
 
     @property
     def patch(self) -> str:
-        """What was changed, as members of a JSON object for the projection of the row."""
+        """Changed properties as members of a JSON object, for the projection of the row."""
         return "{" + ",".join([f'"{name}":{text}' for name, text in self._projected.items()]) + "}"
 
     def write(self) -> str:

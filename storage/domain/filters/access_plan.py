@@ -1,4 +1,4 @@
-"""How a filter reaches its rows: what has to be read, why no less, and what would improve it."""
+"""Access plan of a filter: the rows it has to read, the reason why not fewer, and possible improvements."""
 
 from collections.abc import Collection
 from enum import StrEnum
@@ -24,7 +24,7 @@ from storage.domain.values.edm import Edm
 
 
 class AccessPath(StrEnum):
-    """How much of a table a filter has to read, the cheapest first."""
+    """Part of a table that a filter has to read, the cheapest first."""
 
     POINT = "point"  # one entity
     RANGE = "range"  # some rows of one partition
@@ -68,7 +68,7 @@ class Improvement(StrEnum):
 
 
 class AccessPlan(NamedTuple):
-    """How a filter reaches its rows. The protocol needs only the bounds; the rest is computed on demand."""
+    """Access plan of a filter. The protocol needs only the bounds; the rest is computed on demand."""
 
     filter: Filter | None
     bounds: KeyBounds
@@ -182,7 +182,7 @@ def _candidate(comparison: Comparison, indexed: Collection[str]) -> frozenset[st
     name, operator = comparison.property, comparison.operator
     is_boolean = comparison.literal.type is Edm.BOOLEAN
     if name in ("PartitionKey", "RowKey") or (operator is Operator.NE and not is_boolean):
-        return frozenset()  # what differs from a value is nearly everything
+        return frozenset()  # nearly everything differs from a value
     if name in indexed or (name != "Timestamp" and (operator is Operator.EQ or is_boolean)):
         return None
     return frozenset({name})

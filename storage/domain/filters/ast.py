@@ -67,7 +67,7 @@ IS_SET: Final = "isset"
 
 
 class MatchKind(StrEnum):
-    """Where a text must occur in a String; the values are the function names."""
+    """Position at which a text must occur in a String; the values are the function names."""
 
     CONTAINS = "contains"
     ENDS_WITH = "endswith"
@@ -187,7 +187,7 @@ def mentioned_properties(root: Filter) -> set[str]:
 
 
 def count_comparisons(root: Filter) -> int:
-    """Return the number of conditions, of which the service's documents allow COMPARISONS_ON_AZURE."""
+    """Return the number of conditions; the service's documents allow COMPARISONS_ON_AZURE."""
     return sum(isinstance(node, Comparison | Match | IsSet) for node in walk(root))
 
 

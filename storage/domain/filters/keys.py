@@ -68,11 +68,11 @@ NO_KEYS: Final = KeyInterval(Bound("", inclusive=False), Bound("", inclusive=Fal
 
 @dataclass(frozen=True, slots=True)
 class KeyBounds:
-    """Where the matches of a filter lie: ``partition`` bounds PartitionKey, ``row`` bounds RowKey.
+    """Bounds of a filter's matches: ``partition`` bounds PartitionKey, ``row`` bounds RowKey.
 
-    ``row`` is bounded only inside a single partition, where rows follow each other; elsewhere conditions on
-    RowKey stay in ``residual``. An entity matches the filter exactly if its keys lie in both intervals and
-    ``residual`` holds; None holds for every entity.
+    ``row`` is bounded only inside a single partition, where rows follow each other; elsewhere conditions on RowKey
+    stay in ``residual``. An entity matches the filter exactly if its keys lie in both intervals and ``residual``
+    holds; None holds for every entity.
     """
 
     partition: KeyInterval
@@ -81,7 +81,7 @@ class KeyBounds:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no entity can match."""
+        """Return whether no entity can match."""
         return self.partition.is_empty or self.row.is_empty
 
 

@@ -81,7 +81,7 @@ class _Pending(NamedTuple):
 
     text: str
     precedence: int
-    level: int = 0  # what it adds to the depth
+    level: int = 0  # the amount added to the depth
     takes_list: bool = False  # the parenthesis of a function call or of ``in``
 
 
@@ -291,11 +291,13 @@ class _Parser:
             self.operands.append(_compared(left, relation, right) if relation else _Other.UNSUPPORTED)
 
     def _check_declared(self, operands: Sequence[_Operand], operator: str = "") -> None:
-        """Refuse a key or the Timestamp where a condition is needed: their types are declared, those of others are not.
+        """Refuse a key or the Timestamp where a condition is needed: their types are declared, unlike the types of
+        properties.
 
         Recorded of ``and`` with the texts of the OData library; ``not`` and ``or`` are [inferred] from the same
-        library. Compared with a literal of another type, such as ``PartitionKey eq 5``, they match nothing: no source
-        says that the service refuses it, and a program that lives with an empty answer must not fail here alone.
+        library. Compared with a literal of another type, such as ``PartitionKey eq 5``, they match nothing: no
+        source says that the service refuses it, and a program that lives with an empty answer must not fail here
+        alone.
         """
         types = ["Edm.Boolean"] * len(operands)
         for place, operand in enumerate(operands):

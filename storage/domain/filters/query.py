@@ -1,4 +1,4 @@
-"""What a query asks for and what it gets: entities by key or sorted, and tables."""
+"""Queries and their results: entities by key or sorted, and tables."""
 
 import re
 from dataclasses import dataclass
@@ -140,7 +140,9 @@ _NUMBER = re.compile(r"-?[0-9]{1,700}(?:\.[0-9]{1,1100})?|NaN", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """By type, then value: booleans, numbers whatever their type, texts by code point, times, GUIDs, binaries."""
+    """An order by type, then value: booleans, numbers whatever their type, texts by code point, times, GUIDs,
+    binaries.
+    """
 
     property: str
     descending: bool = False

@@ -23,15 +23,15 @@ class InvalidToken(Refused):
 
 
 class ExpiredToken(Refused):
-    """What follows this position is not known any more."""
+    """The changes after this position are not kept any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeedPosition:
-    """What a reader has seen: all that is visible in the snapshot ``seen`` (a pg_snapshot).
+    """Position of a reader: it has seen everything that is visible in the snapshot ``seen`` (a pg_snapshot).
 
-    With a ``target``, it is reading what else is visible in that one, and has read it up to ``seq``. ``segment`` is the
-    first segment of the history that may contain what it has not seen, ``next_segment`` the same for ``target``.
+    With a ``target``, it is reading what else is visible in that one, and has read it up to ``seq``. ``segment``
+    is the first segment of the history that may contain unseen changes, ``next_segment`` the same for ``target``.
     """
 
     segment: int

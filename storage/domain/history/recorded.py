@@ -1,4 +1,4 @@
-"""Changes of entities that were made: one by one, those of a request together, and pages of either."""
+"""Recorded changes of entities: one by one, grouped by request, and pages of either."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 
 
 class Op(StrEnum):
-    """What was done to an entity, as it is stored."""
+    """Operation on an entity, as it is stored."""
 
     INSERT = "i"
     UPDATE = "u"
@@ -81,7 +81,7 @@ class ChangeGroup(NamedTuple, Generic[Who, Where]):
 
     @property
     def is_mixed(self) -> bool:
-        """Whether it is of more than one kind."""
+        """Return whether it is of more than one kind."""
         return [self.inserted, self.changed, self.deleted].count(0) < 2
 
 

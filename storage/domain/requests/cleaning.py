@@ -1,7 +1,7 @@
-"""What is kept of a request: what was understood of it, never the text of what was not.
+"""Cleaning of requests for the log: parts that were understood are kept, never text that was not.
 
-Each part that is kept is a name that the service knows, or a value with the form of its kind: an integer, a date, a
-media type. Everything else is left out, so that no signature, key or value of an entity is kept wherever a client puts
+Each kept part is a name that the service knows, or a value with the form of its kind: an integer, a date, a media
+type. Everything else is left out, so that no signature, key or value of an entity is kept wherever a client puts
 it. Addresses are in `kept_addresses`.
 """
 
@@ -83,7 +83,7 @@ METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "MERGE", "DELETE", "OPT
 _VERSION: Final = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _INTEGER: Final = re.compile("-?[0-9]{1,18}")
 _MD5: Final = re.compile("[A-Za-z0-9+/]{22}==")
-_COSMOS_TABLE: Final = re.compile(r"[\w-]+")  # of those that have no signs of addresses in their names
+_COSMOS_TABLE: Final = re.compile(r"[\w-]+")  # names without the signs of addresses
 _LABEL: Final = re.compile("[A-Za-z0-9 _.-]{1,64}")
 _DATE: Final = re.compile(
     "(?:[0-9 ,:.TZ+/-]|mon|tue|wed|thu|fri|sat|sun|day|nes|urs|ur|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|"
@@ -100,7 +100,7 @@ _MEDIA_PARAMETER: Final = re.compile(
     r"charset=(?:utf-?8|utf-16|us-ascii|iso-8859-1)|type=(?:entry|feed)|ieee754compatible=(?:true|false)|q=[0-9.]{1,5}",
     re.IGNORECASE,
 )
-# of all services, because a client may take one for the other
+# headers of all services, because a client may take one for the other
 _COMPONENTS: Final = frozenset(
     {"acl", "batch", "block", "blocklist", "blobs", "copy", "lease", "list", "messages", "metadata"}
     | {"properties", "query", "range", "snapshot", "stats", "tags", "tier", "undelete", "userdelegationkey"}
@@ -152,7 +152,7 @@ def clean_media_type(text: str) -> str:
 
 
 def clean_table(name: str, kind: AccountKind = AccountKind.STORAGE) -> str:
-    """Return the name of a table; nothing for what none can have, or in Cosmos accounts only one with signs in it."""
+    """Return the name of a table; empty if no table can have it, or if signs are in it outside Cosmos accounts."""
     try:
         fold_table_name(name, kind)
     except StorageError:
@@ -182,7 +182,7 @@ def _clean_select(text: str) -> str:
     return ",".join(name if name in ("", "*") else clean_property(name) for name in names)
 
 
-# of values of shared access signatures, which may be malformed, the characters of their kind
+# values of shared access signatures, which may be malformed: the characters of their kind
 _SAS_VALUES: Final[Mapping[str, Callable[[str], str]]] = {
     "sv": _keep_if(re.compile("[0-9-]{1,12}")),
     "tn": lambda text: clean_table(text) or LEFT_OUT,
@@ -224,7 +224,7 @@ _OPTIONS: Final[Mapping[str, Callable[[str], str] | None]] = {
     "timeout": clean_integer,
     "api-version": clean_version,
     **dict.fromkeys(("nextpartitionkey", "nextrowkey", "nexttablename")),
-    # of OData, and not of this service
+    # options of OData that this service does not have
     **dict.fromkeys(
         ("$orderby", "$skiptoken", "$expand", "$inlinecount", "$count", "$search", "$apply", "$compute")
     ),
@@ -246,9 +246,10 @@ def clean_option(name: str, value: str) -> str:
 
 
 def clean_options(query: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the options of a query string with what may be kept of their values, without the fields of a SAS.
+    """Yield the options of a query string with the part of their values that may be kept, without the fields of a
+    SAS.
 
-    Options that the service does not know are one that is left out.
+    All options that the service does not know are yielded as one that is left out.
     """
     has_unknown = False
     for part in query[:_LIMIT].split(b"&")[:_MOST_OPTIONS] if query else ():
@@ -266,7 +267,7 @@ def clean_options(query: bytes) -> Iterator[tuple[str, str]]:
 # filters
 
 _RELATIONS: Final = frozenset({"eq", "ne", "gt", "ge", "lt", "le"})
-# in any case, with those of other dialects, which people write by mistake
+# in any case, with names of other dialects, which people write by mistake
 _WORDS: Final = _RELATIONS | frozenset(
     [
         "and",
@@ -308,7 +309,7 @@ _MARKS: Final = frozenset(
 
 
 def clean_filter(text: str, span: tuple[int, int] | None = None) -> tuple[str, tuple[int, int] | None]:
-    """Return a filter without its values, and the place in it of what is at ``span`` in the one that was sent."""
+    """Return a filter without its values, and the place in it that corresponds to ``span`` in the original."""
     if span is None:
         try:
             root = parse(text)

@@ -14,7 +14,7 @@ class Consistency(StrEnum):
 
     STRONG = "Strong"  # every acknowledged write is seen
     BOUNDED_STALENESS = "BoundedStaleness"  # every write that was acknowledged longer ago than the bound
-    SESSION = "Session"  # what the session has written and read, by its token
+    SESSION = "Session"  # everything that the session has written and read, by its token
     CONSISTENT_PREFIX = "ConsistentPrefix"  # the writes up to some point, none without those before it
     EVENTUAL = "Eventual"  # the same, for PostgreSQL replays writes in their order
 
@@ -36,7 +36,7 @@ def read_level(text: str) -> Consistency | None:
 
 @dataclass(slots=True)
 class Session:
-    """What a session has seen of the log before a request (``token``), and with it (``position``, None: nothing)."""
+    """Positions of a session in the log: before a request (``token``), and with it (``position``, None: nothing)."""
 
     token: int = 0
     position: int | None = None
@@ -48,9 +48,9 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class ReadTerms:
-    """What a request asks of what it reads, at a level below strong; ``session`` at the level of that name only.
+    """Consistency that a request asks of its reads, at a level below strong.
 
-    ``max_staleness`` is the bound of the account in seconds.
+    ``session`` is set at the level of that name only. ``max_staleness`` is the bound of the account in seconds.
     """
 
     level: Consistency
@@ -68,7 +68,7 @@ def write_token(position: int) -> str:
 
 
 def read_token(text: str) -> int | None:
-    """Read a token, or several with commas between them, of which the latest counts; None if it is no token."""
+    """Read a token, or the latest of several with commas between them; None if the text is malformed."""
     parts = text.split(",", _TOKENS_LIMIT)
     matches = [_TOKEN.fullmatch(part.strip()) for part in parts]
     if not all(matches):

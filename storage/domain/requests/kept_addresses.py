@@ -1,4 +1,4 @@
-"""What is kept of the address of a request: the resource that it names, or else in which form it is none."""
+"""Address of a request as it is kept: the resource that it names, or the form in which it names none."""
 
 import re
 from dataclasses import dataclass

@@ -54,7 +54,7 @@ class CredentialClient(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UseCount:
-    """How often a credential was used in a period, and when last."""
+    """Number of uses of a credential in a period, and the time of the last one."""
 
     count: int
     last: datetime

@@ -1,4 +1,4 @@
-"""What is observed of a request, for metrics, logs and the use of credentials."""
+"""Observations of a request, for metrics, logs and the use of credentials."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,7 +20,7 @@ def retired_key_name(number: int) -> str:
 
 
 class Authentication(StrEnum):
-    """How a caller is authenticated, in the words of Azure's logs."""
+    """Way in which a caller is authenticated, in the words of Azure's logs."""
 
     # every request is counted by it, and Enum's own hash is slow Python code
     __hash__ = str.__hash__
@@ -61,7 +61,7 @@ class ObservedRequest:
     possible_table: str = ""  # as addressed, where it may be something else
     authentication: Authentication = Authentication.ANONYMOUS  # as attempted
     credential: Credential | None = None  # once verified
-    address: str = ""  # of the client
+    address: str = ""  # the client's address
     agent: bytes = b""  # without credentials
     request_id: str = ""
     status: int = 0
@@ -72,7 +72,7 @@ class ObservedRequest:
         None  # of the request, or of the first part of a change set that was refused
     )
     refused_part: int | None = None  # the position of that part, from zero
-    refused_key: EntityKey | None = None  # of the entity that was refused, if it is known
+    refused_key: EntityKey | None = None  # key of the refused entity, if it is known
     expected: int | None = None  # the Timestamp in ticks that If-Match has asked of it
     query: EntityQuery | None = None
     partition: str | None = None  # the PartitionKey of an entity or a change set

@@ -1,22 +1,22 @@
-"""Whose failure an answer is: of the client or of the server."""
+"""Outcomes: whether an answer is a failure of the client or of the server."""
 
 from enum import StrEnum
 from typing import Final
 
-# what a client may ask for and this service, or this version of HTTP, does not have; Azure answers so too
+# features that a client may ask for and this service, or this version of HTTP, does not have; Azure answers so too
 _ASKED_FOR: Final = frozenset({501, 505})
 
 
 class Outcome(StrEnum):
-    """What became of a request; a change set of which a part was refused is refused, although it is answered 202."""
+    """Outcome of a request; a change set with a refused part is refused, although it is answered 202."""
 
     DONE = "done"
-    REFUSED = "refused"  # because of what the client sent
+    REFUSED = "refused"  # the request was at fault
     FAILED = "failed"  # by the server, or because the client closed the connection
 
 
 def is_server_failure(status: int) -> bool:
-    """Return whether an answer is a failure of the server: 5xx, but not for what it does not implement."""
+    """Return whether an answer is a failure of the server: 5xx, but not for features that it does not implement."""
     return status >= 500 and status not in _ASKED_FOR
 
 

@@ -1,4 +1,4 @@
-"""What the request log keeps of a request."""
+"""Records of requests in the request log."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -11,15 +11,15 @@ from storage.domain.requests.kept_addresses import AddressFault
 from storage.domain.requests.observed import ObservedRequest
 from storage.domain.requests.outcomes import Outcome, outcome_of_status
 
-_SPAN_PARTS: Final = (PartKind.OPTION, PartKind.BODY)  # those of which a fault can have a position
+_SPAN_PARTS: Final = (PartKind.OPTION, PartKind.BODY)  # parts in which a fault can have a position
 _NAME_LIMIT: Final = 64  # characters
 
 
 class RequestLogSettings(NamedTuple):
-    """What the request log keeps.
+    """Selection of the requests that the log keeps.
 
-    A request that takes ``slow`` seconds is kept like one that is refused; of the others, ``sample`` of each kind
-    between two writes. ``rows`` are those of an account.
+    A request that takes ``slow`` seconds is kept like a refused one; of the others, ``sample`` of each kind
+    between two writes. ``rows`` are the rows of an account.
     """
 
     slow: float = 0.5
@@ -128,7 +128,7 @@ def _clean_name(part: RequestPart) -> str:
 
 
 class KeptRequest(NamedTuple):
-    """A finished request of which a record will be kept."""
+    """A finished request that will be recorded."""
 
     observed: ObservedRequest
     sent: SentRequest

@@ -44,7 +44,7 @@ class Target(NamedTuple):
 
 
 class Address(NamedTuple):
-    """Where a request goes: ``base`` is the service's URI as the client writes it, ``rest`` the raw path below it."""
+    """Address of a request: ``base`` is the service's URI as the client writes it, ``rest`` the raw path below it."""
 
     account: str
     secondary: bool
@@ -75,8 +75,9 @@ def resolve_address(
 ) -> Address:
     """Resolve account and service URI: host style if the host ends in one of the suffixes, else path style.
 
-    ``authorization``: that header. With Shared Key it names the account where the path is that of a table alone:
-    Azure.Data.Tables leaves the account out for every host that is a name other than localhost, as of a container.
+    ``authorization`` is the header of this name. With Shared Key it names the account where the path names only a
+    table: Azure.Data.Tables leaves the account out for every host that is a name other than localhost, as of a
+    container.
     """
     if not host:
         raise HostInformationNotPresent

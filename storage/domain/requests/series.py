@@ -1,4 +1,4 @@
-"""What is counted of the requests to an account or table in a period, in a form that can be added up."""
+"""Counts of the requests to an account or table in a period, in a form that can be added up."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -24,7 +24,7 @@ _KEY_LIMIT: Final = 128  # characters
 
 
 def coarsened(tally: Tally) -> Tally:
-    """Return a tally with the buckets of HISTOGRAM_BOUNDS as one with those of LATENCY_BOUNDS."""
+    """Return a tally with the buckets of HISTOGRAM_BOUNDS as one with the buckets of LATENCY_BOUNDS."""
     latencies = [0] * (len(LATENCY_BOUNDS) + 1)
     for bucket, number in enumerate(tally.latencies):
         latencies[_COARSE[bucket]] += number
@@ -32,7 +32,7 @@ def coarsened(tally: Tally) -> Tally:
 
 
 class SeriesKind(NamedTuple):
-    """What requests have in common that are shown together; all empty: the rest, if there are too many kinds."""
+    """Common features of requests that are shown together; all empty: the rest, if there are too many kinds."""
 
     operation: str = ""
     status: int = 0  # 0: the client closed the connection

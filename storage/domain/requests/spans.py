@@ -1,6 +1,6 @@
-"""Spans of a trace, by what is under way in the current context; without tracing, nothing.
+"""Spans of a trace in the current context; without tracing, nothing happens.
 
-What traces sets ``current``. All others only say what they begin: ``with span("step"): ...``.
+Tracing sets ``current``. All other code only says which step begins: ``with span("step"): ...``.
 """
 
 from collections.abc import Callable, MutableMapping
@@ -17,7 +17,7 @@ class Parent(Protocol):
     """A span that is open, or what opens spans that have no parent."""
 
     def span(self, name: str, attributes: Attributes, *, is_root: bool) -> AbstractContextManager[Attributes]:
-        """Open a span; one that is no root needs a parent."""
+        """Open a span; any other than a root needs a parent."""
 
     def note(self, attributes: Attributes) -> None:
         """Add attributes to the root of the open span."""

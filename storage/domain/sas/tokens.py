@@ -25,7 +25,7 @@ NAMED_SERVICE: Final = "2015-02-21"
 RESTRICTED: Final = "2015-04-05"  # sip and spr; account SAS
 SCOPED: Final = "2020-12-06"  # ses
 
-WRITTEN_VERSION: Final = "2019-02-02"  # of tokens issued here, the same as in the SDKs for tables
+WRITTEN_VERSION: Final = "2019-02-02"  # version of tokens issued here, the same as in the SDKs for tables
 
 MISSING_PARAMETERS: Final = "Missing mandatory parameters for valid Shared Access Signature."
 
@@ -50,7 +50,7 @@ class TableSas:
 
     @property
     def has_range(self) -> bool:
-        """Whether it is limited to a range of keys."""
+        """Return whether it is limited to a range of keys."""
         return any((self.start_partition, self.start_row, self.end_partition, self.end_row))
 
     @property
@@ -252,7 +252,7 @@ _FIELDS: Final[Mapping[type[TableSas] | type[AccountSas], _Fields]] = {
         "ses": ("encryption_scope", _is_anything),
     },
 }
-# of each kind, without the signature
+# parameters of each kind, without the signature
 PARAMETERS: Final[Mapping[type[TableSas] | type[AccountSas], Sequence[str]]] = {
     kind: tuple(fields) for kind, fields in _FIELDS.items()
 }

@@ -9,7 +9,9 @@ from typing import Final
 
 from storage.domain.service_properties.properties import CorsRule
 
-MISSING_CORS_HEADER: Final = "A required CORS header is not present."  # of a request without origin or method
+MISSING_CORS_HEADER: Final = (
+    "A required CORS header is not present."  # for a request without origin or method
+)
 
 
 @dataclass(frozen=True, slots=True)

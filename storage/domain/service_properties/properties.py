@@ -31,7 +31,7 @@ _HEADER = re.compile(r"(?=.{1,256}\Z)[A-Za-z0-9!#$%&'+.^_`|~-]*\*?")
 
 @dataclass(frozen=True, slots=True)
 class Logging:
-    """Which requests should be logged; ``retention`` in days, None is forever."""
+    """Operations whose requests should be logged; ``retention`` in days, None is forever."""
 
     read: bool = False
     write: bool = False
@@ -41,7 +41,7 @@ class Logging:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Whether requests should be counted, with ``include_apis`` by operation; ``retention`` as in Logging."""
+    """Settings of the counting of requests, with ``include_apis`` by operation; ``retention`` as in Logging."""
 
     enabled: bool = False
     include_apis: bool = False

@@ -41,7 +41,7 @@ _OF_BLOBS: Final = "DefaultServiceVersion"
 _LOGGING: Final = ("Version", "Delete", "Read", "Write", "RetentionPolicy")
 _METRICS: Final = ("Version", "Enabled", "RetentionPolicy")
 _RULE: Final = ("AllowedMethods", "AllowedOrigins", "AllowedHeaders", "ExposedHeaders", "MaxAgeInSeconds")
-_VERSION: Final = "1.0"  # of logging and metrics
+_VERSION: Final = "1.0"  # version of logging and metrics
 _NUMBER = re.compile(r"[0-9]{1,10}")
 
 

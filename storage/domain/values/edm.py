@@ -133,7 +133,7 @@ def second_text(seconds: int) -> str:
 
 
 def write_datetime(ticks: int, kind: AccountKind = AccountKind.STORAGE) -> str:
-    """Format as '2017-08-30T13:20:33.413914Z': without trailing zeros in the fraction, of which Cosmos writes all."""
+    """Format as '2017-08-30T13:20:33.413914Z': without trailing zeros in the fraction, except for Cosmos."""
     seconds, fraction = divmod(ticks, TICKS_PER_SECOND)
     if kind is AccountKind.COSMOS:
         return f"{second_text(seconds)}.{fraction:07}Z"

@@ -201,7 +201,7 @@ def write_column(
 
 
 _NUMBER_STARTS: Final = {b"%d" % digit for digit in range(10)} | {b"-"}
-# bytes of what rows have escaped, and thereby all that escape() produces
+# bytes that occur in escaped rows, and thereby everything that escape() produces
 _CAREFUL: Final = bytes(range(32)) + b'"\\' + bytes(range(0x7F, 0x100))
 
 

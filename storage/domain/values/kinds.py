@@ -6,11 +6,11 @@ https://learn.microsoft.com/azure/cosmos-db/table/faq
 from enum import StrEnum
 from typing import Final
 
-PROPERTY_LIMIT: Final = 252  # of entities in storage accounts
+PROPERTY_LIMIT: Final = 252  # properties of an entity in storage accounts
 
 
 class AccountKind(StrEnum):
-    """What an account is compatible with. It is chosen when the account is created and never changes."""
+    """Service that an account is compatible with. It is chosen when the account is created and never changes."""
 
     STORAGE = "storage"
     COSMOS = "cosmos"

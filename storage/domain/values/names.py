@@ -25,10 +25,10 @@ from storage.domain.values.kinds import AccountKind
 PROPERTY_NAME_LIMIT: Final = 255  # UTF-16 code units
 COSMOS_KEY_LIMITS: Final = {"PartitionKey": 2048, "RowKey": 255}  # bytes
 RESERVED_TABLE_NAME: Final = "tables"
-DEVELOPMENT_ACCOUNT: Final = "devstoreaccount1"  # of storage emulators; everybody knows its key
+DEVELOPMENT_ACCOUNT: Final = "devstoreaccount1"  # account of storage emulators; everybody knows its key
 
 _ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
-# of the tables of Storage Analytics, which Azure retired on 2024-01-09; its clients still ask for them
+# tables of Storage Analytics, which Azure retired on 2024-01-09; its clients still ask for them
 _METRICS_TABLE = re.compile(r"\$Metrics[A-Z]{1,55}", re.IGNORECASE | re.ASCII)
 _TABLE_CHARACTERS = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 # PostgreSQL holds no U+0000, and no URL a lone surrogate

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-_MOST_DIGITS: Final = 18  # what fits into 64 bits
+_MOST_DIGITS: Final = 18  # digits that fit into 64 bits
 
 
 def read_number(text: str, *, digits: int = _MOST_DIGITS) -> int | None:

@@ -19,7 +19,7 @@ def read_member(kind: type[E], value: str) -> E:
 
 
 def make_stand_in(kind: type[E], value: str, declared: object) -> E:
-    """Return a stand-in for a value; ``declared``: what a member of this kind is made of."""
+    """Return a stand-in for a value; ``declared`` has the arguments that make a member of this kind."""
     stand_in: E = kind._new_member_(kind, declared)  # type: ignore[attr-defined]
     stand_in._name_ = stand_in._value_ = value
     return stand_in

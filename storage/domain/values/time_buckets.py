@@ -7,7 +7,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class TimeBucket:
-    """What was counted from one time up to another, by kind, such as requests by outcome."""
+    """Counts from one time up to another, by kind, such as requests by outcome."""
 
     start: datetime
     end: datetime

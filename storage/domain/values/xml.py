@@ -22,7 +22,7 @@ MARKUP_LIMIT: Final = 100_000  # tags, comments, sections; the largest entity ne
 START: Final = b'\xef\xbb\xbf<?xml version="1.0" encoding="utf-8"?>'
 
 _BOM: Final = b"\xef\xbb\xbf"
-# what may go before the root element, which must follow at once: expat takes a second BOM, which could hide a DTD
+# bytes that may go before the root element, which must follow at once: expat takes a second BOM, which could hide a DTD
 _BEGINNING = re.compile(rb"(?:[ \t\r\n]++|<\?.*?\?>|<!--.*?-->)*+<[^!?]", re.DOTALL)
 # a carriage return that is not escaped would be read as a line feed
 _ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
