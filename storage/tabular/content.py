@@ -1,7 +1,8 @@
-"""What is in a file, after decompression: read block by block, so that its maker does not decide what reading costs.
+"""Content of a file after decompression, read block by block, so that its maker does not decide the cost of
+reading.
 
-A megabyte of gzip can be a gigabyte of line ends without a single row, so what reads rows cannot bound itself. Here
-each block is counted, and the reading can be ended between two blocks.
+A megabyte of gzip can be a gigabyte of line ends without a single row, so a reader of rows cannot bound itself.
+Here each block is counted, and the reading can be ended between two blocks.
 """
 
 import gzip
@@ -19,16 +20,16 @@ BLOCK: Final = 64 * 1024  # bytes between two looks
 EXPANDED: Final = 64 << 20  # bytes of content from which on the ratio of compression counts
 # times; rows that repeat a few values reach 200, and the most that Deflate reaches is 1,032
 MOST_EXPANSION: Final = 500
-# of content without a row: a line has 16 MiB at most, and the values of an entity half a million characters
+# bytes without a row: a line has 16 MiB at most, and the values of an entity half a million characters
 ROWLESS_BYTES: Final = 32 << 20
 ROWLESS_LINES: Final = 2_000_000  # a sheet of Excel has 1,048,576 rows, which may all be blank
 _DIRECTORY: Final = 4 << 20  # bytes of the list of files in a ZIP file
 _METHODS: Final = frozenset(
     {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
-)  # which yield no more than is asked for
+)  # streams that yield no more than a reader asks for
 _ENCRYPTED: Final = 0x1  # a flag
 
-# what reading a compressed stream may raise when it is damaged or cut off
+# errors of reading a compressed stream that is damaged or cut off
 DAMAGED: Final = (EOFError, OSError, zlib.error, zipfile.BadZipFile)
 
 
@@ -47,7 +48,7 @@ class Rowless(Exception):
 
 
 class Bounds:
-    """How much of a file has been read. ``check`` is called between blocks, and raises what ends the reading."""
+    """Count of what has been read of a file; ``check`` is called between blocks, and raises to end the reading."""
 
     def __init__(self, check: Callable[[], object] = lambda: None) -> None:
         self.content = 0  # bytes
@@ -112,7 +113,7 @@ class _Blocks(io.RawIOBase):
 
 
 class _Decompressed(_Blocks):
-    """What a ``packed`` stream holds. It moves by reading, so that this too is counted."""
+    """Content of a ``packed`` stream. It moves by reading, so that this too is counted."""
 
     def __init__(self, stream: Any, count: Callable[[memoryview], None], packed: IO[bytes]) -> None:
         super().__init__(stream, count)
@@ -161,7 +162,7 @@ def open_content(
 def read_beginning(
     stream: IO[bytes], size: int, compression: Compression, member: str = "", bounds: Bounds | None = None
 ) -> bytes:
-    """Return the first bytes of what is in a file, as far as it is not damaged; raises FileRefused."""
+    """Return the first bytes of the content, as far as it is not damaged; raises FileRefused."""
     content, beginning = open_content(stream, compression, member, bounds), b""
     try:
         while len(beginning) < size and (block := content.read1(size - len(beginning))):
@@ -181,7 +182,7 @@ def members(stream: IO[bytes]) -> list[str]:
 def _open_archive(stream: IO[bytes]) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(_Archive(stream))
-    except NotImplementedError:  # of a later version of the format
+    except NotImplementedError:  # a later version of the format
         raise FileRefused(Reason.FILE_ROWS_ZIP_METHOD) from None
     except (*DAMAGED, ValueError, OverflowError, struct.error):
         raise FileRefused(Reason.FILE_ROWS_DAMAGED) from None

@@ -1,7 +1,7 @@
-"""Guessing the encoding of a text that has no mark and is not UTF-8, with the other encodings that it may be in.
+"""Guess of the encoding of a text without a mark that is not UTF-8, with other possible encodings.
 
-The statistics of chardet are weighed with what it does not know: which encodings are usual, of which language those are
-who import the text, and what readings are implausible (see ``plausibility``).
+The statistics of chardet are weighed with facts that it does not know: which encodings are usual, which language
+the people speak who import the text, and which readings are implausible (see ``plausibility``).
 """
 
 import codecs
@@ -42,7 +42,7 @@ class Evidence:
 
     @property
     def is_utf8(self) -> bool:
-        """Whether most of it is UTF-8: hardly any other text is so by chance."""
+        """Return whether most of it is UTF-8: hardly any other text is so by chance."""
         bad, good = self.runs
         return good >= bad
 
@@ -52,7 +52,7 @@ class Evidence:
 
     @property
     def number(self) -> int:
-        """How many such bytes there are."""
+        """Number of such bytes."""
         return sum(byte > 0x7F for text in self.fields for byte in text) or 1
 
     def without_utf8(self) -> "Evidence":
@@ -220,10 +220,10 @@ _WESTERN: Final = ("windows-1252", "iso-8859-15", "ibm850", "ibm437", "ibm865", 
 _PRIOR: Final = 0.7
 _LITTLE: Final = 1.0  # bytes for which that counts twice
 _LOCAL: Final = 1.0  # for the encodings of the language of those who import
-_NO_MATCH: Final = "ascii"  # what chardet shall say if it finds none
-_UNKNOWN: Final = 0.004  # the confidence of what chardet leaves out
+_NO_MATCH: Final = "ascii"  # chardet's answer if it finds none
+_UNKNOWN: Final = 0.004  # the confidence of encodings that chardet leaves out
 _SURE: Final = 2.5  # by how much more than the next one
-_LIKELY: Final = 12.0  # what is further away is not offered
+_LIKELY: Final = 12.0  # costlier encodings are not offered
 _OFFERED: Final = 5
 
 
@@ -234,7 +234,9 @@ class _Candidate(NamedTuple):
 
 
 def guess(evidence: Evidence, language: str = "") -> Guess:
-    """Decide the encoding of a text that has no mark. ``language``: of those who import it, such as tr."""
+    """Decide the encoding of a text that has no mark; ``language`` is spoken by the people who import it, such as
+    tr.
+    """
     if not evidence.fields:
         return Guess("utf-8")
     bad, good = evidence.runs
@@ -255,7 +257,7 @@ def compare(evidence: Evidence, chosen: str, language: str = "") -> tuple[Readin
     if not evidence.fields or (evidence.is_utf8 and not evidence.runs[0]):
         return ()
     first = _Candidate(math.inf, chosen, _decode_all(evidence, chosen))
-    # what is UTF-8 tells nothing of what the rest is
+    # the parts in UTF-8 tell nothing about the rest
     judged = evidence.without_utf8() if evidence.is_utf8 else evidence
     others = [it._replace(texts=_decode_all(evidence, it.encoding)) for it in _rank(judged, language)]
     return _compare([first, *(it for it in others if it.texts != first.texts)][:_OFFERED])
@@ -269,7 +271,7 @@ def _rank(evidence: Evidence, language: str) -> list[_Candidate]:
     """Return the encodings that the evidence may be in, the most probable first; of equal texts the most usual one."""
     confidences = _statistics(evidence)
     local = _encodings_of(language)
-    # what is usual counts for more where there is little evidence
+    # habits count for more where there is little evidence
     weight = 1 + _LITTLE / evidence.number
     by_text: dict[tuple[str, ...], list[tuple[float, str]]] = {}
     scores: dict[tuple[str, ...], float] = {}
@@ -310,7 +312,7 @@ def _decode(evidence: Evidence, name: str) -> tuple[str, ...] | None:
 
 
 def _statistics(evidence: Evidence) -> Mapping[str, float]:
-    """Return the logarithms of chardet's confidences, weighed by how much evidence there is."""
+    """Return the logarithms of chardet's confidences, weighed by the amount of evidence."""
     import chardet  # rarely needed, and large
 
     whole = [text for text, is_cut in evidence.fields.items() if not is_cut] or list(evidence.fields)

@@ -1,4 +1,4 @@
-"""Encodings of text files: which there are, by the names that people use, and those that a text tells by itself."""
+"""Encodings of text files, by the names that people use, and by the marks in a text."""
 
 import codecs
 import re
@@ -69,7 +69,7 @@ ENCODINGS: Final[Mapping[str, str]] = {
     "big5-hkscs": "big5hkscs",
     "euc-kr": "cp949",
 }
-# what the names of other codecs stand for; the browsers read Latin-1 as Windows-1252, too
+# aliases of other codecs; the browsers read Latin-1 as Windows-1252, too
 _SAME: Final = {
     "ascii": "utf_8",
     "latin_1": "cp1252",

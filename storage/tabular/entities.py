@@ -73,9 +73,10 @@ _AS_JSON: Final[Mapping[Edm, Callable[[str], Any]]] = {
 
 
 class _Step(NamedTuple):
-    """What to do with a field.
+    """Step that reads one field.
 
-    ``type_field`` is where its type is, ``format`` how its texts are spelled, ``rival`` another column of its target.
+    ``type_field`` is the field with its type, ``format`` the spelling of its texts, ``rival`` another column of
+    its target.
     """
 
     source: str
@@ -88,7 +89,7 @@ class _Step(NamedTuple):
 
 
 class _Shape(NamedTuple):
-    """What to do with rows of the same fields; ``unnamed`` are left out as long as they have no value."""
+    """Steps for rows of the same fields; ``unnamed`` columns are left out as long as they have no value."""
 
     steps: Sequence[_Step]
     unnamed: Sequence[str]
@@ -144,10 +145,10 @@ class RowMapper:
         self._in_keys = mapping.whole_keys()
         self._named = set[str]()  # columns without a name that have values
         self._shapes: dict[tuple[str, ...], _Shape] = {}
-        self._last: dict[str, Edm] = {}  # the last type in a column, which stands for those that are missing
-        self._changes = list[tuple[str, ValueChange, str]]()  # of the values of a row
+        self._last: dict[str, Edm] = {}  # the last type in a column, which stands for missing ones
+        self._changes = list[tuple[str, ValueChange, str]]()  # changed values of a row
         self._number = 0
-        if self._is_text:  # of which rows may end before the last column
+        if self._is_text:  # rows of text may end before the last column
             self._shapes[layout.columns] = self._make_shape(layout.columns)
 
     def read(self, row: Row, number: int) -> Entity | Sequence[Reject]:
@@ -316,7 +317,7 @@ class RowMapper:
         return False
 
     def _report_key(self, source: str) -> None:
-        """Report a key by another spelling of its name; those of other names were chosen."""
+        """Report a key by another spelling of its name; keys with other names were chosen."""
         for name, parts in self._keys:
             if parts == ((True, source),) and source != name and is_spelling(source, name):
                 self.report.add_column(source, ColumnUse.KEY, name)
@@ -395,7 +396,7 @@ class RowMapper:
         return members
 
     def _read_local(self, text: str) -> str | None:
-        """Return a time as the service writes it, one without a zone in that of the mapping; None for no time."""
+        """Return a time as the service writes it, or None; a time without a zone is in the zone of the mapping."""
         try:
             return encoding.write(typed_text.read_exactly(Edm.DATETIME, text, self._now)).strip('"')
         except InvalidText:

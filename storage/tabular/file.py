@@ -28,18 +28,18 @@ from storage.tabular.rows import (
 )
 
 _SAMPLE: Final = 1000  # rows
-_SAMPLE_BYTES: Final = 8 << 20  # of content, and of what it is compressed to; any entity takes less
+_SAMPLE_BYTES: Final = 8 << 20  # bytes of content, and of its compressed form; any entity takes less
 _SAMPLE_LINES: Final = 100_000
 _SAMPLE_VALUES: Final = 2_000_000  # rows times the names that they have
 _SAMPLE_SECONDS: Final = 5.0
 # the first rows of Parquet are in as many places as there are columns
 _PARQUET_BYTES: Final = 512 << 20
 _PARQUET_SECONDS: Final = 30.0
-_CHUNK_BYTES: Final = 16 << 20  # of content; faulty rows are kept as they are
+_CHUNK_BYTES: Final = 16 << 20  # bytes of content; faulty rows are kept as they are
 
 
 class _SampleIsFull(Exception):
-    """What was read is enough to look at."""
+    """The sample is large enough to look at."""
 
 
 class _SampleBounds(Bounds):
@@ -69,7 +69,7 @@ class _SampleBounds(Bounds):
         self._end_if(self._packed > self._most_bytes)
 
     def count_content(self, block: memoryview) -> None:
-        """Count a block; that which fills the sample is not looked at, as its last row may be cut off."""
+        """Count a block; a block that fills the sample is not looked at, as its last row may be cut off."""
         super().count_content(block)
         self._end_if(self.content > self._most_bytes)
         if self._most_lines is not None:
@@ -100,9 +100,10 @@ class Sample:
 
 
 class RowFile:
-    """``opening`` opens the file at its beginning whenever it is called; raises FileRefused if it cannot be read.
+    """A file of rows; ``opening`` opens it at its beginning on each call, and raises FileRefused if it cannot be
+    read.
 
-    ``check`` is called between blocks of what is read, and may raise what ends the reading.
+    ``check`` is called between blocks, and may raise to end the reading.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What columns can be read as beyond their guessed types: numbers, dates, yes and no as people write them.
+"""Formats that columns may have beyond their guessed types: numbers, dates, yes and no as people write them.
 
 Nothing of it is applied by itself: a text may be read in several ways, and identifiers look like numbers.
 """
@@ -29,7 +29,7 @@ _MOST_WORDS: Final = 100  # different texts of a column that may be yes and no
 
 
 class Certainty(StrEnum):
-    """How sure it is that a column is what is proposed."""
+    """Certainty of a proposal for a column."""
 
     CERTAIN = "certain"  # all values fit, and nothing else
     POSSIBLE = "possible"  # all values fit, and something else too
@@ -39,9 +39,9 @@ class Certainty(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FormatProposal:
-    """A type and a format, as those of a column, and how many of the ``values`` are ``fitting``.
+    """A type and a format proposed for a column, and the number of its ``values`` that are ``fitting``.
 
-    ``samples`` are texts with what they are rewritten to, ``misfits`` some that do not fit.
+    ``samples`` are texts with their rewritten forms, ``misfits`` some that do not fit.
     """
 
     type: Edm
@@ -54,12 +54,12 @@ class FormatProposal:
 
     @property
     def has_more_misfits(self) -> bool:
-        """Whether there may be others than those that are listed."""
+        """Return whether there may be more misfits than the listed ones."""
         return len(self.misfits) == _EXAMPLES < self.values - self.fitting
 
     @property
     def plural(self) -> str:
-        """What the texts that fit are, in English."""
+        """Plural of the kind of text that fits, in English."""
         return read_format(self.format).plural if self.format else _PLAIN[self.type]
 
     @property
@@ -131,7 +131,7 @@ def propose_formats(columns: Iterable[TextColumn], delimiter: str, now: datetime
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What a column may be read as: a type, and a format or None; ``rewritten`` has the different texts that fit."""
+    """A possible reading of a column: a type, and a format or None; ``rewritten`` has the different texts that fit."""
 
     type: Edm
     format: Format | None
@@ -236,7 +236,7 @@ def _as(type_: Edm, now: datetime) -> Callable[[str], str | None]:
 
 # numbers
 
-_ADDRESS: Final = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}")  # of the Internet
+_ADDRESS: Final = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}")  # an address of the Internet
 _DIGITS_AND_SPACES: Final = re.compile(
     "[0-9 \u00a0\u2009\u202f+]+"
 )  # with a plus, they are telephone numbers
@@ -346,7 +346,7 @@ def _read_plain(texts: Counter[str], others: Sequence[_Reading], now: datetime) 
             return
 
 
-# what has a type already
+# columns that have a type already
 
 _DATE_NAME: Final = re.compile(
     r"date|datum|tarih|fecha|^data$|^data_|_data$|jour|giorno|дата|日期|日付|날짜|time|zeit|zaman|heure|hora|birth|geburt|doğum"
@@ -391,9 +391,9 @@ def _read_otherwise(column: TextColumn, texts: Counter[str], now: datetime) -> I
 
 @dataclass(frozen=True, slots=True)
 class _Habits:
-    """What the columns of a file that can be read in one way only show about the others.
+    """Habits of a file's author, learned from columns that can be read in one way only.
 
-    ``decimals`` is None if they show nothing; then ``prefers`` says what is more probable.
+    ``decimals`` is None if they show nothing; then ``prefers`` says which reading is more probable.
     """
 
     decimals: Decimals | None

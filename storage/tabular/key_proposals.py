@@ -1,4 +1,4 @@
-"""Which columns may make up the keys of entities, with what speaks for and against each, from the first rows."""
+"""Proposals of columns for the keys of entities, with reasons for and against each, from the first rows."""
 
 import re
 import unicodedata
@@ -20,15 +20,15 @@ from storage.tabular.mapping import (
 )
 
 _MOST: Final = 4  # proposals
-_CANDIDATES: Final = 8  # columns that are tried for a key
+_CANDIDATES: Final = 8  # columns that are tried as keys
 _LONG_TEXT: Final = 80  # characters on average, of which a text is rather a description
-_MANY: Final = 10  # rows, of which as many values are no accident
+_MANY: Final = 10  # rows; as many different values are no accident
 _MOST_PAIRS: Final = 20  # that are tried
 _ONE_PARTITION: Final = "all"
 
 
 class NoteKind(StrEnum):
-    """What speaks for or against a key; the value is the sentence in English."""
+    """A reason for or against a key; the value is the sentence in English."""
 
     DIFFERENT = "{number} in {rows}"
     UNIQUE = "unique in {rows}"
@@ -89,7 +89,7 @@ class KeyProposal:
 
     @property
     def reason(self) -> str:
-        """What speaks for and against it, in English."""
+        """Reasons for and against it, in English."""
         keys = (("PartitionKey", self.partition_notes), ("RowKey", self.row_notes))
         return "; ".join(f"{name}: {_join(notes)}" for name, notes in keys if notes) or "their names say so"
 
@@ -117,7 +117,7 @@ NO_KEYS: Final = KeyProposals()
 
 
 class KeySample:
-    """The first rows, of which keys are made to see how they turn out."""
+    """The first rows; keys are made from them to see how they turn out."""
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
         self._rows = rows
@@ -284,7 +284,7 @@ class _Candidate:
 
     @property
     def is_partition(self) -> bool:
-        """Whether entities may be divided by it: by its name, or because few texts repeat."""
+        """Return whether entities may be divided by it: by its name, or because few texts repeat."""
         if self.partition_rank == _SURE:
             return True
         if self.type in _NOT_OF_KEYS:
@@ -296,7 +296,7 @@ class _Candidate:
 
 _SURE: Final = 3
 _NAMED: Final = 2
-_SHARE: Final = 0.7  # of the rows; a column with more different values divides nothing
+_SHARE: Final = 0.7  # share of the rows; a column with more different values divides nothing
 
 
 def propose_keys(
@@ -310,7 +310,7 @@ def propose_keys(
     pairs = dict.fromkeys(islice(_pair(candidates, sample, partition_key, row_key), _MOST_PAIRS))
     proposals = [assess(*pair, sample) for pair in pairs]
     flawless = [it for it in proposals if it.is_flawless]
-    # what has a flaw is named where there is nothing better than numbers of rows
+    # columns with a flaw are named where there is nothing better than numbers of rows
     others = [] if any(_names_columns(it.row_key) for it in flawless) else proposals
     shown = tuple(dict.fromkeys((*flawless, *others)))[:_MOST]
     return KeyProposals(shown, bool(flawless) and _is_clear(flawless, candidates, partition_key, row_key))
@@ -376,7 +376,7 @@ def _rows_within(partition: str, rows: Sequence[_Candidate], sample: KeySample) 
         if _is_unique(partitions, both):
             yield "-".join(it.template for it in sorted((one, other), key=lambda it: it.place))
             return
-    # what has forbidden characters, or is missing in some rows
+    # columns with forbidden characters, or missing in some rows
     yield from (it.template for it in usable[:1] if it.row_rank >= 2)
 
 

@@ -1,4 +1,4 @@
-"""How a file of rows is to be read: found out from its first bytes, shown, and chosen otherwise if that is wrong."""
+"""Layout of a file of rows: detected from its first bytes, shown, and corrected by people if it is wrong."""
 
 import csv
 import io
@@ -21,7 +21,7 @@ from storage.tabular.mapping import has_keys
 
 SAMPLE: Final = 256 * 1024  # bytes that are looked at
 SCANNED: Final = 4 << 20  # bytes that are looked at for letters beyond ASCII, if the sample has too few
-# of properties with their types beside them, the keys and Timestamp, and what a file of rejected rows adds
+# properties with their types beside them, the keys and Timestamp, and the columns added to a file of rejected rows
 MOST_COLUMNS: Final = 2 * (PROPERTY_LIMIT + 3) + 2
 DELIMITERS: Final = ",\t;|"
 _QUOTES: Final = "\"'"
@@ -72,13 +72,13 @@ class Layout:
 
     @property
     def can_seek(self) -> bool:
-        """Whether reading can begin at any row, by its place in bytes."""
+        """Return whether reading can begin at any row, by its place in bytes."""
         is_plain = self.compression is Compression.NONE and self.has_byte_lines
         return is_plain and self.format in (FileFormat.CSV, FileFormat.NDJSON)
 
     @property
     def has_byte_lines(self) -> bool:
-        """Whether the byte of a line end stands for nothing else."""
+        """Return whether the byte of a line end stands for nothing else."""
         return encodings.is_of_bytes(self.encoding)
 
     @classmethod
@@ -306,7 +306,7 @@ def require_different(names: Iterable[str]) -> None:
 
 
 def name_columns(header: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the names of columns, of which those without one are named by their position, and these names."""
+    """Return the names of all columns, and the names that were made from positions because a column had none."""
     taken, unnamed, names = set(header), list[str](), list[str]()
     for number, name in enumerate(header, 1):
         if not name:
@@ -358,5 +358,5 @@ def _parse(text: str, delimiter: str, quote: str) -> list[Sequence[str]]:
             if len(records) > 500:
                 break
     except csv.Error:
-        pass  # what was read so far counts
+        pass  # the part read so far counts
     return records

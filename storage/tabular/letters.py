@@ -1,4 +1,4 @@
-"""What is usual in writing, by language and encoding: letters, characters, words."""
+"""Usual letters, characters and words, by language and encoding."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""What becomes of the columns of a file: keys, properties and their types. Kept as JSON for the next file."""
+"""Mapping of the columns of a file to keys and properties with their types. Kept as JSON for the next file."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ class MappingRefused(Refused):
 
 
 class OnMisfit(StrEnum):
-    """What becomes of a value that is not one of the type of its column."""
+    """Treatment of a value that does not have the type of its column."""
 
     REJECT = "reject"  # the row is left out, and reported
     STRING = "string"  # it becomes a String
@@ -32,7 +32,7 @@ class OnMisfit(StrEnum):
 
 
 class Empty(StrEnum):
-    """What becomes of an empty field of a column of Strings; of other types it is never a value."""
+    """Treatment of an empty field in a column of Strings; with other types it is never a value."""
 
     UNSET = "unset"
     STRING = "string"
@@ -46,7 +46,7 @@ _PART: Final = re.compile(r"\{\{|\}\}|\{([^{}]+)\}|[^{}]+")
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """How a key is made: texts, and columns in braces, as in ``{tenant}-{id}``; ``{{`` is a brace."""
+    """Template of a key: texts, and columns in braces, as in ``{tenant}-{id}``; ``{{`` is a brace."""
 
     text: str
     parts: tuple[tuple[bool, str], ...]  # whether it is a column, and its name or the text
@@ -68,7 +68,7 @@ class Template:
 
     @classmethod
     def of_parts(cls, parts: Iterable[tuple[bool, str]]) -> Self:
-        """Make it of what ``parts`` of another one are."""
+        """Make it from the ``parts`` of another one."""
         known = tuple(parts)
         texts = (
             "{" + part + "}" if is_column else part.replace("{", "{{").replace("}", "}}")
@@ -82,7 +82,7 @@ class Template:
 
     @property
     def names(self) -> list[str]:
-        """What stands in braces: columns, and what is generated."""
+        """Names in braces: columns, and generated values."""
         return [part for is_column, part in self.parts if is_column]
 
 
@@ -250,9 +250,9 @@ def is_property_name(name: str) -> bool:
 
 
 def find_key(name: str, columns: Iterable[str]) -> str | None:
-    """Return the column that is a key by its name: that of this name, else the first that is another spelling of it.
+    """Return the column that is a key by its name, or else by another spelling of it; None if there is none.
 
-    Such spellings are rowkey, row_key and Row Key. None if there is none.
+    Such spellings are rowkey, row_key and Row Key; the first one counts.
     """
     columns = tuple(columns)
     return name if name in columns else next((it for it in columns if is_spelling(it, name)), None)

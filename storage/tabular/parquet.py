@@ -1,8 +1,7 @@
 """Parquet files, with pyarrow, which is large and therefore an extra.
 
-A column has one type there. What it cannot hold is written as text, with the types in a column ``P@type`` beside it, as
-in CSV; the metadata of a column name its EDM type.
-https://parquet.apache.org/docs/file-format/
+A column has one type there. Values of other types are written as text, with the types in a column ``P@type``
+beside it, as in CSV; the metadata of a column name its EDM type. https://parquet.apache.org/docs/file-format/
 """
 
 import base64
@@ -25,10 +24,10 @@ from storage.tabular.writing import UnexpectedProperty, value_text
 
 _ROWS: Final = 1000  # read at once
 _BUFFER: Final = 256 * 1024  # bytes of a column
-_GROUP_BYTES: Final = 16 << 20  # of entities that are compressed together
+_GROUP_BYTES: Final = 16 << 20  # bytes of entities that are compressed together
 _EDM: Final = b"edm"  # in the metadata of a column
 _UUID: Final = "arrow.uuid"  # https://arrow.apache.org/docs/format/CanonicalExtensions.html
-_NEAR: Final = 9_223_000_000_000_000  # microseconds around 1970, of which 64 bits hold the nanoseconds
+_NEAR: Final = 9_223_000_000_000_000  # microseconds around 1970; 64 bits hold their nanoseconds
 _UNITS: Final = {"s": TICKS_PER_SECOND, "ms": 10_000, "us": 10}
 
 
@@ -187,7 +186,7 @@ def _write_time(ticks: int) -> str:
     try:
         return edm.write_datetime(ticks)
     except OverflowError:
-        return str(ticks)  # which is rejected as no time
+        return str(ticks)  # rejected later, because it is not a time
 
 
 # writing
@@ -233,7 +232,7 @@ def _groups(pages: Iterable[list[StoredEntity]]) -> Iterator[list[StoredEntity]]
 
 
 class _WriteColumn(NamedTuple):
-    """A column and how its values are made of those of the service; ``name`` is that of the property."""
+    """A column, and the conversion of the service's values to its own; ``name`` is the name of the property."""
 
     field: Any
     name: str
@@ -296,7 +295,7 @@ def _table(arrow: Any, schema: Any, columns: Sequence[_WriteColumn], group: Sequ
         except UnicodeEncodeError:
             raise FileRefused(Reason.FILE_ROWS_HALF_CHARACTER, property=column.name) from None
         except (arrow.ArrowException, TypeError, OverflowError):
-            raise UnexpectedProperty from None  # of another type, written meanwhile
+            raise UnexpectedProperty from None  # a value of another type was written meanwhile
     return arrow.Table.from_arrays(arrays, schema=schema)
 
 

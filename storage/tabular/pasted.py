@@ -26,7 +26,7 @@ _NAME: Final = "clipboard.tsv"  # spreadsheets and the grid put tabs between fie
 
 
 class TypeSource(StrEnum):
-    """Where the type of a column comes from."""
+    """Origin of the type of a column."""
 
     DECLARED = "given in the text"  # a column @type, an annotation
     CHOSEN = "chosen"  # by the user
@@ -75,12 +75,12 @@ class PastedRows:
 
     @property
     def has_text_columns(self) -> bool:
-        """Whether the types of columns can be chosen: JSON has its own."""
+        """Return whether the types of columns can be chosen: JSON has its own."""
         return self.layout.format is FileFormat.CSV
 
     @property
     def absent(self) -> int:
-        """How many fields are empty although they declare a type that has no empty value."""
+        """Number of fields that are empty although they declare a type that has no empty value."""
         return sum(it.number for it in self.report.values if it.change is ValueChange.EMPTY)
 
 

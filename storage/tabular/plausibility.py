@@ -1,9 +1,8 @@
-"""What is implausible in a text as people write it, which tells that it was read in the wrong encoding.
+"""Implausible spots in a text, which show that it was read in the wrong encoding.
 
-Symbols amid letters, an upper-case letter amid lower-case ones, letters that no single language has, characters that
-hardly anybody uses. As chardetng does for Firefox: https://hsivonen.fi/chardetng/
-
-Costs are natural logarithms of how many times less probable a text is. They were chosen with other texts than those of
+They are symbols amid letters, an upper-case letter amid lower-case ones, letters that no single language has,
+characters that hardly anybody uses. As chardetng does for Firefox: https://hsivonen.fi/chardetng/ Costs are
+natural logarithms of how many times less probable a text is. They were chosen with other texts than the texts of
 the tests.
 """
 
@@ -28,8 +27,8 @@ _AROUND: Final = re.compile(r"^\W+|\W+$")
 _ORDINALS: Final = "ªº"
 _NO_LETTERS: Final = "ªºµ"  # though Unicode calls them so
 
-_WORDS: Final = 2.0  # what multiplies the costs of words
-_FREQUENT_WORD: Final = 1.2  # which a word saves
+_WORDS: Final = 2.0  # factor of the costs of words
+_FREQUENT_WORD: Final = 1.2  # bonus of a frequent word
 _MOST_FREQUENT: Final = 4  # that save it
 _FOREIGN_LETTER: Final = 1.2
 _AMID_LETTERS: Final = 1.5
@@ -65,7 +64,7 @@ def cost(texts: Sequence[str], encoding: str) -> float:
 
 
 def _bare(word: str) -> str:
-    """Return a word in lower case, without what is around it."""
+    """Return a word in lower case, without the signs around it."""
     return _AROUND.sub("", word).lower().replace("i\u0307", "i")
 
 
@@ -126,7 +125,7 @@ def _cost_of_character(character: str, before: str, after: str) -> float:
     if category[0] == "M":
         is_with_its_letter = _script(character) == "COMBINING" or _script(before) == _script(character)
         return 0.0 if is_with_its_letter else 1.0
-    if "\u2500" <= character < "\u25a0":  # of boxes
+    if "\u2500" <= character < "\u25a0":  # characters that draw boxes
         return _AMID_LETTERS
     return _cost_of_symbol(character, category, before, after)
 
@@ -201,7 +200,7 @@ def _rarity(character: str, encoding: str) -> float:
         return 0.0
     if "\u3040" <= character < "\u3100":  # Kana
         return -0.3 if encoding == "shift_jis" else 1.0
-    if "\uff61" <= character <= "\uff9f":  # of half width
+    if "\uff61" <= character <= "\uff9f":  # characters of half width
         return 0.5
     if "\uac00" <= character < "\ud7a4":  # Hangul
         return (0.3 if _first_byte(character, "euc_kr") else 1.0) if encoding == "euc-kr" else 1.0

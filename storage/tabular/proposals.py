@@ -50,7 +50,7 @@ _SURE: Final = 20  # values that look alike
 
 
 class TypeReason(StrEnum):
-    """Where the type of a column comes from."""
+    """Origin of the type of a column."""
 
     DECLARED = "declared in the file"
     JSON = "as in JSON"
@@ -95,7 +95,7 @@ class Proposal:
 
     mapping: ColumnMapping
     columns: tuple[ProposedColumn, ...]
-    names: tuple[str, ...]  # of all columns
+    names: tuple[str, ...]  # names of all columns
     rows: int  # that were looked at
     system_columns: tuple[ProposedColumn, ...] = ()
     keys: KeyProposals = field(default=NO_KEYS, kw_only=True)

@@ -1,4 +1,4 @@
-"""Rows that become no entity: why, in groups, with what would help, and as a file to correct and import again."""
+"""Rejected rows: grouped by reason, with possible repairs, and as a file to correct and import again."""
 
 import csv
 import io
@@ -32,7 +32,7 @@ from storage.tabular.rows import Row, RowFault
 # columns of a file of rejects, which the next import ignores: no property can have such names
 LINE: Final = "reject:line"
 REASON: Final = "reject:reason"
-_LINES: Final = 5  # of a group, that are listed
+_LINES: Final = 5  # lines that are listed for a group
 _TEXTS: Final = 20  # values of a group, that are counted
 
 
@@ -71,7 +71,7 @@ class Fault(StrEnum):
 
 
 class Repair(StrEnum):
-    """What would make entities of a group of rejected rows."""
+    """A repair that would make entities of a group of rejected rows."""
 
     STRING = "string"  # the values of the column that do not fit become Strings
     UNSET = "unset"  # they are left out
@@ -227,7 +227,9 @@ class RejectGroup:
     @classmethod
     def load(cls, found: Mapping[str, Any]) -> Self:
         type_ = found["type"]
-        fault = Fault(found["fault"]) if found["fault"] in set(Fault) else Fault.OTHER  # of a newer version
+        fault = (
+            Fault(found["fault"]) if found["fault"] in set(Fault) else Fault.OTHER
+        )  # a fault of a newer version
         known = {"fault": fault, "type": None if type_ is None else Edm(type_)}
         return cls(**{**found, **known, "texts": Counter(found["texts"])})
 

@@ -1,6 +1,7 @@
-"""What is not in the table as it stands in the file, and why: columns, values, and blank rows.
+"""Report of differences between the table and the file: columns, values and blank rows, with reasons.
 
-Everything in a file is a key or a property of the same name afterwards, belongs to a rejected row, or is named here.
+Everything in a file is a key or a property of the same name afterwards, belongs to a rejected row, or is named
+here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,12 +12,12 @@ from typing import Any, Final, NamedTuple, Self
 
 from storage.domain.values.numbers import counted
 
-_MOST_ENTRIES: Final = 1000  # of columns, and of values; others are counted together
+_MOST_ENTRIES: Final = 1000  # entries for columns, and for values; others are counted together
 _EXAMPLES: Final = 3
 
 
 class ColumnUse(StrEnum):
-    """What a column is used for, unless as a property of its name; the value is the sentence in English."""
+    """Use of a column other than as a property of its name; the value is the sentence in English."""
 
     KEY = "{column} is used as {target}."
     RENAMED = "{column} becomes the property {target}."
@@ -49,7 +50,7 @@ _JOINED: Final = 10  # names in a sentence
 
 
 def _join(names: Sequence[str]) -> str:
-    """Return names as a part of a sentence; after the first of many, how many others there are."""
+    """Return names as a part of a sentence; many are abbreviated to the first and the number of the others."""
     if len(names) > _JOINED:
         return f"{', '.join(names[:_JOINED])} and {len(names) - _JOINED:,} more"
     return f"{', '.join(names[:-1])} and {names[-1]}"
@@ -64,7 +65,7 @@ class ColumnReport(NamedTuple):
 
     @property
     def is_moved(self) -> bool:
-        """Whether its values are in the table under another name."""
+        """Return whether its values are in the table under another name."""
         return (
             self.use in (ColumnUse.KEY, ColumnUse.RENAMED, ColumnUse.UNNAMED) and self.column != self.target
         )
@@ -80,7 +81,7 @@ class ColumnReport(NamedTuple):
 
 
 class ValueChange(StrEnum):
-    """How values differ from those in the file because the mapping says so; the sentence is about ``{values}``."""
+    """A change of values that the mapping asks for; the sentence is about ``{values}``."""
 
     UNSET = "{values} of {column} left out: the mapping says that they stand for no value"
     DROPPED = "{values} of {column} left out: not of its type"
@@ -129,7 +130,7 @@ class FileReport:
 
     @property
     def columns(self) -> list[ColumnReport]:
-        """Columns, those of a use together, in the order of the file."""
+        """Columns grouped by their use, in the order of the file."""
         order = {use: number for number, use in enumerate(ColumnUse)}
         return sorted(self._columns.values(), key=lambda it: order[it.use])
 

@@ -29,7 +29,7 @@ _PIECE: Final = 1 << 20  # characters of JSON that are read at once
 
 csv.field_size_limit(4 << 20)  # characters, of a value of the largest entity as base64
 
-# what reading may raise when a file is damaged, by itself or by the libraries that read it
+# errors of reading a damaged file, by itself or by the libraries that read it
 _UNREADABLE: Final = (
     *DAMAGED,
     csv.Error,
@@ -54,7 +54,7 @@ class RowFault(StrEnum):
 
 
 class Position(NamedTuple):
-    """Where the next row begins: after so many ``rows`` and ``lines``, and at ``offset`` if that can be sought."""
+    """Beginning of the next row: after so many ``rows`` and ``lines``, and at ``offset`` if that can be sought."""
 
     rows: int = 0
     lines: int = 0
@@ -92,7 +92,7 @@ class Reader:
         self.layout = layout
         self.position = start
         bounds = bounds or Bounds()
-        if layout.format is not FileFormat.PARQUET:  # which is not read in order
+        if layout.format is not FileFormat.PARQUET:  # Parquet is not read in order
             bounds.expect_rows(lambda: self.position.rows)
         self._content = open_content(stream, layout.compression, layout.member, bounds)
         self.report = FileReport()
@@ -112,7 +112,7 @@ class Reader:
             raise FileRefused(Reason.FILE_ROWS_ROWLESS, line=self.position.lines) from None
         except _UNREADABLE as error:
             if isinstance(error, OSError) and error.errno:
-                raise  # of the disk
+                raise  # an error of the disk
             raise FileRefused(Reason.FILE_ROWS_CUT_OFF, line=self.position.lines) from None
 
     def _count_blank(self, line: int) -> None:
@@ -209,7 +209,7 @@ class Reader:
 
 
 def _row_of(line: int, value: object, repeated: str | None, text: str) -> Row:
-    """Return the row that a JSON value is; ``repeated``: a name that it has twice, ``text``: what was decoded."""
+    """Return the row that a JSON value is; ``repeated`` is a name that it has twice, ``text`` the decoded text."""
     if not isinstance(value, dict):
         return Row(line, {}, RowFault.NO_OBJECT, text)
     if repeated is not None:
