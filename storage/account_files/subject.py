@@ -1,4 +1,4 @@
-"""What the subject of whole accounts contributes: see storage.core.registry."""
+"""Contributions of the subject of whole accounts: see storage.core.registry."""
 
 from storage.core.subject import Subject
 

@@ -1,4 +1,4 @@
-"""What the subject of branches contributes: see storage.core.registry."""
+"""Contributions of the subject of branches: see storage.core.registry."""
 
 from storage.core.subject import Subject
 

@@ -1,4 +1,4 @@
-"""What the subject of bulk edits contributes: see storage.core.registry."""
+"""Contributions of the subject of bulk edits: see storage.core.registry."""
 
 from storage.core.subject import (
     Command,

@@ -1,4 +1,4 @@
-"""What the subject of tables over the nodes of a cluster contributes: see storage.core.registry."""
+"""Contributions of the subject of tables over the nodes of a cluster: see storage.core.registry."""
 
 from datetime import timedelta
 from typing import Final

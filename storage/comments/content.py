@@ -12,13 +12,13 @@ from storage.domain.entities.entity import EntityKey
 LONGEST: Final = 4000  # characters of a comment
 MOST_MENTIONED: Final = 20  # users in a comment
 MOST_AT_ONCE: Final = 20  # comments of a user in a minute
-RETENTION_DAYS: Final = 30  # of deleted comments
+RETENTION_DAYS: Final = 30  # days that deleted comments are kept
 # as names of users are written; the last character is none that ends a sentence
 _MENTION: Final = re.compile(r"(?<![\w.+@/-])@([A-Za-z0-9_+-]+(?:[.@][A-Za-z0-9_+-]+)*)", re.ASCII)
 
 
 class SubjectKind(StrEnum):
-    """What a thread is about. The values are stored."""
+    """Subject of a thread. The values are stored."""
 
     ENTITY = "entity"
     TABLE = "table"

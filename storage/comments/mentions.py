@@ -1,4 +1,4 @@
-"""Mentions that users have not seen yet, of which notices tell."""
+"""Mentions that users have not seen yet; notices are sent about them."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ from storage.comments.subject import CommentNotice
 from storage.models import CommentMention, CommentThread, Membership
 from storage.notices import evaluation
 
-_LONGEST: Final = 200  # characters of what a thread is about
+_LONGEST: Final = 200  # characters of the name of a thread's subject
 
 
 def not_seen(now: datetime) -> Iterable[CommentMention]:

@@ -8,7 +8,7 @@ from storage.models import CommentThread, Table
 
 
 def move(table: Table, moved: Iterable[tuple[EntityKey, EntityKey]]) -> set[tuple[EntityKey, EntityKey]]:
-    """Move the threads about entities to their new keys; return the moves of those that have any."""
+    """Move the threads about entities to their new keys; return the moves of entities that have any."""
     # a job has read its table long ago
     if not Table.objects.filter(pk=table.pk, has_comments=True).exists():
         return set()

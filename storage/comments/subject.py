@@ -1,4 +1,4 @@
-"""What the subject of comments contributes: see storage.core.registry."""
+"""Contributions of the subject of comments: see storage.core.registry."""
 
 from typing import Final
 

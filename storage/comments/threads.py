@@ -23,7 +23,7 @@ def of_subject(table: Table, subject: Subject) -> QuerySet[CommentThread]:
 
 
 def of_table(table: Table) -> QuerySet[CommentThread]:
-    """Select the threads about a table and what is in it, the newest first."""
+    """Select the threads about a table and its entities, the newest first."""
     return _with_comments().filter(table=table).order_by("-pk")
 
 
@@ -106,7 +106,7 @@ def count_many(table: Table, subjects: Collection[Subject]) -> dict[Subject, int
 
 
 def count_open(table: Table, queries: Sequence[int] = ()) -> int:
-    """Return how many open threads there are about a table and what is in it, of queries only about these."""
+    """Count the open threads about a table and its entities, and about these of its queries."""
     found = CommentThread.objects.filter(table=table, resolved_at=None)
     shown = Comment.objects.filter(deleted_at=None, thread=OuterRef("pk"))
     return found.filter(Q(query=None) | Q(query__in=queries)).filter(Exists(shown)).count()

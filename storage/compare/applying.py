@@ -53,15 +53,13 @@ class Target(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What of a comparison is applied.
+    """The part of a comparison that is applied."""
 
-    ``tables``: their names; None: all but those that only the target has, which are deleted only if they are named.
-    ``keys``: of the tables in it, these entities only; such a table is never deleted. ``kinds``: of entities; without
-    any, only settings are applied.
-    """
-
+    # their names; None for all except tables of the target only, which are deleted only if they are named
     tables: Collection[str] | None = None
+    # limits tables to these entities; such a table is never deleted
     keys: Mapping[str, Collection[EntityKey]] = field(default_factory=dict)
+    # kinds of differences of entities; without any, only settings are applied
     kinds: Collection[DifferenceKind] = ALL_KINDS
     policies: bool = False
     service_properties: bool = False
@@ -109,18 +107,15 @@ def capabilities(comparison: Comparison, target: Target, selection: Selection) -
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """A request as JSON has it. ``left`` and ``right``: the id of an account, and the name of the side in it.
+    """A request in its form in JSON."""
 
-    ``place``: where the process that has started the job finds the comparison, see operations.jobs.local.
-    """
-
-    left: Sequence[Any]
-    right: Sequence[Any]
+    left: Sequence[Any]  # the id of an account, and the name of the side in it
+    right: Sequence[Any]  # the same for the other side
     target: str
     selection: Mapping[str, Any]
     with_timestamps: bool
     read_at: str
-    place: str = ""
+    place: str = ""  # where the process that has started the job finds the comparison, see storage.jobs.local
 
 
 class _ApplyJob(OutcomeJob[Arguments]):
@@ -197,10 +192,10 @@ def request(
 ) -> JobRequest[Arguments, OutcomeState]:
     """Return the job that makes the target equal to the other side.
 
-    Entities that were changed on either side after ``read_at``, when the comparison was read, are skipped, as are
-    those that are changed while it runs. A table in which anything changed after it is not deleted. What was written
-    before a failure or a cancellation stays, and is recorded. Raises CannotApply if the target is not as it is now,
-    StorageError if its account is read-only.
+    Entities that were changed on either side after ``read_at``, when the comparison was read, are skipped, as
+    are entities that are changed while it runs. A table in which anything changed after it is not deleted.
+    Writes from before a failure or a cancellation stay, and are recorded. Raises CannotApply if the target is
+    not as it is now, StorageError if its account is read-only.
     """
     side = _check(comparison, target)
     left, right = ((it.account.pk, str(it.name)) for it in (comparison.left, comparison.right))
@@ -249,7 +244,7 @@ class Application:
         self.progress, self.limit = progress, limit
         done: Collection[str] = ()
         if progress is not None:
-            # what users have written since the rest was compared before is newer work
+            # changes by users since the rest was compared are newer work
             self.read_at = self.read_at or progress.read_at
             progress.compared_at = progress.read_at or self.comparison.read_at
             done = frozenset(progress.done)

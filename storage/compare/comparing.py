@@ -60,16 +60,14 @@ class ComparedTable:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``tables`` are in the order of their names. ``read_at``: what both sides had then is compared.
-
-    ``not_compared``: the names of tables that only one side has while the other, the value, is a snapshot or a branch
-    of some other tables, so they count neither as missing nor as new.
-    """
+    """A comparison of two sides."""
 
     left: Side
     right: Side
-    tables: Sequence[ComparedTable]
-    read_at: Moment
+    tables: Sequence[ComparedTable]  # in the order of their names
+    read_at: Moment  # the moment at which both sides are compared
+    # names of tables that only one side has while the other, the value, is a snapshot or a branch of some
+    # other tables, so they count neither as missing nor as new
     not_compared: Mapping[str, SideName] = field(default_factory=dict)
     with_timestamps: bool = False
 
@@ -119,7 +117,7 @@ def _unaware(left: Side, right: Side, table: ComparedTable) -> Side | None:
 
 
 def _by_name(side: Side, other: Side) -> Mapping[str, SideTable]:
-    """Return tables by what identifies them on both sides; names of Cosmos accounts can differ in case alone."""
+    """Return tables by their identity on both sides; names of Cosmos accounts can differ in case alone."""
     wanted = side.name.table or other.name.table
     if side.kind is other.kind:
         found = dict(side.tables)
@@ -197,11 +195,11 @@ def images(
     keys: Collection[EntityKey] | None = None,
     read_at: Moment | None = None,
 ) -> Images:
-    """Return what makes one side of a table equal to the other; ``keys``: only these entities.
+    """Return the images that make one side of a table equal to the other; ``keys`` limits them to these entities.
 
-    Those that were changed on a side that is live after ``read_at``, when the comparison was read, count as newer.
-    Without a history of the time since, Timestamps tell: also those of changes in the seconds before. Deletions go
-    unnoticed then.
+    Entities of a live side that were changed after ``read_at``, when the comparison was read, count as newer.
+    Without a history of the time since, Timestamps tell: changes in the seconds before count too, and
+    deletions go unnoticed.
     """
     newer = [
         Since(it.table.pk, it is table.left, read_at, past.changes_since(it.table, read_at))
@@ -231,7 +229,7 @@ def walk(
 ) -> Iterator[tuple[ComparedTable, DifferingEntity]]:
     """Yield the differing entities of all tables, or of these, in the order of tables and keys.
 
-    ``after``: from the entity after this one on. ``top``: how many are read at once.
+    ``after`` is the entity to continue after. ``top`` is the number of entities that are read at once.
     """
     for table in comparison.tables:
         if tables is not None and table.name not in tables:

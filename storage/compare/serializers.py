@@ -48,7 +48,9 @@ class SideField(StrictCharField):
 
 
 class MomentField(StrictCharField):
-    """When a comparison was read, which clients do not interpret: a time would not tell which writes it had seen."""
+    """The moment of a comparison, which clients do not interpret: a time would not tell which writes it had
+    seen.
+    """
 
     def to_internal_value(self, data: Any) -> Any:
         found = read_moment_token(super().to_internal_value(data))

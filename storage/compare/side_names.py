@@ -1,4 +1,4 @@
-"""How a side of a comparison is written: ``account``, ``account/table``, either with ``@time`` or ``@snapshot``."""
+"""Notation of a side of a comparison: ``account``, ``account/table``, either with ``@time`` or ``@snapshot``."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What an account, or a table of it, is or was: to be compared, restored, or made a branch of."""
+"""States of an account, or of one of its tables, now or earlier: to be compared, restored, or made a branch of."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,13 +42,13 @@ class SideNotFound(Refused):
 
 @dataclass(frozen=True, slots=True)
 class SideTable:
-    """A table on a side; ``past``: None if it is read as it is now; ``policies`` as operations.policies writes them."""
+    """A table on a side."""
 
     table: Table | SnapshotTable
-    past: Past | None
+    past: Past | None  # None if it is read as it is now
     description: str
     tags: Sequence[str]
-    policies: Sequence[Mapping[str, Any]]
+    policies: Sequence[Mapping[str, Any]]  # in the form of storage.access.policies
 
     @property
     def name(self) -> str:
@@ -60,7 +60,7 @@ class SideTable:
 
     @property
     def form(self) -> RelationForm:
-        """The form of its relation; those of snapshots are local."""
+        """Return the form of its relation; relations of snapshots are local."""
         return self.table.form if isinstance(self.table, Table) else LOCAL
 
     @property
@@ -70,7 +70,9 @@ class SideTable:
 
     @property
     def relation(self) -> str:
-        """What has its entities: a copy for a snapshot, or else what it has now, or has as of its ``timeline``."""
+        """Return the relation with its entities: the copy of a snapshot, or the current one, or its state as
+        of ``timeline``.
+        """
         is_copy = self.past is not None and self.timeline is None
         return self.past.source if self.past is not None and is_copy else relation_name(self.table_id)
 
@@ -82,18 +84,15 @@ class SideTable:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What is compared with another side.
-
-    ``tables`` by what identifies them in the account; ``service_properties`` as they are stored, None in Cosmos.
-    ``known_tables``: what identifies the tables that it would have if they existed, for a snapshot or a branch of some
-    tables, which says nothing about the others; None: all.
-    """
+    """One of two sides that are compared."""
 
     name: SideName
     account: Account
     moment: Moment | None
-    tables: Mapping[str, SideTable]
-    service_properties: Mapping[str, Any] | None
+    tables: Mapping[str, SideTable]  # by their identity in the account
+    service_properties: Mapping[str, Any] | None  # as they are stored, None in Cosmos
+    # identities of the tables that it would have if they existed, for a snapshot or a branch of some tables,
+    # which says nothing about the others; None for all
     known_tables: Collection[str] | None = None
 
     @property
@@ -165,7 +164,7 @@ def of_snapshot(
     *,
     only: Collection[str] | None = None,
 ) -> Side:
-    """Return what an account was in a snapshot of it; ``only``: what identifies the tables that are wanted."""
+    """Return the state of an account in a snapshot of it; ``only`` limits it to tables with these identities."""
     name = name or SideName(account.name, "", snapshot.name)
     tables = snapshot.tables.select_related("snapshot").order_by("folded_name")
     chosen = _chosen(name, tables if only is None else tables.filter(folded_name__in=only), account)
@@ -208,7 +207,7 @@ class _Settings:
         self.properties: Mapping[str, Any] | None = properties
 
     def go_back_to(self, at: datetime) -> None:
-        """Make the settings those of a time, by what the activity log says of changes since."""
+        """Take the settings back to a time, by undoing the changes since that the activity log has."""
         later = ActivityFilter(account_ids=[self._account.pk], verbs=_SETTINGS, since=at)
         for done in activity.find(later):
             of_table = self._of_tables.get(done.table_id or 0, {})

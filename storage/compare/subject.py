@@ -1,4 +1,4 @@
-"""What the subject of comparisons contributes: see storage.core.registry."""
+"""Contributions of the subject of comparisons: see storage.core.registry."""
 
 from storage.core.subject import Page, Place, StyleSheet, Subject
 from storage.core.verbs import Act, Group, Undo, Verb

@@ -1,4 +1,4 @@
-"""What the subject of copies from and to other services contributes: see storage.core.registry."""
+"""Contributions of the subject of copies from and to other services: see storage.core.registry."""
 
 from storage.core.subject import (
     Command,

@@ -59,12 +59,12 @@ _SURELY_FEW: Final = 10
 
 @dataclass(slots=True)
 class Edit:
-    """A change, and what is known of its entity: as it was, if that was read, and as it is stored now."""
+    """A change and the known states of its entity: as it was, if that was read, and as it is stored now."""
 
     change: Change
     before: StoredEntity | None = None
     after: StoredEntity | None = None  # None: deleted
-    timestamp: int = 0  # ticks; the last one of what was deleted
+    timestamp: int = 0  # ticks; for a deletion, the entity's last one
 
     @property
     def is_merge(self) -> bool:
@@ -116,12 +116,12 @@ def apply(
     edits = _make_edits(changes, AccountKind(account.kind))
     _check_size(table, edits)
     recorder = history.recorder(account, by)
-    # the way back of what is not recorded needs the entities as they are, and so does a merge
+    # without a recorder, an undo needs the entities as they are; so does a merge
     if recorder is None or any(edit.is_merge for edit in edits.values()):
         for key, stored in _before(table, edits, known).items():
             edits[key].start_from(stored)
     _run(table, edits, recorder)
-    # a merge that is left may have met an entity that was not there before
+    # a remaining merge may have met an entity that did not exist before
     for key, stored in _get_many(table, [key for key, edit in edits.items() if edit.is_merge]).items():
         edits[key].after = stored
     table_use.record_write(table)

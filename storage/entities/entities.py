@@ -94,7 +94,7 @@ def _page(table: Table, wanted: EntityQuery, read: Read[T], past: Past | None) -
 
 
 def _relation(table: Table, past: Past | None) -> str:
-    """Return the relation of a statement; that of the past takes the place of one with the ordinary name."""
+    """Return the relation of a statement; a relation of the past takes the place of one with the ordinary name."""
     return relation_of(table) if past is None else relation_name(table.pk)
 
 

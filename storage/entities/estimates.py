@@ -28,11 +28,11 @@ _COUNTED: Final = 2_000  # rows that are counted or sampled rather than guessed
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """``read``: rows inside the key range, as Azure reads them; ``looked_at``: rows that PostgreSQL reads."""
+    """The estimated cost of a query."""
 
     returned: int
-    read: int
-    looked_at: int
+    read: int  # rows inside the key range, as Azure reads them
+    looked_at: int  # rows that PostgreSQL reads
     scan_kind: ScanKind
 
     @property

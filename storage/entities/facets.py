@@ -28,12 +28,12 @@ _ENTITIES_PER_VALUE: Final = 2  # at least, on average
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """The most frequent ``values`` with their counts, out of ``entities``; ``distinct``: the number of values."""
+    """The most frequent values of a property."""
 
     name: str
-    values: tuple[tuple[EdmValue, int], ...]
-    distinct: int
-    entities: int
+    values: tuple[tuple[EdmValue, int], ...]  # with their counts
+    distinct: int  # the number of values
+    entities: int  # the number of counted entities
     is_sample: bool
 
 

@@ -1,4 +1,4 @@
-"""What masking would do to a table: a sample of each property, with a proposal where it looks personal."""
+"""A preview of masking a table: a sample of each property, with a proposal if it looks personal."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

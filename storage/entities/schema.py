@@ -36,17 +36,17 @@ class PropertyType:
 
     @property
     def has_sizes(self) -> bool:
-        """Whether values of the type differ in size."""
+        """Return whether values of the type differ in size."""
         return self.type not in _SIZES
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaProperty:
-    """``types``: the most frequent first; ``share``: of the entities that have it; ``distinct``: different values."""
+    """A property of a table's schema."""
 
     name: str
-    types: tuple[PropertyType, ...]
-    share: float
+    types: tuple[PropertyType, ...]  # the most frequent first
+    share: float  # share of the entities that have it
     distinct: int  # in the whole table, estimated from a sample
 
     @property
@@ -60,7 +60,7 @@ class SchemaProperty:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The properties of ``entities`` out of about ``total``: the keys, then by the share that has them."""
+    """The properties of ``entities`` out of about ``total``, with the keys first and then by share."""
 
     properties: tuple[SchemaProperty, ...]
     entities: int
@@ -134,9 +134,9 @@ def _bytes(count: TypeCount, size: int) -> int:
 
 
 def _estimate_distinct(count: TypeCount, scale: float) -> int:
-    """Estimate as PostgreSQL's ANALYZE does: what was seen once in the sample may hide others (Haas and Stokes).
+    """Estimate as PostgreSQL's ANALYZE does: a value seen once in the sample may hide others (Haas and Stokes).
 
-    ``scale``: how many times larger the table is than the sample.
+    ``scale`` is the size of the table relative to the sample.
     """
     if scale <= 1:
         return count.distinct

@@ -34,7 +34,7 @@ P = TypeVar("P", Span, Sequence[Image])
 
 
 class WriteMode(StrEnum):
-    """What happens to an entity that exists."""
+    """Action for an entity that exists already."""
 
     INSERT = "insert"  # it stays, and the new one is refused
     SKIP = "skip"  # it stays, and the new one is counted
@@ -48,11 +48,12 @@ class WriteMode(StrEnum):
 
 @dataclass(slots=True)
 class WriteResult:
-    """What became of entities. ``refused``: the places of those that were not written, and why."""
+    """The result of writing entities."""
 
     inserted: int = 0
     changed: int = 0
     skipped: int = 0
+    # the places of the entities that were not written, and the errors
     refused: list[tuple[int, StorageError]] = field(default_factory=list)
 
     @property
@@ -64,8 +65,8 @@ class WriteResult:
 def write_many(table: Table, entities: Sequence[Entity], mode: WriteMode, *, by: Actor) -> WriteResult:
     """Write entities in their order, in the caller's transaction if there is one, recorded as changes of ``by``.
 
-    Of entities with the same keys, each is written over the one before it. Raises StorageError if the account refuses
-    writes.
+    If several have the same keys, each is written over the one before it. Raises StorageError if the account
+    refuses writes.
     """
     account = accounts.writable(table.account)
     result = WriteResult()
@@ -158,11 +159,11 @@ def write_images(
     has_long: bool,
     note: Callable[[Chunk, P], object] | None = None,
 ) -> Chunk:
-    """Make entities equal to their images; if that takes longer than a statement may, to each half of them in turn.
+    """Make entities equal to their images; if that takes longer than a statement may, each half of them in turn.
 
-    ``has_long``: whether an entity with long keys may have to be inserted. ``note`` is called with what a part did, in
-    its transaction, or its savepoint in the caller's; such a part is repeated when concurrent writes roll it back.
-    Raises OperationTimedOut if a single image takes too long.
+    ``has_long`` tells whether an entity with long keys may have to be inserted. ``note`` is called with the
+    result of a part, in its transaction, or its savepoint in the caller's; such a part is repeated when
+    concurrent writes roll it back. Raises OperationTimedOut if a single image takes too long.
     """
 
     def write(part: P) -> Chunk:

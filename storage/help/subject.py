@@ -1,4 +1,4 @@
-"""What the subject of the help pages contributes: see storage.core.registry."""
+"""Contributions of the subject of the help pages: see storage.core.registry."""
 
 from storage.core.subject import Page, Place, StyleSheet, Subject
 from storage.domain.translation import mark as _

@@ -1,4 +1,4 @@
-"""What the subject of the history of entities contributes: see storage.core.registry."""
+"""Contributions of the subject of the history of entities: see storage.core.registry."""
 
 from datetime import timedelta
 

@@ -1,1 +1,1 @@
-"""The first page: accounts, what one visited last, and the search."""
+"""The first page: accounts, recent visits, and the search."""

@@ -31,7 +31,7 @@ def has_text(field: str, text: str) -> Q:
 
 
 class Folded(Func):
-    """A text without case and marks, as ``fold`` makes it of what is searched."""
+    """A text without case and marks, as ``fold`` makes it from the searched text."""
 
     template = "replace(lower(regexp_replace(normalize(%(expressions)s, NFKD), '[\u0300-\u036f]', '', 'g')), 'ı', 'i')"
     output_field = TextField()

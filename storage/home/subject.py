@@ -1,4 +1,4 @@
-"""What the subject of the first page contributes: see storage.core.registry."""
+"""Contributions of the subject of the first page: see storage.core.registry."""
 
 from storage.core.subject import Page, Place, Subject
 from storage.domain.translation import mark as _

@@ -23,7 +23,7 @@ LONGEST: Final = 6000  # characters of an address, which a browser is redirected
 RETENTION_DAYS: Final = 180  # since the last use
 _EXACT_TO: Final = timedelta(days=1)  # precision of the last use, so that opening rarely writes
 _ALPHABET: Final = "23456789abcdefghjkmnpqrstuvwxyz"  # without characters that look alike
-_LENGTH: Final = 12  # of 31 characters: 59 bits, which cannot be guessed
+_LENGTH: Final = 12  # characters out of 31: 59 bits, which cannot be guessed
 _KEY: Final = re.compile(f"[{_ALPHABET}]{{{_LENGTH}}}", re.ASCII)
 _SECRET_NAMES: Final = frozenset({"sig", "signature", "token", "secret", "password", "key1", "key2", "code"})
 # in a value, such as that of a filter

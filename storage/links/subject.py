@@ -1,4 +1,4 @@
-"""What the subject of short links contributes: see storage.core.registry."""
+"""Contributions of the subject of short links: see storage.core.registry."""
 
 from storage.core.subject import Key, Part, Slot, StyleSheet, Subject
 from storage.domain.translation import mark as _

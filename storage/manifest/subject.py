@@ -1,4 +1,4 @@
-"""What the subject of declared accounts contributes: see storage.core.registry."""
+"""Contributions of the subject of declared accounts: see storage.core.registry."""
 
 from storage.core.subject import Command, CommandGroup, Subject
 

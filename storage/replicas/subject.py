@@ -1,4 +1,4 @@
-"""What the subject of replicas of the database contributes: see storage.core.registry."""
+"""Contributions of the subject of replicas of the database: see storage.core.registry."""
 
 from storage.core.subject import Examination, Hook, Page, Place, Subject
 from storage.domain.translation import mark as _

@@ -1,7 +1,7 @@
-"""What was done before to the entity or table that a refused request was for: who, when, and how often.
+"""Earlier changes of the entity or table of a refused request: their author, their time, and their number.
 
-It is looked up once, soon after the request, because only then is the key of the entity known. The log keeps the number
-of the change in the history, never the key.
+They are looked up once, soon after the request, because only then is the key of the entity known. The log
+keeps the number of the change in the history, never the key.
 """
 
 from dataclasses import dataclass
@@ -36,17 +36,13 @@ TABLE: Final = "table"  # in place of an operation: the table was deleted
 
 @dataclass(frozen=True, slots=True)
 class EarlierChange:
-    """The last change before a request; ``number`` is that in the history, or 0.
+    """The last change before a request."""
 
-    ``op``: ``insert``, ``update``, ``delete``, or ``table`` for the deletion of a table. ``further``: how many others
-    the client had not seen either.
-    """
-
-    number: int
-    op: str
+    number: int  # its number in the history, or 0
+    op: str  # ``insert``, ``update``, ``delete``, or ``table`` for the deletion of a table
     at: datetime
     actor: Actor
-    further: int = 0
+    further: int = 0  # the number of other changes that the client had not seen either
 
     def dump(self) -> dict[str, Any]:
         actor = self.actor

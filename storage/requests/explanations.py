@@ -73,7 +73,7 @@ _LIMITS: Final[Mapping[str, str]] = {
     ),
     errors.OperationTimedOut.__name__: _("The operation took longer than its time limit."),
 }
-# whose message names the limit
+# the message of these names the limit
 _NAMED_LIMITS: Final = frozenset(
     it.__name__
     for it in (

@@ -1,4 +1,4 @@
-"""How requests get into the request log: cleaned, explained, and written behind; and how long they stay there."""
+"""Writing of the request log: requests are cleaned, explained and written in the background; and their lifetime."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -53,7 +53,7 @@ _EXPLAINED: Final = 20  # causes for one write
 _WAIT: Final = 10.0  # seconds for all reads of the history, after which a slow database is left alone
 _ROWS: Final = 1000  # in a statement
 _CHUNK: Final = 5_000  # rows that are deleted in a transaction
-_ORDER: Final = 0x72657173  # of the advisory lock, an arbitrary number
+_ORDER: Final = 0x72657173  # number of the advisory lock, an arbitrary one
 
 
 class _Pending(NamedTuple):
@@ -65,7 +65,7 @@ class _Pending(NamedTuple):
 
 
 class RequestLog:
-    """What one process keeps until it is written."""
+    """Requests that one process keeps until they are written."""
 
     def __init__(self) -> None:
         self._pending: list[_Pending] = []

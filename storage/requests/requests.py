@@ -24,7 +24,7 @@ TIMEOUT: Final = timedelta(seconds=10)
 _ID: Final = re.compile(r"(?<![\w-])([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?![\w-])", re.IGNORECASE)
 _NAMED_ID: Final = re.compile(r"(?:Request ?Id|x-ms-request-id)\W{1,5}" + _ID.pattern, re.IGNORECASE)
 
-# annotates requests with what people call their SAS token
+# annotates requests with the label of their SAS token
 SAS_LABEL: Final = Case(
     When(
         authentication=Authentication.SAS,
@@ -40,7 +40,7 @@ SAS_LABEL: Final = Case(
 
 
 class RequestClass(StrEnum):
-    """What a reader asks for."""
+    """Class of requests that a reader selects."""
 
     PROBLEM = "problem"  # refused, failed or slow
     REFUSED = "refused"
@@ -52,9 +52,8 @@ class RequestClass(StrEnum):
 class RequestFilter:
     """Conditions on requests; an empty one matches all.
 
-    ``identifier`` is an x-ms-request-id or an x-ms-client-request-id, ``client`` the beginning of an address or of a
-    user agent; ``search`` is any of these, or a text that contains an id, as the message of an exception does.
-    ``slowest``: requests that took so many seconds or more. ``until`` is exclusive.
+    ``search`` is any of ``identifier`` and ``client``, or a text that contains an id, as the message of an
+    exception does.
     """
 
     account_ids: Collection[int] | None = None
@@ -66,12 +65,12 @@ class RequestFilter:
     authentication: Authentication | None = None
     credential: str = ""
     access_path: AccessPath | None = None
-    client: str = ""
-    identifier: str = ""
+    client: str = ""  # the beginning of an address or of a user agent
+    identifier: str = ""  # an x-ms-request-id or an x-ms-client-request-id
     search: str = ""
-    slowest: float = 0.0
+    slowest: float = 0.0  # the least duration in seconds
     since: datetime | None = None
-    until: datetime | None = None
+    until: datetime | None = None  # exclusive
 
 
 def is_slow(request: RecordedRequest) -> bool:

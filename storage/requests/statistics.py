@@ -1,8 +1,8 @@
 """Numbers of requests by code and by credential.
 
-Numbers by code come from series, so that they are exact however many requests there are. Those by credential are of
-refused and failed requests, from the log, in which those that are only counted belong to the one that is kept before
-them.
+Numbers by code come from series, so that they are exact for any number of requests. Numbers by credential are
+about refused and failed requests, from the log: requests that are only counted belong to the one that is kept
+before them.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _SHOWN: Final = 50  # credentials and codes
 @dataclass(frozen=True, slots=True)
 class CodeCount:
     status: int
-    code: str  # empty for what was answered
+    code: str  # empty without an error
     requests: int
 
 

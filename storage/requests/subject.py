@@ -1,4 +1,4 @@
-"""What the subject of the request log contributes: see storage.core.registry."""
+"""Contributions of the subject of the request log: see storage.core.registry."""
 
 from datetime import timedelta
 

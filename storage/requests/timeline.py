@@ -1,7 +1,7 @@
 """Requests over time by outcome, with their numbers by code and by credential, as a filter selects them.
 
-All requests are counted by table, operation and code, so that these numbers are exact. With other conditions they are
-those of the log: exact for what was refused or failed, a sample of the rest.
+All requests are counted by table, operation and code, so that these numbers are exact. With other conditions
+the numbers come from the log: exact for refused and failed requests, a sample of the rest.
 """
 
 from collections import Counter
@@ -33,12 +33,12 @@ _CODES: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Buckets count by outcome. ``is_counted``: all requests are in the numbers, not only those in the log."""
+    """Requests over time; buckets count by outcome."""
 
     buckets: Sequence[TimeBucket]
     codes: Sequence[CodeCount]
     credentials: Sequence[CredentialCount]
-    is_counted: bool
+    is_counted: bool  # whether all requests are in the numbers, not only those in the log
     kept: int = 0
 
     @property

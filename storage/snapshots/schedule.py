@@ -20,7 +20,7 @@ class SnapshotReason(StrEnum):
 
     USER = "user"
     SCHEDULE = "schedule"
-    RESTORE = "restore"  # of the present, before it is replaced by another snapshot
+    RESTORE = "restore"  # a snapshot of the present, before it is replaced by another one
     DELETION = "deletion"  # before many entities or a table are deleted
     BRANCH = "branch"  # where a branch began
 

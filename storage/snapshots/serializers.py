@@ -54,7 +54,7 @@ class SnapshotTableSerializer(TypedSerializer):
 
 
 class SnapshotSerializer(TypedSerializer):
-    # of a Snapshot
+    # fields of a Snapshot
 
     id: int
     name: str

@@ -45,7 +45,7 @@ from storage.sql.background import Size, count_up_to, sizes_of
 from storage.sql.forms import capabilities_of
 
 COUNTED: Final = 10_000  # entities of a table that are counted rather than estimated
-COUNTED_TABLES: Final = 500  # whose entities are counted; those of others are estimated
+COUNTED_TABLES: Final = 500  # tables whose entities are counted; for others the number is estimated
 AUTOMATIC_LIMIT: Final = 20  # snapshots of an account, taken before restores and deletions
 _ATTEMPTS: Final = 100  # for a name that is not taken
 _TRIES: Final = 5  # while tables are deleted
@@ -404,7 +404,7 @@ def _record_change(snapshot: Snapshot, by: Actor, before: object, after: object)
 
 @transaction.atomic
 def delete(snapshot: Snapshot, *, by: Actor = SERVER) -> None:
-    """Delete a snapshot with what was copied for it."""
+    """Delete a snapshot with its copied data."""
     snapshot_copies.drop_relations(snapshot)
     if not read_member(SnapshotReason, snapshot.reason).is_automatic:
         activity.record(SnapshotVerb.DELETE, by, account=snapshot.account, detail={"snapshot": snapshot.name})

@@ -1,4 +1,4 @@
-"""What the subject of snapshots and branches contributes: see storage.core.registry."""
+"""Contributions of the subject of snapshots and branches: see storage.core.registry."""
 
 from datetime import timedelta
 

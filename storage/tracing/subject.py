@@ -1,4 +1,4 @@
-"""What the subject of traces contributes: see storage.core.registry."""
+"""Contributions of the subject of traces: see storage.core.registry."""
 
 from storage.core.subject import Hook, Subject
 

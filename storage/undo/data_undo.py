@@ -1,7 +1,9 @@
-"""Undo recorded changes of entities, by any actor: those of a caller, of a request, of a time, or single ones.
+"""Undo recorded changes of entities, by any actor: all of a caller, of a request or of a time, or single
+ones.
 
-An undo writes what the entities were before, as an ordinary recorded write with a request id of its own: it is in the
-history like any other, and can be undone. An entity that was changed again since keeps its newer work.
+An undo writes the former states of the entities, as an ordinary recorded write with a request id of its own:
+it is in the history like any other, and can be undone. An entity that was changed again since keeps its newer
+work.
 """
 
 from collections.abc import Sequence
@@ -44,10 +46,10 @@ PREVIEW_LIMIT: Final = timedelta(seconds=20)
 
 @dataclass(slots=True)
 class UndoPreview(Outcome):
-    """What an undo would do. ``dropped``: changes in tables that no longer exist."""
+    """A preview of an undo."""
 
     changes: int = 0
-    dropped: int = 0
+    dropped: int = 0  # changes in tables that no longer exist
 
 
 def preview(account: Account, wanted: ChangeFilter, *, sample: int = 5) -> UndoPreview:
@@ -81,21 +83,18 @@ def _preview_table(account: Account, table: Table, wanted: ChangeFilter, sample:
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """``wanted``: a ChangeFilter as it is dumped; ``undoes``: the activity whose changes they are.
+    """The changes to undo."""
 
-    ``until``: when it was asked for. Later changes are newer work, also when the job begins late or another process
-    goes on with it.
-    """
-
-    wanted: str
+    wanted: str  # a ChangeFilter as it is dumped
+    # the time of the request; later changes are newer work, also if the job begins late or is taken over
     until: str
-    undoes: int | None = None
+    undoes: int | None = None  # the activity whose changes they are
 
     def read_filter(self) -> ChangeFilter:
         return ChangeFilter.load(self.wanted)
 
     def read_closed_filter(self) -> ChangeFilter:
-        """Return the filter without what was changed after the request."""
+        """Return the filter, limited to changes from before the request."""
         wanted, until = self.read_filter(), datetime.fromisoformat(self.until)
         return replace(wanted, until=min(wanted.until or until, until))
 

@@ -1,8 +1,9 @@
-"""Jobs that make tables equal to something, chunk by chunk: undo of many changes, restores, comparisons applied.
+"""Jobs that make tables equal to something, chunk by chunk: undo of many changes, restores, comparisons
+applied.
 
-Each chunk is committed with the outcome up to it and with its last key. A process that takes such a job over, and one
-that resumes it, goes on after that key: no entity is written twice, counted twice or left out. What users have written
-since the job began to read is newer work, as it is in one go.
+Each chunk is committed with the outcome up to it and with its last key. A process that takes such a job over,
+and one that resumes it, goes on after that key: no entity is written twice, counted twice or left out.
+Changes by users since the job began to read are newer work, as they are for one that needs no chunks.
 """
 
 from abc import abstractmethod
@@ -38,16 +39,14 @@ class OutcomeState:
 
 @dataclass(slots=True)
 class Progress(Generic[A]):
-    """What a job has done so far, while it goes on.
-
-    ``read_at``: the moment of the comparison whose rest is to be applied; None at the beginning, when it is new.
-    """
+    """The progress of a job, while it goes on."""
 
     run: Run[A]
     outcome: Outcome
     done: list[str] = field(default_factory=list)
     table: str = ""
     after: EntityKey | None = None
+    # the moment of the comparison whose rest is to be applied; None at the beginning, when it is new
     read_at: Moment | None = None
     compared_at: Moment | None = None
     _counted: Mapping[Effect, int] = field(default_factory=dict)
@@ -119,10 +118,10 @@ def _count(outcome: Outcome) -> dict[Effect, int]:
 
 
 class OutcomeJob(JobKind[A, OutcomeState]):
-    """``verb``: that of the activity which records what was done."""
+    """A kind of job that makes tables equal to something."""
 
     state, is_transactional, goes_on = OutcomeState, False, True
-    verb: ClassVar[Verb]
+    verb: ClassVar[Verb]  # the verb of its activity
 
     @abstractmethod
     def apply(self, progress: Progress[A]) -> None:

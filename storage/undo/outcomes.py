@@ -1,4 +1,4 @@
-"""What became, or would become, of tables that are made equal to something: a snapshot, another account, a time."""
+"""Outcomes, real or previewed, of making tables equal to something: a snapshot, another account, a time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,19 +11,17 @@ from storage.domain.values.stored import read_member
 from storage.models import Account, Activity, Snapshot, Table
 from storage.sql.restoring import Chunk
 
-EXAMPLES: Final = 100  # of what was skipped in a table
+EXAMPLES: Final = 100  # examples of skipped entities of a table
 
 
 @dataclass(slots=True)
 class TableOutcome:
-    """The numbers of entities of a table, with examples of those that were skipped.
-
-    ``table`` is the one in which entities are written, if it exists; ``samples`` are of a preview; ``deletion``: that
-    of the whole table once it is done.
-    """
+    """The numbers of entities of a table, with examples of skipped ones."""
 
     name: str
-    table: Table | None = field(default=None, compare=False)
+    table: Table | None = field(
+        default=None, compare=False
+    )  # the one in which entities are written, if it exists
     action: TableAction = TableAction.KEEP
     inserted: int = 0
     changed: int = 0
@@ -31,8 +29,9 @@ class TableOutcome:
     unchanged: int = 0
     skipped: int = 0
     examples: list[Skipped] = field(default_factory=list)
-    samples: Sequence[Sample] = ()
+    samples: Sequence[Sample] = ()  # entities of a preview
     policies: bool = False
+    # the deletion of the whole table, once it is done
     deletion: Activity | None = field(default=None, compare=False)
 
     @property
@@ -98,12 +97,12 @@ class TableOutcome:
 
 @dataclass(slots=True)
 class Outcome:
-    """``activity`` is None if no entity was written; ``before``: the snapshot of the state before, if one was taken."""
+    """The outcome for all tables."""
 
     tables: list[TableOutcome] = field(default_factory=list)
     service_properties: bool = False
-    activity: Activity | None = None
-    before: Snapshot | None = None
+    activity: Activity | None = None  # None if no entity was written
+    before: Snapshot | None = None  # the snapshot of the state before, if one was taken
     seconds: float | None = None
     is_preview: bool = False
 
@@ -132,7 +131,7 @@ class Outcome:
         )
 
     def table(self, name: str) -> TableOutcome:
-        """Return what becomes of a table, which is added if it is not there yet."""
+        """Return the outcome of a table; add one if there is none yet."""
         found = next((it for it in self.tables if it.name == name), None)
         if found is None:
             found = TableOutcome(name)

@@ -28,7 +28,7 @@ COLLECTION_LIMIT: Final = timedelta(seconds=60)
 
 
 class Save(Protocol):
-    """Store what was done up to a key; ``left``: how many entities of the table are to be done yet."""
+    """Store the progress up to a key; ``left`` is the number of entities of the table that remain."""
 
     def __call__(self, after: EntityKey, left: int) -> object: ...
 
@@ -44,15 +44,15 @@ def apply_images(
     after: EntityKey | None = None,
     kind: AccountKind | None = None,
 ) -> TableOutcome:
-    """Make the entities of a table equal to their images, those that are still in the expected version.
+    """Make the entities of a table equal to their images, if they are still in the expected version.
 
-    Outside a transaction each chunk of up to 1,024 entities is committed on its own, so that writers never wait long:
-    then a failure leaves the chunks before it done, which ``into`` counts. ``save`` is called in the transaction of
-    each chunk, when that is counted, and ``rest`` between two chunks. ``after``: what was given to ``save`` last, by a
-    process that has died or was interrupted. In the caller's transaction it is all or nothing. The request id of
-    ``by`` is that of all changes. ``kind``: that of the account if the images are of one of the other kind. Raises
-    OperationTimedOut if the query of the images takes too long, and ServerBusy if a chunk is rolled back again and
-    again because of concurrent writes.
+    Outside a transaction each chunk of up to 1,024 entities is committed on its own, so that writers never
+    wait long: then a failure leaves the chunks before it done, which ``into`` counts. ``save`` is called in
+    the transaction of each chunk, when that is counted, and ``rest`` between two chunks. ``after`` is the key
+    of the last call of ``save``, by a process that has died or was interrupted. In the caller's transaction
+    it is all or nothing. All changes have the request id of ``by``. ``kind`` is the kind of the images'
+    account if it is the other one. Raises OperationTimedOut if the query of the images takes too long, and
+    ServerBusy if a chunk is rolled back again and again because of concurrent writes.
     """
     account = accounts.writable(table.account)
     table_relations.refuse_without_images(table)

@@ -21,7 +21,7 @@ _KEYS = ("PartitionKey", "RowKey")
 
 
 class UndoSerializer(StrictSerializer):
-    """Which changes to undo; all conditions that are given must be met."""
+    """Conditions on the changes to undo; all that are given must be met."""
 
     ids = serializers.ListField(
         child=StrictIntegerField(min_value=1),

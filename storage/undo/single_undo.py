@@ -40,11 +40,11 @@ _REFUSED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Undo:
-    """What undoing a change does to its entity; ``now``: as it is, before that."""
+    """The effect of undoing a change on its entity."""
 
     change: RecordedChange
     effect: Effect
-    now: StoredEntity | None
+    now: StoredEntity | None  # the entity before the undo
     reason: Skip | None = None
 
     def inverse(self, kind: AccountKind) -> Change:

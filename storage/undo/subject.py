@@ -1,4 +1,4 @@
-"""What the subject of undo contributes: see storage.core.registry."""
+"""Contributions of the subject of undo: see storage.core.registry."""
 
 from storage.core.subject import Subject
 

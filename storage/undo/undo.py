@@ -32,10 +32,9 @@ def is_undoable(done: Activity) -> bool:
 
 
 def superseded(several: Sequence[Activity]) -> set[int]:
-    """Return the ids of those whose undo would fail: their table was deleted or restored, or an entity changed again.
-
-    The activities come from ``activity.page``. Of large changes, and of those that the history does not have, it is
-    found by trying only.
+    """Return the ids of activities whose undo would fail: their table was deleted or restored, or an entity
+    changed again. The activities come from ``activity.page``. Large changes, and changes missing from the
+    history, are not checked: only trying tells.
     """
     ids = {
         done.pk

@@ -17,7 +17,7 @@ FORM = re.compile(r"(?P<part>[a-z0-9_.][\w./*, -]*): (?P<verb>[A-Z][A-Za-z-]*)\b
 # made by Git, and never by hand
 GENERATED = re.compile(r"(?:Merge|Revert|fixup!|squash!|amend!) ")
 CLAUSES = re.compile(
-    r"\b(?:what|that) (?:those|that|there|one) |\b(?:of|for|with|from|by) what\b|\bof (?:which|whom)\b"
+    r"\bwhat (?:those|that|there|one) |\bof (?:what|which|whom)\b"
     r"|\b(?:that|those) of (?:that|those)\b|\bthe one who\b|\bwhoever\b"
 )
 
