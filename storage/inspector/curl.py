@@ -11,7 +11,7 @@ from storage.inspector.mistakes import Mistake
 from storage.inspector.reports import Finding, finding
 
 _COMMAND = re.compile(r"(?:[$>#%]\s+)?curl(?:\.exe)?\s")
-_CONTINUED = re.compile(r"[\\^`][ \t]*\n")  # of a Unix shell, of cmd, of PowerShell
+_CONTINUED = re.compile(r"[\\^`][ \t]*\n")  # line ends that a Unix shell, cmd or PowerShell continues
 _ANSI_C = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:[A-Za-z_{(]|env:)")
 

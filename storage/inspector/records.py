@@ -39,7 +39,7 @@ from storage.inspector.reports import (
 from storage.inspector.requests import authorization_of, request_fields, request_lines
 from storage.inspector.tokens import inspect_token, read_pairs
 
-_MOST: Final = 40  # of each kind
+_MOST: Final = 40  # entries of each kind
 _SCHEMES: Final = frozenset({"SharedKey", "SharedKeyLite"})
 # others are left out
 _HEADERS: Final[Mapping[bytes, Callable[[str], str]]] = {
@@ -49,7 +49,7 @@ _HEADERS: Final[Mapping[bytes, Callable[[str], str]]] = {
     b"content-md5": clean_md5,
     b"x-ms-version": clean_version,
 }
-# what the inspector computes itself, or reads from the account
+# facts that the inspector computes itself, or reads from the account
 _OWN: Final = frozenset(
     {"key", "seconds", "now", "moment", "operation", "needed", "permissions", "types", "address"}
 )

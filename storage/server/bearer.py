@@ -12,7 +12,7 @@ _ONLY_WITH_ISSUER = ("OIDC_AUDIENCE", "OIDC_JWKS", "OIDC_ROLES_CLAIM")
 
 
 def read_trust(value: Mapping[str, str], *, is_loopback: bool) -> Trust | None:
-    """None: bearer tokens are not accepted. ``value`` holds the settings by name."""
+    """Read whose bearer tokens are trusted; None if none are accepted. ``value`` holds the settings by name."""
     if value["OAUTH"]:
         return _read_basic(value, is_loopback=is_loopback)
     if value["OIDC_ISSUER"]:

@@ -1,4 +1,4 @@
-"""What is so and what is wrong with the certificate of the server, for `doctor`."""
+"""State of the server's certificate and faults in it, for `doctor`."""
 
 import ssl
 import warnings
@@ -100,6 +100,6 @@ def _chain(options: Options, chain: list[x509.Certificate]) -> Iterator[Finding]
 
 def _authorities() -> list[x509.Certificate]:
     """Return the authorities that this machine trusts."""
-    with warnings.catch_warnings(action="ignore"):  # for old ones, of which there are some
+    with warnings.catch_warnings(action="ignore"):  # some authorities are old
         known = ssl.create_default_context().get_ca_certs(binary_form=True)
         return [x509.load_der_x509_certificate(it) for it in known]

@@ -16,7 +16,7 @@ from storage.server.data_folder import DataFolder
 from storage.server.installation import MAJOR_VERSION, Installation
 from storage.server.refusal import Refusal
 
-NAME = "tablero"  # of the database and of its owner
+NAME = "tablero"  # name of the database and of its owner
 MEGABYTE = 1 << 20
 
 
@@ -33,7 +33,7 @@ def prepare(
 
 
 def is_ready(folder: DataFolder) -> bool:
-    """Whether its PostgreSQL, which runs, accepts connections."""
+    """Return whether its PostgreSQL, which runs, accepts connections."""
     try:
         lines = (folder.database / "postmaster.pid").read_text().splitlines()
     except OSError:
@@ -211,7 +211,7 @@ def _settings(folder: DataFolder, workers: int) -> dict[str, str]:
     }
 
 
-# after a crash: all files at once, instead of opening each of what may be hundreds of thousands
+# after a crash: all files at once, instead of opening hundreds of thousands one by one
 _ON_LINUX: Final = {"recovery_init_sync_method": "syncfs"}
 
 

@@ -58,7 +58,7 @@ _COMMANDS: Final[Mapping[str, Mapping[str, str]]] = {
     },
 }
 _NO_COMMANDS_OF_DJANGO: Final = {"azurite-table", "help", "version"}
-# for those who work on Tablero; those of Django make a database if there is none
+# for people who work on Tablero; Django's own commands make a database if there is none
 DEVELOPMENT: Final = {
     "check", "compilemessages", "dbshell", "makemessages", "makemigrations", "messages", "newsubject", "shell",
     "showmigrations", "sqlmigrate",
@@ -73,7 +73,7 @@ ALONE: Final = {
     "newsubject",
     "pg",
     "restore",
-}  # of ours; start the database themselves if they need it, and check what they need
+}  # our commands that start the database themselves if they need it, and check their requirements
 WITHOUT_DATA: Final = {"config", "messages", "newsubject"}
 
 
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: list[str]) -> None:
     command = arguments[0] if arguments else "help"
     registry.leave_out(options.read_without(os.environ))
-    if command != "serve":  # which does it when its modules are imported
+    if command != "serve":  # serve does it when its modules are imported
         garbage.collect_rarely()
     match arguments:
         case ["version" | "--version", *_]:
@@ -112,7 +112,7 @@ def run(arguments: list[str]) -> None:
 
 
 def list_commands() -> dict[str, dict[str, str]]:
-    """Return the commands in groups, those of subjects at their positions, with a line about each."""
+    """Return the commands in groups with a line about each; subjects' commands have their positions in these."""
     groups = {title: list(commands.items()) for title, commands in _COMMANDS.items()}
     for command in registry.commands():
         groups[command.group.value].insert(command.position, (command.name, command.summary))
@@ -202,7 +202,7 @@ def _test(arguments: list[str]) -> int:
 
 
 def _take_common(arguments: list[str]) -> list[str]:
-    """Every command knows --data and --config; those of Django have no such options."""
+    """Take --data and --config, which every command knows; Django's own commands have no such options."""
     parser = argparse.ArgumentParser(prog="tablero", add_help=False, allow_abbrev=False)
     parser.add_argument("--data", metavar="DIR")
     parser.add_argument("--config", metavar="FILE")

@@ -1,6 +1,6 @@
-"""The configuration file, and where each setting comes from: an option wins over its variable, that over the file.
+"""The configuration file, and the origin of each setting: an option wins over its variable, that over the file.
 
-The file is TOML, with settings by the names of their options. What it sets is written into the environment, where
+The file is TOML, with settings by the names of their options. Its settings are written into the environment, where
 everything reads settings, and workers inherit it.
 """
 
@@ -14,7 +14,7 @@ from storage.server.options import PREFIX, VARIABLES, Variable, nearest
 from storage.server.refusal import Refusal
 
 FILE: Final = PREFIX + "CONFIG"
-# of others, without our prefix
+# variables of other programs, without our prefix
 _FOREIGN: Final = {"database-url": "DATABASE_URL", "azurite-accounts": "AZURITE_ACCOUNTS"}
 _VARIABLES: Final = {it.option.removeprefix("--"): it for it in VARIABLES}
 _KEYS: Final = {**{name: it.key for name, it in _VARIABLES.items() if it.key != FILE}, **_FOREIGN}
@@ -23,7 +23,7 @@ _SECRETS: Final = {
     *(PREFIX + name for name in ("ACCOUNTS", "LOGIN_OIDC_CLIENT_SECRET", "METRICS_TOKEN", "SECRET")),
 }
 _PATHS: Final = {"DIR", "FILE", "DIR|URL"}
-# of a URL, also with an @ that should be encoded, and as a parameter of it or of the other form of a connection string
+# the password in a URL, also with an @ that should be encoded, and as a parameter of it or of a connection string
 _PASSWORD: Final = re.compile(r"(?<=://)([^:/@\s]*):\S*@")
 _PARAMETER: Final = re.compile(r"\b(password|sslpassword)\s*=\s*('(?:\\.|[^'])*'|[^&\s]*)", re.IGNORECASE)
 

@@ -50,7 +50,7 @@ class DataFolder:
 
     @property
     def archiving(self) -> Path:
-        """What the server and its archiver know of the archive."""
+        """Folder with the notes of the server and its archiver about the archive."""
         return self.path / "archive"
 
     @property
@@ -59,7 +59,7 @@ class DataFolder:
 
     @property
     def socket_folder(self) -> Path:
-        """Where PostgreSQL listens: in here, or in a private folder when the path does not do for a socket."""
+        """Folder in which PostgreSQL listens: in here, or a private one when the path is too long for a socket."""
         folder = self.path / "run"
         if len(os.fsencode(folder)) <= LONGEST_SOCKET_FOLDER and "," not in str(folder):  # a list to libpq
             return folder

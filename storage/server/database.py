@@ -1,7 +1,7 @@
-"""Where the database is, for psycopg and for Django: DATABASE_URL, else the one embedded in the data folder.
+"""Addresses of the database, for psycopg and for Django: DATABASE_URL, else the one embedded in the data folder.
 
-With a pooler, Django's connections go through it, except those of what needs a session: see storage.sql.django.
-Replicas are other servers of the same database, which only answer reads.
+With a pooler, Django's connections go through it, except connections that need a session: see storage.sql.django.
+Other databases only answer reads, while the primary does not answer or if a request is content with them.
 """
 
 import re
@@ -44,7 +44,7 @@ def parameters(options: Options) -> dict[str, str]:
             "dbname": NAME,
             "application_name": APPLICATION,
         }
-    # of several hosts, and after a fail-over, only the one that takes writes is the primary
+    # with several hosts, and after a fail-over, only the one that takes writes is the primary
     return {"target_session_attrs": "read-write", **_read("DATABASE_URL", options.database_url)}
 
 
@@ -129,9 +129,10 @@ def close_pools() -> None:
 
 
 def databases(options: Options) -> dict[str, dict[str, Any]]:
-    """Django's databases: the one there is, or one through the pooler and one for what needs a session; the replicas.
+    """Return Django's databases: one, or one through the pooler and one for sessions; and those that only answer
+    reads.
 
-    Models are read from replicas while the primary does not answer.
+    Models are read from the latter while the primary does not answer.
     """
     found = {alias: _for_django(replica) for alias, replica in _replicas(options).items()}
     direct = _pooled(parameters(options))

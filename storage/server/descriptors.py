@@ -6,13 +6,13 @@ from typing import Final
 
 from storage.server.refusal import Refusal
 
-LEAST: Final = 256  # of a process
+LEAST: Final = 256  # descriptors of a process
 RESERVED: Final = 128  # for files, and for connections to the database and its replicas; about 80 are used
 _MOST: Final = 1 << 20  # where the limit of the user is infinite, the system has one nevertheless
 
 
 def raise_limit() -> None:
-    """Raise the limit of this process and of those that it starts as far as it may; raises Refusal if that is low."""
+    """Raise the limit of this process and its children as far as possible; raises Refusal if the limit is low."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = _MOST if hard == resource.RLIM_INFINITY else hard
     if soft != resource.RLIM_INFINITY and soft < limit:

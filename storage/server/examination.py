@@ -1,4 +1,4 @@
-"""What `doctor` finds before there is a database: the installation, the settings and the certificate."""
+"""Examination by `doctor` before there is a database: the installation, the settings and the certificate."""
 
 import json
 import os
@@ -42,9 +42,9 @@ class Examination:
 
     def __init__(self, arguments: Iterable[str]) -> None:
         self._in_json = "--json" in arguments
-        self._part = "configuration"  # what a refusal is about
+        self._part = "configuration"  # the subject of a refusal
         self._is_broken = False
-        self._data: Path | None = None  # of the database that a refusal is about
+        self._data: Path | None = None  # folder of the database that a refusal is about
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""How often a process looks for cycles of objects that nothing refers to."""
+"""Frequency with which a process looks for cycles of objects that nothing refers to."""
 
 import gc
 

@@ -1,10 +1,10 @@
-"""How much freed memory a process keeps instead of giving it back to the system."""
+"""Amount of freed memory that a process keeps instead of giving it back to the system."""
 
 import ctypes
 import sys
 from typing import Final
 
-# of the C library of Linux: malloc.h
+# constants of the C library of Linux: malloc.h
 _TRIM_THRESHOLD: Final = -1
 _MMAP_THRESHOLD: Final = -3
 _MEBIBYTE: Final = 1 << 20

@@ -30,7 +30,7 @@ KEEP_ALIVE = 75  # seconds; longer than load balancers keep theirs, so that they
 TICK = 1.0  # seconds; in between, answers have the same Date
 WATCH = 2  # ticks between two looks at the files of the certificate
 DRAIN = 10  # seconds for requests in flight when the server ends
-FAREWELL = 3  # of these, for the answers of those that wait for a job that goes on later
+FAREWELL = 3  # part of these seconds, for answers to clients that wait for a job that goes on later
 
 
 class Server(uvicorn.Server):

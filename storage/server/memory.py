@@ -1,4 +1,4 @@
-"""How much memory this process may use."""
+"""Amount of memory that this process may use."""
 
 import os
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def _limits(root: Path, groups: Path) -> Iterator[int]:
             folder, name = root / "memory", "memory.limit_in_bytes"
         else:
             continue
-        # of the group and those around it; in a container the path may be that on its host, which is not seen here
+        # the group and its parents; in a container the path may be the one on its host, which is not seen here
         group = Path(path.lstrip("/"))
         for each in (group, *group.parents):
             try:

@@ -1,4 +1,6 @@
-"""Where this server may connect to by itself: e-mail, webhooks and copies; and the console's address in messages."""
+"""Connections that this server may make by itself: e-mail, webhooks and copies; and the console's address in
+messages.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

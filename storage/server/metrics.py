@@ -1,4 +1,4 @@
-"""What Prometheus asks for: files in which the processes count, and a listener of its own."""
+"""Metrics for Prometheus: files in which the processes count, and a listener of its own."""
 
 import fcntl
 import os

@@ -186,12 +186,12 @@ def _migrate(*, has_own_postgresql: bool = False) -> None:
     if not database_version.is_older():
         return
     try:
-        with transaction.atomic():  # of a process that is killed, nothing is left
+        with transaction.atomic():  # a process that is killed leaves nothing behind
             if has_own_postgresql and not database_version.applied_migrations():
                 initial_schema.create()
             if database_version.is_older():
                 call_command(_Migrate(), verbosity=0, interactive=False)
-                gc.collect()  # the models of all versions, before what is left is kept
+                gc.collect()  # the models of all versions, before the rest is kept
     except MigrationSchemaMissing:
         _refuse_role()
     except ProgrammingError as error:

@@ -1,4 +1,4 @@
-"""What can be set from outside: environment variables, and the options of `serve` that write into them."""
+"""Settings from outside: environment variables, and the options of `serve` that write into them."""
 
 import argparse
 import difflib
@@ -36,7 +36,7 @@ class Variable:
     metavar: str | None = None
     choices: tuple[str, ...] | None = None
     is_flag: bool = False
-    separator: str = ""  # of several values
+    separator: str = ""  # separator of several values
 
     @property
     def key(self) -> str:
@@ -143,7 +143,7 @@ VARIABLES = (
     Variable("MAIL_FROM"),
     Variable("DEBUG", is_flag=True),
 )
-# what clients of the management API use, and what Kubernetes sets in each container for services named tablero...
+# variables of clients of the management API, and of Kubernetes in each container for services named tablero...
 _FOR_OTHERS = re.compile(
     r"TABLERO_(URL|TOKEN|(\w+_)?SERVICE_HOST|(\w+_)?SERVICE_PORT(_\w+)?|(\w+_)?PORT_\d+_(TCP|UDP|SCTP)(_\w+)?)"
 )
@@ -153,7 +153,7 @@ KEYS = {variable.key: variable for variable in VARIABLES}
 LEAST_REQUEST_MEMORY = 32 << 20  # bytes; a body of 4 MiB takes most of that
 _LEAST_ARCHIVE = 32 << 20  # bytes: two segments
 _SHIFTS = {"K": 10, "M": 20, "G": 30, "T": 40}
-COMMANDS = {"serve", "upgrade"}  # whose options are variables
+COMMANDS = {"serve", "upgrade"}  # commands whose options are variables
 _OF_UPGRADE = {
     "CONFIG",
     "DATA",
@@ -178,7 +178,7 @@ _METAVARS = {
     "--tls-cert": "FILE",
     "--tls-key": "FILE",
 }
-# of other servers
+# options of other servers
 _OTHER_NAMES = {
     **dict.fromkeys(("-b", "-H", "--addr", "--address", "--bind", "--ip"), "--listen"),
     **dict.fromkeys(("-l", "--location", "--data-dir", "--datadir", "--dir", "--workspace"), "--data"),
@@ -194,7 +194,7 @@ _OF_AZURITE = {
 
 @dataclass(frozen=True, slots=True)
 class ListenOptions:
-    """The options --host and --port, each of which changes one half of the address to listen on."""
+    """The options --host and --port; each changes one half of the address to listen on."""
 
     host: str | None = None
     port: str | None = None

@@ -1,4 +1,4 @@
-"""What keeps the server from doing what it was asked, as one plain sentence with its remedy."""
+"""Refusal to start or to run a command, as one plain sentence with its remedy."""
 
 
 class Refusal(Exception):

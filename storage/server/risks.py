@@ -1,4 +1,4 @@
-"""What settings risk, in sentences for people."""
+"""Risks of settings, in sentences for people."""
 
 from collections.abc import Iterator
 

@@ -49,7 +49,7 @@ def announced(options: Options) -> Iterator[None]:
 
 
 def list_running() -> list[RunningServer]:
-    """Return the servers of this user, and remove what those left that were killed."""
+    """Return the servers of this user, and remove the remains of killed ones."""
     servers = []
     for path in sorted(_folder().glob("*.json")):
         with suppress(OSError, ValueError, KeyError), path.open() as file:

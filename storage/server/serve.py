@@ -56,7 +56,7 @@ class Signals:
         if self._count == 1:
             self.first()
         else:
-            logging.disable()  # what is lost now is to be lost
+            logging.disable()  # messages that are lost now are meant to be
             for stop in self.second:
                 stop()
 
@@ -65,7 +65,7 @@ class Signals:
 
 
 def has_terminal() -> bool:
-    """Whether the process has a terminal; when that is closed, SIGHUP means to end."""
+    """Return whether the process has a terminal; when that is closed, SIGHUP means to end."""
     try:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
     except OSError:
@@ -131,7 +131,7 @@ def _serve(
     lines = list(startup_message.lines(options, listener.getsockname()[1]))
     if metrics_url is not None:
         lines.insert(-1, f"Metrics:           {metrics_url}")
-    database.close_pools()  # of the start; workers have their own
+    database.close_pools()  # pools of the start; workers have their own
 
     def announce() -> None:
         for line in lines:

@@ -20,7 +20,7 @@ class ServiceManager:
     """
 
     def __init__(self) -> None:
-        # what we start must not speak for us: PostgreSQL knows the protocol, too
+        # our children must not speak for us: PostgreSQL knows the protocol, too
         self._address = os.environ.pop("NOTIFY_SOCKET", "")
         microseconds, process = os.environ.pop("WATCHDOG_USEC", ""), os.environ.pop("WATCHDOG_PID", "")
         is_watched = microseconds.isdecimal() and process in ("", str(os.getpid()))

@@ -21,9 +21,9 @@ _ADMITS = ("invited", "everyone")
 
 
 def read(value: Mapping[str, str], environ: Mapping[str, str]) -> tuple[Provider, ...]:
-    """Return the providers in the order of their buttons. ``value`` holds the settings by name.
+    """Return the providers in the order of their buttons; ``value`` holds the settings by name.
 
-    Without one, people sign in only with what they set up here.
+    Without one, people sign in only with passwords, passkeys and codes that they set up here.
     """
     one = _read_single(value)
     listed = _read_file(Path(value["LOGIN_PROVIDERS"]), environ) if value["LOGIN_PROVIDERS"] else ()

@@ -28,7 +28,7 @@ ORPHAN_PATIENCE = 20.0
 SHUTDOWN_PATIENCE = 30.0
 LOG_INTERVAL = 60.0  # seconds between looks at the size of PostgreSQL's log
 LOOK_INTERVAL = 10.0  # seconds between questions whether PostgreSQL accepts connections, and for an answer
-SSL_REQUEST = bytes.fromhex("0000000804d2162f")  # which any PostgreSQL answers with a letter before all else
+SSL_REQUEST = bytes.fromhex("0000000804d2162f")  # any PostgreSQL answers it with a letter before all else
 ARCHIVER_PAUSE = 1.0  # seconds between two starts of the archiver
 ARCHIVER_PATIENCE = 5.0  # seconds until it is killed, in the middle of a copy that is then made again
 SEGMENT = 16 << 20
@@ -136,7 +136,7 @@ class Supervisor:
         return True
 
     def _answers(self) -> bool:
-        """Whether PostgreSQL accepts connections: one that hangs keeps its sockets open and does not answer."""
+        """Return whether PostgreSQL accepts connections: one that hangs keeps its sockets open and does not answer."""
         try:
             with socket.socket(socket.AF_UNIX) as client:
                 client.settimeout(self.look_interval)
@@ -271,7 +271,7 @@ def bound(log: Path, limit: int) -> None:
 
 
 def is_full(folder: Path) -> bool:
-    """Whether PostgreSQL finds no space for another segment of its write-ahead log."""
+    """Return whether PostgreSQL finds no space for another segment of its write-ahead log."""
     return shutil.disk_usage(folder).free < 2 * SEGMENT
 
 

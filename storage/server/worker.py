@@ -13,7 +13,7 @@ from django.conf import settings
 
 from storage.server import database, garbage, http_server
 
-OOM_SCORE = 500  # of 1000; that of a backend is in storage.server.supervisor
+OOM_SCORE = 500  # out of 1000; storage.server.supervisor has the score of a backend
 
 
 def main() -> None:

@@ -30,7 +30,7 @@ PAUSE = 5.0  # seconds after a failure
 HANGS = 60.0  # seconds after which an archive that does not answer has failed
 LOW = 1 << 30  # bytes that must be free on the disk of the database, or a fifth of a small one
 SEGMENT = 16 << 20
-LEVEL = 1  # of compression: others cost twice the time for a tenth of the size
+LEVEL = 1  # level of compression: higher ones cost twice the time for a tenth of the size
 
 
 class Failure(Exception):
@@ -54,7 +54,7 @@ class Archiver:
 
     def run(self) -> None:
         while not select.select([0], [], [], INTERVAL)[0]:
-            with contextlib.suppress(OSError):  # of the disk of the database, which others report
+            with contextlib.suppress(OSError):  # an error of the disk of the database, which others report
                 self.step()
 
     def step(self) -> None:
@@ -69,7 +69,9 @@ class Archiver:
             names = [*(self.histories() if self.is_first else []), *waiting[:1]]
             if names:
                 self.push = Push(self, names[0])
-            elif self.state["failure"] is not None:  # what waited was dropped: is the archive there again?
+            elif (
+                self.state["failure"] is not None
+            ):  # waiting segments were dropped: is the archive there again?
                 self.push = Push(self)
             else:
                 self.succeed()

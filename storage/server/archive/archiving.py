@@ -159,7 +159,7 @@ def begin(options: Options) -> None:
         return
     with connect(options) as connection:
         timeline = int(_fetch(connection, "SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)"), 16)
-    with suppress(OSError, NotAnArchive):  # which the archiver reports; the keeper calls this again
+    with suppress(OSError, NotAnArchive):  # the archiver reports these; the keeper calls this again
         uses = Catalog.read(config.archive).uses
         if not uses or uses[-1].timeline != timeline:
             path = config.archive / "timelines" / catalog.name_of_use(timeline, datetime.now(UTC))

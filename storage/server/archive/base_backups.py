@@ -35,7 +35,7 @@ def make(options: Options, config: Config, passphrase: bytes | None, say: Say) -
     draft.rename(path)
     archiver.synchronize(path.parent)
     with embedded.attached(options, purpose="archive", say=say):
-        archiving.flush(options)  # what can be restored begins with the end of a segment
+        archiving.flush(options)  # moments can be restored from the end of a segment on
     return base
 
 

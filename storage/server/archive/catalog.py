@@ -77,7 +77,7 @@ class Use(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a moment is restored: by replaying segments, in their order, over a base backup."""
+    """Plan to restore a moment: by replaying segments, in their order, over a base backup."""
 
     base: BaseBackup
     timeline: int
@@ -133,7 +133,7 @@ class Catalog:
         return sum(it.size for it in self.bases) + sum(self.segments.values())
 
     def periods(self) -> list[Period]:
-        """Return the periods of which every moment can be restored, the oldest first."""
+        """Return the periods in which every moment can be restored, the oldest first."""
         periods: list[Period] = []
         for use in self.uses:
             chain: list[Segment] = []

@@ -1,6 +1,7 @@
-"""What a server does for its archive: base backups when they are due, retention, and a summary for those who look.
+"""Keeper of a server's archive: base backups when they are due, retention, and a summary for people.
 
-A thread of the process that starts the others decides when; the command `archive`, in a process of its own, does it.
+A thread of the process that starts the others decides when; the command `archive`, in a process of its own, does
+it.
 """
 
 import logging
@@ -39,7 +40,7 @@ def running(options: Options) -> Iterator[None]:
     keeper = _Keeper(options, options.archive, is_stopping)
     thread = threading.Thread(target=keeper.run, name="archive", daemon=True)
     thread.start()
-    keeper.has_begun.wait(_PATIENCE)  # what clients write from now on is on the timeline that it records
+    keeper.has_begun.wait(_PATIENCE)  # writes of clients from now on are on the timeline that it records
     try:
         yield
     finally:

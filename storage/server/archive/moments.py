@@ -16,7 +16,7 @@ _AGO: Final = re.compile(r"(\d{1,6}) ?([a-z]+?)s? ago")
 
 
 def parse(text: str, now: datetime) -> datetime | None:
-    """Return None for the latest moment; raises Refusal for text that is no moment, and for the future."""
+    """Read a moment, None for the latest; raises Refusal for other text, and for the future."""
     if text == LATEST:
         return None
     if (match := _AGO.fullmatch(text.strip().lower())) and match[2] in _UNITS:

@@ -34,7 +34,7 @@ _SHOWN: Final = 5  # periods in a refusal
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """``moment`` None: the latest; ``archive`` None: that of the data folder."""
+    """A request to restore; ``moment`` None is the latest, and ``archive`` None the archive of the data folder."""
 
     moment: datetime | None
     archive: Path | None = None
@@ -217,7 +217,7 @@ def _build(
 
 
 def _copy_base(options: Options, target: DataFolder, base: Backup, request: Request, say: Say) -> None:
-    """Use the secret of the folder to be replaced; that of the backup may be sealed."""
+    """Copy a base backup, with the secret of the folder to be replaced: the backup's own may be sealed."""
     kept = secret.path_of(replace(options, data=target.path))
     found = kept.read_bytes().strip() if kept.exists() else restore.secret_of(base, request.passphrase)
     restore.copy(options, base, found, say)
@@ -258,7 +258,7 @@ def _recovery_settings(plan: Plan, moment: datetime | None) -> dict[str, str]:
         "recovery_target_timeline": str(plan.timeline),
         "recovery_target_action": "promote",
         "hot_standby": "off",
-        # what it writes waits for the archive until a server uses the folder
+        # its writes wait for the archive until a server uses the folder
         "archive_mode": "on",
         "archive_command": "",
     }

@@ -27,7 +27,7 @@ from storage.sql.forms import EXTENSIONS
 
 Say = programs.Say
 
-_NEEDED: Final = 64 << 20  # bytes beside the database: the log of what is written meanwhile
+_NEEDED: Final = 64 << 20  # bytes beside the database: the log of writes during the backup
 _KEEP_LOG: Final = "SELECT pg_create_physical_replication_slot(%s, true, true)"  # until the connection ends
 
 
@@ -106,7 +106,7 @@ def _database(options: Options, say: Say) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What the steps of one backup share."""
+    """Values that the steps of one backup share."""
 
     options: Options
     request: BackupRequest
@@ -117,7 +117,7 @@ class _Work:
 
 
 class _Database(NamedTuple):
-    """What was written of the database; ``parent`` is the backup that it continues."""
+    """Files written for the database; ``parent`` is the backup that they continue."""
 
     written: Written
     relations: dict[str, contents.Relation]

@@ -1,4 +1,4 @@
-"""Backups in a bucket of S3, or of what speaks its protocol, and in a container of Azure Blob Storage.
+"""Backups in a bucket of S3 or of another store with its protocol, and in a container of Azure Blob Storage.
 
 Credentials come from the environment variables of these services, which obstore reads; none is logged or stored.
 """
@@ -29,9 +29,7 @@ except ModuleNotFoundError:
 
 _CLAIM: Final = "in-progress"  # reserves the name of a backup that is being made
 _ABANDONED: Final = timedelta(days=7)  # after which a backup without a description is one no more
-_PART: Final = (
-    8 << 20
-)  # bytes of a part of an upload, four of which are under way, and of a range that is read
+_PART: Final = 8 << 20  # bytes of a part of an upload, with four parts under way, and of a range that is read
 _PARTS: Final = 5000  # S3 takes 10,000, and the size of a file is an estimate
 _CLIENT: Final = {"timeout": "300s", "connect_timeout": "10s"}  # for a part over a slow line
 _ENDPOINTS: Final = (
@@ -240,7 +238,7 @@ class _Counter:
 
 
 class _Ranges:
-    """An object, read in ranges, each of which is tried again by itself; one ahead of what is asked for."""
+    """An object, read in ranges with one range ahead; each range is tried again by itself."""
 
     def __init__(self, bucket: Bucket, path: str, size: int, ahead: ThreadPoolExecutor) -> None:
         self._bucket = bucket

@@ -1,4 +1,4 @@
-"""What a database contains, as far as a restored one can be compared with it."""
+"""Summary of a database's content, to compare a restored database with."""
 
 import re
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ _SAMPLE: Final = """
 (SELECT pk, rk, md5(e::text) FROM {relation} AS e ORDER BY pk, rk LIMIT 5)
 UNION (SELECT pk, rk, md5(e::text) FROM {relation} AS e ORDER BY pk DESC, rk DESC LIMIT 5)
 """
-_SAMPLED: Final = 1000  # tables of which entities are compared; of the others, the number of entities
+_SAMPLED: Final = 1000  # tables whose entities are compared; for the others, the number of entities
 _ROW: Final = "SELECT md5(e::text) FROM {relation} AS e WHERE pk = %s AND rk = %s"
 
 Sample = frozenset[tuple[str, str, str]]

@@ -1,4 +1,4 @@
-"""What a backup says of itself, and the backups of a store: their chains, and which are kept."""
+"""Description of a backup, and the backups of a store: their chains, and which are kept."""
 
 import hashlib
 import json
@@ -16,13 +16,13 @@ from storage.server.backups.sealing import SUFFIX, Key, Sealing, UnsealingReader
 from storage.server.backups.stores import DESCRIPTION, Draft, Reader, Store, Writer, is_name, split_backup
 from storage.server.refusal import Refusal
 
-CONTENTS: Final = "contents.json"  # what the description of a sealed backup does not say
+CONTENTS: Final = "contents.json"  # facts that the description of a sealed backup does not have
 PLAIN: Final = 1  # format: the database is a folder of files
 PACKED: Final = 2  # format: the database is one file, and all files may be sealed
 
 
 class SecretIn(StrEnum):
-    """How a backup contains the server secret."""
+    """Form in which a backup contains the server secret."""
 
     PLAIN = "secret"
     SEALED = "secret.sealed"
@@ -47,7 +47,7 @@ class Backup:
     secret: SecretIn
     sealing: Sealing | None
     relations: dict[str, Relation]
-    files: dict[str, str]  # SHA-256 of those that no manifest has
+    files: dict[str, str]  # SHA-256 of files that no manifest has
     key: Key | None = None
 
     @property
@@ -56,7 +56,7 @@ class Backup:
 
     @property
     def folder(self) -> Path | None:
-        """Where its files are as they were; None if they are sealed, packed or elsewhere."""
+        """Folder with its files in their original form; None if they are sealed, packed or elsewhere."""
         return self.store.folder_of(self.name) if self.format == PLAIN else None
 
     def publish(self, draft: Draft) -> None:

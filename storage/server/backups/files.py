@@ -34,7 +34,7 @@ class Member(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What was written of a new backup: checksums of files, also of those in the archive, and the manifest."""
+    """Files written for a new backup: their checksums, also of files in the archive, and the manifest."""
 
     digests: dict[str, str]
     manifest: bytes
@@ -115,7 +115,7 @@ class _Tee:
 
 
 def _members(source: Reader, where: str) -> Iterator[Member]:
-    """Yield the files and folders of an archive; raises Refusal for what could lead out of the folder."""
+    """Yield the files and folders of an archive; raises Refusal for members that could lead out of the folder."""
     with tarfile.open(fileobj=source, mode="r|", bufsize=_PIECE) as archive:  # type: ignore[call-overload]
         for it in archive:
             name = PurePosixPath(it.name)
@@ -238,7 +238,7 @@ def _database_members(backup: Backup, stored: set[str]) -> Iterator[Member]:
 
 
 def _copy(source: Reader, sink: Writer | None) -> str:
-    """Return the SHA-256 of what is read to the end, and copied if there is a place for it."""
+    """Read to the end and return the SHA-256; copy into ``sink`` if there is one."""
     digest = hashlib.sha256()
     while data := source.read(_PIECE):
         digest.update(data)

@@ -66,7 +66,7 @@ def reading(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(options),
-        pass_fds=[] if lock is None else [lock],  # also of what outlives this process
+        pass_fds=[] if lock is None else [lock],  # also for processes that outlive this one
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -75,7 +75,7 @@ def reading(
         listener.start()
         try:
             yield process.stdout
-        except tarfile.TarError:  # of a program that failed
+        except tarfile.TarError:  # the program failed
             if not _fails(process, listener):
                 raise
         except BaseException:

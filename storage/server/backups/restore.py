@@ -28,7 +28,7 @@ _UNSAFE: Final = {
     "fsync": "off",
     "full_page_writes": "off",
     "synchronous_commit": "off",
-}  # of a scratch folder
+}  # settings for a scratch folder
 _IS_EMPTY: Final = """
 SELECT count(*) = 0 FROM pg_class
 WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'S', 'v')
@@ -113,7 +113,7 @@ def _explaining() -> Iterator[None]:
     """Turn what fails for reasons of the machine into a Refusal."""
     try:
         yield
-    except shutil.Error as error:  # of several files
+    except shutil.Error as error:  # several files failed
         raise Refusal(f"The backup cannot be copied: {error.args[0][0][2]}.") from None
     except OSError as error:
         raise Refusal(f"The backup cannot be restored: {error}.") from None

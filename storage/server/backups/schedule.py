@@ -56,7 +56,7 @@ def running(options: Options) -> Iterator[None]:
     if options.backups is None:
         yield
         return
-    DataFolder(options.data).create()  # has what is known of the last one, also with DATABASE_URL
+    DataFolder(options.data).create()  # has the record of the last backup, also with DATABASE_URL
     is_stopping = threading.Event()
     scheduler = _Scheduler(options.data, options.backups, is_stopping)
     thread = threading.Thread(target=scheduler.run, name="backups", daemon=True)
@@ -112,7 +112,7 @@ class _Scheduler:
     def _report(self, reason: str) -> None:
         seconds = min(_PAUSE, self._schedule.every).total_seconds()
         logger.error("The scheduled backup failed and is tried again in %.0f seconds: %s", seconds, reason)
-        with suppress(OSError):  # which has been logged
+        with suppress(OSError):  # an error that has been logged
             last_backup.record_failure(self._data, BackupFailure(datetime.now(UTC), reason))
 
 

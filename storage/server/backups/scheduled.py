@@ -9,7 +9,7 @@ from storage.server import command_line
 
 
 def main() -> None:
-    # what an exception leaves removes its files, and unlike KeyboardInterrupt waits for the programs it runs
+    # the exit of an exception removes files, and unlike KeyboardInterrupt waits for running programs
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     threading.Thread(target=_end_with_input, daemon=True).start()
     command_line.main(sys.argv[1:])

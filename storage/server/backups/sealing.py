@@ -1,7 +1,7 @@
 """Encrypt a backup with a passphrase, for a place where others could read it.
 
-The key of a backup is derived from the passphrase by scrypt with a salt of its own. Each file has a key derived from
-that one and from its name, and consists of chunks in AES-256-GCM, numbered, of which the last is marked (the
+The key of a backup is derived from the passphrase by scrypt with a salt of its own. Each file has a key derived
+from that one and from its name, and consists of numbered chunks in AES-256-GCM; the last one is marked (the
 construction STREAM). So no file can be exchanged, and no chunk left out, moved or cut off, without being noticed.
 """
 
@@ -37,7 +37,7 @@ _TAG: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Sealing:
-    """What a description says of how its backup is sealed; ``check`` tells the right passphrase from a wrong one."""
+    """Parameters with which a backup is sealed; ``check`` tells the right passphrase from a wrong one."""
 
     salt: str
     cost: int
@@ -169,7 +169,7 @@ def _nonce(number: int, *, is_last: bool) -> bytes:
 
 
 def read_passphrase(path: Path) -> bytes:
-    """Return the first line of a file; raises Refusal if it is no passphrase."""
+    """Return the passphrase in the first line of a file; raises Refusal if it is not fit for one."""
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:

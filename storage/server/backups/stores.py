@@ -1,6 +1,6 @@
-"""Where backups are kept: a folder, or a bucket of an object store.
+"""Stores of backups: a folder, or a bucket of an object store.
 
-Both hold backups by name, and each backup has files. One appears with its description, when it is complete.
+Both hold backups by name, and each backup has files. A backup appears with its description, when it is complete.
 """
 
 import fcntl
@@ -58,7 +58,7 @@ class Store(Protocol):
         ...
 
     def names(self) -> list[str]:
-        """Return the names of what may be a backup, if it has a description."""
+        """Return the names of possible backups; only those with a description are backups."""
         ...
 
     def locate(self, name: str) -> str: ...
@@ -251,7 +251,7 @@ class FolderDraft:
     def publish(self, description: bytes) -> None:
         with self.create(DESCRIPTION) as sink:
             sink.write(description)
-        os.sync()  # of thousands of files, one by one would take longer
+        os.sync()  # thousands of files, one by one, would take longer
         self.path.rename(self._final)
         synchronize(self._final.parent)
 
