@@ -19,11 +19,10 @@ from django.db import connections
 from django.utils import timezone, translation
 from psycopg.conninfo import make_conninfo
 
-from storage.server import embedded, garbage, installation, options
-from storage.server.data_folder import DataFolder
+from storage.server import garbage
 from storage.server.database import POOL, close_pools
 from storage.sql.lanes import SETTINGS
-from tests import distribution, emptying, programs
+from tests import distribution, emptying, prepared, programs
 from tests.distribution import Tier
 from tests.durations import Meter
 from tests.live_server import LiveServer, start_server
@@ -47,8 +46,6 @@ pytest_plugins = ["tests.fixtures"]
 
 FINISHED = itertools.count(1)  # tests of this process
 LIFE = 30  # tests that one connection serves
-
-FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "shared_buffers": "128MB"}
 
 
 def pytest_addoption(parser):
@@ -216,39 +213,34 @@ def _speaks_english():
 
 @pytest.fixture(scope="session")
 def postgres(scratch):
-    """Connection parameters of an embedded PostgreSQL that is fast and not durable.
+    """Connection parameters of an embedded PostgreSQL that is fast and not durable, with the database of the tests.
 
     TEST_POSTGRESQL names the folder with the programs of another version: see tests/sql/test_older_postgresql.py.
-    TEST_SOCKETS names the folder with the socket of a server that is running already, as several runs may share it.
+    TEST_SOCKETS names the folder with the socket of a server that is running already, as several runs may share it,
+    and TEST_DATABASE its database.
     """
     if folder := os.environ.get("TEST_SOCKETS"):
         yield {"host": folder, "port": "5432", "user": "tablero", "dbname": "tablero"}
         return
-    if programs := os.environ.get("TEST_POSTGRESQL"):
-        installation.packaged_programs = lambda: Path(programs)
-    found = options.read({"TABLERO_DATA": str(scratch / "unit")})
-    with embedded.running(found, purpose="test", say=lambda line: None, settings=FAST):
-        socket_folder = DataFolder(found.data).socket_folder
-        yield {"host": str(socket_folder), "port": "5432", "user": "tablero", "dbname": "tablero"}
+    prepared.copy_prepared(scratch / "unit")
+    with prepared.running(scratch / "unit") as parameters:
+        yield parameters
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(postgres):
-    """Point Django, and the lanes, to the database of the session."""
+def django_db_setup(django_test_environment, django_db_blocker, postgres):
+    """Point Django, and the lanes, to the database of the session, in place of making one."""
     database = connections["default"].settings_dict
-    database["HOST"] = settings.DATABASES["default"]["HOST"] = postgres["host"]
+    for place in (database, settings.DATABASES["default"]):
+        place["HOST"], place["NAME"] = postgres["host"], prepared.DATABASE
     database["OPTIONS"]["pool"] = {**POOL, "timeout": 60}  # seconds: a busy machine makes connections slowly
-    settings.LANES_CONNINFO = make_conninfo("", **{**postgres, "dbname": "test_tablero"})
+    settings.LANES_CONNINFO = make_conninfo("", **{**postgres, "dbname": prepared.DATABASE})
     settings.SERVER_SECRET = b"the secret of the tests"
     emptying.install()
-    creation = connections["default"].creation
-    destroy = creation._destroy_test_db
-
-    def close_pools_and_destroy(*arguments):
+    yield
+    with django_db_blocker.unblock():
+        connections["default"].close()
         close_pools()  # also that of the Table service, of which Django knows nothing
-        destroy(*arguments)
-
-    creation._destroy_test_db = close_pools_and_destroy
 
 
 @pytest.fixture
