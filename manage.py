@@ -81,7 +81,7 @@ def is_inside():
 
 def install(lock, is_test):
     with open(__file__) as alone:
-        fcntl.flock(alone, fcntl.LOCK_EX)  # of two commands that start at once, one installs
+        fcntl.flock(alone, fcntl.LOCK_EX)  # if two commands start at once, one of them installs
         wanted = digest(lock)
         # inside of it something is missing after all: its Python was upgraded, or a package was removed
         found = [] if is_inside() else read(STAMP).split()

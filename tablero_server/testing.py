@@ -39,7 +39,7 @@ PATIENCE: Final = (
 )
 IMPATIENCE: Final = 0.5  # seconds for the end of a server whose data are not needed any more
 _USER: Final = "tests"
-_LIFE: Final = "2h"  # of accounts at a server that others use, too, should they not be deleted
+_LIFE: Final = "2h"  # lifetime of accounts at a shared server, if they are not deleted
 _PR_SET_PDEATHSIG: Final = 1
 _OF_TESTS: Final = {
     "AZURITE_ACCOUNTS",
@@ -81,7 +81,7 @@ class Account:
         self.service.request("POST", f"accounts/{self.name}/snapshots", {"name": name})
 
     def branch(self, snapshot: str | None = None) -> "Account":
-        """Return a new account with what this one has, or had in a snapshot."""
+        """Return a new account with the contents of this one, now or in a snapshot."""
         body = {
             "name": _new_name(),
             **({} if snapshot is None else {"snapshot": snapshot}),
@@ -108,7 +108,7 @@ class Service:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What every account gets that is made for tests."""
+        """Settings of every account that is made for tests."""
         return {"ttl": _LIFE} if self.is_shared else {}
 
     def create_account(self, name: str | None = None, **settings: Any) -> Account:
@@ -202,7 +202,7 @@ def join(run: str = "") -> Iterator[Service]:
             fcntl.flock(lock, fcntl.LOCK_EX)
             described = folder / "service.json"
             if not _is_locked(folder / "keeper.lock"):
-                described.unlink(missing_ok=True)  # of a keeper that was killed
+                described.unlink(missing_ok=True)  # left by a keeper that was killed
                 shutil.rmtree(folder / "data", ignore_errors=True)
                 _start_keeper(folder)
             service = Service(**json.loads(described.read_text()))
@@ -290,7 +290,7 @@ def _start_keeper(folder: Path) -> None:
 
 
 def _keep(folder: Path) -> None:
-    """Run a server until nobody shares its lock, and leave nothing behind."""
+    """Run a server until no other process shares its lock, and leave nothing behind."""
     try:
         with (folder / "users.lock").open("w") as users, (folder / "keeper.lock").open("w") as own:
             fcntl.flock(own, fcntl.LOCK_EX)
@@ -300,7 +300,7 @@ def _keep(folder: Path) -> None:
                 new.rename(folder / "service.json")
                 _say("ready")
                 fcntl.flock(users, fcntl.LOCK_EX)
-            _remove(folder)  # still locked, so that nobody joins what is gone
+            _remove(folder)  # still locked, so that no process joins a server that is gone
     except BaseException:
         _remove(folder)
         raise
@@ -383,7 +383,7 @@ def _read_url(output: IO[str]) -> str:
 
 
 def _pass_on(output: IO[str]) -> None:
-    """Show what a server says for as long as somebody reads it: a server whose output nobody takes would wait."""
+    """Show the output of a server as long as a process reads it: a server whose output is not read would wait."""
     for line in output:
         with contextlib.suppress(OSError):
             if line != "Stopping ...\n":

@@ -91,7 +91,7 @@ def _is_style(path: Path) -> bool:
 
 
 def _text(name: str) -> str:
-    """Read a script, with imports of those that other rooms add to it."""
+    """Read a script, with imports of the modules that other rooms add to it."""
     text = (ROOT / name).read_text()
     here = posixpath.dirname(name)
     added = (f"console/{it}" for it in registry.scripts(name.removeprefix("console/")))
