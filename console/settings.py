@@ -37,6 +37,7 @@ INSTALLED_APPS = [
     # imports the client library of all its providers, which takes a tenth of a start
     *(["allauth.socialaccount.providers.openid_connect"] if OPTIONS.sign_in else []),
     "storage",
+    *(f"storage.{subject.name}" for subject in registry.present() if subject.has_commands),
     "console",
 ]
 MIDDLEWARE = [
@@ -93,7 +94,8 @@ ROOT_URLCONF = "console.urls"
 ASGI_APPLICATION = "console.asgi.application"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 DATABASES = database.databases(OPTIONS)
-DATABASE_ROUTERS = ["storage.sql.django.StandbyRouter"] if OPTIONS.replicas else []
+READ_SOURCES = database.read_sources(OPTIONS)
+DATABASE_ROUTERS = ["storage.sql.django.StandbyRouter"] if READ_SOURCES else []
 # the form of an entity; console.asgi limits what any other page takes
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 5000  # 252 properties, each of up to a dozen fields
@@ -138,8 +140,7 @@ CONTENT_SECURITY_POLICY = {
 LOGGING = logs.configuration(OPTIONS)
 
 LANES_CONNINFO = database.conninfo(OPTIONS)
-REPLICAS = database.replicas(OPTIONS)
-REPLICA_LAG = OPTIONS.replica_lag  # seconds
+DECLARED_OPTIONS = OPTIONS.declared
 # names below localhost are this machine's: Azurite serves these, too
 HOST_SUFFIXES = tuple(dict.fromkeys((*OPTIONS.host_suffixes, "table.localhost")))
 DEVELOPMENT_ACCOUNT_ALLOWED = OPTIONS.development_account_allowed
@@ -258,7 +259,7 @@ SPECTACULAR_SETTINGS = {
         {"name": "Users"},
         {"name": "Invitations"},
         {"name": "Saved queries"},
-        {"name": "Replicas"},
+        *({"name": tag} for subject in registry.present() for tag in subject.api_tags),
         {"name": "Backups"},
     ],
 }

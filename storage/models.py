@@ -512,7 +512,7 @@ class Activity(models.Model):
     # of entities: how many were changed, and the first of them as KEYS of storage.activity.activity
     entities = models.PositiveIntegerField(default=0, db_default=0)
     keys = models.JSONField(null=True, default=None)
-    # where the history has the changes, as storage.sql.changes.Span; empty: in that of a distributed table, by the
+    # where the history has the changes, as storage.sql.changes.Span; empty: in that of a table alone, by the
     # request; null: nowhere
     recorded = models.JSONField(null=True, default=None)
     detail = models.JSONField(default=dict)

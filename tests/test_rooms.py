@@ -112,6 +112,29 @@ def test_nothing_outside_its_rooms_needs_an_optional_subject(name):
     assert needing == []
 
 
+# the words of optional rooms that the engine once knew; replication is PostgreSQL's and Azure's word for something else
+WORDS = {"cluster": r"distribut|citus", "replicas": r"replica(?!tion)"}
+# modules outside of these rooms that have them all the same
+KNOWING = {
+    "storage/core/registry.py": "it names all subjects",
+    "storage/models.py": "columns keep their names, which servers of other versions read",
+}
+
+
+def test_words_of_optional_rooms_stay_in_them():
+    """The engine asks what a relation can do and which databases answer reads; rooms declare which ones there are."""
+    rooms_of_words = re.compile(rf"(?:\w+/)+(?:{'|'.join(WORDS)})/|storage/migrations/")
+    words = re.compile("|".join(WORDS.values()), re.IGNORECASE)
+    static = (path.relative_to(ROOT).as_posix() for path in (ROOT / "static/console").rglob("*.*"))
+    knowing = {
+        path
+        for path in (*product_files(), *static)
+        if not rooms_of_words.match(path)
+        and (words.search(path) or words.search((ROOT / path).read_text("utf-8", errors="replace")))
+    }
+    assert knowing == set(KNOWING)
+
+
 def product_files() -> list[str]:
     paths = (path for folder in ("storage", "console", "templates") for path in (ROOT / folder).rglob("*"))
     return [path.relative_to(ROOT).as_posix() for path in paths if path.suffix in (".py", ".html")]

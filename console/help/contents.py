@@ -36,7 +36,7 @@ class Group:
     entries: Sequence[Entry]
 
 
-GROUPS: Final = (
+_OWN: Final = (
     Group(
         _("First steps"),
         "rocket",
@@ -119,17 +119,6 @@ GROUPS: Final = (
             ),
             Entry("tracing", _("OpenTelemetry"), _("Send traces and metrics to a collector.")),
             Entry(
-                "deployment",
-                _("Deployment in several regions"),
-                _("Replicas, standby and failover, and what each level costs."),
-            ),
-            Entry(
-                "consistency",
-                _("Consistency and replicas"),
-                _("Consistency levels, session tokens and the secondary address."),
-            ),
-            Entry("cluster", _("Cluster"), _("Distribute tables over the nodes of a Citus cluster.")),
-            Entry(
                 "releases",
                 _("Releases"),
                 _("What stays stable and for how long, upgrades, verified downloads."),
@@ -167,6 +156,22 @@ GROUPS: Final = (
         ),
     ),
 )
+
+
+def _with_declared(entries: Sequence[Entry]) -> Iterator[Entry]:
+    """Return entries, each with those that subjects declare after it."""
+    for entry in entries:
+        yield entry
+        following = [
+            Entry(it.name, _(it.title), _(it.description))
+            for subject in registry.subjects()
+            for it in subject.help_entries
+            if it.after == entry.name
+        ]
+        yield from _with_declared(following)
+
+
+GROUPS: Final = tuple(replace(group, entries=tuple(_with_declared(group.entries))) for group in _OWN)
 
 
 @dataclass(frozen=True, slots=True)

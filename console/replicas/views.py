@@ -47,7 +47,7 @@ def show(request: HttpRequest) -> HttpResponse:
             (status, _synchronized_at(status), _PROBLEMS[status.problem] if status.problem else "")
             for status in replicas.states()
         ],
-        "limit": settings.REPLICA_LAG,
+        "limit": settings.DECLARED_OPTIONS["REPLICA_LAG"],
         "levels": list(_accounts_by_level()),
     }
     return render_page(request, "console/replicas/index.html", context)

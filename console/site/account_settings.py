@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from django.utils.translation import gettext_lazy as _
 
+from storage.core import registry
 from storage.core.account_settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -25,7 +26,13 @@ class Section:
 
     name: str
     title: "LazyText"
-    template: str = "components/form.html"  # that shows it, if it is more than its fields
+    own_template: str = "components/form.html"  # that shows it, if it is more than its fields
+
+    @property
+    def template(self) -> str:
+        """The template that shows it: that of a subject, if one declares it."""
+        declared = registry.account_sections().get(self.name)
+        return self.own_template if declared is None else declared.template
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -38,9 +45,9 @@ SECTIONS: Final[Mapping[str, Section]] = {
         Section("description", _("General"), "console/accounts/settings/_description.html"),
         Section("lifetime", _("Expiration"), "console/accounts/settings/_lifetime.html"),
         Section("history", _("History"), "console/accounts/settings/_history.html"),
-        Section("consistency", _("Consistency"), "console/accounts/settings/_consistency.html"),
+        Section("consistency", _("Consistency")),
         Section("indexes", _("Indexes")),
-        Section("cluster", _("Cluster"), "console/accounts/settings/_cluster.html"),
+        Section("cluster", _("Cluster")),
         Section("quotas", _("Quotas"), "console/accounts/settings/_quotas.html"),
         Section("guard", _("Protection")),
         Section("access", _("Network access")),

@@ -44,8 +44,7 @@ T = TypeVar("T")
 
 FORMAT: Final = "tablero account"
 VERSION: Final = 1
-# all settings but the lifetime, and what belongs to a cluster
-SETTINGS_IN_FILE: Final = tuple(name for name in SETTINGS if name not in {"expires_at", "distributes"})
+SETTINGS_IN_FILE: Final = tuple(name for name, setting in SETTINGS.items() if setting.is_in_files)
 _LEVEL: Final = 3  # of compression: the next ones take much longer for a few percent
 _LONGEST_LINE: Final = 64 << 20  # bytes, more than any entity takes
 _LONGEST_TEXT: Final = 2000  # characters of a text that has no limit of its own

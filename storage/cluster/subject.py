@@ -4,10 +4,13 @@ from datetime import timedelta
 from typing import Final
 
 from storage.core.relation_forms import Ability, Capabilities, Extension, RelationForm
+from storage.core.setting import Setting, Switch
 from storage.core.subject import (
+    AccountSection,
     Command,
     CommandGroup,
     Examination,
+    HelpEntry,
     Hook,
     JobTitle,
     Part,
@@ -83,6 +86,26 @@ class ClusterReason(AnyReason):
     LOCK_FAILED = _("The table %(table)s could not be locked: %(why)s")
 
 
+_DISTRIBUTES: Final = Setting(
+    "distributes",
+    bool,
+    "New tables are distributed over the nodes of the Citus cluster; 409 if there is none.",
+    label=_("Distribute new tables"),
+    explanation=_(
+        "Distributes new tables over the nodes of the cluster. To distribute an existing table, open "
+        "its Settings page, which lists the costs and limitations."
+    ),
+    section="cluster",
+    is_in_files=False,  # it is about this server
+    after="adaptive_indexes",
+    switch=Switch(
+        "distributes",
+        "distribute new tables over the nodes of a Citus cluster (on), or not (off)",
+        "New tables of {name} are distributed.",
+        "New tables of {name} are local.",
+        shown_on="distributes",
+    ),
+)
 FORM: Final = RelationForm(
     prefix="distributed_",
     # its rows are on several nodes, each with a log and a history of its own
@@ -97,6 +120,7 @@ FORM: Final = RelationForm(
     ),
     account_column="distributes",
     column="distributed",
+    description="Whether its rows are on several nodes of a cluster.",
     rows_column="distributed_rows",
     bytes_column="distributed_bytes",
     operations="storage.cluster.relations",
@@ -132,6 +156,9 @@ FORM: Final = RelationForm(
         ),
         lost=("failure on connection", "postmaster was shut down"),
         moved="cache lookup failed for function",
+        # the plan of one task is shown
+        remote_plan=("Distributed Query", "Job", "Tasks", 0, "Remote Plan", 0, 0, "Plan"),
+        remote_count=("Distributed Query", "Job", "Task Count"),
         dump_refusal=(
             "The database is a Citus cluster, whose nodes pg_dump does not read; back up each node with the tools"
             " of PostgreSQL."
@@ -145,6 +172,7 @@ SUBJECT = Subject(
     api="storage.cluster.api",
     verbs=ClusterVerb,
     reasons=ClusterReason,
+    account_settings=(_DISTRIBUTES,),
     relation_forms=(FORM,),
     periodic=(
         Periodic(
@@ -164,7 +192,17 @@ SUBJECT = Subject(
         Command("distribute", CommandGroup.TABLES, 11, "Spread a table over the nodes of a Citus cluster."),
         Command("undistribute", CommandGroup.TABLES, 12, "Bring a distributed table back to one node."),
     ),
+    has_commands=True,
+    account_sections=(AccountSection("cluster", "console/cluster/_account.html"),),
     documents=("cluster",),
+    help_entries=(
+        HelpEntry(
+            "cluster",
+            _("Cluster"),
+            _("Distribute tables over the nodes of a Citus cluster."),
+            after="consistency",
+        ),
+    ),
     urls=("console.cluster.urls",),
     examinations=(Examination("cluster", 7, "storage.cluster.examination.examine"),),
     job_titles={

@@ -1,80 +1,28 @@
-"""The settings of an account: what each accepts and means, in which words, and where it is shown.
+"""The settings of an account, each declared once: see storage.core.setting for what a declaration says.
 
 Forms, the management API, the command `account`, manifests, exports and the activity log are made of them. To add one:
-its column in storage.models with a migration, and its declaration here.
+its column in storage.models with a migration, and its declaration here or in ``Subject.account_settings``.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
-from storage.core.labels import check_labels
+from storage.core import registry
 from storage.core.quotas import (
     SAS,
     SAVED_QUERIES,
     SNAPSHOTS,
     Quota,
 )
-from storage.domain.access.addresses import read_network
-from storage.domain.refusals import Reason, Refusal, Refused
+from storage.core.setting import Setting as Setting
+from storage.core.setting import Switch as Switch
+from storage.domain.refusals import Reason
 from storage.domain.requests.consistency import STALENESS_LIMIT, Consistency
 from storage.domain.translation import mark as _
 
 HISTORY_DAYS_LIMIT: Final = 366
 LEAST_HISTORY: Final = 16 << 20  # bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Switch:
-    """An action of the command `account` that turns a setting on or off."""
-
-    action: str
-    help: str
-    on: str  # sentence when done, with the name of the account
-    off: str
-    shown_on: str = ""  # mark in the list of accounts
-    shown_off: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """A setting of an account: every door to it is made of this."""
-
-    name: str  # its column's name
-    type: type
-    help: str = ""  # in the management API
-    least: int | None = None  # if it is a number
-    most: int | None = None  # if it is a number, or the greatest length of a text or list
-    unit: int = 1  # in which people enter a number
-    choices: tuple[str, ...] = ()
-    is_nullable: bool = False
-    is_in_catalog: bool = False  # processes cache it
-    refusal: Refusal | None = None  # for numbers and choices that doors may let through
-    label: str = ""  # in the console
-    explanation: str = ""  # there, below the field
-    logged_as: str = ""  # name in the activity log, if not its label
-    section: str = ""  # section of the page of settings: see console.site.account_settings
-    switch: Switch | None = None  # switch of a Boolean, in the command
-
-    def check(self, value: Any) -> None:
-        """Raise Refused for a value that is not accepted."""
-        match value:
-            case None if self.is_nullable:
-                return
-            case Mapping():
-                check_labels(value)
-            case list():
-                for text in value:
-                    if read_network(text) is None:
-                        raise Refused(Reason.NETWORK_MALFORMED, text=text)
-            case other if self.refusal is not None and not self._includes(other):
-                raise Refused(self.refusal)
-
-    def _includes(self, value: Any) -> bool:
-        if self.choices:
-            return value in self.choices
-        return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
 
 
 # label, and what the activity log calls it
@@ -142,6 +90,7 @@ _ALL: Final = (
         is_nullable=True,
         is_in_catalog=True,
         label=_("Expires"),
+        is_in_files=False,
     ),
     Setting(
         "protected",
@@ -193,24 +142,6 @@ _ALL: Final = (
             "add indexes of properties whose ranges are queried and drop unused ones (on), or not",
             "{name} has adaptive indexes.",
             "{name} has no adaptive indexes.",
-        ),
-    ),
-    Setting(
-        "distributes",
-        bool,
-        "New tables are distributed over the nodes of the Citus cluster; 409 if there is none.",
-        label=_("Distribute new tables"),
-        explanation=_(
-            "Distributes new tables over the nodes of the cluster. To distribute an existing table, open "
-            "its Settings page, which lists the costs and limitations."
-        ),
-        section="cluster",
-        switch=Switch(
-            "distributes",
-            "distribute new tables over the nodes of a Citus cluster (on), or not (off)",
-            "New tables of {name} are distributed.",
-            "New tables of {name} are local.",
-            shown_on="distributes",
         ),
     ),
     Setting(
@@ -307,4 +238,14 @@ _ALL: Final = (
     ),
     *map(_quota_setting, _QUOTA_TEXTS),
 )
-SETTINGS: Final[Mapping[str, Setting]] = {setting.name: setting for setting in _ALL}
+
+
+def _with_those_of_subjects() -> Iterator[Setting]:
+    """Return all settings, those that subjects declare after the one that each names."""
+    declared = [setting for subject in registry.subjects() for setting in subject.account_settings]
+    for own in _ALL:
+        yield own
+        yield from (setting for setting in declared if setting.after == own.name)
+
+
+SETTINGS: Final[Mapping[str, Setting]] = {setting.name: setting for setting in _with_those_of_subjects()}

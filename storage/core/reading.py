@@ -10,6 +10,14 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from storage.domain.requests.consistency import ReadTerms
 
 
+class SourceAddress(NamedTuple):
+    """``name`` is the host and port, ``alias`` the name among Django's databases."""
+
+    name: str
+    conninfo: str
+    alias: str = ""
+
+
 class ReadSource(Protocol):
     """A database that answers reads beside the primary; ``alias`` is its name among Django's databases."""
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 from storage.core.notices import Condition, NoticeKind, Severity
 from storage.core.relation_forms import LOCAL, RelationForm
 from storage.core.subject import (
+    AccountSection,
     Command,
     Examination,
     Hook,
@@ -284,6 +285,11 @@ def examinations() -> list[Examination]:
     return sorted(found, key=lambda part: part.position)
 
 
+def account_sections() -> Mapping[str, AccountSection]:
+    """Return how subjects show sections of the page of an account's settings, by the names of these."""
+    return {section.name: section for subject in present() for section in subject.account_sections}
+
+
 def commands() -> list[Command]:
     """Return the commands of the command line, group by group in their order."""
     found = [command for subject in present() for command in subject.commands]
@@ -293,7 +299,10 @@ def commands() -> list[Command]:
 def options_of(names: Collection[str]) -> dict[str, str]:
     """Return the subjects by the variables that only they read."""
     return {
-        option: subject.name for subject in subjects() if subject.name in names for option in subject.options
+        option: subject.name
+        for subject in subjects()
+        if subject.name in names
+        for option in (*subject.options, *(variable.name for variable in subject.variables))
     }
 
 

@@ -62,6 +62,8 @@ class Extension:
     renewal: str  # SQL that makes a session find out which of its connections elsewhere are lost
     lost: tuple[str, ...]  # beginnings of messages, without a code, of statements that failed with a lost one
     moved: str  # the same, of statements whose function was replaced meanwhile
+    remote_plan: tuple[str | int, ...]  # where the node of an explained plan has one of another server
+    remote_count: tuple[str | int, ...]  # and how many servers have such a plan
     dump_refusal: str  # why pg_dump cannot make a backup of such a database
 
 
@@ -78,6 +80,7 @@ class RelationForm:
     capabilities: Capabilities
     account_column: str = ""
     column: str = ""
+    description: str = ""  # of this column, in the management API
     rows_column: str = ""
     bytes_column: str = ""
     operations: str = ""

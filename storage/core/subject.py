@@ -11,6 +11,8 @@ from enum import Enum, StrEnum
 
 from storage.core.notices import NoticeKind
 from storage.core.relation_forms import RelationForm
+from storage.core.setting import Setting
+from storage.core.variables import Variable
 from storage.core.verbs import Verb
 from storage.domain.access.roles import Capability
 from storage.domain.refusals import AnyReason
@@ -96,6 +98,18 @@ class Part:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class AccountSection:
+    """How a section of the page of an account's settings is shown; it is its form alone while the subject is left out.
+
+    ``values``: the path of a function that returns more for the template.
+    """
+
+    name: str
+    template: str
+    values: str = ""
+
+
 class Hook(Enum):
     """Occasion on which code calls functions of other subjects; the values say their arguments and results."""
 
@@ -144,6 +158,16 @@ class JobTitle:
 
 
 @dataclass(frozen=True, slots=True)
+class HelpEntry:
+    """A document in the contents of the help, after the document that it names."""
+
+    name: str  # of its file in docs/, without .md
+    title: str
+    description: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
 class Examination:
     """A part of what ``doctor`` examines in the database; ``do``: the path of a function that returns findings."""
 
@@ -162,7 +186,7 @@ class CommandGroup(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of the command line: a module of storage.management.commands."""
+    """A command of the command line: a module of storage.management.commands, or of its room: see has_commands."""
 
     name: str
     group: CommandGroup
@@ -208,12 +232,18 @@ class Subject:
     hooks: Mapping[Hook, str] = field(default_factory=dict)  # paths of functions
     words: tuple[Word, ...] = ()
     reasons: type[AnyReason] | None = None  # to refuse, beside those of storage.domain.refusals
+    account_settings: tuple[Setting, ...] = ()  # also while it is left out, as they are stored
     relation_forms: tuple[RelationForm, ...] = ()  # forms of tables, also while it is left out
     keys: tuple[Key, ...] = ()
     commands: tuple[Command, ...] = ()
+    has_commands: bool = False  # they are in its room: storage.NAME.management.commands
     options: tuple[str, ...] = ()  # names of variables that only it reads
+    variables: tuple[Variable, ...] = ()  # others that only it reads, with what they mean
     documents: tuple[str, ...] = ()  # names in docs/, about it alone, or about other optional subjects too
+    help_entries: tuple[HelpEntry, ...] = ()  # of documents, also of such as others need too
     urls: tuple[str, ...] = ()  # paths of modules with the addresses of its pages
+    api_tags: tuple[str, ...] = ()  # groups of the documentation of the management API
+    account_sections: tuple[AccountSection, ...] = ()
     api: str = ""  # the path of a module with views of the management API, and their ``urlpatterns``
     examinations: tuple[Examination, ...] = ()
     key_follower: str = (

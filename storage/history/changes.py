@@ -40,7 +40,7 @@ _SLACK: Final = timedelta(minutes=5)  # by which our clock and that of the datab
 _WINDOWS: Final = (600, 6_000, 20_000)
 _LARGEST_WINDOW: Final = 100_000  # of loads, whose requests are put together
 CLIENTS: Final = (ActorKind.KEY, ActorKind.SAS, ActorKind.BEARER, ActorKind.TOKEN)
-_MOST_DISTRIBUTED: Final = 20  # tables, each of which is asked for on its own
+_MOST_APART: Final = 20  # tables that record changes apart, each of which is asked for on its own
 _NOBODY: Final = HistoryActor(kind=ActorKind.SERVER)
 
 
@@ -194,13 +194,13 @@ def _records(
 ) -> list[Record]:
     """Return the records that may have the changes.
 
-    A distributed table has its own. Of many such tables, those that were written last are looked at.
+    A table that records changes apart has its own. Of many such tables, those that were written last are looked at.
     """
     local = recorded_changes(account.pk, since, until)
     tables = Table.objects.recording_apart().filter(account=account)
     if selection.tables is not None:
         tables = tables.filter(pk__in=selection.tables)
-    latest = tables.order_by(F("written_at").desc(nulls_last=True))[:_MOST_DISTRIBUTED]
+    latest = tables.order_by(F("written_at").desc(nulls_last=True))[:_MOST_APART]
     return [*([local] if local else []), *(statements.beside(it.pk, _history(it)) for it in latest)]
 
 
@@ -285,7 +285,7 @@ def with_images(
             own = statements.beside(table.pk, _history(table))
             found = run_limited(statements.with_images_before(named, own, selection, top))
             return [_complete(table, it) for it in name_actors(account.pk, found)]
-        source = NO_TABLE  # before it was distributed, its changes were recorded with those of others
+        source = NO_TABLE  # before it had that form, its changes were recorded with those of others
     if not record:
         return []
     try:
@@ -295,8 +295,8 @@ def with_images(
     return name_actors(account.pk, found)
 
 
-def of_distributed(account: Account, table: Table, wanted: ChangeFilter, top: int) -> list[RecordedChange]:
-    """Return the first matching changes of a distributed table, those from before it was distributed among them."""
+def recorded_apart(account: Account, table: Table, wanted: ChangeFilter, top: int) -> list[RecordedChange]:
+    """Return the first matching changes of a table that records them apart, with those from before it did."""
     wanted = replace(wanted, table="", table_id=table.pk, span=None)
     found = with_images(account, table, wanted, top)
     selection, record = select(account, wanted), recorded_changes(account.pk, wanted.since)
@@ -307,7 +307,7 @@ def of_distributed(account: Account, table: Table, wanted: ChangeFilter, top: in
 
 
 def _complete(table: Table, change: RecordedChange) -> RecordedChange:
-    """Return a change of a distributed table, whose number is its Timestamp, with the entity after it."""
+    """Return a change of a table that records them apart, whose number is its Timestamp, with the entity after it."""
     number = change.sequence
     steps = versions.beside(relation_of(table), _history(table), change.key, number, 0)
     for row in sql.walk(steps, run_limited):

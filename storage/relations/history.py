@@ -129,7 +129,7 @@ def remove(account: Account) -> None:
 def is_recorded(account: Account) -> bool:
     """Return whether changes are recorded; an account that a server before 1.0 has added has no segment at first.
 
-    A replica may be asked. No segment is open in a database that cannot record: see ``end_unless_available``.
+    A standby may be asked. No segment is open in a database that cannot record: see ``end_unless_available``.
     """
     return account.history_days > 0 and HistorySegment.objects.filter(account=account, ended_at=None).exists()
 

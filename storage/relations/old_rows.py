@@ -1,8 +1,8 @@
 """Rows that versions before 1.1 wrote are given their one text in the background: see storage.sql.content.
 
 They read alike all the while; a page of such rows takes three to four times as long. The tables that the upgrade found
-are gone through once, in the order of keys, a second of every ten. Distributed tables are left out, whose rows change
-when they are written.
+are gone through once, in the order of keys, a second of every ten. Tables of other forms are left out, whose rows
+change when they are written.
 """
 
 import threading

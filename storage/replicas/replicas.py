@@ -15,13 +15,13 @@ from typing import Annotated, Final
 from django.conf import settings
 from prometheus_client import Gauge
 
-from storage.core.reading import ReadRouter, Synchronization
+from storage.core.reading import ReadRouter, SourceAddress, Synchronization
 from storage.domain.errors import ServerBusy
 from storage.domain.requests.consistency import Consistency, ReadTerms
+from storage.replicas.links import Link, open_lanes, replica_lanes
+from storage.replicas.samples import Sample
 from storage.sql import positions
 from storage.sql.failures import Canceled, UnexpectedFailure
-from storage.sql.links import Link, ReplicaAddress, open_lanes, replica_lanes
-from storage.sql.positions import Sample
 
 INTERVAL: Final = 0.25  # seconds between two looks at a server
 _SESSION_WAIT: Final = 0.1  # seconds for a replica to get to the position of a token
@@ -111,7 +111,7 @@ class _Log:
 class Replica:
     """A replica and what is known of it; ``alias`` is its name among Django's databases."""
 
-    def __init__(self, address: ReplicaAddress, clock: Clock) -> None:
+    def __init__(self, address: SourceAddress, clock: Clock) -> None:
         self.name, self.alias = address.name, address.alias
         self._clock = clock
         self.link = Link(address.conninfo, is_primary=False)
@@ -195,7 +195,7 @@ class Replicas(ReadRouter):
     def __init__(
         self,
         primary: str,
-        addresses: Sequence[ReplicaAddress],
+        addresses: Sequence[SourceAddress],
         limit: float,
         clock: Clock = monotonic,
         on_new_primary: Callable[[float], None] = lambda _: None,
@@ -406,9 +406,14 @@ class Replicas(ReadRouter):
 
 def make_router(conninfo: str, on_new_primary: Callable[[float], None]) -> Replicas | None:
     """Return what chooses among the replicas that are configured; None if there are none."""
-    if not settings.REPLICAS:
+    if not settings.READ_SOURCES:
         return None
-    return Replicas(conninfo, settings.REPLICAS, settings.REPLICA_LAG, on_new_primary=on_new_primary)
+    return Replicas(
+        conninfo,
+        settings.READ_SOURCES,
+        settings.DECLARED_OPTIONS["REPLICA_LAG"],
+        on_new_primary=on_new_primary,
+    )
 
 
 _of_this_process: Replicas | None = None
@@ -421,14 +426,16 @@ def set_of_this_process(replicas: Replicas | None) -> None:
 
 def states() -> list[ReplicaStatus]:
     """Return how the replicas are: as this process sees them if it serves, else by looking at each now."""
-    if not settings.REPLICAS:
+    if not settings.READ_SOURCES:
         return []
     running = _of_this_process
     return asyncio.run(_measure()) if running is None else running.states()
 
 
 async def _measure() -> list[ReplicaStatus]:
-    replicas = Replicas(settings.LANES_CONNINFO, settings.REPLICAS, settings.REPLICA_LAG)
+    replicas = Replicas(
+        settings.LANES_CONNINFO, settings.READ_SOURCES, settings.DECLARED_OPTIONS["REPLICA_LAG"]
+    )
     replicas.start()
     try:
         async with asyncio.timeout(_MEASURE_LIMIT):

@@ -1,6 +1,7 @@
 """Contributions of the subject of replicas of the database: see storage.core.registry."""
 
-from storage.core.subject import Examination, Hook, Page, Place, Subject
+from storage.core.subject import AccountSection, Examination, HelpEntry, Hook, Page, Place, Subject
+from storage.core.variables import Variable
 from storage.domain.translation import mark as _
 
 SUBJECT = Subject(
@@ -14,6 +15,45 @@ SUBJECT = Subject(
         Hook.ACCOUNT_WARNINGS: "console.replicas.views.find_warnings",
     },
     examinations=(Examination("replicas", 10, "storage.replicas.examination.examine"),),
-    options=("REPLICAS", "REPLICA_LAG"),
+    variables=(
+        Variable(
+            "REPLICAS",
+            "",
+            "streaming replicas of DATABASE_URL (several: space)",
+            "URL",
+            separator=" ",
+            alias="replica",
+            after="OAUTH",
+        ),
+        Variable(
+            "REPLICA_LAG",
+            "30",
+            "seconds by which a replica may be behind",
+            "SECONDS",
+            least=1,
+            most=86_400,
+            after="REPLICAS",
+        ),
+    ),
+    account_sections=(
+        AccountSection(
+            "consistency", "console/replicas/_consistency.html", "console.replicas.consistency.values"
+        ),
+    ),
+    api_tags=("Replicas",),
+    help_entries=(
+        HelpEntry(
+            "deployment",
+            _("Deployment in several regions"),
+            _("Replicas, standby and failover, and what each level costs."),
+            after="tracing",
+        ),
+        HelpEntry(
+            "consistency",
+            _("Consistency and replicas"),
+            _("Consistency levels, session tokens and the secondary address."),
+            after="deployment",
+        ),
+    ),
     urls=("console.replicas.urls",),
 )

@@ -48,16 +48,18 @@ class TypedSerializer(serializers.Serializer[Any]):
     ``of`` is a dataclass or a tuple. A text in ``Annotated`` describes a member in the documentation; a mapping
     has options of its field, such as ``source``. A member with a method ``get_NAME`` is the result of that method.
     A member that is a field is answered by it, after the others if it has no type. ``names`` selects and orders
-    the members; ``help`` describes members of an ``of`` that does not describe them itself.
+    the members; ``help`` describes members of an ``of`` that does not describe them itself; ``more`` are
+    members that subjects declare, with their types.
     """
 
     of: ClassVar[type | None] = None
     names: ClassVar[Sequence[str]] = ()
     help: ClassVar[Mapping[str, str]] = {}
+    more: ClassVar[Mapping[str, Any]] = {}
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        hints = {**(_hints(cls.of) if cls.of else {}), **_hints(cls)}
+        hints = {**(_hints(cls.of) if cls.of else {}), **_hints(cls), **cls.more}
         declared = cls._declared_fields
         made = {name: declared.get(name) or cls._make(name, hints[name]) for name in cls.names or hints}
         cls._declared_fields = {**made, **declared}

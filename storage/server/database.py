@@ -12,14 +12,14 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.postgresql.base import DatabaseWrapper
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from storage.core.reading import SourceAddress
 from storage.server.cluster import NAME
 from storage.server.data_folder import DataFolder
-from storage.server.options import Options
+from storage.server.options import VARIABLES, Options
 from storage.server.refusal import Refusal
 from storage.sql.connections import APPLICATION
 from storage.sql.django import SESSION
 from storage.sql.interruption import InterruptibleConnection
-from storage.sql.links import ReplicaAddress
 
 RELAXED = "-c synchronous_commit=off"
 
@@ -85,21 +85,28 @@ def conninfo(options: Options) -> str:
     return make_conninfo("", **parts)
 
 
-def replicas(options: Options) -> tuple[ReplicaAddress, ...]:
-    """Return the replicas, by names that contain no secrets."""
-    if options.replicas and not options.database_url:
-        raise Refusal("TABLERO_REPLICAS are replicas of a PostgreSQL in DATABASE_URL, which is not set.")
+def read_sources(options: Options) -> tuple[SourceAddress, ...]:
+    """Return the databases that answer reads beside the primary, by names that contain no secrets."""
+    for variable in _SOURCES:
+        if options.declared.get(variable.name) and not options.database_url:
+            raise Refusal(
+                f"{variable.key} are {variable.alias}s of a PostgreSQL in DATABASE_URL, which is not set."
+            )
     return tuple(
-        ReplicaAddress(_name(found), make_conninfo("", **found), alias)
-        for alias, found in _replicas(options).items()
+        SourceAddress(_name(found), make_conninfo("", **found), alias)
+        for alias, found in _read_sources(options).items()
     )
 
 
-def _replicas(options: Options) -> dict[str, dict[str, str]]:
-    """Return the connection parameters of replicas, by aliases for Django."""
+_SOURCES: Final = [variable for variable in VARIABLES if variable.alias]
+
+
+def _read_sources(options: Options) -> dict[str, dict[str, str]]:
+    """Return the connection parameters of databases beside the primary, by aliases for Django."""
     return {
-        f"replica{number}": _read("TABLERO_REPLICAS", url)
-        for number, url in enumerate(options.replicas, start=1)
+        f"{variable.alias}{number}": _read(variable.key, url)
+        for variable in _SOURCES
+        for number, url in enumerate(options.declared.get(variable.name, ()), start=1)
     }
 
 
@@ -134,7 +141,7 @@ def databases(options: Options) -> dict[str, dict[str, Any]]:
 
     Models are read from the latter while the primary does not answer.
     """
-    found = {alias: _for_django(replica) for alias, replica in _replicas(options).items()}
+    found = {alias: _for_django(source) for alias, source in _read_sources(options).items()}
     direct = _pooled(parameters(options))
     if not options.pooler_url:
         return {DEFAULT_DB_ALIAS: direct, **found}

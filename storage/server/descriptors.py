@@ -7,7 +7,7 @@ from typing import Final
 from storage.server.refusal import Refusal
 
 LEAST: Final = 256  # descriptors of a process
-RESERVED: Final = 128  # for files, and for connections to the database and its replicas; about 80 are used
+RESERVED: Final = 128  # for files, and for connections to the databases; about 80 are used
 _MOST: Final = 1 << 20  # where the limit of the user is infinite, the system has one nevertheless
 
 

@@ -5,16 +5,18 @@ import difflib
 import os
 import re
 import sys
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import platformdirs
 
 from storage.core import registry
 from storage.core.quotas import QUOTAS
+from storage.core.variables import PREFIX as PREFIX
+from storage.core.variables import Variable as Variable
 from storage.domain.access.identity import Trust, is_loopback
 from storage.domain.access.sign_in import Provider
 from storage.domain.requests.recorded import RequestLogSettings
@@ -22,33 +24,11 @@ from storage.server import bearer, memory, messages, sign_in
 from storage.server.messages import MessageOptions
 from storage.server.refusal import Refusal
 
-PREFIX = "TABLERO_"
 DEFAULT_LISTEN = "127.0.0.1:10002"  # where UseDevelopmentStorage=true looks
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """One setting; those with help text are options of `serve` too."""
-
-    name: str
-    default: str = ""
-    help: str = ""
-    metavar: str | None = None
-    choices: tuple[str, ...] | None = None
-    is_flag: bool = False
-    separator: str = ""  # separator of several values
-
-    @property
-    def key(self) -> str:
-        return PREFIX + self.name
-
-    @property
-    def option(self) -> str:
-        return "--" + self.name.lower().replace("_", "-")
-
-
 LOG_LEVELS = ("debug", "info", "warning", "error")
-VARIABLES = (
+_OWN = (
     Variable("CONFIG", "", "read settings from a file in TOML, too", "FILE"),
     Variable("LISTEN", DEFAULT_LISTEN, "address and port to serve on", "HOST:PORT"),
     Variable("WORKERS", "1", "processes that share the port", "N"),
@@ -74,8 +54,6 @@ VARIABLES = (
     ),
     Variable("POOLER_URL", "", "the database through a pooler in transaction mode, for the console", "URL"),
     Variable("OAUTH", "", "accept any access token that has not expired; on loopback only", None, ("basic",)),
-    Variable("REPLICAS", "", "streaming replicas of DATABASE_URL (several: space)", "URL", separator=" "),
-    Variable("REPLICA_LAG", "30", "seconds by which a replica may be behind", "SECONDS"),
     Variable(
         "REQUEST_MEMORY",
         "",
@@ -143,6 +121,17 @@ VARIABLES = (
     Variable("MAIL_FROM"),
     Variable("DEBUG", is_flag=True),
 )
+
+
+def _with_declared(variables: Iterable[Variable]) -> Iterator[Variable]:
+    """Return variables, each with those that subjects declare after it."""
+    declared = [variable for subject in registry.subjects() for variable in subject.variables]
+    for variable in variables:
+        yield variable
+        yield from _with_declared(it for it in declared if it.after == variable.name)
+
+
+VARIABLES = tuple(_with_declared(_OWN))
 # variables of clients of the management API, and of Kubernetes in each container for services named tablero...
 _FOR_OTHERS = re.compile(
     r"TABLERO_(URL|TOKEN|(\w+_)?SERVICE_HOST|(\w+_)?SERVICE_PORT(_\w+)?|(\w+_)?PORT_\d+_(TCP|UDP|SCTP)(_\w+)?)"
@@ -275,8 +264,9 @@ class Options:
     debug: bool
     database_url: str
     pooler_url: str
-    replicas: tuple[str, ...]  # URLs
-    replica_lag: int  # seconds
+    declared: Mapping[
+        str, Any
+    ]  # values of the variables that subjects declare: texts, tuples of texts, or numbers
     backups: BackupSchedule | None
     request_memory: int  # bytes, of a worker
     archive: ArchiveOptions | None
@@ -296,6 +286,12 @@ class Options:
     @property
     def scheme(self) -> str:
         return "https" if self.tls_cert else "http"
+
+
+def _read_declared(variable: Variable, value: str) -> Any:
+    if variable.separator:
+        return tuple(value.split(None if variable.separator == " " else variable.separator))
+    return _read_number(variable.name, value, variable.least, variable.most) if variable.most else value
 
 
 def read(environ: Mapping[str, str]) -> Options:
@@ -351,8 +347,11 @@ def read(environ: Mapping[str, str]) -> Options:
         debug=_read_flag("DEBUG", value["DEBUG"]),
         database_url=environ.get("DATABASE_URL", ""),
         pooler_url=value["POOLER_URL"],
-        replicas=tuple(value["REPLICAS"].split()),
-        replica_lag=_read_number("REPLICA_LAG", value["REPLICA_LAG"], 1, 86_400),
+        declared={
+            variable.name: _read_declared(variable, value[variable.name])
+            for subject in registry.subjects()
+            for variable in subject.variables
+        },
         backups=_read_backups(value, environ),
         request_memory=_read_request_memory(value["REQUEST_MEMORY"]) // workers,
         archive=_read_archive(value, environ),

@@ -245,7 +245,7 @@ def _take(
             actor=sql.storable_text(by.name, 256),
         )
         _add_tables(snapshot, tables)
-        # one may have been distributed since
+        # one may have got another form since
         _refuse_without_past(Table.objects.filter(pk__in=[table.pk for table in tables]))
         if not is_recorded:
             snapshot_copies.copy(snapshot)

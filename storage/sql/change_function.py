@@ -51,7 +51,7 @@ def columns(places: Sequence[int], operations: Sequence[str] | None, rows: Seque
 
 
 def applied(result: Result) -> bytes:
-    """Return the array of Timestamps; raises the refusal that the function of a distributed relation returns."""
+    """Return the array of Timestamps; raises the refusal that a function returns which cannot raise it."""
     value = result.get_value(0, 0)
     assert value is not None
     if value.startswith(b"{TB001,"):

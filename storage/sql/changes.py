@@ -314,7 +314,7 @@ def _read_changes(result: Result, tables: Mapping[int, str]) -> Unnamed:
 
 
 def beside(table_id: int, history: str) -> Record:
-    """Return the history of a distributed relation as a record; its Timestamps are in the order of each entity."""
+    """Return the history that a relation has of its own as a record; its Timestamps are in the order of each entity."""
     columns = f"ts AS seq, {table_id}::bigint AS tbl, ts, was, actor, op, request, pk, rk, anns, vals"
     return Record((f"(SELECT {columns} FROM {history})",))
 
@@ -322,7 +322,7 @@ def beside(table_id: int, history: str) -> Record:
 def with_images_before(
     table: tuple[str, int], record: Record, wanted: Selection, top: int | None
 ) -> Statement[Unnamed]:
-    """Return the first of the selected changes of a distributed table, without the entities after them."""
+    """Return the first selected changes of a table with a history of its own, without the entities after them."""
     binder = Binder()
     columns = (
         f"h.seq, h.op::text, h.ts, h.actor, h.request::text, h.tbl, h.pk, h.rk, h.was, {content('h.')}, NULL"

@@ -39,8 +39,8 @@ def count_active() -> int:
 
 def most_per_process() -> int:
     """Return the connections to PostgreSQL that a process may open; those to a pooler are not counted."""
-    # one that listens, and beside replicas one that looks at the primary
-    own = sum(COUNTS.values()) + (2 if settings.REPLICAS else 1)
+    # one that listens, and beside other databases one that looks at the primary
+    own = sum(COUNTS.values()) + (2 if settings.READ_SOURCES else 1)
     if SESSION in connections:
         return own
     pool = settings.DATABASES[DEFAULT_DB_ALIAS]["OPTIONS"].get("pool") or {}

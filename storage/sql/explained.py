@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any, NamedTuple
 
+from storage.core.relation_forms import Extension
+from storage.sql.forms import EXTENSIONS
 from storage.sql.statement import Result, text_at
 
 
@@ -22,12 +23,25 @@ class Explained(NamedTuple):
 def read(result: Result) -> Explained:
     root: dict[str, Any] = json.loads(text_at(result, 0, 0))[0]["Plan"]
     for node in nodes(root):
-        # the plan of one task is shown; a node that failed has none
-        job = node.get("Distributed Query", {}).get("Job")
-        if job is not None:
-            with suppress(LookupError, TypeError):
-                return Explained(job["Tasks"][0]["Remote Plan"][0][0]["Plan"], int(job["Task Count"]))
+        if node.get("Node Type") == "Custom Scan":
+            for extension in EXTENSIONS:
+                if (plan := _remote_plan(extension, node)) is not None:
+                    return plan
     return Explained(root)
+
+
+def _remote_plan(extension: Extension, node: dict[str, Any]) -> Explained | None:
+    """Return the plan that an extension says another server has for a node."""
+    plan: Any = node
+    try:
+        for step in extension.remote_plan:
+            plan = plan[step]
+        count: Any = node
+        for step in extension.remote_count:
+            count = count[step]
+        return Explained(plan, int(count))
+    except (LookupError, TypeError):  # a node that failed has none
+        return None
 
 
 def nodes(root: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -7,8 +7,8 @@ table, entity_make_room makes it.
 A page merges the order of the primary key with a sort of the child's rows in its range: exact, but it reads all of
 these rows. A table without long keys has no child, and its statements and plans are as if there were none. The length
 alone decides, not whether the keys can be compressed; a row of an older version whose keys could be moves with its next
-insertion or upsert. Indexes of properties are on the parent only. A distributed relation can have no child, so it
-refuses long keys with KeyValueTooLarge.
+insertion or upsert. Indexes of properties are on the parent only. A relation without ``has_long_keys`` has no child, so
+it refuses long keys with KeyValueTooLarge.
 """
 
 from typing import Final

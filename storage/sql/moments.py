@@ -12,8 +12,8 @@ look at. Any other calls ``next_moment``. A clock that is behind the one that wa
 much is not known, but it cannot have come farther than ``_AHEAD`` after it was noted. Then the floor is raised to that.
 Sequences are in the log of the database, so that all of this outlives its restart, and that of the server.
 
-Statements on distributed relations may call no volatile functions, and cannot be read as of a moment: they use the
-clock alone.
+Statements on relations without ``has_floor`` may call no volatile functions, and cannot be read as of a moment: they
+use the clock alone.
 """
 
 from typing import Final
@@ -35,7 +35,7 @@ def ticks(time: str) -> str:
     return f"(date_part('epoch', {time}) * 1000000)::bigint * 10"
 
 
-# statement_timestamp: a distributed PostgreSQL refuses volatile functions in an UPDATE
+# statement_timestamp: statements on relations without has_floor may call no volatile functions
 CLOCK: Final = ticks("statement_timestamp()")
 _PRESENT_CLOCK: Final = ticks("clock_timestamp()")
 # reading it with a subquery would take 3 µs instead of 0.3

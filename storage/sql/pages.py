@@ -87,7 +87,7 @@ JOIN jsonb_to_recordset($1::jsonb) AS wanted (pk text, rk text) ON e.pk = wanted
 """
 
 
-# the same in one partition, for a distributed relation: Citus can lock rows on only one node per statement
+# the same in one partition, for a relation of which no statement can join several
 _GET_IN_PARTITION: Final = """
 SELECT pk, rk, ts, {content} FROM {relation} WHERE pk = $1 AND rk = ANY ($2::text[]) ORDER BY pk, rk {lock}
 """

@@ -1,42 +1,21 @@
 """Positions in the log of PostgreSQL: how far a server is, and what a session has seen.
 
-A position is the number of bytes that the log has had before it, which is the same on a primary and on its replicas.
+A position is the number of bytes that the log has had before it, which is the same on a primary and on each standby.
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
-from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
+from storage.sql.statement import Lane, Result, Statement
 
-# what a primary has written and a replica has replayed; on the primary also what it has not flushed, which others see
+# what a primary has written and a standby has replayed; on the primary also what it has not flushed, which others see
 # already if its writer does not wait for the disk
-_POSITION: Final = """
+SERVER_POSITION: Final = """
 (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END - '0/0')::bigint
 """
-POSITION: Final = f"SELECT {_POSITION}"
-
-# The timeline changes when a replica takes the place of the primary. A replica's is that of what it receives; it is
-# null for users without the role pg_read_all_stats, and a replica that receives nothing has no row.
-_SAMPLE: Final = f"""
-SELECT pg_is_in_recovery()::text, {_POSITION},
-    CASE WHEN pg_is_in_recovery() THEN (SELECT received_tli FROM pg_stat_wal_receiver LIMIT 1)
-    ELSE ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::integer END,
-    (SELECT count(*) FROM pg_stat_wal_receiver),
-    CASE WHEN pg_is_in_recovery() THEN true ELSE pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn() END::text
-"""
-_SYSTEM: Final = "SELECT system_identifier FROM pg_control_system()"
+POSITION: Final = f"SELECT {SERVER_POSITION}"
 
 _PAGE: Final = 8192
 _PAGE_HEADER: Final = 24
-
-
-class Sample(NamedTuple):
-    """What a server says of itself; ``timeline`` None: it does not say, ``is_flushed``: its log is on its disk."""
-
-    is_replica: bool
-    position: int
-    timeline: int | None
-    is_receiving: bool
-    is_flushed: bool
 
 
 def read_position(value: bytes) -> int:
@@ -51,26 +30,6 @@ def position() -> Statement[int]:
 
     def read(result: Result) -> int:
         value = result.get_value(0, 0)
-        return 0 if value is None else read_position(value)  # a replica that has replayed nothing
+        return 0 if value is None else read_position(value)  # a standby that has replayed nothing
 
     return Statement(POSITION, (), Lane.KEY, read)
-
-
-def sample() -> Statement[Sample]:
-    return Statement(_SAMPLE, (), Lane.KEY, _read_sample)
-
-
-def _read_sample(result: Result) -> Sample:
-    position, timeline = result.get_value(0, 1), result.get_value(0, 2)
-    return Sample(
-        is_replica=text_at(result, 0, 0) == "true",
-        position=0 if position is None else read_position(position),
-        timeline=None if timeline is None else int(timeline),
-        is_receiving=integer_at(result, 0, 3) > 0,
-        is_flushed=text_at(result, 0, 4) == "true",
-    )
-
-
-def system() -> Statement[int]:
-    """Return the statement that asks for the number that a primary and its replicas have in common."""
-    return Statement(_SYSTEM, (), Lane.KEY, lambda result: integer_at(result, 0, 0))

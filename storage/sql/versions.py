@@ -116,7 +116,7 @@ def _read_row(result: Result, row: int) -> RawVersion:
     )
 
 
-# of a distributed relation: each statement is about one entity on one node, and joins nothing else
+# of a relation with a history of its own: each statement is about one entity, and joins nothing else
 _BESIDE: Final = """
 SELECT ts, op::text, ts, was, CASE WHEN before < {bytes} THEN content END, (before < {bytes})::text, request::text,
     actor::text
@@ -139,7 +139,7 @@ SELECT {newest}, NULL, ts, ts, {content}, 'true', NULL, NULL FROM {source} WHERE
 def beside(
     source: str, history: str, key: EntityKey, first: int, top: int
 ) -> Generator[Statement[Any], Any, list[RawVersion]]:
-    """Return the same of a distributed relation; instead of actors, their ids."""
+    """Return the same of a relation with a history of its own; instead of actors, their ids."""
 
     def changes(comparison: str, direction: str, limit: int) -> Statement[list[RawVersion]]:
         text = _BESIDE.format(

@@ -6,6 +6,7 @@ from typing import Annotated
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from storage.core import registry
 from storage.models import Table
 from storage.rest.answers import TypedSerializer
 from storage.rest.fields import (
@@ -70,6 +71,7 @@ class TableDeletionParameters(QueryParameters):
 
 
 class TableSerializer(TypedSerializer):
+    more = {form.column: Annotated[bool, form.description] for form in registry.relation_forms()}
     name: str
     description: str
     tags: list[str]
@@ -77,7 +79,6 @@ class TableSerializer(TypedSerializer):
     created_at: datetime
     deleted_at: datetime | None
     kept_until: Annotated[datetime | None, "Until when a deleted table can be restored."]
-    distributed: Annotated[bool, "Whether its rows are on several nodes of a cluster."]
     url: Annotated[str, "URL for SDKs and tokens."]
 
     def get_url(self, table: Table) -> str:

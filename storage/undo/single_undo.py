@@ -1,6 +1,6 @@
-"""Undo one change of a distributed table, as the function of its relation can: on the node of the entity.
+"""Undo one change of a table without images, as the function of its relation can: where the entity is.
 
-Many changes cannot be undone together there, because their nodes have no order in common.
+Many changes cannot be undone together there, because they have no order in common.
 """
 
 from dataclasses import dataclass
@@ -93,7 +93,7 @@ def apply(account: Account, table: Table, wanted: ChangeFilter, outcome: TableOu
 
 
 def _find(account: Account, table: Table, wanted: ChangeFilter) -> _Undo | None:
-    found = changes.of_distributed(account, table, wanted, 2)
+    found = changes.recorded_apart(account, table, wanted, 2)
     if len(found) != 1:
         return None
     [change] = found

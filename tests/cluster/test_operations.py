@@ -516,7 +516,7 @@ def test_single_changes_are_undone_whether_made_before_or_since(table, write):
     assert kinds(table, other) == ["insert", "delete", "insert"]
 
     first = changes.ChangeFilter(table="people", until=versions.page(table, KEY).entries[-2].at)
-    [former] = [it for it in changes.of_distributed(table.account, table, first, 9) if it.key == KEY]
+    [former] = [it for it in changes.recorded_apart(table.account, table, first, 9) if it.key == KEY]
     assert former.before is None
     assert undo_of(table, numbers=(former.sequence,)) == {"skipped": 1}  # it has newer work
     write(Insert(entity(EntityKey("z", "z"), A=1)))

@@ -5,14 +5,14 @@ import asyncio
 import pytest
 from django.conf import settings as django_settings
 
+from storage.core.reading import SourceAddress
 from storage.domain.requests.consistency import Consistency, ReadTerms, Session
 from storage.domain.service_properties.properties import ServiceProperties
 from storage.replicas import replicas
 from storage.replicas.replicas import ReplicaProblem, Replicas, ReplicaState, _Log, states
+from storage.replicas.samples import Sample
 from storage.runtime.catalog import KnownAccount
 from storage.runtime.service import Service
-from storage.sql.links import ReplicaAddress
-from storage.sql.positions import Sample
 
 LIMIT = 30.0
 NOW = 1000.0
@@ -48,7 +48,7 @@ class World:
 
     def __init__(self):
         self.clock = Clock()
-        addresses = [ReplicaAddress(name, "host=/nowhere") for name in ("near", "far")]
+        addresses = [SourceAddress(name, "host=/nowhere") for name in ("near", "far")]
         self.replicas = Replicas("host=/nowhere", addresses, LIMIT, self.clock)
         self.near, self.far = self.replicas._replicas
 
@@ -278,5 +278,5 @@ def test_old_samples_are_thinned_out():
 
 
 def test_without_replicas_there_are_none():
-    assert django_settings.REPLICAS == ()
+    assert django_settings.READ_SOURCES == ()
     assert states() == []

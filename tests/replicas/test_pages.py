@@ -13,7 +13,7 @@ OVERVIEW = "/ui/a/acme/overview/"
 @pytest.fixture
 def world(settings):
     found = World()
-    settings.REPLICAS = ("near", "far")
+    settings.READ_SOURCES = ("near", "far")
     replicas.set_of_this_process(found.replicas)
     yield found
     replicas.set_of_this_process(None)

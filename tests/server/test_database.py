@@ -67,7 +67,7 @@ REPLICAS = "postgresql://ada:secret@db2.example.org/tables  postgresql:///tables
 
 def test_replicas_have_names_without_secrets():
     found = options.read({"DATABASE_URL": URL, "TABLERO_REPLICAS": REPLICAS})
-    first, second = database.replicas(found)
+    first, second = database.read_sources(found)
     assert (first.name, second.name) == ("db2.example.org:5432", "/run/pg")
     assert (first.alias, second.alias) == tuple(database.databases(found))[1:]
     assert "target_session_attrs" not in conninfo_to_dict(first.conninfo)
@@ -79,4 +79,4 @@ def test_replicas_have_names_without_secrets():
 )
 def test_refuses_what_is_no_replica(url, replicas):
     with pytest.raises(Refusal, match="TABLERO_REPLICAS"):
-        database.replicas(options.read({"DATABASE_URL": url, "TABLERO_REPLICAS": replicas}))
+        database.read_sources(options.read({"DATABASE_URL": url, "TABLERO_REPLICAS": replicas}))

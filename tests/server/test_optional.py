@@ -21,7 +21,7 @@ EVERYTHING = """
 import sys
 import django
 django.setup()
-from django.core.management import load_command_class
+from django.core.management import get_commands, load_command_class
 from django.urls import get_resolver, reverse
 from django.utils.module_loading import import_string
 import console.asgi, storage.protocol.table_service
@@ -55,7 +55,7 @@ for place in Place:
     for item in navigation(place):
         assert reverse(item.url, args=[*["acme", "people"][:given.get(place, 0)], *item.arguments])
 for name in command_line.own_commands():
-    load_command_class("console" if name in ("user", "token") else "storage", name)
+    load_command_class(get_commands()[name], name)
 print("names", *names(get_resolver().url_patterns))
 print("paths", *document()["paths"])
 print("commands", *command_line.own_commands())

@@ -254,7 +254,9 @@ def test_a_provider_of_sign_ins():
 
 
 def test_every_command_of_ours_finds_a_database():
-    folders = (ROOT / app / "management" / "commands" for app in ("storage", "console"))
+    folders = [
+        folder for app in ("storage", "console") for folder in (ROOT / app).glob("**/management/commands")
+    ]
     commands = {path.stem for folder in folders for path in folder.glob("[a-z]*.py")}
     assert commands == command_line.own_commands() | command_line.ALONE
 

@@ -47,27 +47,6 @@ LEVELS: Final = (
     (Consistency.CONSISTENT_PREFIX.value, gettext_lazy("Consistent prefix")),
     (Consistency.EVENTUAL.value, gettext_lazy("Eventual")),
 )
-# the promise of each level, by its name
-PROMISES: Final = {
-    Consistency.STRONG: gettext_lazy("Reads see every acknowledged write. The primary answers them."),
-    Consistency.BOUNDED_STALENESS: gettext_lazy(
-        "Reads see every write that was acknowledged longer ago than the bound below. A replica within the bound"
-        " answers, otherwise the primary."
-    ),
-    Consistency.SESSION: gettext_lazy(
-        "A client that sends back the latest x-ms-session-token sees everything it has written and read. Without"
-        " the token, a read can miss even the client’s own writes. The Azure SDKs for tables do not send it by"
-        " themselves."
-    ),
-    Consistency.CONSISTENT_PREFIX: gettext_lazy(
-        "A replica answers. Reads see writes in the order in which they were committed, but the latest ones may be"
-        " missing. The next read may be answered by another replica and be older."
-    ),
-    Consistency.EVENTUAL: gettext_lazy(
-        "No order is guaranteed. On this server it is the same as Consistent prefix, because replicas apply writes in"
-        " order."
-    ),
-}
 
 _CODE: Final = {"class": "mono", "spellcheck": "false"}
 _LABEL_RULES: Final = gettext_lazy(

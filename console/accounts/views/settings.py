@@ -4,15 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
-from django.conf import settings as options
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from console.accounts.forms.settings import (
-    PROMISES,
     ConfirmNameForm,
     LifetimeForm,
     NewAccountForm,
@@ -111,10 +110,10 @@ def settings(request: HttpRequest, account: Account) -> HttpResponse:
             (LABELS["saved_query_limit"], saved_changes.allowance(account)),
             (LABELS["sas_limit"], sas.allowance(account)),
         ],
-        "promises": PROMISES,
-        "has_replicas": bool(options.REPLICAS),
-        "replica_limit": options.REPLICA_LAG,
     }
+    for section in registry.account_sections().values():
+        if section.values:
+            context |= import_string(section.values)()
     status = 422 if request.method == "POST" else 200
     return render(request, "console/accounts/settings.html", context, status=status)
 

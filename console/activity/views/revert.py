@@ -96,7 +96,7 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
         }
     except OperationTimedOut:
         context["is_too_slow"] = True
-    except StorageError as error:  # a table is distributed
+    except StorageError as error:  # a table has no images
         notify_error(request, describe_refusal(error))
         return redirect(back)
     return render_page(request, "console/activity/revert.html", context)

@@ -92,7 +92,7 @@ def drill(options: Options, backup: Backup, say: Say, *, passphrase: bytes | Non
     """Restore into a scratch folder; return a sentence for everything that is not as it was."""
     chain = _chain(backup, passphrase)
     with _scratch() as folder, _explaining():
-        scratch = replace(options, data=folder / "data", database_url="", pooler_url="", replicas=())
+        scratch = replace(options, data=folder / "data", database_url="", pooler_url="", declared={})
         dump = _fill(scratch, chain, None, say)
         with embedded.running(scratch, purpose="backup", say=say, settings=_UNSAFE):
             if dump is not None:

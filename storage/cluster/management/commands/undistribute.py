@@ -1,7 +1,7 @@
 """The command `undistribute`: bring a distributed table back to the coordinator."""
 
 from storage.cluster import distribution
-from storage.management.moving import MovingCommand
+from storage.cluster.management.moving import MovingCommand
 
 
 class Command(MovingCommand):

@@ -4,16 +4,16 @@ What is asked here never waits behind the statements of requests, and a server t
 """
 
 import asyncio
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 from psycopg import Error
 
 from storage.domain.errors import ServerBusy, StorageError
-from storage.sql import positions
+from storage.replicas import samples
+from storage.replicas.samples import Sample
 from storage.sql.failures import Canceled, UnexpectedFailure
 from storage.sql.feed import flush
 from storage.sql.lanes import Lanes
-from storage.sql.positions import Sample
 from storage.sql.statement import Lane, Statement
 
 T = TypeVar("T")
@@ -24,14 +24,6 @@ _STEPS: Final = (
 )
 _CONNECT_PATIENCE: Final = 10.0  # of several hosts the first may not answer
 _READ_PATIENCE: Final = 0.5  # seconds for a connection to a replica, instead of which the primary answers
-
-
-class ReplicaAddress(NamedTuple):
-    """``name`` is the host and port, ``alias`` the replica's name among Django's databases."""
-
-    name: str
-    conninfo: str
-    alias: str = ""
 
 
 class Link:
@@ -51,7 +43,7 @@ class Link:
         try:
             if not self._lanes.is_open:
                 await self._connect()
-            return await self._run(positions.sample())
+            return await self._run(samples.sample())
         except (Canceled, Error, StorageError, TimeoutError, UnexpectedFailure):
             self.drop()
             raise ServerBusy from None
@@ -75,7 +67,7 @@ class Link:
     async def _connect(self) -> None:
         async with asyncio.timeout(_CONNECT_PATIENCE):
             await self._lanes.open()
-        self.system = await self._run(positions.system())
+        self.system = await self._run(samples.system())
 
     async def _run(self, statement: Statement[T]) -> T:
         asking = asyncio.create_task(self._lanes.run(statement))

@@ -1,7 +1,7 @@
 """The command `distribute`: spread a table over the nodes of a Citus cluster."""
 
 from storage.cluster import distribution
-from storage.management.moving import MovingCommand
+from storage.cluster.management.moving import MovingCommand
 
 
 class Command(MovingCommand):

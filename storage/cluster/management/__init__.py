@@ -1,0 +1,1 @@
+"""The commands of the command line that move tables over the nodes of a cluster."""
