@@ -1156,7 +1156,7 @@ class ShortLink(models.Model):
 
 
 class Presence(models.Model):
-    """A tab of a browser that shows a table now: see storage.people.presence. The relation is unlogged."""
+    """A tab of a browser that shows a table now: see storage.presence.presence. The relation is unlogged."""
 
     tab = models.UUIDField()  # as the browser names it
     user = models.ForeignKey(

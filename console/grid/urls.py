@@ -12,6 +12,5 @@ urlpatterns = [
     path("a/<account>/t/<table>/copy/", copies.copy, name="copy"),
     path("a/<account>/t/<table>/compare/", comparison.compare, name="compare"),
     path("a/<account>/t/<table>/live/", live.stream, name="live"),
-    path("a/<account>/t/<table>/presence/", live.move, name="presence"),
     path("a/<account>/t/<table>/export/", exports.export, name="export"),
 ]

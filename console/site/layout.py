@@ -15,7 +15,7 @@ from console.site.access import AccountContext, account_context, user_of
 from console.site.addresses import path_of
 from console.site.static_files import DATA_STYLESHEET, OTHER_STYLESHEETS
 from storage.core import registry
-from storage.core.subject import Place
+from storage.core.subject import Hook, Place
 from storage.domain.access.roles import Capability, may
 from storage.domain.values.kinds import AccountKind
 from storage.people.members import visible_accounts
@@ -113,6 +113,7 @@ SERVER_SETTINGS: Final = (
             ("id_shortcuts", _("Single-key shortcuts")),
             ("id_hides_presence", _("Hide what I have open")),
         )
+        if place != "id_hides_presence" or registry.hooks(Hook.VISIBILITY_CHANGED)
     ),
     *(
         NavigationItem("people:security", label, "shield", fragment=place, place=_SECURITY)

@@ -8,7 +8,7 @@ import "./entities/range.js";
 import "./entities/narrow.js";
 import "./entities/results.js";
 import "./entities/live.js";
-import "./entities/presence.js";
+import "./entities/changed.js";
 import "./grid/selection.js";
 import "./queries/query.js";
 import "./queries/code.js";

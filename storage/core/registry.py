@@ -46,6 +46,7 @@ SUBJECTS: Final = (
     "notices",
     "access",
     "links",
+    "presence",
     "history",
     "requests",
     "entities",

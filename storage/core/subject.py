@@ -75,6 +75,8 @@ class Slot(Enum):
     TABLE_SOURCES = "ways to get tables: account, may, look (a class)"
     FIRST_TABLE_SOURCES = "ways to get tables, where an account has none: account, may"
     OVERVIEW_SOURCES = "ways to get tables, below the overview of an account that has none: account, may"
+    TABLE_PEOPLE = "between the tabs of a table and what one can do with it: account, frame"
+    ENTITY_PEOPLE = "above what an entity has now: nothing but what every page has"
     QUERY_HEAD = "beside the saved query that a grid shows: account, table, query"
 
 
@@ -132,6 +134,14 @@ class Hook(Enum):
     MEASURES = (
         "is called with nothing, returns values of gauges by their names: see storage.runtime.prometheus"
     )
+    TABLE_EVENTS = (
+        "takes a request and a table, returns what yields events of its stream beside changes, or None"
+    )
+    PRESENCE_NEWS = (
+        "takes the id of a table, on the event loop: a tab of another process has come to it or gone"
+    )
+    VISIBILITY_CHANGED = "takes a user who wishes to be seen by others, or not any more"
+    SERVICE_END = "is awaited, takes nothing: the Table service of this process ends"
     ACCOUNT_FILE = "is called with nothing, returns the TableLines that files of accounts have"
 
 

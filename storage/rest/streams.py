@@ -19,7 +19,6 @@ from django.http import HttpRequest, HttpResponse
 
 from storage.accounts import quotas
 from storage.core.quotas import ACCOUNT_STREAMS, STREAMS
-from storage.domain.access.presence import PresentTab
 from storage.domain.errors import ServerBusy
 from storage.domain.history.feed import ExpiredToken, FeedPage
 from storage.domain.history.recorded import RecordedChange
@@ -27,10 +26,8 @@ from storage.history import feed as operations
 from storage.history.feed import Feed, NoHistory
 from storage.jobs import jobs
 from storage.models import Job, RecordedRequest
-from storage.people.presence import Tab
 from storage.requests import requests
 from storage.requests.requests import RequestFilter
-from storage.runtime import presence
 from storage.runtime.live_feed import LiveFeed
 from storage.runtime.stream_access import AccessChanges, StreamAccess
 from storage.runtime.threads import in_access_thread
@@ -178,32 +175,22 @@ class RequestStream:
 
 @dataclass(frozen=True, slots=True)
 class TableStream:
-    """Stream of the users who have a table open, and of its changes if it has a feed.
+    """Stream of the changes of a table, if it has a feed, and of ``others``.
 
-    It is one stream, since browsers open few to a server. ``write`` writes who shows the table, in one line.
+    It is one stream, since browsers open few to a server.
     """
 
-    tab: Tab
     changes: FeedStream | None
-    write: Callable[[Sequence[PresentTab]], bytes]
+    others: Sequence[Callable[[], AsyncGenerator[bytes, None]]]
     account_id: int
     reader: str
     is_allowed: Callable[[], bool]
 
     async def events(self, live: LiveFeed) -> AsyncGenerator[bytes, None]:
-        parts = [self._people()] if self.changes is None else [self.changes.events(live), self._people()]
-        async with aclosing(_merge(parts)) as events:
+        parts = [] if self.changes is None else [self.changes.events(live)]
+        async with aclosing(_merge([*parts, *(begin() for begin in self.others)])) as events:
             async for event in events:
                 yield event
-
-    async def _people(self) -> AsyncGenerator[bytes, None]:
-        known = b""
-        async with aclosing(presence.board.follow(self.tab)) as following:
-            async for people in following:
-                written = self.write(people)
-                if written != known:
-                    known = written
-                    yield b"event: presence\ndata: %b\n\n" % written
 
 
 async def _merge(several: Sequence[AsyncGenerator[bytes, None]]) -> AsyncGenerator[bytes, None]:

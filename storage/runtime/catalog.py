@@ -18,6 +18,7 @@ from storage.accounts import account_settings, accounts, sealed_keys, service_pr
 from storage.core import registry
 from storage.core.reading import ReadRouter
 from storage.core.relation_forms import LOCAL, RelationForm
+from storage.core.subject import Hook
 from storage.domain.access.addresses import Network
 from storage.domain.access.policies import AccessPolicy
 from storage.domain.errors import ServerBusy, TableNotFound
@@ -29,7 +30,6 @@ from storage.domain.values.stored import is_known, read_member
 from storage.health import database_version
 from storage.models import Account, BlockedSas
 from storage.relations import history
-from storage.runtime import presence
 from storage.runtime.job_news import JobNews
 from storage.runtime.stream_access import AccessChanges
 from storage.runtime.threads import in_thread, on_standby
@@ -209,7 +209,8 @@ class Catalog:
                 self._generation += 1
                 self._tables.clear()
             case News.PRESENCE:
-                presence.board.announce(event.table[0])
+                for announce in registry.hooks(Hook.PRESENCE_NEWS):
+                    announce(event.table[0])
             case News.ACCESS:
                 self._access_changes.announce()
             case News.JOBS:

@@ -41,7 +41,7 @@ from storage.entities.entities import Steps
 from storage.history import past
 from storage.relations import table_relations
 from storage.relations.history import Actors
-from storage.runtime import presence, throughput
+from storage.runtime import throughput
 from storage.runtime.catalog import Catalog, KnownAccount, KnownTable, StandbyCatalog
 from storage.runtime.clock import keep_noting
 from storage.runtime.job_news import JobNews
@@ -153,7 +153,8 @@ class Service:
             await self._router.close()
         await self._watches.close()
         await self.live_feed.close()
-        await presence.board.close()
+        for end in registry.hooks(Hook.SERVICE_END):
+            await end()
         await self.observer.close()
         await self._catalog.close()
         self._lanes.close()

@@ -84,7 +84,7 @@ comments:reply                acme/0              user:405     user:404
 comments:resolve              acme/0              user:405     user:404
 comments:edit                 acme/0              user:405     user:404
 comments:delete               acme/0              user:405     user:404
-grid:presence                 acme/people         user:405     member:204
+presence:move                 acme/people         user:405     member:204
 history:changed               acme/people         user:404     user:405
 home:star                     acme/people         member:405   member:302
 sas:inspector                 -                   user:200     user:422

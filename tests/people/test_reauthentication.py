@@ -154,7 +154,7 @@ activity:revert
 comments:add comments:delete comments:edit comments:reply comments:resolve
 bulk_edit:show entities:cell entities:cells entities:check_cell entities:delete entities:key entities:new
 entities:paste entities:row entities:show entities:staged
-grid:columns grid:compare grid:copy grid:export grid:layout_delete grid:layouts grid:presence
+grid:columns grid:compare grid:copy grid:export grid:layout_delete grid:layouts presence:move
 history:entity links:new home:star
 copies:start copies:file copies:upload transfer:map transfer:repair transfer:run transfer:start
 transfer:start_new transfer:upload

@@ -101,7 +101,7 @@ REASONS = {
         entities:check_cell grid:compare queries:cell queries:check queries:rows requests:entity sas:inspector
     """,
     "how one person sees the console": """
-        grid:columns grid:layout_delete grid:layouts grid:presence links:new home:star jobs:clear_tray
+        grid:columns grid:layout_delete grid:layouts presence:move links:new home:star jobs:clear_tray
         people:profile people:time_zone queries:forget site:appearance cluster:dismiss
     """,
     "a person proves who they are, which no token can": """

@@ -9,6 +9,8 @@ from django.utils.translation import gettext_lazy as _
 from console.models import Density, EditMode, Theme, User
 from console.people.forms.setup import check_new_password, new_password, password_rules
 from console.site.time_zones import UTC, names
+from storage.core import registry
+from storage.core.subject import Hook
 
 
 def time_zones() -> list[tuple[str, Any]]:
@@ -49,6 +51,11 @@ class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = User
         fields = ("language", "time_zone", "theme", "density", "edit_mode", "shortcuts", "hides_presence")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not registry.hooks(Hook.VISIBILITY_CHANGED):
+            del self.fields["hides_presence"]
 
 
 class PasswordForm(forms.Form):

@@ -23,7 +23,8 @@ from console.site import appearance, time_zones
 from console.site.access import user_of
 from console.site.addresses import is_console_path
 from console.site.toasts import notify_success
-from storage.people import presence
+from storage.core import registry
+from storage.core.subject import Hook
 from storage.people.members import visible_accounts, with_roles
 
 _ACCESS_LIMIT: Final = 100  # accounts
@@ -38,7 +39,8 @@ def edit(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         form.save()
         if "hides_presence" in form.changed_data:
-            presence.announce(user)
+            for announce in registry.hooks(Hook.VISIBILITY_CHANGED):
+                announce(user)
         translation.activate(user.language)
         notify_success(request, _("Saved your preferences."))
         return appearance.remember(

@@ -4,7 +4,7 @@ import { newest, on, onClick, onSwap } from "../site/on.js";
 import { post } from "../site/request.js";
 import "../site/unsaved.js";
 import { guid } from "./cell_tools.js";
-import "./presence.js";
+import "./changed.js";
 import "./viewer.js";
 
 const FORM = "form[data-guard]";

@@ -12,8 +12,9 @@ from storage.accounts import accounts
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.access.roles import Role
 from storage.models import Membership, Presence
-from storage.people import members, presence
-from storage.people.presence import LIFETIME, Tab
+from storage.people import members
+from storage.presence import presence
+from storage.presence.presence import LIFETIME, Tab
 from storage.tables import tables
 
 pytestmark = pytest.mark.django_db

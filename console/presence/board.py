@@ -9,8 +9,8 @@ from typing import Final
 
 from storage.domain.access.presence import PresentTab
 from storage.domain.errors import ServerBusy
-from storage.people import presence
-from storage.people.presence import HEARTBEAT, Tab
+from storage.presence import presence
+from storage.presence.presence import HEARTBEAT, Tab
 from storage.runtime.threads import in_access_thread
 
 logger = logging.getLogger(__name__)
@@ -127,3 +127,13 @@ class PresenceBoard:
 
 
 board: Final = PresenceBoard()
+
+
+def announce(table_id: int) -> None:
+    """Look again, on the event loop, at a table that a tab of another process has come to or left."""
+    board.announce(table_id)
+
+
+async def close() -> None:
+    """End what this process has written of its tabs."""
+    await board.close()

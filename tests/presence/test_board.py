@@ -9,14 +9,15 @@ import pytest
 from django.conf import settings
 from django.db import InternalError
 
+from console.presence import board as running
+from console.presence.board import PresenceBoard
 from storage.accounts import account_settings
 from storage.domain.access.actor import SERVER
 from storage.models import Presence
-from storage.people import members, presence
-from storage.people.presence import Tab
-from storage.runtime import presence as runtime
+from storage.people import members
+from storage.presence import presence
+from storage.presence.presence import Tab
 from storage.runtime.catalog import Catalog
-from storage.runtime.presence import PresenceBoard
 from storage.runtime.stream_access import AccessChanges
 from storage.runtime.threads import in_thread
 from tests.rest.test_streams import PATIENCE, following, victor  # noqa: F401
@@ -63,7 +64,7 @@ async def test_people_come_and_go_and_a_removed_member_disappears(victor, cast, 
         await reader.end()
         seen = await in_thread(presence.beat, "another", [other], [])
         assert [it.username for it in seen] == ["eve"]
-        await runtime.board.close()  # waits until others are told
+        await running.close()  # waits until others are told
         assert not await in_thread(Presence.objects.filter(user=victor.user).exists)
 
 

@@ -1,0 +1,1 @@
+"""Presence on the pages of a table: who else has it open."""

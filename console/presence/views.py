@@ -1,0 +1,20 @@
+"""A tab says which entity it shows."""
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_POST
+
+from console.presence.streaming import read_entity, read_tab
+from console.site.access import table_required, user_of
+from storage.domain.access.roles import Capability
+from storage.models import Table
+from storage.presence import presence
+
+
+@require_POST
+@table_required(Capability.READ)
+def move(request: HttpRequest, table: Table) -> HttpResponse:
+    """Note which entity a tab shows now; one that has no stream is not noted."""
+    tab, entity = read_tab(request.POST.get("tab", "")), read_entity(request.POST.get("entity", ""))
+    if tab is not None:
+        presence.move(user_of(request), tab, table.pk, entity)
+    return HttpResponse(status=204)

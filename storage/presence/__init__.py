@@ -1,0 +1,1 @@
+"""Presence: who else has a table open."""
