@@ -32,13 +32,13 @@ PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)(\|quote)?\}")
 @dataclass(frozen=True, slots=True)
 class Case:
     id: str
+    test: str  # the same for all variants: those of one `each`
     given: list[Any]
     steps: list[dict[str, Any]]
     variables: dict[str, str]
     peer: str
     read_only: bool
     kind: str  # of the account
-    is_variant: bool  # with another item of `each` than the first
 
     def mentions(self, placeholder: str) -> bool:
         return f"{{{placeholder}}}" in json.dumps([self.given, self.steps, self.variables])
@@ -66,6 +66,14 @@ def load() -> list[Case]:
     return [case for path in sorted(FOLDER.glob("*.toml")) for case in _load_file(path)]
 
 
+def load_tests() -> dict[str, list[Case]]:
+    """Return the variants of each test by its name."""
+    tests: dict[str, list[Case]] = {}
+    for case in load():
+        tests.setdefault(case.test, []).append(case)
+    return tests
+
+
 def _load_file(path: Path) -> Iterator[Case]:
     document = tomllib.loads(path.read_text(encoding="utf-8"))
     worlds = document.get("given", {})
@@ -74,10 +82,11 @@ def _load_file(path: Path) -> Iterator[Case]:
         if unknown := entry.keys() - CASE_KEYS:
             raise ValueError(f"{path.name}: {entry['name']}: unknown keys {unknown}")
         kinds = ("storage", "cosmos") if entry.get("kind") == "both" else (entry.get("kind", "storage"),)
-        for kind, (number, variables) in product(kinds, enumerate(_variants(entry))):
+        for kind, variables in product(kinds, _variants(entry)):
             given = entry.get("given", [])
             about = " (cosmos)" if len(kinds) > 1 and kind == "cosmos" else ""
             yield Case(
+                test=f"{path.stem}: {entry['name']}{about}",
                 id=f"{path.stem}: {_title(entry['name'], variables)}{about}",
                 given=worlds[given] if isinstance(given, str) else given,
                 steps=_steps(entry),
@@ -85,7 +94,6 @@ def _load_file(path: Path) -> Iterator[Case]:
                 peer=variables.get("peer", entry.get("peer", "")),
                 read_only=entry.get("read_only", False),
                 kind=kind,
-                is_variant=number > 0 or bool(about),
             )
 
 

@@ -1,4 +1,4 @@
-"""One test per case of tests/wire/*.toml, in a table of its own unless it changes nothing."""
+"""One test per case of tests/wire/*.toml with all its variants, each in a table of its own unless it changes nothing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,12 +26,8 @@ USUAL_PROPERTIES = (
     "<Cors /></StorageServiceProperties>"
 )
 INSTANT = "%Y-%m-%dT%H:%M:%SZ"
+TESTS = cases.load_tests()
 MOMENTS = {"second_ago": -1, "hour_ago": -3600, "in_a_minute": 60, "in_an_hour": 3600}  # seconds from now
-
-
-def parameter(case: Case) -> Any:
-    """The fast tier is content with the first of several values."""
-    return pytest.param(case, id=case.id, marks=pytest.mark.slow if case.is_variant else ())
 
 
 @pytest.fixture(scope="session")
@@ -41,24 +37,31 @@ def shared(connection: Connection) -> Iterator["SharedTables"]:
     shared.delete()
 
 
-@pytest.mark.parametrize("case", [parameter(case) for case in cases.load()])
+@pytest.mark.parametrize("variants", [pytest.param(variants, id=name) for name, variants in TESTS.items()])
 def test_wire(
-    case: Case,
+    variants: list[Case],
     endpoint: Endpoint,
     connection: Connection,
     shared: "SharedTables",
     request: pytest.FixtureRequest,
 ) -> None:
-    if case.peer and endpoint.foreign:
-        pytest.skip(case.peer)
-    if case.kind == "cosmos":
+    runnable = [case for case in variants if not (case.peer and endpoint.foreign)]
+    if not runnable:
+        pytest.skip(variants[0].peer)
+    if variants[0].kind == "cosmos":
         endpoint = request.getfixturevalue("cosmos_endpoint")
-    if case.read_only:
+    if variants[0].read_only:
         endpoint = request.getfixturevalue("read_only_endpoint")
-    runner = Runner(case, endpoint, connection, shared)
-    with runner.world():
-        for step in case.steps:
-            runner.take(step)
+    failures = []
+    for case in runnable:
+        runner = Runner(case, endpoint, connection, shared)
+        try:
+            with runner.world():
+                for step in case.steps:
+                    runner.take(step)
+        except AssertionError as failure:
+            failures.append(f"{case.id}\n{failure}")
+    assert not failures, "\n\n".join(failures)
 
 
 class SharedTables:
