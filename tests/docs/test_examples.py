@@ -7,7 +7,6 @@ import sqlite3
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
@@ -21,6 +20,7 @@ from tests.docs import forked
 from tests.docs.pages import DOCS, DOCUMENTS, blocks, name_of
 from tests.live_server import LiveServer, start_server
 from tests.programs import used_in
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
 API = DOCS / "management-api.md"
@@ -339,14 +339,13 @@ def test_consumers_of_the_change_feed_survive_restarts(
             rows = copy.execute("SELECT rk, entity FROM entities").fetchall()
         return {row: json.loads(entity)["Count"] for row, entity in rows}
 
-    def wait_for(wanted: dict[str, int]) -> None:
-        deadline = time.monotonic() + 60
-        found: object = None
-        while found != wanted:
-            assert time.monotonic() < deadline, (found, wanted)
-            time.sleep(0.05)
+    def wait_for_copy(expected: dict[str, int]) -> None:
+        def is_copied() -> bool:
             with suppress(OSError, sqlite3.OperationalError):
-                found = copied()
+                return copied() == expected
+            return False
+
+        wait_for(is_copied)
 
     def put(row: str, count: int) -> None:
         table.upsert_entity({"PartitionKey": "shop", "RowKey": row, "Count": count})
@@ -357,21 +356,21 @@ def test_consumers_of_the_change_feed_survive_restarts(
         put("bolts", 1)
         consumer = start()
         try:
-            wait_for({"bolts": 1})
+            wait_for_copy({"bolts": 1})
             put("bolts", 2)
             put("nuts", 3)
-            wait_for({"bolts": 2, "nuts": 3})
+            wait_for_copy({"bolts": 2, "nuts": 3})
             consumer.kill()
             consumer.wait()
             table.delete_entity("shop", "nuts")
             put("nails", 4)
             consumer = start()
-            wait_for({"bolts": 2, "nails": 4})
+            wait_for_copy({"bolts": 2, "nails": 4})
             # the token expires: the consumer starts over
             for days in ("0", "7"):
                 shell(f"python3 manage.py account history {server.account} {days}")
                 put("nails", 4 + int(days))
-            wait_for({"bolts": 2, "nails": 11})
+            wait_for_copy({"bolts": 2, "nails": 11})
         finally:
             consumer.kill()
             consumer.wait()

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 
 from tests.docs.pages import DOCS, blocks
 from tests.live_server import ROOT, clean_environment
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
 PAGE = DOCS / "testing.md"
@@ -28,8 +28,6 @@ def test_waits(tablero):
     Path("folder").write_text(tablero.folder)
     time.sleep(60)
 """
-
-
 UNREAD = """
 import os, sys
 from tablero_server import testing
@@ -54,18 +52,11 @@ def environment(scratch: Path) -> Mapping[str, str]:
 def nothing_is_left() -> Iterator[None]:
     before = folders()
     yield
-    until(lambda: folders() <= before)
+    wait_for(lambda: folders() <= before)
 
 
 def folders() -> set[Path]:
     return set(Path(tempfile.gettempdir()).glob(f"tablero-tests-{os.getuid()}-*"))
-
-
-def until(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not done():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def pytest_command(*arguments: str) -> list[str]:
@@ -141,10 +132,10 @@ def test_a_killed_run_leaves_nothing(environment: Mapping[str, str], tmp_path: P
     with subprocess.Popen(
         pytest_command("-n", "0"), cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL
     ) as run:
-        until(lambda: (tmp_path / "folder").exists() and (tmp_path / "folder").read_text() != "")
+        wait_for(lambda: (tmp_path / "folder").exists() and (tmp_path / "folder").read_text() != "")
         run.send_signal(signal.SIGKILL)
     folder = (tmp_path / "folder").read_text()
-    until(
+    wait_for(
         lambda: (
             not any(folder in " ".join(it.info["cmdline"] or ()) for it in psutil.process_iter(["cmdline"]))
         )

@@ -2,7 +2,6 @@
 
 import random
 import threading
-import time
 from collections import Counter
 from functools import partial
 from uuid import uuid4
@@ -45,11 +44,11 @@ MAY_HAPPEN = {(404, "TableNotFound"), (409, "TableBeingDeleted")}
 
 
 class ComingAndGoing:
-    """A table that is dropped and created again and again until `seconds` have passed, and then stays."""
+    """A table that is dropped and created again and again a number of times, and then stays."""
 
-    def __init__(self, table: str, seconds: float) -> None:
+    def __init__(self, table: str, times: int) -> None:
         self.table = table
-        self.deadline = time.monotonic() + seconds
+        self.times = times
         self.rivals_gone = threading.Barrier(2)
         self.stays = threading.Event()
 
@@ -60,15 +59,13 @@ class ComingAndGoing:
         return []
 
     def rival(self, connection: Connection) -> list[Key]:
-        while time.monotonic() < self.deadline:
+        for _ in range(self.times):
             deleted = connection.delete_table(self.table)
             assert (deleted.status, deleted.code) in {(204, ""), (404, "ResourceNotFound")} | MAY_HAPPEN, (
                 deleted
             )
-            time.sleep(0.05)
             created = connection.create_table(self.table)
             assert created.code in {"", "TableAlreadyExists", "TableBeingDeleted"}, created
-            time.sleep(0.1)
         self.rivals_gone.wait()
         return []
 
@@ -105,7 +102,7 @@ class ComingAndGoing:
 
 
 def test_writes_while_the_table_comes_and_goes(crowd, table):
-    world = ComingAndGoing(table, seconds=2.0)
+    world = ComingAndGoing(table, times=12)
     clients = [world.owner, world.rival, world.look, world.look, *[world.insert] * 8, *[world.change] * 4]
 
     kept = {key for keys in crowd.run(clients) for key in keys}

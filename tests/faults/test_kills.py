@@ -4,7 +4,6 @@ import io
 import itertools
 import json
 import os
-import time
 from contextlib import nullcontext
 
 import psycopg
@@ -31,6 +30,7 @@ from tests import emptying
 from tests.faults.kill_cases import ADA, CASES
 from tests.faults.killed import FEW, NAME, Forge
 from tests.sql import citus
+from tests.waiting import wait_for
 
 # at which each operation is killed, or by half as many cancelled
 POINTS = int(os.environ.get("TEST_KILLS", "2"))
@@ -39,7 +39,6 @@ CANCELLED = {
     *("branch", "copy", "copy to Cosmos DB", "import", "export", "restore", "reset", "undo of many", "apply"),
     *("deletion of an account", "check of a file", "export of a table"),
 }
-ENDED_TIMEOUT = 60
 
 pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
 
@@ -121,14 +120,11 @@ def relations():
 
 def wait_for_end():
     """Wait until PostgreSQL has noticed the death of the client that was killed."""
-    deadline = time.monotonic() + ENDED_TIMEOUT
     sessions = (
         "SELECT count(*) FROM pg_stat_activity"
         f" WHERE datname = current_database() AND application_name = '{NAME}'"
     )
-    while fetch(sessions) != [(0,)]:
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    wait_for(lambda: fetch(sessions) == [(0,)])
 
 
 def run_jobs():

@@ -6,7 +6,6 @@ Clients that stall are in tests/protocol/test_http_connection.py.
 import json
 import socket
 import struct
-import time
 
 import pytest
 
@@ -169,7 +168,6 @@ def test_an_aborted_body_writes_nothing(end, share, connection, control):
     ):
         connection.send_bytes(connection.written(request))
         end(connection)
-    time.sleep(0.1)
 
 
 def test_an_aborted_request_leaves_nobody_waiting(server, control):

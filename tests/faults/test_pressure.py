@@ -2,7 +2,6 @@
 
 import re
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
@@ -15,6 +14,7 @@ from tests.faults.connection import Connection, Request
 from tests.faults.memory import MEGABYTE, growth_of
 from tests.faults.pressure import TABLE, Load
 from tests.seeds import seeded
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
 
@@ -66,9 +66,8 @@ def test_a_burst_of_large_change_sets_ends_complete_while_small_requests_are_ans
                 begin_upload(uploads.enter_context(Connection(small)))
             asking = pool.submit(ask)
             sending = [pool.submit(send, number) for number in range(CLIENTS)]
-            while refusals(small) < before + CLIENTS:
-                assert not any(it.done() for it in sending)
-                time.sleep(0.05)
+            wait_for(lambda: refusals(small) >= before + CLIENTS or any(it.done() for it in sending))
+            assert not any(it.done() for it in sending)
         try:
             assert [it.result() for it in sending] == [100] * CLIENTS
         finally:

@@ -1,5 +1,6 @@
 """Tables and entities so large that a careless server would take its time, or the memory of the machine."""
 
+import select
 import socket
 import time
 from contextlib import suppress
@@ -16,7 +17,7 @@ from storage.server.data_folder import DataFolder
 from storage.sql.entities import written
 from storage.sql.relations import relation_name
 from tests.faults.connection import Connection, Request
-from tests.faults.crowd import Crowd
+from tests.faults.crowd import PATIENCE, Crowd
 from tests.faults.memory import MEGABYTE, growth_of
 
 pytestmark = pytest.mark.long
@@ -171,7 +172,8 @@ def test_clients_who_do_not_read_cost_a_page_each_at_most(server, large):
                 target = f"/{connection.account}/{large}()".encode()
                 page = Request(b"GET", target, [(b"Accept", b"application/json;odata=fullmetadata")])
                 connection.send_bytes(connection.written(page) * 20)
-            time.sleep(1.0)
+            for connection in connections:
+                assert select.select([connection.open()], [], [], PATIENCE)[0]
     finally:
         for connection in connections:
             connection.close()

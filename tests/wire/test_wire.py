@@ -1,4 +1,4 @@
-"""One test per case of tests/wire/*.toml with all its variants, each in a table of its own unless it changes nothing."""
+"""One test per case of tests/wire/*.toml with its variants, each in a table of its own unless it changes nothing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
