@@ -131,8 +131,9 @@ class Runner:
         finally:
             if self._case.mentions("properties"):
                 self._send({"line": "PUT {properties}", "body": USUAL_PROPERTIES})
-            for name in [*(["table"] if made else []), *filter(self._case.mentions, NEW_TABLES)]:
-                self._send({"line": f"DELETE /Tables('{{{name}}}')"})
+            if self._endpoint.foreign:  # ours ends with the tests
+                for name in [*(["table"] if made else []), *filter(self._case.mentions, NEW_TABLES)]:
+                    self._send({"line": f"DELETE /Tables('{{{name}}}')"})
 
     @contextmanager
     def _shared_table(self) -> Iterator[None]:
