@@ -953,7 +953,7 @@ def obeys(machine, world, examples):
 def test_writes_and_requests_with_history(world):
     made = world()
     with asyncio_service(made) as made.send:
-        obeys(ProtocolLaw, made, 50)
+        obeys(ProtocolLaw, made, 12)
 
 
 @contextmanager
@@ -965,14 +965,14 @@ def asyncio_service(world):
 
 
 def test_writes_without_history(world):
-    obeys(LocalLaw, world(has_history=False), 25)
+    obeys(LocalLaw, world(has_history=False), 8)
 
 
 def test_writes_of_a_cosmos_account(world):
-    obeys(LocalLaw, world(AccountKind.COSMOS), 25)
+    obeys(LocalLaw, world(AccountKind.COSMOS), 8)
 
 
 def test_writes_to_a_distributed_relation(world):
     made = world(is_distributed=True)
-    obeys(WriteLaw, made, 25)
+    obeys(WriteLaw, made, 8)
     execute(f"DROP TABLE {made.relation}, {made.relation}_history; {batch.drop_function(made.relation)}")
