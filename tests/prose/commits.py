@@ -11,6 +11,8 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
+from tests import programs
+
 FOLDER = Path(__file__).parent
 LONGEST = 72
 FORM = re.compile(r"(?P<part>[a-z0-9_.][\w./*, -]*): (?P<verb>[A-Z][A-Za-z-]*)\b(?P<rest>.*)")
@@ -50,7 +52,8 @@ def faults(subject: str) -> list[str]:
 
 
 def git(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["git", "-C", FOLDER, *arguments], capture_output=True, text=True, check=False)
+    command = [programs.get("git"), "-C", str(FOLDER), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def new_subjects() -> list[tuple[str, str]]:
