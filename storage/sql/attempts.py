@@ -1,6 +1,6 @@
-"""Attempts at single items of a background job, of which one that fails does not stop the others.
+"""Attempts at the items of a background job; an item that fails does not stop the others.
 
-A lost database does: it is no failure of an item, and would fail them all.
+A lost database connection does stop the job: every other item would fail as well.
 """
 
 from collections.abc import Callable, Iterator

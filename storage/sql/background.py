@@ -88,9 +88,9 @@ def add_up(
     rows: Iterable[tuple[object, ...]],
     latest: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Add numbers to those of the same keys, and replace what is to be the ``latest``.
+    """Add numbers to rows with the same keys, and replace their ``latest`` columns.
 
-    Columns are named with their types; ``rows`` have keys, then numbers, then the latest.
+    Columns are given with their types; ``rows`` contain keys, then numbers, then the latest values.
     """
     columns = {**keys, **numbers, **latest}
     given = ", ".join(f"%s::{kind}[]" for kind in columns.values())
@@ -130,15 +130,12 @@ def estimated_rows(table_id: int) -> int:
 
 
 class Contents(NamedTuple):
-    """Of an account: ``entities`` is an estimate, ``size`` is in bytes on disk, estimated if there are many tables.
-
-    ``is_empty``: there certainly are no entities, unlike with an estimate of 0, which may lag behind.
-    """
+    """The contents of an account."""
 
     tables: int = 0
-    entities: int = 0
-    size: int = 0
-    is_empty: bool = True
+    entities: int = 0  # an estimate
+    size: int = 0  # bytes on disk; estimated if there are many tables
+    is_empty: bool = True  # there certainly are no entities, whereas an estimate of 0 may lag behind
 
 
 def totals(account_ids: Sequence[int]) -> dict[int, Contents]:
@@ -221,7 +218,7 @@ _ROWS: Final = "greatest(pg_stat_get_live_tuples(c.oid), c.reltuples, 0)::bigint
 _LONG_ROWS: Final = "coalesce(pg_stat_get_live_tuples(long.inhrelid), 0)"
 _LONG: Final = "LEFT JOIN pg_inherits AS long ON long.inhparent = c.oid"
 
-# what the row of a table keeps of a relation that is not measured here
+# values that the row of a table keeps of a relation that is not measured here
 _KEPT_BYTES: Final = by_form("t", "bytes_column", "0")
 _KEPT_ROWS: Final = by_form("t", "rows_column", "0")
 

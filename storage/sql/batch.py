@@ -22,7 +22,7 @@ from storage.sql.statement import Lane, Parameters, Result, Statement, integer_a
 _GONE_OF_KEY: Final = 'gones[width_bucket(excluded.rk COLLATE "C", rks)]::text[]'
 # the text of a change: older servers give the annotations by themselves
 TEXT: Final = "CASE WHEN anns IS NULL THEN vals ELSE entity_content(anns, vals) END"
-# of changes that are made by one statement: its rows, and what it keeps of the entities before
+# rows that one statement changes, and the state of their entities before, which it keeps
 _ROWS: Final = f"""
 SELECT p, rk, moment, props, '', {TEXT} FROM unnest(rks, propss, annss, valss) AS change (rk, props, anns, vals)
 """
@@ -245,7 +245,7 @@ $$
 
 @lru_cache
 def _function(kind: AccountKind) -> str:
-    """Return SQL that creates the function of a relation, a template of what is its own."""
+    """Return a template of SQL that creates the change function of a relation, with its names left open."""
     merge_of_row = entities.merge_parts(kind, "c.vals", "c.gone")
     merge_of_all = entities.merge_parts(kind, "excluded.vals", _GONE_OF_KEY, is_computed=True)
     return _FUNCTION.format(

@@ -8,7 +8,7 @@ from storage.domain.entities.entity import Entity, EntityKey, Fragments, check_s
 from storage.domain.values.kinds import AccountKind
 from storage.sql import long_keys
 
-_NO_FRAGMENTS: Final = Fragments("{}", "")  # of a deletion
+_NO_FRAGMENTS: Final = Fragments("{}", "")  # a deletion has no content
 _INSERTING: Final = frozenset({"insert", "upsert", "upsert_merge"})
 
 
@@ -28,7 +28,7 @@ class ChangeRow(NamedTuple):
 
     @property
     def is_long(self) -> bool:
-        """Whether it may insert an entity whose keys are too long for an index."""
+        """Return whether it may insert an entity whose keys are too long for an index."""
         return self.verb in _INSERTING and long_keys.is_long(self.key)
 
     def operation(self, relation: str) -> str:

@@ -43,11 +43,11 @@ def span_of_last(history: str, table_id: int, number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which changes; an empty one selects all.
+    """A selection of changes; an empty one selects all.
 
-    ``since`` and ``until`` (exclusive) are in ticks, ``actors`` are ids of storage_historyactor, ``numbers`` are those
-    of single changes. ``key`` is part of a PartitionKey or RowKey, case-sensitive; ``entity`` has both, whole. ``span``
-    is that of an edit.
+    ``since`` and ``until`` (exclusive) are in ticks, ``actors`` are ids of storage_historyactor, ``numbers`` are
+    sequence numbers of single changes. ``key`` is part of a PartitionKey or RowKey, case-sensitive; ``entity`` has
+    both, whole. ``span`` is the span of an edit.
     """
 
     tables: tuple[int, ...] | None = None
@@ -97,7 +97,7 @@ def _array(items: Sequence[object]) -> str:
 
 MINUTE: Final = 60 * TICKS_PER_SECOND
 _FEW: Final = 40  # requests of a client in a minute that are groups of their own
-_CLIENTS: Final = (ActorKind.KEY, ActorKind.SAS, ActorKind.BEARER)  # whose requests are no activities
+_CLIENTS: Final = (ActorKind.KEY, ActorKind.SAS, ActorKind.BEARER)  # their requests are not activities
 _GROUPED: Final = "h.seq, h.tbl, h.ts, h.actor, h.op, h.request, h.pk, h.rk"
 _GROUPS: Final = f"""
 WITH {{newer}}read AS MATERIALIZED (

@@ -1,8 +1,9 @@
 """Combine waiting statements into one, like a group commit.
 
-A statement that finds fewer than IN_FLIGHT of its kind on its table in flight goes at once and alone. Others wait until
-one of those returns, and then go together. Each has its own result: if the common statement fails, nothing of it was
-done, and each runs again alone; so does each of which it says nothing, which then finds its own error.
+A statement that finds fewer than IN_FLIGHT of its kind on its table in flight runs at once and alone. Others wait until
+one of those returns, and then run together. Each has its own result: if the common statement fails, it has had no
+effect, and each runs again alone. A statement without a result in the common one also runs again alone, and gets its
+own error.
 """
 
 import asyncio
@@ -54,7 +55,10 @@ class _Queue:
 
 class Combiner:
     def __init__(self, run: Run, is_far: Callable[[], bool] = lambda: False) -> None:
-        """``is_far``: whether the round trip to the server takes much longer than a statement."""
+        """Combine statements that ``run`` executes.
+
+        ``is_far`` returns whether the round trip to the server takes much longer than a statement.
+        """
         self._run = run
         self._is_far = is_far
         self._queues: dict[Combination[Any], _Queue] = {}
@@ -80,7 +84,7 @@ class Combiner:
         return await self._run(statement, session) if outcome is _ALONE else outcome
 
     def _go_on(self, combination: Combination[Any], queue: _Queue) -> None:
-        """Give the place of a statement that has returned to those that wait."""
+        """Give the place of a statement that has returned to waiting statements."""
         loop = asyncio.get_running_loop()
         while queue.waiting and queue.waiting[0].since < loop.time() - PATIENCE:
             late = queue.waiting.popleft().outcome

@@ -26,7 +26,7 @@ NO_TABLE: Final = "entity_template"  # a relation without rows
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What was changed in a table from a moment, of which there is history, until a later one; None: until now."""
+    """Changes of a table from a moment that its history covers until a later one; ``later`` None means until now."""
 
     earlier: Past
     later: Moment | None = None
@@ -34,17 +34,13 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two relations of entities to compare.
-
-    ``pasts`` are the tables among them that are read as of a moment. ``with_timestamps``: an entity with another
-    Timestamp is a changed one.
-    """
+    """Two relations of entities to compare."""
 
     left: str = NO_TABLE
     right: str = NO_TABLE
-    pasts: tuple[Past, ...] = ()
+    pasts: tuple[Past, ...] = ()  # the tables among them that are read as of a moment
     changed: Changed | None = None
-    with_timestamps: bool = False
+    with_timestamps: bool = False  # whether an entity with another Timestamp is a changed one
 
 
 class Image(NamedTuple):
@@ -219,8 +215,8 @@ WHERE c.was IS NOT NULL OR e.ts IS NOT NULL
 _COUNT: Final = (
     "SELECT kind, count(*) FROM (SELECT {kind} AS kind FROM ({rows}) AS row) AS compared GROUP BY kind"
 )
-# Whether there is any difference, which is seen sooner than of which kind it is. The lines of a text are different: of
-# two texts of one length, one with all lines of the other has no more.
+# Whether there is any difference, which is faster than to find its kind. Two texts are equal if they are of the same
+# length and one has all lines of the other, in any order.
 _DIFFERS: Final = """CASE
     WHEN lts IS NULL OR rts IS NULL THEN true
     {timestamps}
@@ -232,8 +228,8 @@ SELECT pk, rk, CASE WHEN {newer} THEN {NEWER} ELSE {target}ts END AS expected, {
 FROM ({rows}) AS entity
 WHERE {condition}
 """
-# The first entity of a page may be of any size. The condition says what is not wanted: for one on what is wanted, the
-# planner would expect so few rows that it would read everything for them.
+# The first entity of a page may be of any size. The condition names the unwanted kinds: with a condition on the wanted
+# kinds, the planner would expect so few rows that it would read everything to find them.
 _PAGE: Final = """
 SELECT pk, rk, kind, lts, lvals, rts, rvals FROM (
     SELECT *, sum(octet_length(coalesce(lvals, '')) + octet_length(coalesce(rvals, '')))
@@ -341,7 +337,7 @@ def _read_image(result: Result, row: int, column: int) -> Image | None:
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """What tells which entities of a table were changed after a moment: its changes since, or else its Timestamps."""
+    """A condition for entities that changed after a moment, by the changes since, or else by Timestamps."""
 
     table_id: int
     is_left: bool

@@ -1,4 +1,4 @@
-"""How many connections PostgreSQL allows, and who has them."""
+"""The number of connections that PostgreSQL allows, and the processes that hold them."""
 
 from typing import Final, NamedTuple
 
@@ -18,7 +18,7 @@ class ConnectionCounts(NamedTuple):
     allowed: int
     used: int
     ours: int
-    processes: int  # of the servers of this database
+    processes: int  # processes of all servers of this database
 
 
 def counts() -> ConnectionCounts:

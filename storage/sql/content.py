@@ -24,7 +24,7 @@ CONTENT: Final = content()
 
 
 _ROWS: Final = 500  # that are looked at together
-# What another transaction has locked gets its one text from it, or from who writes the row later.
+# Rows that another transaction has locked are skipped: it, or a later writer of the row, gives them their one text.
 _REWRITE: Final = """
 WITH next AS MATERIALIZED (
     SELECT pk, rk, anns <> '' AS is_old FROM {relation} WHERE {after} ORDER BY pk, rk LIMIT {rows}

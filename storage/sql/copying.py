@@ -87,7 +87,7 @@ def insert(target: str, entities: Collection[Entity]) -> Generator[Statement[Any
 
 
 def make_room(source: str, target: str) -> Statement[bool]:
-    """Prepare the target for entities with long keys if there are any; return whether there are."""
+    """Prepare the target for the source's entities with long keys; return whether the source has any."""
     text = _MAKE_ROOM.format(source=source, target=target)
     return Statement(text, (), Lane.FILTER, lambda result: _count(result) > 0)
 

@@ -1,4 +1,4 @@
-"""What the database says about itself and its cluster."""
+"""The version, size and settings of the database and its cluster, as the database reports them."""
 
 from datetime import datetime
 from typing import Final, NamedTuple

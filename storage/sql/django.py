@@ -169,9 +169,9 @@ def _time_limit(limit: timedelta) -> str:
 def in_session() -> Iterator[None]:
     """Keep one session of PostgreSQL for the length of the block, over the ends of its transactions.
 
-    What belongs to a session works only in here: advisory locks, temporary tables, settings without LOCAL. A pooler in
-    transaction mode runs each transaction in any session, so Django's connection is then a direct one in the block.
-    A transaction that has begun already has its session.
+    Features of a session work only in here: advisory locks, temporary tables, settings without LOCAL. A pooler in
+    transaction mode runs each transaction in any session, so Django's connection is then a direct one in the block. A
+    transaction that has begun already has its session.
     """
     pooled = connections[DEFAULT_DB_ALIAS]
     direct = connections[SESSION] if SESSION in connections else pooled  # noqa: SIM401 - it has no get()
@@ -223,8 +223,9 @@ def reserved_connection() -> Iterator[None]:
 def losing_locks() -> Iterator[None]:
     """Have PostgreSQL end this session, and with it its locks, when the client does not go on.
 
-    Within half a minute when its machine dies: PostgreSQL asks an idle client after two hours otherwise, and that of a
-    running statement never. Within minutes when the process hangs. Of nested blocks, the outermost decides.
+    If the client's machine dies, that takes up to half a minute: by default, PostgreSQL probes an idle client after two
+    hours, and the client of a running statement never. If the process hangs, it takes minutes. With nested blocks, the
+    outermost decides.
     """
     if _loses_locks.get():
         yield
@@ -332,7 +333,7 @@ def reading_from(alias: str) -> Iterator[None]:
 
 
 class StandbyRouter:
-    """Where models are read, for Django's setting DATABASE_ROUTERS."""
+    """A database router, for Django's setting DATABASE_ROUTERS, that reads models from a standby."""
 
     def db_for_read(self, model: type[object], **hints: object) -> str | None:
         return _reads_from.get()

@@ -30,11 +30,11 @@ from storage.sql.statement import (
 
 _COLUMNS: Final = "(pk, rk, ts, props, anns, vals)"
 
-# A merge replaces the lines of the properties in the change, and sorts all by their names, in which an escaped
-# character comes after all others; that of a Cosmos account leaves each at its place. The name of a line is between its
-# first two quotation marks, followed by @ in an annotation. What every merge does is inline, because a function call
-# takes five times as long; what hardly any does is not, because the preparation of a subquery takes time even if it is
-# not run. Lines are cut off with right, because substr counts all characters.
+# A merge replaces the lines of the properties in the change. It sorts all lines by their names, with an escaped
+# character after all others; in a Cosmos account, each line stays in its place. The name of a line is between its first
+# two quotation marks, followed by @ in an annotation. The steps of every merge are inline, because a function call
+# takes five times as long; rare ones are not, because the preparation of a subquery takes time even if it is not run.
+# Lines are cut off with right, because substr counts all characters.
 _NAME: Final = "split_part(split_part(line, '\"', 2), '@', 1)"
 _MERGED: Final = f"""
 (SELECT coalesce(string_agg(E'\\n' || line, '' ORDER BY replace({_NAME}, '\\u', '~') COLLATE "C"), '')
@@ -117,8 +117,8 @@ _DELETE: Final = f"{_DELETE_ANY} AND {{is_expected}}"
 _OTHER_VERSION: Final = "'UpdateConditionNotSatisfied'"
 _UNMERGED: Final = f"CASE WHEN e.ts <> {{expected}} THEN {_OTHER_VERSION} ELSE {{excess}} END"
 _REASON: Final = "SELECT {failed} FROM {{relation}} AS e WHERE {{same}}"
-# What a recorded command returns beyond the new Timestamp: the row as it was. To ask for ``old`` costs an insertion 3 %
-# and a deletion 4 % of its time, so that these do without.
+# A recorded command returns the row as it was besides the new Timestamp. Asking for ``old`` costs an insertion 3 % and
+# a deletion 4 % of its time, so these do without.
 _OLD: Final = ", old.ts AS was, old.anns, old.vals"
 _DELETED: Final = ", e.ts AS was, e.anns, e.vals"
 
@@ -176,19 +176,16 @@ def _parameter(name: str, number: int) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Verb:
-    """Template of a write: makes the statement of one change or of several, with or without history.
+    """Template of a write: makes the statement of one change or of several, with or without history."""
 
-    ``op`` is what its history says; None: an insertion or an update, as it turns out. ``others``: the command that
-    inserts those of several entities that the first one does not find.
-    """
-
-    op: Op | None
+    op: Op | None  # the operation that history records; None: an insertion or an update, as it turns out
     command: str
     columns: tuple[str, ...] = _ROW
+    # the command that inserts those of several entities that the first does not find
     others: str | None = None
 
     def text(self, relation: str, kind: AccountKind, history: str | None, *, is_several: bool) -> str:
-        """Return the statement; its rows are a Timestamp, those of several are keys and a Timestamp.
+        """Return the statement; its rows have a Timestamp, and for several changes the keys before it.
 
         ``history`` is the view to write to; an actor and a request then follow the other parameters.
         """
@@ -278,9 +275,10 @@ _VERBS: Final = {
     # with an ``expected`` that is null, a deletion would take 4 % longer
     "delete_any": _Verb(Op.DELETE, _DELETE_ANY, _KEYS),
 }
-# Of several changes together, two verbs share the text of another, with what their own parameters lack. For 3 to 16 of
-# them PostgreSQL then takes 4 to 10 µs more if they are merges, and 1 to 3 µs more if they are deletions: about 1 % of
-# the CPU time of the requests. One change alone would bear all of it, so each verb has a text of its own for that.
+# For several changes together, two verbs share the text of another, with values for the parameters that they lack. For
+# 3 to 16 of them PostgreSQL then takes 4 to 10 µs more if they are merges, and 1 to 3 µs more if they are deletions:
+# about 1 % of the CPU time of the requests. One change alone would bear all of it, so each verb has a text of its own
+# for that.
 _VERBS_OF_SEVERAL: Final = {
     **{name: _VERBS[name] for name in ("insert", "upsert", "replace", "delete")},
     "merge": _Verb(Op.UPDATE, _MERGE, _ALL, _INSERT_OTHERS),
@@ -349,9 +347,9 @@ def insert_all(
 def change_all(
     relation: str, changes: Sequence[Insert | Upsert], recorder: Recorder | None = None
 ) -> Statement[Mapping[EntityKey, int]] | None:
-    """Return one statement of changes of one kind to different entities of any partitions; None: it is not possible.
+    """Return one statement of changes of one kind to different entities of any partitions; None if there is none.
 
-    Its result is the new Timestamps by keys. Those that are missing were not made: ``change`` says why.
+    Its result is the new Timestamps by keys. Changes without a Timestamp were not made; ``change`` raises the reason.
     """
     rows = [change_row(change) for change in changes]
     verb, kind = rows[0].verb, rows[0].kind

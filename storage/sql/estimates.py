@@ -1,4 +1,4 @@
-"""The planner's expectations of a query, and samples for what it cannot know."""
+"""The planner's expectations of a query, and samples for the numbers that it cannot know."""
 
 from collections.abc import Generator, Iterator
 from dataclasses import replace
@@ -16,7 +16,7 @@ from storage.sql.walks import Binder
 
 
 class ScanKind(StrEnum):
-    """How PostgreSQL finds the rows."""
+    """The ways in which PostgreSQL finds rows."""
 
     KEYS = "keys"
     PROPERTIES = "properties"  # by the index on the values of all properties
@@ -25,10 +25,10 @@ class ScanKind(StrEnum):
 
 
 class Plan(NamedTuple):
-    """``looked_at``: rows fetched and tested; None if the plan does not tell."""
+    """The plan of a query, in numbers of rows."""
 
     matching: int
-    looked_at: int | None
+    looked_at: int | None  # rows fetched and tested; None if the plan does not tell
     scan_kind: ScanKind
 
 

@@ -1,4 +1,4 @@
-"""Plans that PostgreSQL explains in JSON; of a statement on several nodes, what one of them plans stands for all."""
+"""Plans that PostgreSQL explains in JSON; the plan of one node stands for all nodes that a statement runs on."""
 
 import json
 from collections.abc import Iterator

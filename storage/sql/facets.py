@@ -15,12 +15,12 @@ _VALUES: Final = 10  # per property
 
 
 class Count(NamedTuple):
-    """``distinct``: number of values of the property."""
+    """The number of entities with a value of a property."""
 
     name: str
     value: EdmValue
     entities: int
-    distinct: int
+    distinct: int  # number of values of the property
 
 
 class Counts(NamedTuple):

@@ -30,7 +30,7 @@ _CANCELED = "57014"
 _UNAVAILABLE = ("08", "53", "57", "58", "25")
 _NO_PRIVILEGE = "42501"
 _READ_ONLY_DISK = "Read-only file system"  # to PostgreSQL it lacks a privilege
-# extensions have no codes for what happens elsewhere: the beginnings of their messages
+# extensions have no codes for failures of other nodes: the beginnings of their messages
 _NODE_LOST: Final = tuple(text for extension in EXTENSIONS for text in extension.lost)
 _MOVED: Final = tuple(extension.moved for extension in EXTENSIONS)
 

@@ -24,31 +24,25 @@ from storage.sql.record import Record, is_of, is_unseen
 from storage.sql.relations import source_name
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 
-PAGE_BYTES: Final = 4 * 1024 * 1024  # of the images before; and of those after that are read from the tables
+PAGE_BYTES: Final = 4 * 1024 * 1024  # the images before; and the images after that are read from the tables
 
 
 class Segment(NamedTuple):
-    """A segment of a history.
-
-    ``is_broken``: it is dropped, changes after it were not recorded, or it was written in another cluster.
-    """
+    """A segment of a history."""
 
     number: int
     is_open: bool
-    is_broken: bool
+    is_broken: bool  # it is dropped, changes after it were not recorded, or it was written in another cluster
     started: int  # in ticks
 
 
 class HistoryState(NamedTuple):
-    """``cluster`` tells apart databases, and states of one that were restored; empty on a standby.
+    """The segments of an account's history, and the database that has it."""
 
-    ``next_xid``: of the next transaction. ``apart``: a table that records its changes apart, with its form.
-    """
-
-    cluster: str
+    cluster: str  # identifies a database, and each state that it was restored to; empty on a standby
     segments: Sequence[Segment]
-    next_xid: int
-    apart: tuple[RelationForm, str] | None = None
+    next_xid: int  # the id of the next transaction
+    apart: tuple[RelationForm, str] | None = None  # a table that records its changes apart, with its form
 
 
 _WITHOUT_FEED: Final = lacking("storage_table", Ability.FEED)
@@ -98,25 +92,21 @@ def _read_apart(text: str) -> tuple[RelationForm, str]:
 
 
 class FeedHead(NamedTuple):
-    """What a page tells besides its changes.
+    """The facts that a page of the feed contains besides its changes."""
 
-    ``unseen``: how many changes there are, at most one more than were asked for; ``snapshot``: what the statement saw;
-    ``is_flushed``: whether that would survive a crash; ``is_ahead``: whether the reader has seen transactions that have
-    not happened; ``present``: the number of the segment that is written to, 0 for none.
-    """
-
-    unseen: int
-    snapshot: str
-    is_flushed: bool
-    is_ahead: bool
-    present: int
+    unseen: int  # the number of changes, at most one more than were asked for
+    snapshot: str  # the snapshot of the statement
+    is_flushed: bool  # whether the state that the snapshot sees would survive a crash
+    is_ahead: bool  # whether the reader has seen transactions that have not happened
+    present: int  # the number of the segment that is written to; 0 if there is none
 
 
 class RawPage(NamedTuple):
-    """``relations``: where the images after are to be read, by the places of changes with no later one recorded."""
+    """A page of changes, without the images that have to be read from the tables."""
 
     head: FeedHead
     changes: list[RecordedChange]
+    # the relations with the images after, by the places of changes with no later one recorded
     relations: dict[int, str]
 
 
@@ -344,7 +334,7 @@ FROM (SELECT pg_current_snapshot()::text AS snapshot, pg_current_wal_insert_lsn(
 
 
 def mark() -> Statement[tuple[str, bool]]:
-    """Return the statement that reads the present snapshot, and whether what it sees would survive a crash."""
+    """Return the statement that reads the present snapshot, and whether the state it sees would survive a crash."""
     return Statement(
         _MARK, (), Lane.KEY, lambda result: (text_at(result, 0, 0), text_at(result, 0, 1) == "t")
     )

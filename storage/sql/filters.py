@@ -127,7 +127,7 @@ _Part: TypeAlias = str | _Equality | _Bound
 def compile(root: Filter, start: int, indexed: Collection[str] = ()) -> Condition:
     """Compile a filter; placeholders are numbered from ``$start``, and ``indexed`` properties have an index.
 
-    Whether they have one does not matter for what is found: ranges are then written over its columns.
+    An index makes no difference to the result: ranges are then written over its columns.
     """
     compiler = _Compiler(start, indexed)
     text = compiler.text(fold(root, compiler.visit))
@@ -339,7 +339,7 @@ class _Compiler:
         return spans[comparison.literal.type]
 
     def _within(self, comparison: Comparison) -> str:
-        """Whether a property has a value of the literal's kind."""
+        """Return the condition that a property has a value of the literal's kind."""
         span, name = self._span(comparison), self._name(comparison.property)
         expression = span.expression.format(name=name)
         others = f" AND {span.others.format(name=name)}" if span.others else ""

@@ -25,7 +25,7 @@ from storage.sql.statement import Lane, Result, Statement, integer_at
 
 @dataclass(frozen=True, slots=True)
 class Recorder:
-    """Where and as whose changes are recorded: a view, an id of storage_historyactor, and a GUID of the request."""
+    """The place and origin of recorded changes: a view, an id of storage_historyactor, and a GUID of the request."""
 
     relation: str
     actor: int
@@ -41,8 +41,8 @@ SEQUENCE: Final = "CREATE SEQUENCE history_seq"
 
 OLDEST_POSTGRESQL: Final = 18_00_00  # the first whose writes can return the row as it was
 
-# one index for the history of an entity, one for what a reader has not seen, one for times, two for entities that are
-# gone: keys that are too long for an index entry are found by their table
+# one index for the history of an entity, one for the changes that a reader has not seen, one for times, two for
+# entities that are gone: keys that are too long for an index entry are found by their table
 _INDEXES: Final = f"""
 CREATE INDEX {{segment}}_entity ON {{relation}} (tbl, {KEY_HASH.format(row="")}, seq);
 CREATE INDEX {{segment}}_xid ON {{relation}} (tbl, xid, seq);
@@ -88,7 +88,7 @@ def create(account_id: int, number: int) -> str:
 
 
 def write_to(account_id: int, number: int) -> str:
-    """Return SQL that makes writers use a segment; it waits for what they are writing to the one before."""
+    """Return SQL that makes writers use a segment; it waits for running writes to the segment before."""
     segment = segment_name(account_id, number)
     writers = writers_name(account_id)
     return locally(
@@ -104,7 +104,7 @@ def drop(account_id: int, number: int, *, packed: bool) -> str:
 
 
 # Images of an entity, and of its neighbours, have most of their text in common: PostgreSQL compresses an array of them
-# to less than a half of what they take each by itself, or to a fifth if entities changed several times.
+# to less than a half of their sizes one by one, or to a fifth if entities changed several times.
 _PACKED_IMAGES: Final = 32
 _PACK: Final = f"""
 CREATE TABLE {{segment}}_rows AS

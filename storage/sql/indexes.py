@@ -1,8 +1,8 @@
 """Indexes of single properties, for ranges, prefixes and order.
 
-An index has two columns, so that one serves values of all types: the number, and the text of everything else, of
-which it has only the beginning: a write must never fail because an index entry is too large. A jsonb column would
-compare strings by the collation of the database.
+An index has two columns, so that one index serves values of all types: the number, and the beginning of the text of all
+other values. It has only the beginning because a write must never fail because an index entry is too large. A jsonb
+column would compare strings by the collation of the database.
 """
 
 from collections.abc import Sequence
@@ -36,11 +36,11 @@ WHERE to_regclass(name) IS NOT NULL
 
 
 class StoredIndex(NamedTuple):
-    """``is_valid`` is false while an index is made, and for what a crash left of it; ``scans`` were counted so far."""
+    """An index as PostgreSQL stores it."""
 
-    is_valid: bool
+    is_valid: bool  # false while the index is made, and if a crash interrupted that
     size: int  # bytes
-    scans: int
+    scans: int  # the number of scans so far
 
 
 def index_name(table_id: int, index_id: int) -> str:
@@ -86,7 +86,7 @@ def stored(table_id: int, index_ids: Sequence[int]) -> dict[int, StoredIndex]:
     """Return the indexes that exist, by id."""
     names = {index_name(table_id, index_id): index_id for index_id in index_ids}
     rows = fetch(_INDEXES, list(names))
-    # that of one that was just dropped is a number
+    # the name of an index that was just dropped is a number
     return {names[name]: StoredIndex(*found) for name, *found in rows if name in names}
 
 

@@ -37,7 +37,7 @@ class InterruptibleConnection(psycopg.Connection[Any]):
 
     @classmethod
     def connect(cls, conninfo: str = "", **kwargs: Any) -> Self:
-        """Open a connection to a server that is no former primary."""
+        """Open a connection to a server that is not a former primary."""
         opened = cast("Self", timelines.connect_in_thread(super().connect, conninfo, **kwargs))
         for setting in _SETTINGS:
             opened.execute(setting)

@@ -3,8 +3,8 @@
 It uses psycopg.pq directly, because a cursor costs more than the statement. A connection is busy until its result is
 read completely, even if its request was cancelled, so that a result can never reach another request.
 
-What takes more than one command, as a statement that has to be prepared or one after which the position in the log is
-asked for, is sent as a pipeline: one round trip, however far the server is.
+Several commands are sent as a pipeline, in one round trip, however far the server is: a statement that has to be
+prepared first, or one after which the position in the log is asked for.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ WHERE extname = ANY ('{{{{{_EXTENSIONS}}}}}')
     AND current_setting('plan_cache_mode') = 'force_generic_plan'
 """
 COUNTS: Final = {Lane.KEY: 8, Lane.FILTER: 4}  # more did not increase throughput; each takes 2 to 5 MB
-# of the connections of a lane, those that statements that wait elsewhere leave to the others: a node that hangs
+# the share of a lane's connections that statements that wait for other nodes leave to the others: a node that hangs
 # holds each of its statements, and tables that are not on it must not wait for these
 _RESERVED_SHARE: Final = 4
 
@@ -93,7 +93,7 @@ class _Connection:
 
     def __init__(self, pool: "_Pool", opened: AsyncConnection[Any]) -> None:
         self._pool = pool
-        self._opened = opened  # of which only the socket and what libpq knows of it are used
+        self._opened = opened  # only its socket and the state of libpq are used
         self._pgconn: PGconn = opened.pgconn
         self._loop = asyncio.get_running_loop()
         self._prepared: OrderedDict[str, bytes] = OrderedDict()
@@ -104,14 +104,14 @@ class _Connection:
         self._knows_position = False  # whether the statement that asks for it is prepared
         self._writing = False
         self._is_lost = False
-        self.is_outdated = False  # to be closed instead of used again
-        self.is_of_nodes = False  # whether its statement has taken a place of those that wait for nodes
+        self.is_outdated = False  # whether to close it instead of using it again
+        self.is_of_nodes = False  # whether its statement has taken a place for statements that wait for nodes
         self.opened_at = monotonic()
         self.round_trip = float("inf")  # seconds to the server and back, once set up
         self._seen: tuple[asyncio.Future[PGresult] | None, float] = (
             None,
             0.0,
-        )  # who waited at a look, since when
+        )  # the future that waited at the last check, and since when
         self._socket = self._pgconn.socket
         self._pgconn.nonblocking = 1
         self._loop.add_reader(self._socket, self._readable)
@@ -158,10 +158,10 @@ class _Connection:
         make_second: "Callable[[], tuple[str, _Values]]",
         waiter: "asyncio.Future[PGresult]",
     ) -> None:
-        """Run two statements in one transaction, of which the second is made while PostgreSQL runs the first.
+        """Run two statements in one transaction; the second is made while PostgreSQL runs the first.
 
-        The result is that of the second. If it cannot be made, neither is done, the result is a failure, and what went
-        wrong is raised.
+        The result is the second's. If it cannot be made, neither is done, the result is a failure, and the error is
+        raised.
         """
         self._waiter = waiter
         try:
@@ -331,7 +331,7 @@ class _Connection:
 
     def _lost(self) -> None:
         if self._is_lost:
-            return  # the loop calls back once more for what it had seen before
+            return  # the loop calls back once more for an event that it had seen before
         self._is_lost = True
         waiter, self._waiter = self._waiter, None
         self.close()
@@ -355,14 +355,12 @@ def _is_done(result: PGresult) -> bool:
 
 @dataclass(slots=True)
 class _Pipeline:
-    """Commands that were sent together, and their results in ``parts``, of which the statement's is at ``place``.
-
-    ``prepared``: the texts that the statement's part prepares, by the numbers of the commands in it.
-    """
+    """Commands that were sent together, and the results of each part."""
 
     session: Session | None
-    place: int = 0
+    place: int = 0  # the index of the statement's part in ``parts``
     commands: int = 0
+    # the texts that the statement's part prepares, by the numbers of the commands in it
     prepared: dict[int, str] = field(default_factory=dict)
     unfinished: int = 0  # parts
     parts: list[list[PGresult]] = field(default_factory=lambda: [[]])
@@ -519,7 +517,7 @@ class _Pool:
             self._open_another()
 
     def renew(self) -> None:
-        """Open new connections instead of the present ones, of which busy ones end with their statements."""
+        """Open new connections instead of the present ones; busy ones end with their statements."""
         for connection in list(self._all):
             connection.is_outdated = True
         for connection in list(self._idle):
@@ -586,7 +584,7 @@ class _Pool:
 
 
 async def _wait_for_turn(turn: "asyncio.Future[T]", patience: float, give_back: Callable[[T], None]) -> T:
-    """Wait for what others give back; raises ServerBusy after ``patience`` seconds."""
+    """Wait for another request to give something back; raises ServerBusy after ``patience`` seconds."""
     timer = asyncio.get_running_loop().call_later(patience, _give_up, turn)
     try:
         return await turn
@@ -684,10 +682,10 @@ class Lanes:
         return await self._run(statement, session)
 
     async def run_halves(self, first: Statement[Any], make_second: Callable[[], Statement[T]]) -> T:
-        """Run two statements in one transaction, of which the second is made while the first runs.
+        """Run two statements in one transaction; the second is made while the first runs.
 
-        Raises what ``make_second`` raises, and the failure of either; then neither has had an effect. A statement that
-        could be repeated raises RolledBack.
+        Raises the error of ``make_second``, and the failure of either statement; then neither has had an effect. A
+        statement that could be repeated raises RolledBack.
         """
         connection = await self._pools[first.lane].acquire(of_nodes=waits_elsewhere(first.text))
         waiter: asyncio.Future[PGresult] = asyncio.get_running_loop().create_future()
@@ -715,7 +713,7 @@ class Lanes:
 
     @property
     def are_idle(self) -> bool:
-        """Whether no statement by key is running or waiting."""
+        """Return whether no statement by key is running or waiting."""
         return self._pools[Lane.KEY].is_idle
 
     async def _run(self, statement: Statement[T], session: Session | None = None) -> T:

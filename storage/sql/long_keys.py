@@ -18,7 +18,7 @@ from storage.domain.errors import KeyValueTooLarge
 from storage.sql.forms import capabilities
 
 KEY_LIMIT: Final = 2600  # bytes of both keys in UTF-8, which an index entry has room for
-# conditions on a row; that of the indexes, whose text has to be the same
+# conditions on a row; the indexes use the first, whose text has to be the same
 SHORT_KEYS: Final = f"octet_length(pk) + octet_length(rk) <= {KEY_LIMIT}"
 LONG_KEYS: Final = f"NOT ({SHORT_KEYS})"
 _SUFFIX: Final = "_long"

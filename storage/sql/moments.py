@@ -67,16 +67,16 @@ PRESENT: Final = _above_floor(_PRESENT_CLOCK)
 
 _LOCK: Final = 0x74616D66  # the advisory lock of those who raise the floor
 _RAISED: Final = "TB005"  # the state of the exception that releases it
-# The floor is not raised farther ahead of the clock. A clock is often wrong by as much as time zones differ: a floor
-# that is no farther ahead waits for the clock.
+# The floor is not raised farther ahead of the clock. A clock is often wrong by as much as time zones differ: a right
+# one catches up with a floor within this distance.
 _FARTHEST: Final = 26 * 3600 * TICKS_PER_SECOND
 # A clock that is set back by more was wrong before or is wrong now. It was wrong before if it had jumped ahead in this
 # time, and comes back to no earlier than where it jumped from: then the floor is lowered, so that it does not stop
 # Timestamps for years, and no moment before the jump changes. Otherwise it is wrong now, and the floor stays.
 _JUMP_FORGOTTEN: Final = 30 * 24 * 3600 * TICKS_PER_SECOND
 
-# What a row that was inserted returns: its Timestamp, unless a deletion may have got a later one because the insertion
-# was held up after it took its own. That is looked up unless it was too quick for another statement to have come
+# An inserted row returns its Timestamp, unless a deletion may have got a later one because the insertion was held up
+# after it took its own. That is looked up unless the insertion was too quick for another statement to have come
 # between; asking the clock takes a tenth of the time.
 _IN_ORDER: Final = "CASE WHEN {is_quick} THEN e.ts ELSE {history}_in_order({table}, e.pk, e.rk, e.ts) END"
 _IS_QUICK: Final = "clock_timestamp() - statement_timestamp() < interval '100 us'"

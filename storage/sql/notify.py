@@ -26,9 +26,9 @@ from storage.sql.django import execute, fetch, in_session, losing_locks
 CHANNEL: Final = "tablero_catalog"
 LISTENER: Final = "tablero catalog"  # application name of its connection
 CHANGE: Final = "change"
-_PRESENCE_CHANNEL: Final = "tablero_presence"  # which older servers do not listen to
+_PRESENCE_CHANNEL: Final = "tablero_presence"  # older servers do not listen to it
 _PRESENCE: Final = "presence"
-_JOBS_CHANNEL: Final = "tablero_jobs"  # nor to this one: they look for jobs every second
+_JOBS_CHANNEL: Final = "tablero_jobs"  # older servers do not listen to it: they look for jobs every second
 _JOBS: Final = "jobs"
 _ACCESS: Final = "access"
 _TABLE: Final = "table"
@@ -45,7 +45,7 @@ _TURN: Final = 0x7461626C65726F02
 class News(Enum):
     """An event for a catalog."""
 
-    HELD = auto()  # what is read from now on may be cached
+    HELD = auto()  # data that is read from now on may be cached
     STILL_HELD = auto()
     TABLE = auto()  # one was deleted, or its settings or indexes have changed
     TABLES = auto()  # any may have changed, as servers before 0.6 say it
@@ -56,24 +56,21 @@ class News(Enum):
 
 
 class Event(NamedTuple):
-    """News, and the time on the monotonic clock for which they are sure: they were asked for later.
-
-    ``table``: the account and the folded name of one that has changed; of PRESENCE, the id of the table and no name.
-    ``writer``, of HELD and STILL_HELD: the least number of versions that may write, as
-    storage.health.database_version says it.
-    """
+    """An event, and the time on the monotonic clock for which it is certain: it was asked for later."""
 
     news: News
     at: float
+    # account and folded name of a table that has changed; for PRESENCE, its id and no name
     table: tuple[int, str] = (0, "")
+    # for HELD and STILL_HELD: the lowest version that may write, as in storage.health.database_version
     writer: int = 0
 
 
 def notify_table(account_id: int, folded_name: str) -> None:
     """Notify every listener, including this process, of a changed table when the current transaction commits.
 
-    New tables need no notification, because a catalog looks up what it has not got. Who notifies waits for others that
-    do, because PostgreSQL puts notifications in the order of commits.
+    New tables need no notification, because a catalog looks up tables that it does not have. Concurrent notifications
+    wait for each other, because PostgreSQL puts notifications in the order of commits.
     """
     _notify(f"{_TABLE} {account_id} {folded_name}")
 
@@ -121,7 +118,7 @@ def wait_for_snapshots() -> None:
     except OperationalError as error:
         if not isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
             raise
-        # what the holders know has expired meanwhile
+        # the catalogs of the holders have expired meanwhile
         fetch(_DISCONNECT_HOLDERS, _SNAPSHOT)
         execute("SELECT pg_advisory_xact_lock(%s)", _SNAPSHOT)
 
@@ -132,7 +129,7 @@ async def listen(conninfo: str) -> AsyncIterator[Event]:
         async with await timelines.connect(conninfo, application_name=LISTENER) as conn:
             await conn.execute(f"LISTEN {CHANNEL}; LISTEN {_PRESENCE_CHANNEL}; LISTEN {_JOBS_CHANNEL}")
             arrived: list[str] = []
-            # what comes with the answer of a command
+            # notifications that come with the answer of a command
             conn.add_notify_handler(lambda notification: arrived.append(notification.payload))
             while True:
                 checked_at = monotonic()

@@ -87,7 +87,7 @@ JOIN jsonb_to_recordset($1::jsonb) AS wanted (pk text, rk text) ON e.pk = wanted
 """
 
 
-# the same in one partition, for a relation of which no statement can join several
+# the same in one partition, for a relation that allows no statement to join several
 _GET_IN_PARTITION: Final = """
 SELECT pk, rk, ts, {content} FROM {relation} WHERE pk = $1 AND rk = ANY ($2::text[]) ORDER BY pk, rk {lock}
 """
@@ -250,20 +250,15 @@ _Read = Callable[[Result, list[bytes | None]], list[StoredEntity]]
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """How to select properties: the inner query returns ``columns``, the outer one expressions ``names`` over them.
+    """SQL that selects the properties of entities, and the function that reads them."""
 
-    ``fetched`` are the same expressions over the relation itself, ``weight`` is their size in bytes when written, and
-    ``bound`` an upper bound of it over the relation, both without ``overhead``: the bytes of each entity that do not
-    depend on it, names of properties that it may lack.
-    """
-
-    columns: str
-    weight: str
-    bound: str
-    names: tuple[str, ...]
-    fetched: tuple[str, ...]
+    columns: str  # selected by the inner query
+    weight: str  # size of ``names`` in bytes when written, without ``overhead``
+    bound: str  # upper bound of ``weight`` over the relation, also without ``overhead``
+    names: tuple[str, ...]  # expressions over ``columns``, selected by the outer query
+    fetched: tuple[str, ...]  # the same expressions over the relation itself
     read: _Read
-    overhead: int = 0
+    overhead: int = 0  # bytes of each entity that do not depend on it: names of properties that it may lack
 
 
 def _content(query: EntityQuery, binder: Binder) -> _Content:

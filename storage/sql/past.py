@@ -74,7 +74,7 @@ def changed_after(moment: Moment, parameters: list[str | bytes | None]) -> str:
 
 
 def with_expressions(text: str, expressions: str) -> str:
-    """Put common table expressions in front of those that a statement may have."""
+    """Put common table expressions before a statement, in front of its own if it has any."""
     beginning = _BEGINNING.match(text)
     assert beginning is not None
     explain, with_ = beginning.groups(default="")

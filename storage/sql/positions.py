@@ -7,8 +7,8 @@ from typing import Final
 
 from storage.sql.statement import Lane, Result, Statement
 
-# what a primary has written and a standby has replayed; on the primary also what it has not flushed, which others see
-# already if its writer does not wait for the disk
+# the end of the log that a primary has written or a standby has replayed; on the primary this includes unflushed
+# records, which others see already if their writer does not wait for the disk
 SERVER_POSITION: Final = """
 (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END - '0/0')::bigint
 """

@@ -1,4 +1,4 @@
-"""Tabs that show tables: those of a process are written, and all that show the same tables are read, together."""
+"""Tabs that show tables; one statement writes the tabs of a process and reads all tabs that show the same tables."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -18,8 +18,8 @@ _LARGE: Final = 16 * 1024  # bytes of a row; smaller ones are read whole, becaus
 # bytes of a value; longer ones are cut to half of this and the letter of their type
 _WHOLE: Final = 4 * STRING_PREVIEW_LENGTH
 
-# The first column after the Timestamp contains a small row. Of a large row, the second contains the values, a long one
-# as a pair of its beginning and size, and the third their names in order.
+# The first column after the Timestamp contains a small row. If the row is large, the second contains the values, a long
+# one as a pair of its beginning and size, and the third their names in order.
 _PAGE: Final = f"""
 SELECT pk, rk, ts,
     CASE WHEN octet_length(vals) <= {_LARGE} THEN {CONTENT} END,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
-# of an entity; the index of a segment has it instead of its keys, which may be too long for an entry
+# a hash of an entity's keys; the index of a segment has it instead of the keys, which may be too long for an entry
 KEY_HASH: Final = "hashtextextended({row}pk, hashtextextended({row}rk, 0))"
 
 
@@ -45,7 +45,7 @@ class Record:
         return bool(self.segments)
 
     def changes(self, columns: str, condition: str, ending: str = "") -> str:
-        """Return the query of all changes that meet a condition, or of those that ``ending`` chooses of each segment.
+        """Return the query of changes that meet a condition: of all, or as many as ``ending`` chooses per segment.
 
         ``{segment}`` in the texts stands for the name of the segment.
         """

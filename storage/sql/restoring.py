@@ -2,7 +2,7 @@
 
 A query says which entities, in which version they must be, and what they become. Its rows are kept in a temporary
 relation and applied in chunks of keys, so that no lock is held for long; a caller may also list the images of a chunk.
-What is no longer in its expected version has newer work in it, and is left alone.
+An entity that is no longer in its expected version has newer work in it, and is left alone.
 """
 
 from collections.abc import Sequence
@@ -26,13 +26,12 @@ class Images:
 
     Its columns are pk, rk, expected (the Timestamp in ticks that the entity must have, or NEWER; null: it must not
     exist) and vals (what it becomes, as in its row; null: it shall not exist).
-
-    ``moves``: a query, without placeholders, of the keys that entities had before and after changes of their keys. The
-    images of such keys are applied together or not at all: otherwise an entity could be under both, or none.
     """
 
     text: str
     parameters: Parameters = ()
+    # A query, without placeholders, of the keys that entities had before and after changes of their keys. The images of
+    # such keys are applied together or not at all: otherwise an entity could be under both, or none.
     moves: str = ""
 
 
@@ -55,14 +54,14 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What became, or would become, of images."""
+    """The numbers of entities by the effect that images had, or would have, on them."""
 
     inserted: int
     changed: int
     deleted: int
     unchanged: int  # they were equal to their images
     skipped: int
-    examples: list[Skipped]  # of those that were skipped, if they were looked at
+    examples: list[Skipped]  # some of the skipped images, if they were looked at
 
     def __add__(self, other: "Chunk") -> "Chunk":
         numbers = {it.value: getattr(self, it.value) + getattr(other, it.value) for it in Effect}
@@ -70,7 +69,7 @@ class Chunk:
 
 
 _CHUNK_BYTES: Final = 4 * 1024 * 1024
-_LEAST_BYTES: Final = 4096  # of an image, so that no chunk has more than 1,024
+_LEAST_BYTES: Final = 4096  # the least size that counts for an image, so that no chunk has more than 1,024
 
 CREATE: Final = """
 CREATE TEMPORARY TABLE restored_images (
@@ -121,9 +120,9 @@ def _numbered(images: Images) -> str:
 
 
 def settings_of(images: Images) -> str:
-    """Return the planner settings for collecting or previewing images; an empty string means those of the lane.
+    """Return the planner settings for collecting or previewing images; an empty string means the settings of the lane.
 
-    The planner does not know how many images there are, and would look through all of them for each move.
+    The planner does not know the number of images, and would look through all of them for each move.
     """
     return f"{SETTINGS[Lane.FILTER]}; SET enable_nestloop = off" if images.moves else ""
 
@@ -365,7 +364,7 @@ SELECT pk, rk FROM restored_images WHERE number <= $1::bigint ORDER BY number DE
 
 
 def leave_out(upto: EntityKey) -> Statement[None]:
-    """Drop the images up to a key, which were applied before, with those that were applied together with them."""
+    """Drop the images up to a key, which were applied before, and all images that were applied together with them."""
     return Statement(_LEAVE_OUT, (upto.partition_key, upto.row_key), Lane.KEY, lambda _: None)
 
 
@@ -375,7 +374,7 @@ def among(span: Span, keys: Sequence[EntityKey]) -> Statement[list[EntityKey]]:
 
 
 def last_key(span: Span) -> Statement[EntityKey]:
-    """Return the key of the last image of a chunk, the first one of those that are applied together."""
+    """Return the key of the last image of a chunk; of images that are applied together, the key of the first."""
     return Statement(_LAST_KEY, (str(span.last),), Lane.KEY, lambda result: _read_keys(result)[0])
 
 
@@ -396,7 +395,7 @@ COLLECTED: Final = Images("SELECT pk, rk, expected, vals FROM restored_images")
 
 
 class Content(NamedTuple):
-    """What an entity becomes, as in its row; None for one that is left out."""
+    """The new content of an entity, as in its row; None for one that is left out."""
 
     partition_key: str
     row_key: str
@@ -420,19 +419,16 @@ def convert(new: Sequence[Content]) -> Statement[None]:
 
 
 class Image(NamedTuple):
-    """What an entity becomes, as a row of Images has it.
-
-    ``patch``: what changes in its projection as a JSON object, where null is the value of what is removed.
-    """
+    """The new state of an entity, as a row of Images has it."""
 
     partition_key: str
     row_key: str
     expected: int | None
     content: str | None
-    patch: str | None = None
+    patch: str | None = None  # the changes of its projection as a JSON object; null removes a property
 
 
-Source = Span | Sequence[Image]  # of images: those that were collected, or in the order of keys
+Source = Span | Sequence[Image]  # the collected images of a chunk, or images in the order of keys
 
 
 P = TypeVar("P", Span, Sequence[Image])

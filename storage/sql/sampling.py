@@ -24,7 +24,7 @@ class Sampling(NamedTuple):
     limit: int
 
     def is_whole(self, rows: int) -> bool:
-        """Whether a sample of so many rows is the whole relation."""
+        """Return whether a sample of so many rows is the whole relation."""
         return self.share >= 100 and rows < self.limit
 
 

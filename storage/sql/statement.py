@@ -43,10 +43,11 @@ Parameters = tuple[str | bytes | None, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Combination(Generic[T_co]):
-    """How statements that differ only in their parameters run as one: see combining.
+    """The way in which statements that differ only in their parameters run as one; see storage.sql.combining.
 
-    The first two parameters are the keys of an entity. ``statement`` makes one of the parameters of several with
-    different keys; its result has the result of each by its keys, or nothing of those that must run alone.
+    The first two parameters are the keys of an entity. ``statement`` makes one statement from the parameters of several
+    with different keys. Its result maps keys to the results of the single statements; a statement without a result
+    there must run alone.
     """
 
     statement: "Callable[[Sequence[Parameters]], Statement[Mapping[EntityKey, T_co]]]"

@@ -15,14 +15,14 @@ from psycopg.conninfo import make_conninfo
 logger = logging.getLogger(__name__)
 
 _ATTEMPTS: Final = 6  # to connect to another of several hosts, which are then tried in any order
-# of a standby, none
+# the timeline of a standby is null
 _TIMELINE: Final = """
 SELECT (SELECT system_identifier FROM pg_control_system()),
     CASE WHEN NOT pg_is_in_recovery()
         THEN ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::integer END
 """
 
-_latest: dict[int, int] = {}  # of each database cluster, by its number
+_latest: dict[int, int] = {}  # the latest timeline of each database cluster, by the cluster's number
 
 
 class FormerPrimary(psycopg.OperationalError):
@@ -30,7 +30,7 @@ class FormerPrimary(psycopg.OperationalError):
 
 
 async def connect(conninfo: str, **options: Any) -> AsyncConnection[Any]:
-    """Open a connection to a server that is no former primary; raises psycopg.OperationalError."""
+    """Open a connection to a server that is not a former primary; raises psycopg.OperationalError."""
     for attempt in range(_ATTEMPTS):
         opened = await AsyncConnection.connect(_any_host(conninfo, attempt), autocommit=True, **options)
         try:

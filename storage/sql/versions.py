@@ -13,9 +13,9 @@ from storage.sql.record import Record, has_keys, is_of
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 
 NEWEST: Final = 2**63 - 1
-_BYTES: Final = 4 * 1024 * 1024  # of the entities on a page
-# Rows are changes with the entity before them; the row that there is counts as the newest. What an entity was after a
-# change is in the row before, from the newest to the oldest; so the one after the page is read as well.
+_BYTES: Final = 4 * 1024 * 1024  # the entities on a page
+# Rows are changes with the entity before them; the present row counts as the newest. The entity after a change is in
+# the row before, from the newest to the oldest; so the row after the page is read as well.
 _PAGE: Final = """
 WITH older AS (
     SELECT seq, op, ts, was, actor, request, {content} AS content
@@ -42,17 +42,14 @@ ORDER BY seq DESC
 
 
 class RawVersion(NamedTuple):
-    """A change, or (without ``op``) the row that there is, with its content: of a change, that before it.
-
-    ``fits``: there was room for the content.
-    """
+    """A change with the entity before it, or (without ``op``) the present row with its content."""
 
     sequence: int
     op: str | None
     ticks: int
     was: bytes | None
     content: bytes | None
-    fits: bool
+    fits: bool  # there was room for the content
     request: str
     actor: Actor | int  # an id of storage_historyactor
 
@@ -116,7 +113,7 @@ def _read_row(result: Result, row: int) -> RawVersion:
     )
 
 
-# of a relation with a history of its own: each statement is about one entity, and joins nothing else
+# for a relation with a history of its own: each statement is about one entity, and joins nothing else
 _BESIDE: Final = """
 SELECT ts, op::text, ts, was, CASE WHEN before < {bytes} THEN content END, (before < {bytes})::text, request::text,
     actor::text

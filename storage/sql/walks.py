@@ -71,7 +71,7 @@ def _key_conditions(
 ) -> list[str]:
     """Return conditions that the primary key supports as a range.
 
-    Of two lower bounds only the higher is used: with both, the scan might begin at the lower one.
+    If there are two lower bounds, only the higher is used: with both, the scan might begin at the lower one.
     """
     partition = bounds.partition
     if bounds.is_empty or (start is not None and end is not None and start >= end):
