@@ -58,16 +58,14 @@ from storage.transfer import file_work, uploads
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """``service``: the URL of the other side, or the name of a file and the account in it. ``secret``: what it was
-    read from, sealed; empty once the job has ended. ``file``: one of jobs. ``is_unlimited``: it may be at any address,
-    as for an admin on the machine of the server.
-    """
+    """The arguments of a copy: the other side, and what to copy."""
 
-    service: str
+    service: str  # the URL of the other side, or the name of a file and the account in it
     options: Mapping[str, Any]
-    secret: str = ""
-    file: int = 0
+    secret: str = ""  # the sealed credentials for ``service``; empty once the job has ended
+    file: int = 0  # the number of a file of jobs; 0 if there is none
     file_account: str = ""
+    # whether the other side may be at any address, as for an admin on the server's machine
     is_unlimited: bool = False
 
     def read_options(self) -> CopyOptions:
@@ -176,13 +174,11 @@ COPY_OUT_JOB: Final = _CopyOutJob()
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a user gave of another service: a connection string, or a URL with a SAS or beside a bearer token.
+    """Credentials of another service, as a user has entered them."""
 
-    ``feed_token``: a token of the management API of another Tablero, for its change feed.
-    """
-
-    text: str = field(repr=False)
+    text: str = field(repr=False)  # a connection string, or a URL, with a SAS unless there is a bearer token
     bearer: str = field(default="", repr=False)
+    # a token of the management API of another Tablero, for its change feed
     feed_token: str = field(default="", repr=False)
 
     def read(self) -> Endpoint:

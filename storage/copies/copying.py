@@ -1,4 +1,4 @@
-"""Copy tables from one side to the other, page by page, with what is saved in each transaction."""
+"""Copy tables from one side to the other, page by page; progress is saved in the transaction of each page."""
 
 import queue
 import threading
@@ -34,11 +34,12 @@ from storage.jobs.kinds import Failure
 from storage.models import CopiedTable
 from storage.remote.client import FeedEnded, RemoteRefused
 
-# what is read again, because a change may become visible later than its Timestamp says, and clocks differ
+# changes of this last time are read again, because they may become visible later than their Timestamps, and clocks
+# differ
 OVERLAP: Final = 300.0  # seconds
 _PAGES_AHEAD: Final = 4
 _WILDCARDS: Final = frozenset("*?[")
-_LOOK: Final = 0.5  # seconds between looks for what users wish
+_LOOK: Final = 0.5  # seconds between checks of whether the job is to stop
 _DELETED_AT_ONCE: Final = 500  # entities
 
 
@@ -52,19 +53,14 @@ class Stopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CopyOptions:
-    """What is copied, and how.
+    """The tables to copy, and the options for copying them."""
 
-    ``tables`` are patterns of names such as ``log*``, in any letter case; ``rename`` gives tables other names at the
-    target. ``rate``: entities per second, 0 without a limit. ``deletes``: entities of the target that the source does
-    not have. ``is_full``: everything is compared, not only what has changed since the last copy.
-    """
-
-    tables: Sequence[str] = ("*",)
-    rename: Mapping[str, str] = field(default_factory=dict)
+    tables: Sequence[str] = ("*",)  # patterns of names such as ``log*``, in any letter case
+    rename: Mapping[str, str] = field(default_factory=dict)  # other names of tables at the target
     filter: str = ""
-    rate: int = 0
-    deletes: bool = False
-    is_full: bool = False
+    rate: int = 0  # entities per second; 0 without a limit
+    deletes: bool = False  # whether to delete entities of the target that the source does not have
+    is_full: bool = False  # whether to compare everything, not only changes since the last copy
     dry_run: bool = False
     with_policies: bool = True
     with_service_properties: bool = True
@@ -88,7 +84,7 @@ class CopyOptions:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What a transaction did, for the job's own row."""
+    """The work of one transaction, for the job's own row."""
 
     done: int = 0
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -154,7 +150,7 @@ class Copying:
             return self.options.tables
 
     def wait(self, seconds: float) -> None:
-        """Wait between attempts; raises Stopped in threads that read ahead, JobInterrupted in that of the job."""
+        """Wait between attempts; raises Stopped in threads that read ahead, JobInterrupted in the thread of the job."""
         if threading.current_thread() is not self._thread:
             if self.stop.wait(seconds):
                 raise Stopped
@@ -204,7 +200,7 @@ class Copying:
                     for page in self._read(work):
                         yield work, page
             finally:
-                self.stop.set()  # of threads that write
+                self.stop.set()  # let threads that write end
             return
         found: queue.Queue[tuple[_Work, SourcePage] | Exception | None] = queue.Queue(_PAGES_AHEAD)
 
@@ -401,14 +397,14 @@ class Copying:
             self.target.replace_service_properties(found)
 
     def _verify(self, work: _Work) -> None:
-        """Compare number and checksum of what the target has with what was read; if they differ, all entities."""
+        """Compare the number and checksum of the target's entities with the source's; if they differ, all entities."""
         progress = work.progress
         progress.differing = progress.missing = progress.extra = 0
         if self.target.compares:
             number, total = self._sum(self.target, work.pair.target, progress.filter)
             is_same = (number, f"{total:x}") == (progress.entities, progress.checksum)
             progress.extra = progress.left
-            # what was deleted at the source is not among the changes by Timestamp
+            # entities that were deleted at the source are not among the changes by Timestamp
             is_counted = not progress.since or progress.by_feed
             if not is_same or (not is_counted and number != self._count_source(work)):
                 self._compare(work, number, total)
@@ -480,7 +476,7 @@ class Copying:
             progress.mark = 0
 
     def _note_unreachable(self, work: _Work, unequal: set[EntityKey]) -> None:
-        """Let the next copy read everything if that of what has changed at the source would not mend a difference."""
+        """Let the next copy read everything if reading the changes at the source would not repair a difference."""
         progress = work.progress
         if not unequal or not progress.mark:
             return

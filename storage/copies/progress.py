@@ -1,4 +1,4 @@
-"""How far the tables of a copy are: kept beside the account, so that the next copy goes on, or copies what changed."""
+"""The progress of copying tables, kept beside the account, so that the next copy goes on, or copies what changed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -9,7 +9,7 @@ from storage.models import Account, CopiedTable
 
 
 class Phase(StrEnum):
-    """What is being done to a table."""
+    """The phases of copying a table."""
 
     COPY = "copy"
     SETTLE = "settle"  # entities that the source does not have, policies, and the comparison at the end
@@ -26,41 +26,33 @@ class CopiedPair:
 
 @dataclass(slots=True)
 class TableProgress:
-    """``next``: where the next page begins. ``mark``: the clock of the source when this pass began, ``since`` of which
-    time changes are read, 0 for everything. ``table``: the number of the target, to notice that it was made again.
-
-    ``feed``: the token after which the change feed of the source has what is not copied; ``by_feed``: this pass reads
-    it. ``is_continued``: the pass was begun by an earlier job, so that what has changed since is read after it.
-    ``left``: entities that were deleted at the source and not here.
-
-    ``entities`` and ``checksum`` are of what the target should have, as far as it was read from the source; the other
-    numbers are of the last run. ``changed`` are at another service all that were written into a table that existed,
-    because it does not tell which of them did. ``differing``, ``missing`` and ``extra`` (which the source does not
-    have) are what the comparison at the end found; ``verified`` is None without one.
-    """
+    """The progress of copying a table; numbers without a comment are of the last run."""
 
     filter: str = ""
     phase: Phase = Phase.COPY
-    table: int = 0
-    next: Sequence[str] = ()
-    mark: float = 0
-    since: float = 0
+    table: int = 0  # the number of the target, to notice that it was created again
+    next: Sequence[str] = ()  # the position at which the next page begins
+    mark: float = 0  # the clock of the source when this pass began
+    since: float = 0  # the time from which on this pass reads changes; 0 for everything
+    # the token after which the change feed of the source has the changes that are not copied yet
     feed: str = ""
-    by_feed: bool = False
+    by_feed: bool = False  # whether this pass reads the change feed
+    # whether an earlier job began the pass, so that later changes are read after it
     is_continued: bool = False
-    left: int = 0
-    entities: int = 0
-    checksum: str = "0"
+    left: int = 0  # entities that were deleted at the source and not here
+    entities: int = 0  # number that the target should have, as far as the source was read
+    checksum: str = "0"  # checksum of the same entities, in hexadecimal
     read: int = 0
     inserted: int = 0
+    # at another service, this counts all that were written into a table that existed: it does not tell which changed
     changed: int = 0
     unchanged: int = 0
     deleted: int = 0
     rejected: int = 0
-    differing: int = 0
+    differing: int = 0  # result of the comparison at the end, as are ``missing`` and ``extra``
     missing: int = 0
-    extra: int = 0
-    verified: bool | None = None
+    extra: int = 0  # entities that the source does not have
+    verified: bool | None = None  # None without a comparison at the end
     notes: list[str] = field(default_factory=list)
 
     @classmethod

@@ -1,6 +1,6 @@
-"""What a copy reads and writes: an account of this server, another service, or a file of Azurite.
+"""The sides that a copy reads and writes: an account of this server, another service, or a file of Azurite.
 
-All of them speak of entities as rows of this server, ``Item``, so that what is copied is compared as it will be stored.
+All of them represent entities as rows of this server, ``Item``, so that entities are compared as they will be stored.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -71,26 +71,23 @@ Start = Sequence[str]  # where a page begins; empty: at the first one
 
 
 class Item(NamedTuple):
-    """An entity as a row; ``entity``: what it was read from, of a source outside."""
+    """An entity as a row."""
 
     key: EntityKey
     content: bytes
-    entity: Entity | None = None
+    entity: Entity | None = None  # the entity that a source outside has, from which the row was made
 
 
 @dataclass(slots=True)
 class SourcePage:
-    """``next`` is None at the end; ``at``: the clock of the source when the page was read, 0 if it is not known.
-
-    ``deleted`` and ``feed``, the token after them, are of a change feed.
-    """
+    """A page of entities that a copy reads."""
 
     items: list[Item] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
-    next: Start | None = None
-    at: float = 0
-    deleted: list[EntityKey] = field(default_factory=list)
-    feed: str = ""
+    next: Start | None = None  # None at the end
+    at: float = 0  # the clock of the source when the page was read; 0 if it is not known
+    deleted: list[EntityKey] = field(default_factory=list)  # deletions, if the page is from a change feed
+    feed: str = ""  # the token after the page, if it is from a change feed
 
 
 @dataclass(slots=True)
@@ -101,9 +98,9 @@ class Written:
 
 
 class Side(Protocol):
-    """One end of a copy; ``lanes``: how many of its tables can be read by threads at the same time."""
+    """One end of a copy."""
 
-    lanes: int
+    lanes: int  # number of its tables that threads can read at the same time
 
     def tables(self) -> list[str]: ...
 
@@ -120,9 +117,9 @@ class Side(Protocol):
 
 
 class Target(Side, Protocol):
-    """The end that is written to. ``compares``: it is cheap to find what is different before it is written."""
+    """The end of a copy that is written to."""
 
-    compares: bool
+    compares: bool  # whether it is cheap to find what is different before it is written
 
     def find_table(self, table: str) -> int | None:
         """Return a number that no other table of this name had; None if there is none, 0 if that is not known."""
@@ -133,7 +130,7 @@ class Target(Side, Protocol):
         """Return the contents of those entities that exist."""
 
     def write(self, table: str, items: Sequence[Item], existing: Collection[EntityKey]) -> Written:
-        """Insert or replace entities; ``existing``: those that are known to exist."""
+        """Insert or replace entities; ``existing`` are the keys of entities that are known to exist."""
 
     def delete(self, table: str, keys: Sequence[EntityKey]) -> int: ...
 
@@ -144,7 +141,7 @@ class Target(Side, Protocol):
 
 
 def describe_key(table: str, key: EntityKey) -> str:
-    """Write keys for a list of failures; those of a hostile source may be of any length."""
+    """Write keys for a list of failures, shortened, because a hostile source may have keys of any length."""
     return f"{table} {key.partition_key[:_SHOWN]} {key.row_key[:_SHOWN]}"
 
 
@@ -174,14 +171,14 @@ def read_page(table: str, found: Sequence[Mapping[str, Any]], kind: AccountKind)
 
 
 class RemoteSide:
-    """Another service. ``kind``: that of the account of this server, whose limits count in both directions."""
+    """Another service; the limits of the kind of this server's account apply in both directions."""
 
     lanes, compares = 4, False
 
     def __init__(self, client: TableClient, kind: AccountKind) -> None:
         self.client = client
         self._kind = kind
-        self._names: set[str] | None = None  # of the tables that exist
+        self._names: set[str] | None = None  # names of the tables that exist
         self._writers = ThreadPoolExecutor(_WRITERS, thread_name_prefix="copy")
 
     def close(self) -> None:
@@ -221,7 +218,7 @@ class RemoteSide:
         return bool(self.client.endpoint.feed_token)
 
     def begin_feed(self, table: str) -> str:
-        """Return a token for what changes from now on; empty if the account has no history."""
+        """Return a token for changes from now on; empty if the account has no history."""
         try:
             return self.client.changes(table).token
         except FeedEnded:
