@@ -29,7 +29,7 @@ OPERATION_LIMIT: Final = 100  # operations of an edit
 
 
 class Presence(StrEnum):
-    """Of which entities an operation sets a property."""
+    """The entities that an operation sets a property of, by whether they have it."""
 
     ALL = "all"
     ABSENT = "absent"
@@ -65,10 +65,10 @@ _OF_FAULTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Obstacles of a kind are counted together; ``property``: whose operation met it, if it was that of one."""
+    """A reason to leave an entity alone; equal ones are counted together."""
 
     kind: ObstacleKind
-    property: str = ""
+    property: str = ""  # the property whose operation met the obstacle; empty if it was not one operation's
     detail: str = ""
 
 
@@ -96,11 +96,12 @@ class RemoveProperty:
 
 @dataclass(frozen=True, slots=True)
 class CopyProperty:
-    """Give a property to another name, too; ``renames``: instead. Another one there is an obstacle or replaced."""
+    """Copy a property to another name, or rename it."""
 
     property: str
     to: str
-    renames: bool
+    renames: bool  # whether to remove the old name
+    # whether to replace a property that has the new name already, which is an obstacle otherwise
     replaces: bool = False
 
 
@@ -129,7 +130,7 @@ Operation: TypeAlias = (
 
 
 class TypeChange(NamedTuple):
-    """What an edit does to the type of a property; None: the entity lacks it."""
+    """A change that an edit makes to the type of a property; None if the entity lacks it."""
 
     property: str
     before: Edm | None
@@ -138,19 +139,15 @@ class TypeChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """An entity and what becomes of it; ``content`` None: it is deleted.
-
-    ``patch``: what changes in its projection, as EditedRow.patch; ``losses``: by property; ``types``: those of the
-    properties that the edit is about, before and after.
-    """
+    """An entity before and after an edit."""
 
     stored: StoredEntity
     old_key: EntityKey
     key: EntityKey
-    content: str | None
-    patch: str | None = None
-    losses: Sequence[tuple[str, Loss]] = ()
-    types: Sequence["TypeChange"] = ()
+    content: str | None  # None if it is deleted
+    patch: str | None = None  # changes of its projection, as EditedRow.patch
+    losses: Sequence[tuple[str, Loss]] = ()  # by property
+    types: Sequence["TypeChange"] = ()  # types of the properties that the edit is about, before and after
 
     @property
     def result(self) -> StoredEntity | None:
@@ -174,7 +171,7 @@ _Apply = Callable[[EditedRow, Scope], None]
 
 
 class Editor:
-    """What an edit makes of an entity in an account of a kind, with ``now`` as the time of its expressions."""
+    """An edit of entities in an account of a kind, with ``now`` as the time of its expressions."""
 
     def __init__(
         self,

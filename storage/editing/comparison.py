@@ -1,4 +1,4 @@
-"""How the entities of two tables differ, property by property."""
+"""Differences between the entities of two tables, property by property."""
 
 from dataclasses import dataclass
 

@@ -59,9 +59,10 @@ def _refuse_constant(name: str) -> None:
 
 
 class ExactDecoder:
-    """Decodes JSON values one after the other; ``repeated`` is a name that an object in the last one has twice.
+    """A decoder of JSON values one after the other, with every digit.
 
-    ``is_strict``: numbers of thousands of digits, and NaN and Infinity without quotes, are not JSON.
+    After ``decode``, ``repeated`` is a name that an object in the value has twice. With ``is_strict``, numbers of
+    thousands of digits, and NaN and Infinity without quotes, are not JSON.
     """
 
     def __init__(self, *, is_strict: bool = False) -> None:

@@ -16,7 +16,8 @@ from storage.editing.invalid_text import InvalidText, TextFault
 _RANGES: Final = {Edm.INT32: INT32, Edm.INT64: INT64}
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+", re.ASCII).fullmatch
 _LONGEST_WHOLE: Final = 100  # digits; Python's conversions are slow far beyond
-_FRACTION: Final = re.compile(r"([.,][0-9]{7})([0-9]+)", re.ASCII)  # of a second, after what DateTime holds
+# digits of a second beyond the precision of DateTime
+_FRACTION: Final = re.compile(r"([.,][0-9]{7})([0-9]+)", re.ASCII)
 
 
 def read(value: object, type_: Edm | None, kind: AccountKind = AccountKind.STORAGE) -> EdmValue:

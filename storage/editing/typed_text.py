@@ -1,4 +1,4 @@
-"""Values as people type and read them; ``read`` of what ``write`` returns is exactly the same value."""
+"""Values as people type and read them; ``read`` returns exactly the value that ``write`` has written."""
 
 import json
 import math
@@ -77,7 +77,7 @@ def field_form(value: EdmValue) -> TextForm | None:
 
 
 def stored_text(value: EdmValue, text: str) -> str:
-    """Return the stored text if a number or time is stored differently from what was typed; else an empty string."""
+    """Return the stored text if a number or time is stored in another spelling than was typed; else an empty string."""
     written = write(value)
     match value.type:
         case Edm.DOUBLE if math.isfinite(cast("float", value.value)):

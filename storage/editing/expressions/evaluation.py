@@ -1,4 +1,4 @@
-"""What an expression reads of an entity, and what can go wrong with its value."""
+"""The scope in which expressions are evaluated for an entity, and the faults of their values."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class EvaluationError(Exception):
 
 @dataclass(slots=True)
 class Scope:
-    """What an expression sees: properties by name, None of absent ones, and the time; it notes what is lost."""
+    """The values that an expression sees: properties by name, None for absent ones, and the time; it notes losses."""
 
     read: Callable[[str], EdmValue | None]
     now: datetime

@@ -27,7 +27,7 @@ from storage.editing.expressions.functions import (
 from storage.editing.expressions.tree import Call, Constant, Expression, Property, depth
 
 LENGTH_LIMIT: Final = 10_000  # characters
-DEPTH_LIMIT: Final = 100  # of calls, operators and parentheses in each other
+DEPTH_LIMIT: Final = 100  # calls, operators and parentheses in each other
 SYSTEM_TYPES: Final = {
     "PartitionKey": frozenset({Edm.STRING}),
     "RowKey": frozenset({Edm.STRING}),

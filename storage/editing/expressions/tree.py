@@ -23,10 +23,10 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A property, or PartitionKey, RowKey or Timestamp; ``types``: those it can have."""
+    """A property, or PartitionKey, RowKey or Timestamp."""
 
     name: str
-    types: frozenset[Edm] = ANY_TYPE
+    types: frozenset[Edm] = ANY_TYPE  # types that its value can have
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A filter as rows of the query builder, with operators for what a filter needs several conditions for.
+"""A filter as rows of the query builder, with operators that stand for several conditions of a filter.
 
 ``to_rows`` and ``to_filter`` are inverse: unedited rows become the filter that they came from.
 """

@@ -60,7 +60,7 @@ class DiagnosisContext(NamedTuple):
         return None
 
 
-# of numbers, the one whose literals have a suffix
+# Int64 is the only type of number whose literals have a suffix
 LITERAL_TYPES: Final = {
     TokenKind.DATETIME: Edm.DATETIME,
     TokenKind.GUID: Edm.GUID,

@@ -1,4 +1,4 @@
-"""What is wrong in a filter, or probably not meant, and texts that would be better in its place."""
+"""Diagnostics of a filter: its errors and probable mistakes, and suggestions for better texts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
@@ -11,10 +11,10 @@ KnownTypes = Mapping[str, Sequence[Edm]]  # the types of each property of the en
 
 
 class Schema(NamedTuple):
-    """The properties of the entities, none if nothing is known; ``is_whole``: no entity was left out."""
+    """The properties of the entities; none if nothing is known."""
 
     types: KnownTypes
-    is_whole: bool = False
+    is_whole: bool = False  # whether no entity was left out
 
 
 NO_SCHEMA: Final = Schema({})
@@ -22,7 +22,7 @@ NO_SCHEMA: Final = Schema({})
 
 class Severity(Enum):
     ERROR = "error"  # the text is not a filter
-    UNFINISHED = "unfinished"  # nor is this, but typing on may end it
+    UNFINISHED = "unfinished"  # the text is not a filter, but typing on may make it one
     WARNING = "warning"  # the filter is valid, but probably not meant
 
 

@@ -6,7 +6,7 @@ from typing import Final
 from storage.domain.values.edm import Edm
 
 _ANY_NUMBER: Final = "({name} ge 0 or {name} lt 0)"
-# what every value of a type meets and, but for numbers, no value of another one
+# conditions that every value of a type meets and, except for numbers, no value of another type
 _ANY: Final[Mapping[Edm, str]] = {
     Edm.STRING: "{name} ge ''",
     Edm.BOOLEAN: "({name} eq true or {name} eq false)",

@@ -1,1 +1,1 @@
-"""How people spell numbers, dates and yes or no; each format rewrites its texts as their type is usually written."""
+"""Ways of spelling numbers, dates and yes or no; each format rewrites its texts as their type is usually written."""

@@ -13,7 +13,7 @@ from storage.editing.formats.format import Format, NotInFormat
 
 
 class CountedTime(StrEnum):
-    """What a number counts."""
+    """The units and beginnings that times are counted in."""
 
     EXCEL_DAYS = "excel-days"
     EPOCH_SECONDS = "epoch-seconds"
@@ -23,7 +23,7 @@ class CountedTime(StrEnum):
 _DAYS: Final = CountedTime.EXCEL_DAYS
 _NUMBER: Final = re.compile(r"(-?[0-9]{1,15})(?:[.,]([0-9]{1,30}))?")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-# Excel counts a 29 February 1900, which there was not, as day 60
+# Excel counts 29 February 1900, a day that did not exist, as day 60
 _EXCEL_EPOCH: Final = datetime(1899, 12, 30, tzinfo=UTC)
 _LEAP_DAY: Final = 60
 _TICKS: Final = {CountedTime.EPOCH_SECONDS: 10_000_000, CountedTime.EPOCH_MILLISECONDS: 10_000}

@@ -89,7 +89,8 @@ _CLOCK: Final = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _LONGEST: Final = 80  # characters
-_LAST_TWO_DIGITS: Final = 68  # of years from 2000 on; 69 to 99 are before 2000, as in POSIX
+# two digits up to this are years from 2000 on; 69 to 99 are before 2000, as in POSIX
+_LAST_TWO_DIGITS: Final = 68
 
 
 class SpelledDate(NamedTuple):
@@ -152,7 +153,7 @@ _NAMED: Final = (
 
 
 def _read_clock(text: str) -> str | None:
-    """Return what follows a date as a time of ISO 8601; midnight if nothing does, None if it is no time."""
+    """Return the text after a date as a time of ISO 8601; midnight if it is empty, None if it is not a time."""
     if not text.strip():
         return "00:00:00"
     match = _CLOCK.fullmatch(text.rstrip())
@@ -176,7 +177,7 @@ def _read_clock(text: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class DateFormat(Format):
-    """Dates in an order. Without a time they are midnight, and without a zone of that of the mapping."""
+    """Dates in an order; without a time they are midnight, and without a zone they are in the zone of the mapping."""
 
     order: DateOrder
 
@@ -239,9 +240,8 @@ _NAMES: Final[Mapping[str, DateOrder]] = {
 def read_date_format(text: str) -> DateFormat | None:
     """Return the format of dates of a name, or of a pattern such as dd.MM.yyyy or %d/%m/%Y; None if it is neither."""
     name = text.strip().lower()
-    letters = dict.fromkeys(
-        it for it in name if it in "dmyhis"
-    )  # in their order, of which the first three count
+    # in their order; only the first three matter
+    letters = dict.fromkeys(it for it in name if it in "dmyhis")
     order = _NAMES.get(name) or (_NAMES.get("".join(letters)[:3]) if _PATTERN.fullmatch(name) else None)
     return None if order is None else DateFormat(order)
 

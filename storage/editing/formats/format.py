@@ -1,4 +1,4 @@
-"""What a format of texts is: it rewrites them as their type is usually written."""
+"""The interface of a format of texts, which rewrites them as their type is usually written."""
 
 from abc import ABC, abstractmethod
 
@@ -10,7 +10,7 @@ class NotInFormat(Exception):
 
 
 class Format(ABC):
-    """How texts are spelled. Two formats are equal if they read every text in the same way."""
+    """A way of spelling texts. Two formats are equal if they read every text in the same way."""
 
     __slots__ = ()
 
@@ -27,12 +27,12 @@ class Format(ABC):
     @property
     @abstractmethod
     def singular(self) -> str:
-        """What a text in the format is, such as: a date, day first."""
+        """A description of one text in the format, such as: a date, day first."""
 
     @property
     @abstractmethod
     def plural(self) -> str:
-        """What texts in the format are."""
+        """A description of several texts in the format."""
 
     @abstractmethod
     def rewrite(self, text: str) -> str:

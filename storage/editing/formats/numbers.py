@@ -14,20 +14,20 @@ from storage.editing.formats.format import Format, NotInFormat
 
 
 class Decimals(StrEnum):
-    """What stands between a whole number and its fraction."""
+    """The characters between a whole number and its fraction."""
 
     COMMA = "decimal-comma"
     POINT = "decimal-point"
 
 
 class Percent(StrEnum):
-    """What becomes of 12 %."""
+    """The ways of reading a percentage such as 12 %."""
 
     FRACTION = "percent-as-fraction"  # 0.12
     NUMBER = "percent-as-number"  # 12
 
 
-# what a currency may be called besides its code; a symbol that several share is a currency of its own
+# names of currencies besides their codes; a symbol that several currencies share counts as a currency of its own
 _ALIASES: Final = {
     name: code
     for code, names in {
@@ -71,7 +71,7 @@ _TOKEN: Final = re.compile(
     r"|(?P<currency>[^\W\d_]{0,3}[$\u00a2-\u00a5\u058f\u060b\u09f2\u09f3\u0e3f\u17db\u20a0-\u20c0\uff04\uffe0-\uffe6]"
     r"|[^\W\d_]{1,4}\.?)"
 )
-# what may stand before and after a number, each once: a sign, a percent sign or a currency
+# parts that may stand before and after a number, each once: a sign, a percent sign or a currency
 _BEFORE: Final = frozenset(("minus", "plus", "open", "percent", "currency"))
 _AFTER: Final = frozenset(("minus", "close", "percent", "currency"))
 _DIGIT: Final = re.compile("[0-9]")
@@ -84,7 +84,7 @@ class SpelledNumber(NamedTuple):
     number: str
     is_negative: bool
     is_percent: bool
-    currency: str  # what identifies it; empty if there is none
+    currency: str  # its code, or a symbol without one; empty if there is none
     symbol: str  # as it is written
 
 
