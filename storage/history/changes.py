@@ -1,4 +1,4 @@
-"""What was changed in the entities of an account, by whom and when: lists, and counts by time."""
+"""Changes of the entities of an account, with their authors and times: lists, and counts by time."""
 
 import json
 from collections import Counter
@@ -36,22 +36,22 @@ T = TypeVar("T")
 
 LIMIT: Final = timedelta(seconds=5)
 _SLACK: Final = timedelta(minutes=5)  # by which our clock and that of the database may differ
-# changes that a page reads at first, and while they are too few groups: those of change sets, or of bulk edits
+# changes that a page reads at first, and while they are too few groups, as with change sets and bulk edits
 _WINDOWS: Final = (600, 6_000, 20_000)
-_LARGEST_WINDOW: Final = 100_000  # of loads, whose requests are put together
+_LARGEST_WINDOW: Final = 100_000  # the last window for loads, whose requests are put together
 CLIENTS: Final = (ActorKind.KEY, ActorKind.SAS, ActorKind.BEARER, ActorKind.TOKEN)
-_MOST_APART: Final = 20  # tables that record changes apart, each of which is asked for on its own
+_MOST_APART: Final = 20  # tables that record changes apart; each of them takes a statement of its own
 _NOBODY: Final = HistoryActor(kind=ActorKind.SERVER)
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
-    """Which changes of an account; an empty one matches all.
+    """A filter of the changes of an account; an empty one matches all.
 
     ``actor`` is part of a name or of the label of a SAS token, ``caller`` the whole; ``actors`` are kinds and names.
     Addresses and clients may be any, but not with an ``actor_id``, as ChangeGroup has it. ``key`` is part of a
-    PartitionKey or RowKey, case-sensitive, ``entity`` has both. ``until`` is exclusive. ``numbers`` are those of single
-    changes, ``span`` is that of an edit.
+    PartitionKey or RowKey, case-sensitive, ``entity`` has both. ``until`` is exclusive. ``numbers`` are sequence
+    numbers of single changes, ``span`` is the span of an edit.
     """
 
     table: str = ""
@@ -73,7 +73,7 @@ class ChangeFilter:
     def dump(self) -> str:
         """Write the filter as a text, which may hold what PostgreSQL's JSON cannot."""
         found = asdict(self)
-        if self.entity is None:  # of which servers of older versions know nothing
+        if self.entity is None:  # servers of older versions do not know it
             del found["entity"]
         return json.dumps(found, default=datetime.isoformat)
 
@@ -99,7 +99,7 @@ ChangeEntry = ChangeGroup[Actor, Table | None]
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who made a number of changes."""
+    """An author of changes, and their number."""
 
     actor: Actor
     number: int
@@ -116,9 +116,9 @@ def page(
 ) -> ChangePage[ChangeEntry]:
     """Return the newest entries, or those after ``wanted.since``; raises OperationTimedOut.
 
-    ``before``: where the page with newer ones ended, whose entries are left out. ``by_minute``: many requests of a
-    client to a table within a minute are one entry; then there may be more than ``top``, and ``next`` is a time down
-    (or up) to which all are there.
+    ``before`` is the time at which the page with newer entries ended, whose entries are left out. With ``by_minute``,
+    many requests of a client to a table within a minute are one entry; then there may be more than ``top``, and
+    ``next`` is a time down (or up) to which the page is complete.
     """
     selection = select(account, wanted)
     if selection is None:
@@ -194,7 +194,8 @@ def _records(
 ) -> list[Record]:
     """Return the records that may have the changes.
 
-    A table that records changes apart has its own. Of many such tables, those that were written last are looked at.
+    A table that records changes apart has its own. If there are many such tables, the ones that were written last are
+    read.
     """
     local = recorded_changes(account.pk, since, until)
     tables = Table.objects.recording_apart().filter(account=account)
@@ -285,7 +286,8 @@ def with_images(
             own = statements.beside(table.pk, _history(table))
             found = run_limited(statements.with_images_before(named, own, selection, top))
             return [_complete(table, it) for it in name_actors(account.pk, found)]
-        source = NO_TABLE  # before it had that form, its changes were recorded with those of others
+        # before it had that form, its changes were recorded together with other tables' changes
+        source = NO_TABLE
     if not record:
         return []
     try:
@@ -296,7 +298,7 @@ def with_images(
 
 
 def recorded_apart(account: Account, table: Table, wanted: ChangeFilter, top: int) -> list[RecordedChange]:
-    """Return the first matching changes of a table that records them apart, with those from before it did."""
+    """Return the first matching changes of a table that records them apart, and of the time before it did."""
     wanted = replace(wanted, table="", table_id=table.pk, span=None)
     found = with_images(account, table, wanted, top)
     selection, record = select(account, wanted), recorded_changes(account.pk, wanted.since)
@@ -354,7 +356,7 @@ def made_by(done: Activity, top: int | None = None) -> list[RecordedChange]:
 
 
 def select(account: Account, wanted: ChangeFilter) -> Selection | None:
-    """Find the ids of what a filter names; None if nothing can match."""
+    """Find the ids of the tables and actors that a filter names; None if nothing can match."""
     tables: tuple[int, ...] | None = None if wanted.table_id is None else (wanted.table_id,)
     if wanted.table:
         named = Table.objects.filter(account=account, name__iexact=wanted.table)
@@ -397,7 +399,7 @@ def _find_actors(account: Account, wanted: ChangeFilter) -> tuple[int, ...] | No
 
 
 def _is_named(account: Account, name: str, lookup: str) -> Q:
-    """Match actors by their name, that of their API token, or the label of their SAS token."""
+    """Match actors by their name, the name of their API token, or the label of their SAS token."""
     labelled = RegisteredSas.objects.filter(**{"account": account, f"label__{lookup}": name})
     named = Q(**{f"name__{lookup}": name}) | Q(**{f"token__{lookup}": name})
     return named | Q(kind=ActorKind.SAS, name__in=labelled.values("fingerprint"))

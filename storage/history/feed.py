@@ -71,7 +71,7 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where a reader without a token begins: now, at a time, or (``since`` None) at the oldest change that is kept."""
+    """The start of a reader without a token: now, at a time, or (``since`` None) at the oldest change that is kept."""
 
     is_now: bool = True
     since: datetime | None = None
@@ -242,7 +242,7 @@ def _start(feed: Feed, start: Start, segments: Sequence[Segment]) -> Steps[FeedP
         raise ExpiredToken(Reason.HISTORY_BEGINS, since=_write_time(oldest))
     present, first = _present(segments), _used(segments, ticks)
     record = Record.of(feed.account_id, (it.number for it in kept if it.number >= first))
-    # what is visible in this snapshot is read from this number on, and then everything else
+    # changes that are visible in this snapshot are read from this number on, and then all other changes
     seq, snapshot = yield statements.first_at(record, ticks)
     if seq is None:
         return FeedPosition(present, snapshot)

@@ -1,4 +1,4 @@
-"""What versions without ``Activity.recorded`` need of the changes of entities, when the database goes back to one."""
+"""Changes of entities as versions without ``Activity.recorded`` need them, for a database that goes back to one."""
 
 from hashlib import blake2b
 
@@ -11,7 +11,7 @@ from storage.models import Activity, EntityChange
 def store_changes() -> None:
     """Store the changes of entities beside their activities, where older versions read them, from the history.
 
-    What is stored already is left alone.
+    Changes that are stored already are left alone.
     """
     is_stored = Exists(EntityChange.objects.filter(activity=OuterRef("pk")))
     for done in Activity.objects.exclude(recorded=None).exclude(is_stored).order_by("pk").iterator():

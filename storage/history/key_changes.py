@@ -1,10 +1,10 @@
-"""Remember changes of the keys of entities, for their comments and for whatever takes these changes back.
+"""Remember changes of the keys of entities, for their comments and for operations that take these changes back.
 
 A thread is found by the key of its entity. An operation that changes keys calls ``move``, which notes the moves of
-entities that have comments or a history. One that makes entities equal to images, such as an undo or a restore, knows
-nothing of keys that were changed: it calls ``follow`` for what it has written. Then the threads of an entity that it
-has deleted go to the key that the entity had before or afterwards, if it has inserted that. An undo applies the images
-of both keys, ``linked`` by their move, together or not at all.
+entities that have comments or a history. An operation that makes entities equal to images, such as an undo or a
+restore, does not know about changed keys: it calls ``follow`` with the keys that it has written. Then the threads of an
+entity that it has deleted go to the key that the entity had before or afterwards, if it has inserted that. An undo
+applies the images of both keys, ``linked`` by their move, together or not at all.
 """
 
 from collections import deque
@@ -68,7 +68,7 @@ def read_moves(table: Table) -> Moves:
 
 
 def linked(table: Table, images: Images) -> Images:
-    """Return images of a table of which those of keys that one entity had are applied together, or not at all."""
+    """Return images of a table so that images of keys that one entity had are applied together, or not at all."""
     if not EntityMove.objects.filter(table=table).exists():
         return images
     return replace(images, moves=_MOVES.format(table=table.pk))
@@ -77,8 +77,8 @@ def linked(table: Table, images: Images) -> Images:
 def follow(table: Table, moves: Moves, written: Iterable[EntityKey], recorder: Recorder | None) -> None:
     """Let comments follow entities whose keys are changed back, or again, in the caller's transaction.
 
-    ``written``: keys of which entities may have been inserted or deleted just now, as the ``recorder`` knows. What
-    other requests have deleted or inserted under these keys is another entity.
+    ``written`` are keys under which entities may have been inserted or deleted just now, as the ``recorder`` knows. An
+    entity that another request has deleted or inserted under these keys is a different one.
     """
     touched = list(dict.fromkeys(it for key in written for it in _reachable(moves, key)))
     if not touched:

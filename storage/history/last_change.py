@@ -1,6 +1,6 @@
-"""What happened last to an entity or a table: who changed or deleted it, when, and what can be restored.
+"""The last change of an entity or a table: its author, its time, and what can be restored.
 
-The history knows it of all clients; in an account that keeps none, the activity log knows it of the console.
+The history has the changes of all clients; in an account without one, the activity log has those of the console.
 """
 
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ from storage.tables.subject import TableVerb
 
 @dataclass(frozen=True, slots=True)
 class TableDeletion:
-    """``by`` is None if the log no longer says it; ``table``: what can be restored, None if its retention is over."""
+    """The deletion of a table."""
 
     name: str
     at: datetime
-    by: Actor | None
-    table: Table | None
+    by: Actor | None  # None if the log no longer says it
+    table: Table | None  # the table that can be restored; None if its retention is over
 
 
 def of_entity(table: Table, key: EntityKey, now: StoredEntity | None) -> RecordedChange | None:

@@ -1,8 +1,8 @@
-"""How long the history of an account is kept, and how much of it: its segments end, and are dropped, in time.
+"""Retention of the history of an account, by time and by size: its segments end, and are dropped, in time.
 
 A segment ends after an eighth of the time or of the bytes that an account may keep, so that at most an eighth more is
-kept than wanted; then it is packed. Nothing of this waits long for writers: what cannot be locked at once is tried
-again with the next run.
+kept than wanted; then it is packed. Nothing here waits long for writers: if a lock is not available at once, the next
+run tries again.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ from storage.sql.record import Record
 
 SEGMENTS: Final = 8  # that hold what an account may keep
 _OPEN: Final = 2  # the segment that is written to, and the next one
-_SHARE: Final = 0.2  # of the disk, for all accounts together
+_SHARE: Final = 0.2  # share of the disk, for all accounts together
 _REMOTE: Final = 10 << 30  # bytes for all accounts, where the disk is not ours to ask
 _WORTH_PACKING: Final = 1 << 20  # bytes
 _LOCK_NOT_AVAILABLE: Final = "55P03"
@@ -34,7 +34,7 @@ _PATIENCE: Final = "40ms"  # for locks that writers wait behind
 
 
 class Kept(NamedTuple):
-    """What is kept of the changes of an account: since when, and bytes on disk."""
+    """The time since which changes of an account are kept, and their size in bytes on disk."""
 
     since: datetime | None
     size: int

@@ -26,7 +26,7 @@ from storage.rest.answers import TypedSerializer
 from storage.rest.fields import InstantField, QueryParameters, StrictCharField
 from storage.rest.paging import PageParameters
 
-TABLE_LIMIT: Final = 100  # of one feed
+TABLE_LIMIT: Final = 100  # tables in one feed
 
 
 TOKEN_LIMIT: Final = 8000  # characters

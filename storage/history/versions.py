@@ -48,7 +48,8 @@ def page(
     rows: list[RawVersion] = []
     if not capabilities_of(table).records_in_account:
         rows = _beside(table, source, key, first, top)
-        source = NO_TABLE  # before it had that form, its changes were recorded with those of others
+        # before it had that form, its changes were recorded together with other tables' changes
+        source = NO_TABLE
     if len(rows) <= top:
         rows += sql.run_in_lane(versions.page(table.pk, source, kept, key, first, top))
     found = versions.read_page(rows, (table.name, table.pk), key, first, top)
@@ -67,7 +68,7 @@ def newest_of(
 ) -> dict[tuple[int, EntityKey], RecordedChange]:
     """Return the latest recorded change of each of the entities, given with the ids of their tables.
 
-    The changes are without the entities. Those that are recorded apart are not looked for.
+    The changes are without the entities. Changes that are recorded apart are not looked for.
     """
     kept = kept_history(account_id).after()
     if not (keys and kept):
