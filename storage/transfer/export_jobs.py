@@ -27,13 +27,11 @@ from storage.transfer.exports import MEDIA_TYPES, Export, Scope
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """``tables`` by their numbers, in a ZIP file unless it is the table of the job.
+    """The arguments of an export."""
 
-    ``query``: a filter and the first columns as a JSON text, since a filter may hold what PostgreSQL's JSON cannot.
-    """
-
-    tables: list[int]
+    tables: list[int]  # numbers of tables, in a ZIP file unless it is the table of the job
     format: str
+    # a filter and the first columns as JSON text, since a filter may hold characters that PostgreSQL's JSON cannot
     query: str = "{}"
     escapes_formulas: bool = False
 

@@ -30,7 +30,7 @@ MEDIA_TYPES: Final[Mapping[str, str]] = {
 
 
 class Scope(StrEnum):
-    """Which entities of a table are meant."""
+    """The entities of a table that are exported."""
 
     ROWS = "rows"  # those with some keys
     QUERY = "query"  # everything a filter matches
@@ -39,19 +39,16 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """Entities to export: ``keys`` in the scope of rows, ``filter``, typed as ``text``, in that of a query.
-
-    ``columns``: properties that come first in a file that has columns.
-    """
+    """An export of entities of a table."""
 
     table: Table
     format: str
     by: Actor
     scope: Scope = Scope.TABLE
-    keys: Sequence[EntityKey] = ()
-    filter: Filter | None = None
-    text: str = ""
-    columns: Sequence[str] = ()
+    keys: Sequence[EntityKey] = ()  # in the scope of rows
+    filter: Filter | None = None  # in the scope of a query
+    text: str = ""  # the filter, as it was typed
+    columns: Sequence[str] = ()  # properties that come first in a file that has columns
     past: Past | None = None
     escapes_formulas: bool = False
 

@@ -1,8 +1,8 @@
-"""How much work the files of users may make: how many are read at a time, and how many wait.
+"""Limits on reading the files of users: how many are read at a time, and how many requests wait.
 
 The beginning of a file is read while a request waits, in a lane of its own: two at a time in a process, one of each
-user, without a database connection while it is parsed. All of a file is read by jobs, of which a user and an account
-may have so many that have not ended.
+user, without a database connection while it is parsed. Jobs read the whole file; a user and an account may have a
+limited number of such jobs that have not ended.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ from storage.jobs.states import Wish
 from storage.models import Account, Job, JobFile
 from storage.sql.django import release_connection
 
-_PLACES: Final = 2  # of a process
+_PLACES: Final = 2  # users whose files a process reads at a time
 _MOST_WAITING: Final = 4  # requests of a user, with the one that reads
 _PATIENCE: Final = 15.0  # seconds
 _LOOK: Final = 0.5
@@ -44,7 +44,7 @@ class TooMuchFileWork(Refused):
 
 _free: Final = Condition()
 _reading: Final = set[str]()  # users
-_waiting: Final = Counter[str]()  # requests of users, with those that read
+_waiting: Final = Counter[str]()  # requests of users, both waiting and reading
 
 
 @contextmanager

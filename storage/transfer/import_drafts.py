@@ -62,9 +62,9 @@ class SampleChange:
 def create(
     account: Account, table_name: str, name: str, size: int, *, by: Actor, language: str = ""
 ) -> ImportDraft:
-    """Make a draft with an empty file, which is going to have ``size`` bytes. ``language``: of the user, such as tr.
+    """Make a draft with an empty file, which is going to have ``size`` bytes; ``language`` is the user's, such as tr.
 
-    Raises UploadTooLarge, and StorageError if the table cannot be written or its name is not one.
+    Raises UploadTooLarge, and StorageError if the table cannot be written or its name is invalid.
     """
     accounts.check_writable(account)
     table = tables.get_or_new(account, table_name)
@@ -228,7 +228,7 @@ def check(draft: ImportDraft, *, by: Actor, left: Sequence[RejectGroup] = ()) ->
 
 
 def is_checked(draft: ImportDraft) -> bool:
-    """Whether what would be imported now was checked to the end."""
+    """Return whether the import as it is set up now was checked to the end."""
     return draft.check_job is not None and draft.check_job.status == JobStatus.DONE
 
 

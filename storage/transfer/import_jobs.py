@@ -64,23 +64,21 @@ A = TypeVar("A", bound=_Arguments)
 
 @dataclass(frozen=True, slots=True)
 class ImportArguments:
-    """What to import: a file of jobs, how it is read, and what becomes of its columns.
+    """The arguments of an import or a check: a file of jobs, how it is read, and what becomes of its columns.
 
-    These are JSON texts: names of columns may hold what PostgreSQL's JSON cannot. ``new_table``: the name of a table
-    that does not exist when a file is checked. ``left``: groups of rows that the check before it has rejected, and that
-    were not repaired.
+    Layout and mapping are JSON texts, because names of columns may hold characters that PostgreSQL's JSON cannot.
     """
 
     file: int
     layout: str
     mapping: str
     mode: str
-    new_table: str = ""
-    left: str = ""
+    new_table: str = ""  # the name of a table that does not exist when a file is checked
+    left: str = ""  # groups of rows that the check before it has rejected, and that were not repaired
 
     @property
     def unit(self) -> Unit:
-        """Bytes are counted, or else rows, of which it is not known how many there are."""
+        """The unit of progress: bytes, or else rows, whose total is not known."""
         return Unit.BYTES if self.read_layout().can_seek else Unit.ROWS
 
     def read_layout(self) -> Layout:
@@ -92,10 +90,11 @@ class ImportArguments:
 
 @dataclass(frozen=True, slots=True)
 class ImportState:
-    """``position``: where the next chunk begins; ``outcome``: what became of the rows before it."""
+    """The state of an import after a chunk."""
 
     began: str
-    position: Position = START
+    position: Position = START  # the position at which the next chunk begins
+    # the outcome of the rows before ``position``
     outcome: Mapping[str, Any] = field(default_factory=lambda: ImportOutcome().dump())
 
 
@@ -188,18 +187,19 @@ IMPORT_JOB: Final = ImportJob()
 
 @dataclass(frozen=True, slots=True)
 class LocalArguments:
-    """``file``: its name; ``place``: where the process of the command finds its rows, see storage.jobs.local."""
+    """The arguments of an import by a command, which reads the file itself."""
 
-    file: str
-    place: str
+    file: str  # its name
+    place: str  # the place at which the command's process finds the rows, see storage.jobs.local
     mode: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalState(ImportState):
-    """``detail``: what a command before 2.0 has written, for the activity log."""
+    """The state of an import by a command."""
 
     began: str = ""
+    # entries that a command before 2.0 has written for the activity log
     detail: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -257,8 +257,8 @@ def run(
 ) -> ImportOutcome:
     """Import a file of this machine by a job in this thread.
 
-    What was written before a failure stays, and the activity log has it as interrupted. Raises StorageError if the
-    account or the table refuses writes.
+    Rows that were written before a failure stay, and the activity log has the import as interrupted. Raises
+    StorageError if the account or the table refuses writes.
     """
     account, table = wanted.table.account, wanted.table
     accounts.check_writable(account)
@@ -285,7 +285,7 @@ class ImportCheckJob(JobKind[ImportArguments, NoState]):
         return Step(NoState(), total=_total(run))
 
     def step(self, run: Run[ImportArguments], state: NoState) -> Step[NoState]:
-        files.discard_results(run.job)  # of a process that was interrupted
+        files.discard_results(run.job)  # an interrupted process may have left some
         run.save(Step(state, starts_over=True))
         wanted = Import(_table_or_new(run), WriteMode(run.arguments.mode), run.by)
         source = open_rows(_file(run), run.arguments.read_layout(), check=run.look)
@@ -342,8 +342,8 @@ def start_check(
 ) -> Job:
     """Check the import of a file into a table, which need not be created, as a job.
 
-    Unless it ``takes_file`` over, the file stays for the import. ``left``: what the check before it found.
-    Raises TooMuchFileWork.
+    Unless it ``takes_file`` over, the file stays for the import. ``left`` are rejected rows that the check before it
+    has found. Raises TooMuchFileWork.
     """
     file_work.require_room(table.account, by=by)
     arguments, exists = arguments_for(file, source, mapping, mode), table.pk is not None
@@ -379,7 +379,7 @@ def outcome_of(job: Job) -> ImportOutcome:
 
 
 def groups_of(check: Job) -> list[RejectGroup]:
-    """Return the rejected rows that a check has found, in groups; before its end, those of the check before it."""
+    """Return the rejected rows that a check has found, in groups; before its end, the groups of the check before it."""
     if "outcome" in check.result:
         return outcome_of(check).groups.listed()
     left = arguments_of(check).left

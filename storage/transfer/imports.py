@@ -1,7 +1,7 @@
-"""Import a file into a table, chunk by chunk, or check what that would do.
+"""Import a file into a table, chunk by chunk, or check the import without writing.
 
-What the protocol refuses is refused here by the same code, row by row: it becomes a reject. Imports are jobs (see
-``import_jobs``), whose changes have one request id in the history, so that an import is undone as one.
+Rows that the protocol refuses are refused here by the same code, one by one: each becomes a reject. Imports are jobs
+(see ``import_jobs``), whose changes have one request id in the history, so that an import is undone as one.
 """
 
 import struct
@@ -38,21 +38,17 @@ _COUNTS: Final = ("rows", "inserted", "changed", "skipped", "repeated")
 
 @dataclass(slots=True)
 class ImportOutcome:
-    """What became of the rows of a file, or would become of them.
-
-    ``changed`` entities existed before; ``skipped`` rows were left out because theirs does. ``repeated`` rows, known
-    of a check only, have keys that an earlier row has. ``activity`` is None if nothing was written. ``report``: what
-    else of the file is not in the table as it stands there.
-    """
+    """The outcome of importing, or checking, the rows of a file."""
 
     rows: int = 0
     inserted: int = 0
-    changed: int = 0
-    skipped: int = 0
+    changed: int = 0  # entities that existed before
+    skipped: int = 0  # rows that were left out because their entities exist
     groups: RejectGroups = field(default_factory=RejectGroups)
-    repeated: int = 0
+    repeated: int = 0  # rows with the keys of an earlier row; known of a check only
     repeated_lines: list[tuple[int, int]] = field(default_factory=list)
-    activity: Activity | None = None
+    activity: Activity | None = None  # None if nothing was written
+    # differences between the file and the table that are not rejects
     report: FileReport = field(default_factory=FileReport)
 
     @property
@@ -137,7 +133,7 @@ def check(
 
 
 class Check:
-    """What an import would do now, chunk by chunk. Without a table that exists, no entity does."""
+    """A check of the outcome that an import would have now, chunk by chunk; the table need not exist."""
 
     def __init__(self, wanted: Import) -> None:
         self._wanted = wanted
@@ -200,7 +196,7 @@ class _RepeatedKeys:
         self._files[digest[0] % _BUCKETS].write(_RECORD.pack(digest, line))
 
     def count(self) -> tuple[int, list[tuple[int, int]]]:
-        """Return how many rows repeat keys, and the lines of some of them with those of the first row."""
+        """Return how many rows repeat keys, and the lines of some of them, each with the first line of its keys."""
         number, lines = 0, list[tuple[int, int]]()
         for file in self._files:
             file.seek(0)

@@ -23,7 +23,7 @@ _Key = tuple[int, datetime, Wishes]
 
 @dataclass(frozen=True, slots=True)
 class FileSample:
-    """How a file is read, its first rows, and what is proposed to become of its columns."""
+    """The beginning of a file: how it is read, its first rows, and a proposal for its columns."""
 
     rows: RowFile
     sample: Sample

@@ -150,7 +150,7 @@ class ImportParameters(QueryParameters):
 
 
 class RejectGroupSerializer(TypedSerializer):
-    # of a RejectGroup
+    # represents a RejectGroup
 
     reason: str = serializers.ChoiceField(choices=[it.code for it in Fault], source="fault.code")
     detail: Annotated[str, {"source": "sentence"}]
@@ -172,7 +172,7 @@ class RejectGroupSerializer(TypedSerializer):
 
 
 class ColumnReportSerializer(TypedSerializer):
-    # of a ColumnReport
+    # represents a ColumnReport
 
     column: Annotated[str, "As the file names it."]
     use: str = serializers.ChoiceField(choices=[it.code for it in ColumnUse], source="use.code")
@@ -181,7 +181,7 @@ class ColumnReportSerializer(TypedSerializer):
 
 
 class ValueReportSerializer(TypedSerializer):
-    # of a ValueReport
+    # represents a ValueReport
 
     column: str
     change: str = serializers.ChoiceField(choices=[it.code for it in ValueChange], source="change.code")
@@ -191,7 +191,7 @@ class ValueReportSerializer(TypedSerializer):
 
 
 class FileReportSerializer(TypedSerializer):
-    # of a FileReport
+    # represents a FileReport
 
     blank_rows: Annotated[int, "Rows without any value, which were skipped."]
     columns: Annotated[
@@ -204,7 +204,7 @@ class FileReportSerializer(TypedSerializer):
 
 
 class FormatProposalSerializer(TypedSerializer):
-    # of a FormatProposal
+    # represents a FormatProposal
 
     type: str = serializers.ChoiceField(choices=[it.short_name for it in Edm], source="type.short_name")
     format: Annotated[str, "For the `format` of the column in a mapping; empty: the usual one."]
@@ -225,7 +225,7 @@ class FormatProposalSerializer(TypedSerializer):
 
 
 class ProposedColumnSerializer(TypedSerializer):
-    # of a ProposedColumn
+    # represents a ProposedColumn
 
     source: Annotated[str, {"source": "column.source"}, "As the file names it."]
     target: Annotated[str, {"source": "column.target"}, "The property."]
