@@ -41,20 +41,17 @@ class Original:
 
 @dataclass(frozen=True, slots=True)
 class BuiltAccount:
-    """An account with the numbers of what it was made with. ``branch`` is None for a copy.
-
-    A branch with ``originals`` stays frozen.
-    """
+    """An account with the numbers of its tables and entities when it was made."""
 
     account: Account
     tables: int
     entities: int
-    branch: Branch | None = None
-    originals: Sequence[Original] = ()
+    branch: Branch | None = None  # None for a copy
+    originals: Sequence[Original] = ()  # a branch that has any stays frozen
 
 
 def describe(account: Account, branch: Branch | None = None) -> BuiltAccount:
-    """Return an account, which may be a branch, with estimates of what it has now."""
+    """Return an account, which may be a branch, with estimates of its present tables and entities."""
     found = totals.contents([account.pk]).get(account.pk)
     originals = [] if branch is None else [Original(*it) for it in branch.originals]
     return BuiltAccount(
@@ -76,9 +73,9 @@ def copy_table(
 
 @dataclass(frozen=True, slots=True)
 class BuildState:
-    """``account``: the id of the account that is being made, from its creation on."""
+    """The state of a job that makes an account."""
 
-    account: int | None = None
+    account: int | None = None  # the id of the account that is being made, from its creation on
 
 
 class BuildJob(JobKind[A, BuildState]):
@@ -101,7 +98,7 @@ class BuildJob(JobKind[A, BuildState]):
         return Step(BuildState(), total=self.count(run))
 
     def step(self, run: Run[A], state: BuildState) -> Step[BuildState]:
-        _remove(state.account)  # of a process that has died
+        _remove(state.account)  # a process that has died may have left one
         building = Building(run)
         try:
             self.build(building)
@@ -118,18 +115,18 @@ class BuildJob(JobKind[A, BuildState]):
             jobs.start_requested(removal.request(left, with_tables=True), by=SERVER)
 
 
-# kinds that make or delete accounts; those of other modules are added by them
+# kinds that make or delete accounts; other modules add theirs
 KINDS: Final[dict[str, JobKind[Any, Any]]] = {removal.DELETION_JOB.name: removal.DELETION_JOB}
 
 
 @dataclass(slots=True)
 class Building(Generic[A]):
-    """An account in the making. ``tables`` and ``entities``: how many it has so far."""
+    """An account in the making."""
 
     run: Run[A]
     state: BuildState = field(default_factory=BuildState)
-    tables: int = 0
-    entities: int = 0
+    tables: int = 0  # number of tables so far
+    entities: int = 0  # number of entities so far
 
     def create(self, name: str, new: NewAccount) -> Account:
         """Create the account, as accounts.add does.

@@ -39,7 +39,7 @@ from storage.tables import tables
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What does not fit: ``number`` entities of a table with ``example`` among them, or the table itself (0)."""
+    """A misfit: ``number`` entities of a table with ``example`` among them, or the table itself (0)."""
 
     misfit: Misfit
     table: str
@@ -102,10 +102,10 @@ def check(source: Account, kind: AccountKind) -> list[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """``source``: the id of an account; ``origin``: its name."""
+    """The arguments of a copy."""
 
-    source: int
-    origin: str
+    source: int  # the id of the account to copy
+    origin: str  # the name of the account to copy
     name: str
     kind: str
     request_digest: str
@@ -147,10 +147,10 @@ account_building.KINDS[COPY_JOB.name] = COPY_JOB
 def request(
     source: Account, name: str, kind: AccountKind, *, skip: bool = False, request_digest: str = ""
 ) -> JobRequest[Arguments, BuildState]:
-    """Return the job that copies the tables of an account to a new one, which refuses requests until all are there.
+    """Return the job that copies the tables of an account to a new one, which refuses requests until all are copied.
 
-    What does not fit is left out if ``skip``; else raises CopyRefused. In a copy of the same kind, Timestamps stay;
-    in another they are those of the copy. What is written to the source meanwhile may or may not be copied.
+    Tables and entities that do not fit are left out if ``skip``; else raises CopyRefused. A copy of the same kind keeps
+    Timestamps; one of another kind gets new ones. Writes to the source during the copy may or may not be copied.
     """
     side = sides.live(source)
     findings = [] if skip else _check(side, kind, with_entities=kind is not side.kind).refused

@@ -45,10 +45,10 @@ T = TypeVar("T")
 FORMAT: Final = "tablero account"
 VERSION: Final = 1
 SETTINGS_IN_FILE: Final = tuple(name for name, setting in SETTINGS.items() if setting.is_in_files)
-_LEVEL: Final = 3  # of compression: the next ones take much longer for a few percent
+_LEVEL: Final = 3  # compression level: the next ones take much longer for a few percent
 _LONGEST_LINE: Final = 64 << 20  # bytes, more than any entity takes
-_LONGEST_TEXT: Final = 2000  # characters of a text that has no limit of its own
-_LONGEST_SHOWN: Final = 100  # characters of what was found
+_LONGEST_TEXT: Final = 2000  # characters of a text without a limit of its own
+_LONGEST_SHOWN: Final = 100  # characters of an unexpected value
 _LARGEST: Final = 2**63  # no number is, in PostgreSQL
 _COLOUR: Final = re.compile("(#[0-9a-f]{6})?")
 
@@ -59,7 +59,7 @@ class FileRefused(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What the first line says of the account. ``keys`` is empty unless they were exported too."""
+    """The account as the first line describes it. ``keys`` is empty unless they were exported too."""
 
     account: str
     kind: AccountKind
@@ -71,20 +71,21 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class TableInFile:
-    """What a table has besides entities; ``policies`` as operations.policies writes them."""
+    """A table without its entities."""
 
     name: str
     description: str
     tags: Sequence[str]
     throughput: int
-    policies: Sequence[Mapping[str, Any]]
-    lines: Mapping[str, Sequence[Any]] = field(default_factory=dict)  # of other subjects: TableLines by name
+    policies: Sequence[Mapping[str, Any]]  # as storage.access.policies writes them
+    # lines of other subjects, by the names of their TableLines
+    lines: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
 
 class TableLines(Protocol):
     """Lines that a table has before its entities, which another subject writes and reads."""
 
-    name: str  # of the only member of a line
+    name: str  # the only member of a line
     most: int  # that may be in a file
     too_many: Refusal
 

@@ -113,9 +113,10 @@ def load(file: CheckedFile, *, by: Actor = SERVER, progress: Progress = lambda n
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """``place``: where the process that has started the job finds the file, see operations.jobs.local."""
+    """The arguments of an import."""
 
     name: str
+    # the place at which the process that has started the job finds the file, see storage.jobs.local
     place: str
 
 
@@ -162,7 +163,7 @@ def _load(building: Building[Arguments], file: CheckedFile, progress: Progress) 
 def _check_name(name: str) -> None:
     accounts.check_name(name)
     account = accounts.by_name(name)
-    # what a killed import has left is replaced
+    # an account that a killed import has left is replaced
     if account is not None and jobs.of_whole_account(account) is None:
         raise AccountExists(Reason.ACCOUNT_EXISTS, account=name)
 

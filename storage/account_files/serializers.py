@@ -30,7 +30,7 @@ class CopySerializer(StrictSerializer):
 
 
 class CopyFindingSerializer(TypedSerializer):
-    # of a Finding
+    # represents a Finding
 
     reason: str = serializers.ChoiceField(choices=[it.code for it in Misfit], source="misfit.code")
     table: str
@@ -43,7 +43,7 @@ class CopyCheckSerializer(TypedSerializer):
 
 
 class CopiedSerializer(TypedSerializer):
-    # of a BuiltAccount
+    # represents a BuiltAccount
 
     account: CreatedAccountSerializer
     tables: int
