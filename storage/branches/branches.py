@@ -56,21 +56,19 @@ _ORIGIN: Final = "origin"
 
 @dataclass(frozen=True, slots=True)
 class BranchRequest:
-    """What to make a branch of. Without a snapshot or time, it is made of the present.
-
-    ``filters``: which tables, by name, and which of their entities; None: all. ``rules`` are by the names of tables.
-    """
+    """A request to make a branch. Without a snapshot or time, it is made of the present."""
 
     name: str
     snapshot: Snapshot | None = None
     at: datetime | None = None
+    # the tables, by name, with filters of their entities; None: all tables
     filters: Mapping[str, Filter | None] | None = None
-    rules: TableRules = field(default_factory=dict)
+    rules: TableRules = field(default_factory=dict)  # by the names of tables
     with_policies: bool = True
     with_settings: bool = True
     expires_at: datetime | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
-    request_digest: str = ""  # of the API request
+    request_digest: str = ""  # digest of the API request
 
     def dump(self) -> str:
         """Write the request as a text, which may hold what PostgreSQL's JSON cannot."""
@@ -113,12 +111,12 @@ _AS_THEY_ARE: Final = ("name", "with_policies", "with_settings", "request_digest
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """``source``: the id of an account; ``origin``: its name; ``wanted``: a BranchRequest as it is dumped."""
+    """The arguments of a job that makes a branch."""
 
-    source: int
-    origin: str
+    source: int  # the id of the source account
+    origin: str  # the name of the source account
     name: str
-    wanted: str
+    wanted: str  # a BranchRequest as ``dump`` writes it
 
 
 class _BranchJob(BuildJob[Arguments]):
@@ -234,7 +232,7 @@ def _complete(building: Building[Arguments], source: Account, branch: Branch) ->
         building.release(account, enabled=not branch.originals)
 
 
-# what is copied
+# copied tables and entities
 
 
 def _folded(wanted: BranchRequest, kind: AccountKind) -> BranchRequest:

@@ -67,7 +67,7 @@ class RestoredTableSerializer(TypedSerializer):
 
 
 class RestoredSerializer(TypedSerializer):
-    # of an Outcome
+    # represents an Outcome
 
     dry_run: Annotated[bool, {"source": "is_preview"}]
     entities: Annotated[int, {"source": "written"}, "Inserts, changes and deletions of all tables."]
@@ -145,7 +145,7 @@ class NewBranchSerializer(StrictSerializer):
 
 
 class BranchSerializer(TypedSerializer):
-    # of a Branch
+    # represents a Branch
 
     name: Annotated[str, {"source": "account.name"}]
     source: Annotated[str, {"source": "source_name"}]
@@ -159,7 +159,7 @@ class BranchSerializer(TypedSerializer):
 
 
 class CreatedBranchSerializer(CopiedSerializer):
-    # of a BuiltAccount
+    # represents a BuiltAccount
 
     names = ("account", "branch", "tables", "entities", "originals")
     branch: BranchSerializer

@@ -47,18 +47,15 @@ _EXAMPLES: Final = 20  # skipped entities that the activity log names
 
 @dataclass(frozen=True, slots=True)
 class RestoreRequest:
-    """What to restore. ``tables``: by name, None: all. ``keys``: of entities of the only table, None: all.
+    """A request to restore a snapshot, or parts of it."""
 
-    ``deletes_new``: tables that are newer than a snapshot of all tables are deleted when all are restored; else only
-    those that ``deletes`` names.
-    """
-
-    tables: Sequence[str] | None = None
-    keys: Sequence[EntityKey] | None = None
+    tables: Sequence[str] | None = None  # by name; None: all
+    keys: Sequence[EntityKey] | None = None  # entities of the only table; None: all
     with_policies: bool = False
     with_settings: bool = False
+    # whether to delete tables that are newer than the snapshot; only if it has all tables, and all are restored
     deletes_new: bool = False
-    deletes: Sequence[str] = ()
+    deletes: Sequence[str] = ()  # names of tables to delete in any case, if they are newer
 
     @classmethod
     def load(cls, found: Mapping[str, Any]) -> Self:
@@ -85,14 +82,14 @@ def preview(snapshot: Snapshot, wanted: RestoreRequest, *, limit: timedelta = CO
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """A request as JSON has it. ``name``: that of the snapshot; ``branch``: its id if it is reset."""
+    """The arguments of a restore."""
 
     snapshot: int
-    name: str
-    wanted: Mapping[str, Any]
+    name: str  # the name of the snapshot
+    wanted: Mapping[str, Any]  # a RestoreRequest as JSON
     takes_snapshot: bool
     undoes: int | None
-    branch: int | None
+    branch: int | None  # the id of the branch that is reset
 
 
 class _RestoreJob(OutcomeJob[Arguments]):
@@ -166,10 +163,10 @@ def request(
     undoes: Activity | None = None,
     branch: Branch | None = None,
 ) -> JobRequest[Arguments, OutcomeState]:
-    """Return the job that restores what is wanted, after a snapshot of the present.
+    """Return the job that makes a restore, after a snapshot of the present.
 
-    Entities that are changed meanwhile are skipped. What was restored before a failure or a cancellation stays, and is
-    recorded. Raises SnapshotError, and InsufficientAccountPermissions in a read-only account.
+    Entities that are changed meanwhile are skipped. Tables that were restored before a failure or a cancellation stay
+    so, and are recorded. Raises SnapshotError, and InsufficientAccountPermissions in a read-only account.
     """
     accounts.check_writable(snapshot.account)
     _Restoration(snapshot, wanted, SERVER, Outcome())
@@ -185,7 +182,7 @@ def request(
 
 
 def restore(snapshot: Snapshot, wanted: RestoreRequest, *, by: Actor = SERVER) -> Outcome:
-    """Restore what is wanted, and wait for the end: see ``request``."""
+    """Restore a snapshot, or parts of it, and wait for the end: see ``request``."""
     return outcome_of(running.complete(request(snapshot, wanted), by=by))
 
 
@@ -219,7 +216,7 @@ def request_undo(account: Account, done: Activity) -> JobRequest[Arguments, Outc
 
 
 class _Restoration:
-    """What is restored of a snapshot, by whom, and what becomes of it.
+    """A restore of a snapshot by an actor, with its outcome.
 
     Raises SnapshotError if the request makes no sense for the snapshot.
     """
