@@ -116,7 +116,7 @@ class _PreviewJob(JobKind[PreviewArguments, NoState]):
         while True:
             examination.advance_for(_PREVIEW_STEP)
             found = examination.summarize()
-            # what a process that was interrupted has done is not counted twice
+            # entities that an interrupted process has examined are not counted twice
             step = Step(state, max(0, found.examined - known), result={"preview": found.dump()})
             if found.is_complete:
                 counts = _numbers(found.counts)
@@ -202,7 +202,7 @@ def preview_of(job: Job, table: Table, request: BulkEditRequest) -> BulkEditPrev
 
 @dataclass(frozen=True, slots=True)
 class BulkEditOutcome:
-    """What an edit has done. ``activity`` is None if nothing was written."""
+    """The outcome of an edit. ``activity`` is None if nothing was written."""
 
     job: Job
     progress: Progress

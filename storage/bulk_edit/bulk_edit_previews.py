@@ -1,4 +1,4 @@
-"""What a bulk edit would do: its numbers, what would be skipped and lost, and a sample of entities before and after."""
+"""Previews of a bulk edit: its numbers, entities that it would skip, losses, and a sample before and after."""
 
 import random
 import time
@@ -43,22 +43,19 @@ class LossOfProperty(NamedTuple):
 
 @dataclass(slots=True)
 class BulkEditPreview:
-    """What an edit would do now.
-
-    ``matches``: how many entities the query finds, None if not even an estimate is known. ``examined``: how many of
-    them were looked at; the counts are of these. ``samples``: the first entities that would be written, some from
-    anywhere, and at least one for each change of a type and each loss.
-    """
+    """The effect that an edit would have now."""
 
     read_at: int
+    # number of entities that the query finds; None if not even an estimate is known
     matches: int | None = None
     is_exact: bool = False
-    examined: int = 0
+    examined: int = 0  # number of them that were looked at; the counts are of these
     is_complete: bool = False
     can_undo: bool = False
     counts: Counts = field(default_factory=Counts)
     types: Counter[TypeChange] = field(default_factory=Counter)
     losses: Counter[LossOfProperty] = field(default_factory=Counter)
+    # the first entities that would be written, some from anywhere, and one or more for each type change and loss
     samples: list[Edited] = field(default_factory=list)
 
     def dump(self) -> dict[str, Any]:

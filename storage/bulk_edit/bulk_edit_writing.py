@@ -17,7 +17,7 @@ from storage.sql.restoring import Chunk, Image
 
 
 class Written(NamedTuple):
-    """How many entities were written, and which were not."""
+    """The numbers of entities that were written, and the entities that were skipped."""
 
     changed: int
     moved: int

@@ -60,7 +60,7 @@ class BulkEditRefused(AccountError):
 
 @dataclass(frozen=True, slots=True)
 class BulkEditRequest:
-    """What is edited, in a form that is kept: a ``$filter``, empty for all entities, and operations as JSON."""
+    """An edit in a form that is kept: a ``$filter``, empty for all entities, and operations as JSON."""
 
     filter: str
     operations: Sequence[Mapping[str, Any]]
@@ -83,14 +83,14 @@ class SkippedEntity(NamedTuple):
 
 @dataclass(slots=True)
 class Counts:
-    """What became, or would become, of entities; ``examples`` of those that were skipped, some of each obstacle."""
+    """The numbers of entities that an edit changed, moved, deleted or left alone, or would."""
 
     changed: int = 0
     moved: int = 0  # to another key
     deleted: int = 0
     unchanged: int = 0
     obstacles: Counter[Obstacle] = field(default_factory=Counter)
-    examples: list[SkippedEntity] = field(default_factory=list)
+    examples: list[SkippedEntity] = field(default_factory=list)  # skipped entities, some for each obstacle
 
     @property
     def written(self) -> int:
@@ -136,14 +136,11 @@ class Counts:
 
 @dataclass(slots=True)
 class Progress:
-    """How far an edit came, for the transaction of each chunk.
-
-    Entities with a Timestamp after ``read_at``, in ticks, are left alone; ``position``: where the next chunk begins.
-    """
+    """The progress of an edit, for the transaction of each chunk."""
 
     began: datetime
-    read_at: int
-    position: Position | None = None
+    read_at: int  # in ticks; entities with a later Timestamp are left alone
+    position: Position | None = None  # the position at which the next chunk begins
     is_finished: bool = False
     counts: Counts = field(default_factory=Counts)
 
@@ -238,10 +235,10 @@ def begin(
     number: int | None = None,
     read_at: int | None = None,
 ) -> Progress:
-    """Return the progress of an edit before its first chunk.
+    """Return the progress of an edit before its first chunk; raises BulkEditRefused.
 
-    ``number``: of the entities that the query must find, which a protected account needs; raises BulkEditRefused.
-    ``read_at``: that of a preview, so that what was written since is left alone.
+    A protected account needs ``number``, the number of entities that the query must find. ``read_at`` is the time of a
+    preview: entities that were written since are left alone.
     """
     check(table, request)
     if number is None and table.account.protected:
@@ -294,9 +291,9 @@ def advance(
 def _divide(
     work: Work, found: Sequence[StoredEntity], progress: Progress, by: Actor
 ) -> tuple[list[StoredEntity], list[SkippedEntity]]:
-    """Return the entities as they were when the edit began, and those that were written since.
+    """Return the entities as they were when the edit began, and the skipped ones that were written since.
 
-    Those that the edit itself has moved, ahead of its walk, are in neither.
+    Entities that the edit itself has moved, ahead of its walk, are in neither.
     """
     known = [it for it in found if it.timestamp <= progress.read_at]
     newer = [it.key for it in found if it.timestamp > progress.read_at]

@@ -20,7 +20,7 @@ from storage.domain.translation import mark_plural as ngettext
 
 
 class BulkEditVerb(Verb):
-    # of all that a query finds
+    # an edit of all entities that a query finds
     BULK_EDIT = Act(
         "entity.bulk-edit",
         Group.ENTITIES,
