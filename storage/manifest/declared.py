@@ -1,6 +1,7 @@
-"""What a manifest declares, and the changes that make the accounts what it says.
+"""The declarations of a manifest, and the changes that make the accounts conform to it.
 
-What a manifest leaves out stays as it is. Within a section that it has, an item whose value is None is to be deleted.
+Everything that a manifest leaves out stays as it is. In a section that it has, an item whose value is None is to be
+deleted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +35,7 @@ class DeclaredAccount:
     tables: Mapping[str, DeclaredTable | None] | None = None
     webhooks: Section | None = None
     notice_rules: Section | None = None
-    snapshot_schedule: Section | None = None  # of one item, without a name
+    snapshot_schedule: Section | None = None  # has one item, without a name
 
 
 Manifest = Mapping[str, DeclaredAccount | None]
@@ -48,13 +49,13 @@ class Action(StrEnum):
 
 
 class Resource(StrEnum):
-    """What a change is about. The values are part of the management API."""
+    """The kinds of resources that changes are about. The values are part of the management API."""
 
     ACCOUNT = "account"
     SERVICE_PROPERTIES = "service_properties"
     MEMBER = "member"
     TABLE = "table"
-    POLICIES = "policies"  # of a table; the fields are policies by their ids
+    POLICIES = "policies"  # all policies of a table; the fields are policies by their ids
     INDEX = "index"
     WEBHOOK = "webhook"
     NOTICE_RULE = "notice_rule"
@@ -65,7 +66,7 @@ class Resource(StrEnum):
 class Change:
     """A difference between a manifest and an account.
 
-    ``before`` and ``after`` are empty for what does not exist before or afterwards.
+    ``before`` is empty if the resource does not exist yet, and ``after`` if it is deleted.
     """
 
     action: Action

@@ -28,7 +28,7 @@ _OWNER = Role.OWNER.name.lower()
 
 
 def plan(manifest: Manifest, *, prunes: bool = False) -> list[Change]:
-    """Return what differs from a manifest, by account; ``prunes``: what its sections leave out is to be deleted."""
+    """Return the differences from a manifest, by account; ``prunes`` deletes items that its sections lack."""
     return [
         change
         for name, declared in sorted(manifest.items())
@@ -135,7 +135,7 @@ class _Comparison:
             identity = self._identify(kind, name)
             found = names.get(identity)
             action, before, after = _difference(None if found is None else stored[found], fields)
-            if identity in seen:  # of tables, whose names differ in letter case
+            if identity in seen:  # two names of a table may differ in letter case only
                 others.append(change(Action.CREATE, name, {}, after, TableAlreadyExists.message))
             elif action is Action.DELETE:
                 yield change(action, name, before, after)
@@ -160,7 +160,7 @@ class _Comparison:
         try:
             return kind.identify(self._kind, name)
         except StorageError:
-            return name  # which the check of the change refuses
+            return name  # the check of the change refuses it
 
 
 def _difference(stored: Fields | None, wanted: Fields | None) -> tuple[Action | None, Fields, Fields]:
@@ -196,7 +196,7 @@ def _without_owner(account: Account | None, changes: list[Change]) -> Iterator[C
 def _checked(
     account: Account | None, change: Change, kind: AccountKind, *, is_read_only: bool = False
 ) -> Change:
-    """Return a change with what speaks against it."""
+    """Return a change with the reason for which it would be refused, if there is one."""
     if change.problem:
         return change
     try:

@@ -37,21 +37,17 @@ AT_CREATION: Final = ("label", "description", "colour", "labels", "expires_at")
 
 
 class ResourceKind(ABC):
-    """``capability``: what changing it takes in the account.
-
-    ``has_defaults``: a new account has it too. ``is_pruned``: what a section leaves out can be deleted. ``is_write``: a
-    read-only account refuses to change it.
-    """
+    """A kind of resource that a manifest declares."""
 
     resource: ClassVar[Resource]
-    capability: ClassVar[Capability]
-    has_defaults: ClassVar[bool] = False
-    is_pruned: ClassVar[bool] = True
-    is_write: ClassVar[bool] = False
+    capability: ClassVar[Capability]  # the capability in the account that changing it requires
+    has_defaults: ClassVar[bool] = False  # whether a new account has it too
+    is_pruned: ClassVar[bool] = True  # whether items that a section leaves out can be deleted
+    is_write: ClassVar[bool] = False  # whether a read-only account refuses to change it
 
     @abstractmethod
     def stored(self, account: Account) -> Mapping[str, Fields]:
-        """Return the fields of what the account has, by name; the name of what it has once is empty."""
+        """Return the fields of the account's items by name; the name is empty if there is exactly one."""
 
     @abstractmethod
     def make(self, account: Account, change: Change, *, by: Actor) -> None:
@@ -62,11 +58,11 @@ class ResourceKind(ABC):
         return name
 
     def check(self, account: Account | None, kind: AccountKind, change: Change) -> None:  # noqa: B027
-        """Raise Refused or a StorageError for what speaks against a change; the account may not exist yet."""
+        """Raise Refused or a StorageError if a change would be refused; the account may not exist yet."""
 
 
 class TableResourceKind(ResourceKind):
-    """What belongs to tables."""
+    """A kind of resource that belongs to tables."""
 
     def stored(self, account: Account) -> Mapping[str, Fields]:
         """Return nothing: an account has none of its own."""
@@ -74,7 +70,7 @@ class TableResourceKind(ResourceKind):
 
     @abstractmethod
     def stored_by_table(self, account: Account) -> Mapping[str, Mapping[str, Fields]]:
-        """Return the fields of what the tables have, by the folded name of the table and by name."""
+        """Return the fields of the tables' items, by the folded name of the table and by name."""
 
 
 class AccountResource(ResourceKind):

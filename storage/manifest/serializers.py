@@ -50,7 +50,7 @@ _TWICE: Final = "The same user is named twice, in different letter cases."
 
 
 class DeletableSerializer(StrictSerializer):
-    """What a manifest may also declare to be absent."""
+    """An item that a manifest may also declare to be absent."""
 
     absent = StrictBooleanField(required=False, help_text="True, as the only member: delete it if it exists.")
 
@@ -285,7 +285,7 @@ def _write_fields(fields: Fields) -> dict[str, Any]:
 def _without_secrets(url: str) -> str:
     try:
         parts = urlsplit(url)
-    except ValueError:  # which no webhook can have
+    except ValueError:  # webhooks cannot have such a URL
         return "…"
     return f"{parts.scheme}://{parts.hostname}/…"
 
