@@ -1,6 +1,6 @@
 """The code map of docs/architecture.md, made from the registry of subjects and the import contracts.
 
-``python3 -m tests.code_map`` writes it anew, and tests/docs/test_code_map.py fails when it is not current.
+``python3 -m tests.code_map`` updates it; tests/docs/test_code_map.py fails when it is outdated.
 """
 
 import re

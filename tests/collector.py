@@ -19,13 +19,13 @@ def plain(attributes):
 
 
 class Collector(ThreadingHTTPServer):
-    """``status``: what it answers."""
+    """An OTLP collector that keeps all that it receives."""
 
     daemon_threads = True
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.status = 200
+        self.status = 200  # the status of its answers
         self.requests = []
         self.traces = []
         self.metrics = []
@@ -60,7 +60,7 @@ class Collector(ThreadingHTTPServer):
         return [span for span, _ in self.spans() if span.parent_span_id == parent.span_id]
 
     def points(self, name):
-        """The last data points of a metric from each process."""
+        """Return the last data points of a metric from each process."""
         found = {}
         for sent in list(self.metrics):
             for it in sent.resource_metrics:

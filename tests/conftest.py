@@ -95,7 +95,7 @@ def pytest_configure_node(node):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node):
-    """Learn from a worker, each of which collects all tests, how many the tier leaves out."""
+    """Learn from a worker how many tests the tier leaves out; each worker collects all tests."""
     left_out = getattr(node, "workeroutput", {}).get("left_out", 0)
     node.config.stash[LEFT_OUT] = max(left_out, node.config.stash[LEFT_OUT])
 
@@ -106,9 +106,10 @@ def pytest_xdist_make_scheduler(config, log):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """Collect without the garbage collector, which would look at all tests again and again and find nothing.
+    """Collect without the garbage collector, which would search all tests again and again in vain.
 
-    What is there then stays until the end. Later it looks as rarely as in a server, also in the processes of xdist.
+    Objects that exist then stay until the end. Later collections are as rare as in a server, also in workers of
+    xdist.
     """
     garbage.pause()
     try:
@@ -145,7 +146,9 @@ def pytest_runtest_logfinish(nodeid):
 
 
 def is_in_event_loop():
-    """Whether an event loop runs here, as that of Playwright does: Django then refuses to close a connection."""
+    """Return whether an event loop runs in this thread, such as Playwright's; Django then refuses to close a
+    connection.
+    """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -190,7 +193,10 @@ def pytest_fixture_setup(fixturedef):
 
 @pytest.fixture(scope="session")
 def scratch():
-    """A temporary folder for data; not pytest's own, which root's PostgreSQL, an unprivileged user, may not enter."""
+    """Make a temporary folder that PostgreSQL may enter.
+
+    Under root, it runs as an unprivileged user, who cannot enter pytest's own folder.
+    """
     folder = Path(tempfile.mkdtemp(prefix="tablero-"))
     folder.chmod(0o711)
     yield folder
@@ -213,11 +219,11 @@ def _speaks_english():
 
 @pytest.fixture(scope="session")
 def postgres(scratch):
-    """Connection parameters of an embedded PostgreSQL that is fast and not durable, with the database of the tests.
+    """Start an embedded PostgreSQL with the database of the tests and yield its connection parameters.
 
-    TEST_POSTGRESQL names the folder with the programs of another version: see tests/sql/test_older_postgresql.py.
-    TEST_SOCKETS names the folder with the socket of a server that is running already, as several runs may share it,
-    and TEST_DATABASE its database.
+    It is fast and not durable. TEST_POSTGRESQL names the folder with the programs of another version: see
+    tests/sql/test_older_postgresql.py. TEST_SOCKETS names the folder with the socket of a running server, which
+    several runs may share, and TEST_DATABASE its database.
     """
     if folder := os.environ.get("TEST_SOCKETS"):
         yield {"host": folder, "port": "5432", "user": "tablero", "dbname": "tablero"}
@@ -240,7 +246,7 @@ def django_db_setup(django_test_environment, django_db_blocker, postgres):
     yield
     with django_db_blocker.unblock():
         connections["default"].close()
-        close_pools()  # also that of the Table service, of which Django knows nothing
+        close_pools()  # also the pool of the Table service, which Django does not know
 
 
 @pytest.fixture
@@ -254,7 +260,7 @@ def patient_lanes(request, monkeypatch):
 
 @pytest.fixture(scope="session")
 def server(scratch) -> LiveServer:
-    """A server started by `manage.py serve`, as a user would, with durable defaults."""
+    """Start a server with `manage.py serve`, as a user would, with durable defaults."""
     with start_server(seeded(scratch / "server")) as live:
         yield live
 

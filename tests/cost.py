@@ -1,4 +1,4 @@
-"""What something costs: time of the processor, which other programs that run meanwhile do not lengthen."""
+"""The cost of a call in processor time, which other running programs do not lengthen."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,6 @@
-"""Tiers of tests, and which tests run side by side: files apart, those of a folder together, the longest first."""
+"""Tiers of tests, and which tests run in parallel: files separately, the tests of a folder together, the longest
+first.
+"""
 
 import os
 from collections import Counter
@@ -46,7 +48,7 @@ LONG = (
     "tests/tools",
 )
 LONG_FOLDERS = tuple(f"{path}/" for path in LONG)
-# what the fast tier leaves out: browsers, SDKs, servers that are started, killed and filled
+# folders outside the fast tier: browsers, SDKs, servers that are started, killed and filled
 SLOW = (
     "tests/browser",
     "tests/clients",
@@ -63,7 +65,7 @@ SHARE = 4  # one of so many
 
 
 class Tier(StrEnum):
-    """Which tests a run takes."""
+    """The set of tests that a run takes."""
 
     FAST = "fast"
     DEFAULT = "default"
@@ -92,14 +94,14 @@ def tier(config: pytest.Config) -> Tier:
 
 
 def is_named(config: pytest.Config) -> bool:
-    """Whether the command line names files or folders, also where this is a worker, which gets them from its run."""
+    """Return whether the command line names files or folders; a worker learns it from its run."""
     if hasattr(config, "workerinput"):
         return bool(config.workerinput["is_named"])
     return config.args_source is pytest.Config.ArgsSource.ARGS
 
 
 def is_long(nodeid: str, *, is_marked: bool) -> bool:
-    """Whether a test is in the long tier: by its marker, its folder or its file."""
+    """Return whether a test is in the long tier: by its marker, its folder or its file."""
     path = nodeid.partition("::")[0]
     return is_marked or path in LONG or path.startswith(LONG_FOLDERS)
 
@@ -125,7 +127,7 @@ def workers(arguments: list[str], *, fast: bool) -> int:
 
 
 def is_slow(path: Path) -> bool:
-    """Whether a folder of tests is not in the fast tier."""
+    """Return whether a folder of tests is outside the fast tier."""
     return path in {ROOT / name for name in SLOW}
 
 
@@ -150,7 +152,7 @@ def fast_tier(items):
 
 
 def name_of_parameter(value: object, argument: str) -> str | None:
-    """Name bytes that nobody can read after their argument; None leaves the name to pytest.
+    """Name unreadable bytes after their argument; None leaves the name to pytest.
 
     All processes of a run must give a test the same name, and compressed or encrypted bytes may contain a time.
     """

@@ -1,10 +1,11 @@
-"""Where the time of a run went, and whether a folder costs more than it did.
+"""Report of where the time of a run went, and whether a folder costs more than before.
 
 `python -m tests.durations build/tests.xml` prints seconds of tiers and folders and the longest tests. It ends with
-status 1 if a folder has grown beyond its figures in `tests/durations.toml`, which `--accept` writes anew from the run.
-Figures are those that hardly depend on the machine: servers that the tests of a folder start, and CPU time of tests and
-of processes they have waited for, relative to that of the other folders. Fixtures of a session or a package are left
-out, since the order of a run decides which folder pays for them.
+status 1 if a folder has grown beyond its figures in `tests/durations.toml`, which `--accept` updates from the run.
+
+The figures hardly depend on the machine: servers that the tests of a folder start, and CPU time of tests and of
+processes they have waited for, relative to that of the other folders. Fixtures of a session or a package are left
+out, because the order of a run decides which folder pays for them.
 """
 
 import argparse
@@ -21,9 +22,9 @@ from xml.etree import ElementTree
 
 LONGEST = 15
 FILE: Final = Path(__file__).with_suffix(".toml")
-GROWTH: Final = 1.1  # of the number of servers, which is the same in each run
+GROWTH: Final = 1.1  # limit for the number of servers, which is the same in each run
 CPU_GROWTH: Final = (
-    1.5  # of CPU time, beside what all folders have grown by: caches are cold on a busy machine
+    1.5  # limit for CPU time, relative to the growth of all folders: caches are cold on a busy machine
 )
 CPU_NOISE: Final = 20  # seconds by which that of a folder may differ between two runs
 LEAST_CPU: Final = 5  # seconds from which a folder tells how fast this machine is
@@ -34,7 +35,7 @@ class Cost:
     """Sums over tests of a folder."""
 
     tests: int
-    starts: int  # of servers
+    starts: int  # started servers
     cpu: float  # seconds
 
 
@@ -59,7 +60,7 @@ class Meter:
 
     def __init__(self) -> None:
         self._starts = 0
-        self._depth = 0  # of fixtures that several folders share
+        self._depth = 0  # nesting of fixtures that several folders share
         self._entered = 0.0
         self._shared_cpu = 0.0
         self._before = 0.0

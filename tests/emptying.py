@@ -1,4 +1,7 @@
-"""What a test left in the tables of the models is deleted: there are few rows, and TRUNCATE makes every file anew."""
+"""Deletion of rows that a test left in the tables of the models.
+
+There are few rows, and TRUNCATE would make every file again.
+"""
 
 from functools import cache
 
@@ -21,5 +24,5 @@ def empty():
 @cache
 def statements():
     names = sorted(set(connection.introspection.django_table_names(only_existing=True)) - KEPT)
-    # in any order, and without what triggers would do
+    # in any order, and without triggers
     return "; ".join(["SET LOCAL session_replication_role = replica", *(f'DELETE FROM "{n}"' for n in names)])

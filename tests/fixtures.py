@@ -108,7 +108,7 @@ def as_edm(value):
 
 @pytest.fixture
 async def service():
-    """The service of the protocol, with an account "owner"."""
+    """Start the service of the protocol, with an account "owner"."""
     await in_thread(accounts.add, "owner")
     service = Service(django_settings.LANES_CONNINFO)
     await service.open()
@@ -135,7 +135,7 @@ def cast(account):
 
 @pytest.fixture
 def visit(cast):
-    """`visit("alice")`: a browser in which she is signed in; `visit(None)`: nobody."""
+    """Return `visit("alice")`, a browser in which she is signed in; `visit(None)` has no session."""
 
     def visit(name):
         client = Client()

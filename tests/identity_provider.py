@@ -18,9 +18,10 @@ CLIENT_ID, CLIENT_SECRET = "tablero", "what only the two of us know"
 
 
 class IdentityProvider:
-    """Whoever comes is `person`, by these claims; nobody is asked. `refuses`: says that they would not.
+    """An identity provider that signs in `person`, by these claims, without asking.
 
-    `signed` replaces claims of the ID token, which `key` signs; `told` replaces members of the configuration.
+    If `refuses` is set, the user declines. `signed` replaces claims of the ID token, which `key` signs; `told`
+    replaces members of the configuration.
     """
 
     def __init__(self):
@@ -29,7 +30,7 @@ class IdentityProvider:
         self.url = ""
         self.key, self.algorithm = RSA_KEY, "RS256"
         self.signed, self.told = {}, {}
-        self.asked = {}  # what the last browser came with
+        self.asked = {}  # the query of the last browser
         self._asked = {}  # by the code that was given for it
 
     def configuration(self):
@@ -47,7 +48,7 @@ class IdentityProvider:
         }
 
     def authorize(self, query):
-        """Where the browser is sent back to."""
+        """Return the address to which the browser is redirected."""
         assert query["client_id"] == CLIENT_ID
         assert query["code_challenge_method"] == "S256"
         assert len(query["nonce"]) == 64

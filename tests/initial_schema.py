@@ -46,7 +46,7 @@ def main() -> None:
             command = [sys.executable, str(ROOT / "manage.py"), *arguments]
             return subprocess.run(command, env=environ, check=True, stdout=subprocess.PIPE, text=True).stdout
 
-        manage("check")  # which makes a database
+        manage("check")  # makes a database
         manage("upgrade")
         FILE.write_text(read_database(lambda *options: manage("pg", "pg_dump", *options)))
 

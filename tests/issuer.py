@@ -23,7 +23,7 @@ CONFIGURATION = "/.well-known/openid-configuration"
 
 
 def jwk(key: Any, kid: Any, **members: Any) -> dict[str, Any]:
-    """A member of a set of keys."""
+    """Return a member of a set of keys."""
     algorithm = {rsa.RSAPrivateKey: "RS256", ec.EllipticCurvePrivateKey: "ES256"}
     name = next((name for kind, name in algorithm.items() if isinstance(key, kind)), "EdDSA")
     found: Any = jwt.get_algorithm_by_name(name).to_jwk(key.public_key(), as_dict=True)
@@ -54,7 +54,7 @@ def token(
 
 
 def segment(value: Any) -> str:
-    """A part of a token."""
+    """Return a part of a token."""
     text = value if isinstance(value, bytes) else json.dumps(value).encode()
     return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
 
@@ -66,7 +66,7 @@ class Issuer:
         self.answers: dict[str, tuple[int, dict[str, str], bytes]] = {}
         self.asked: list[str] = []
         self.url = ""
-        self.released = threading.Event()  # until it is set nobody gets an answer
+        self.released = threading.Event()  # requests wait until it is set
         self.released.set()
 
     def has(self, path: str, body: Any, status: int = 200, **headers: str) -> None:

@@ -1,7 +1,7 @@
 """Lines of product code by room: ``python3 -m tests.lines`` prints a table.
 
-Python counts without migrations, and vendored libraries not at all. What a subject still has in folders by layer counts
-there, for example in storage/runtime.
+Python counts without migrations, and vendored libraries are left out. Code of a subject that is still in folders by
+layer counts there, for example in storage/runtime.
 """
 
 import sys
@@ -22,7 +22,7 @@ ENGINE: Final = (
     "runtime",
     "sql",
     "domain",
-)  # what a request of the Table service crosses
+)  # packages that a request of the Table service crosses
 _HEAD: Final = ("room", *KINDS, "all")
 
 

@@ -88,11 +88,11 @@ class LiveServer:
 
     @property
     def gave_up_requests(self) -> bool:
-        """Whether the server, which has ended, waited for requests in vain, for as long as it does."""
+        """Return whether the stopped server waited for open requests until its limit, in vain."""
         return any("graceful shutdown exceeded" in line for line in self.output)
 
     def stop(self) -> int:
-        """In order, as SIGTERM does; the exit status."""
+        """Stop the server with SIGTERM and return its exit status."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(STOP_TIMEOUT)
 
@@ -109,10 +109,10 @@ class LiveServer:
 
 @contextmanager
 def start_server(data, *arguments, env=None, wait=True, shell="true", checkout=ROOT, hurried=None):
-    """A server on a free port with its data in `data`; ends with the block, whatever happens in it.
+    """Run a server on a free port with its data in `data`; it ends with the block, even after an error.
 
-    `shell` is run in the process before, such as `ulimit -n 256`; `hurried` maps modules to constants that are other
-    ones in it: see tests/hurried.py. Polls of the management API do not meet its quota.
+    `shell` runs in the process before, such as `ulimit -n 256`; `hurried` maps modules to constants that the server
+    replaces: see tests/hurried.py. Polls of the management API do not reach its quota.
     """
     configured = {"TABLERO_API_REQUEST_LIMIT": "1000000", **(env or {})}
     program = ["tests/hurried.py", json.dumps(hurried)] if hurried else ["manage.py"]
@@ -153,9 +153,9 @@ def start_server(data, *arguments, env=None, wait=True, shell="true", checkout=R
 
 
 def copy_data(source, data):
-    """What a server left that has ended, whoever owns which file of it."""
+    """Copy the data of a server that has ended, whichever user owns its files."""
     data.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["cp", "-a", str(source), str(data)], check=True)  # takes half of what shutil does
+    subprocess.run(["cp", "-a", str(source), str(data)], check=True)  # takes half the time of shutil
     for pattern in ("run", "lock", "*.lock", "*.log"):
         for path in list(data.rglob(pattern)):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -163,7 +163,7 @@ def copy_data(source, data):
 
 
 def clean_environment():
-    """This process's environment without what would configure a server."""
+    """Return this process's environment without variables that would configure a server."""
     return {
         name: value
         for name, value in os.environ.items()

@@ -44,7 +44,7 @@ WEAK_KEY = rsa.generate_private_key(65537, 1024)
 
 @pytest.fixture
 def keys(tmp_path):
-    """The file of the issuer's keys; to be written anew by who wants others."""
+    """Write the file of the issuer's keys; a test that needs other keys overwrites it."""
     file = tmp_path / "keys.json"
     write_keys(file, jwk(RSA_KEY, "one"), jwk(EC_KEY, "two"), jwk(ED_KEY, "three"))
     return file
@@ -77,7 +77,7 @@ async def detail_of(identity, text, error=AuthenticationFailed):
 async def test_grants_what_the_role_allows(identity):
     assert await ask(identity, token()) == (ROLES[READER], "ada")
     assert await ask(identity, token(roles=[CONTRIBUTOR])) == (ROLES[CONTRIBUTOR], "ada")
-    # what deleted tables held is for account keys
+    # only account keys may read the rows of deleted tables
     assert [grant.reads_deleted_tables for grant in (OWNER, *ROLES.values())] == [True, False, False, False]
 
 
@@ -142,7 +142,7 @@ async def test_a_role_may_count_for_one_account_only(identity):
 
 @pytest.fixture
 def now(monkeypatch):
-    """The time, which stands still for whoever verifies a token."""
+    """Freeze the time at which tokens are verified."""
     seconds = int(time.time())
 
     class Clock(datetime):
@@ -173,7 +173,7 @@ async def test_refuses_a_token_without(identity):
     assert (await ask(identity, token(nbf=None)))[1] == "ada"
 
 
-# what is forged
+# forged tokens
 
 
 @pytest.mark.parametrize(
@@ -281,7 +281,7 @@ async def test_what_is_no_set_of_keys_is_none(keys):
             await ask(Identity(trust(keys)), token())
 
 
-# what is no token
+# text that is not a token
 
 
 async def test_tells_what_is_no_token(identity):

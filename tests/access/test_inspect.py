@@ -1,4 +1,4 @@
-"""The inspector: what is wrong with what was pasted, and that nothing of it stays."""
+"""The inspector of pasted credentials: it names the mistake and stores nothing."""
 
 import logging
 import re
@@ -52,7 +52,7 @@ def paste(visit):
 
 
 def shown(answer):
-    """What a reader sees of it, in one line."""
+    """Return the text of the page on one line, as a reader sees it."""
     text = re.sub(r"<[^>]+>", "", answer.content.decode()).replace("&#x27;", "'").replace("&quot;", '"')
     return " ".join(text.split())
 
@@ -91,7 +91,7 @@ def test_s5_names_a_wrong_key(paste, table, keys):
     )
     other = accounts.add("other")
     text = write(sign(TOKEN, "acme", sealed_keys.keys_of(other)[0]))
-    # whoever may not see the keys of the other account does not learn that it is one of them
+    # a user without access to the other account's keys does not learn that one of them signed the token
     assert "a different account" not in shown(paste("max", text, account="acme"))
     assert "It was signed with key1 of a different account, other." in shown(
         paste("ada", text, account="acme")
@@ -196,7 +196,7 @@ def test_every_part_of_a_report_has_words():
 
 
 def sentence_of(mistake, value):
-    """The sentence of a mistake, with the same value for each of its placeholders."""
+    """Return a mistake's sentence with the same value for each placeholder, and the number of these placeholders."""
     places = re.findall(r"%\((\w+)\)s", mistake.value)
     details = tuple((name, {"seconds": "7200"}.get(name, value)) for name in dict.fromkeys(places))
     return describe(Finding(mistake, details)), sum(name != "seconds" for name in places)

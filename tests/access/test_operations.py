@@ -1,4 +1,4 @@
-"""Which tokens are known, whose they are, and what is refused to be made; none of it holds a signature."""
+"""Registered tokens: which are known, to whom they belong, and which are refused; no signature is stored."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -45,7 +45,7 @@ def account():
 
 
 def use(account, token, count=1, *, ago=timedelta(0)):
-    """As if somebody had used it, made with key1 by whoever."""
+    """Record uses of a token that another client signed with key1."""
     signed = sas.sign(token, account.name, sealed_keys.keys_of(account)[0])
     moment = timezone.now() - ago
     uses = Uses("one")
@@ -87,7 +87,7 @@ def test_issues_and_knows_it(account):
     assert (found.is_registered, found.is_blocked, found.key) == (True, False, 2)
     assert (found.last_used, found.uses) == (None, 0)
     assert found.created is not None
-    # issuing the same again only notes it anew
+    # issuing the same token again only renames it
     issue(account, key=2, label="another")
     assert [token.label for token in known(account)] == ["another"]
 
@@ -219,7 +219,7 @@ def test_a_blocked_token_stays_known_though_nobody_can_use_it(account):
     assert sas_operations.find(account, other, timezone.now()) is None
 
 
-# what ends soon
+# tokens that expire soon
 
 
 def test_says_which_expire_soon(account):

@@ -83,7 +83,7 @@ def issue(account):
     return issue
 
 
-# what was not touched
+# untouched policies
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Istanbul", "America/St_Johns"])
@@ -109,7 +109,7 @@ def test_p1_blank_stays_blank_beside_an_edit(visit, keep):
         SignedIdentifier("absent", AccessPolicy(None, LATER, None)),
         SignedIdentifier("empty", AccessPolicy("", "", "rud")),  # in the order of the service
         ODD[2],
-        SignedIdentifier("new", ODD[3].policy),  # and in the order of who did not touch it
+        SignedIdentifier("new", ODD[3].policy),  # in the order of the user who did not touch it
         ODD[4],
     ]
 
@@ -243,7 +243,7 @@ def test_what_no_page_of_ours_sends_is_a_bad_request(visit, keep, broken):
     assert stored() == PLAIN
 
 
-# what buttons do
+# buttons
 
 
 def test_adds_from_templates_and_removes_without_saving(visit, keep):
@@ -291,7 +291,7 @@ def test_presets_fill_in_the_field(now, visit, keep):
     answer = client.post(SAVE, form_of(answer, do="start:1:now"))
     answer = client.post(SAVE, form_of(answer, do="expiry:1:date", p1_date="2029-05-04"))
     spelled = client.post(SAVE, form_of(answer, do="expiry:1:date", p1_date="May 4"))
-    assert form_of(spelled)["policies-1-expiry"] == ["May 4"]  # which the form refuses when it is saved
+    assert form_of(spelled)["policies-1-expiry"] == ["May 4"]  # the form refuses it when it is saved
     client.post(SAVE, form_of(answer, do="save"))
     partner, ci = stored()
     assert partner.policy == AccessPolicy(None, None, "r")
@@ -361,7 +361,7 @@ def test_refuses_xml(visit, keep, xml, told):
     assert stored() == PLAIN
 
 
-# what a save does
+# the effect of saving
 
 
 def test_preview_names_tokens(visit, keep, issue):
@@ -383,7 +383,7 @@ def test_preview_names_tokens(visit, keep, issue):
     assert "loses d Delete" in shown
     assert "d Delete removed" in shown
     assert "Allows point reads and queries, inserts, updates and merges, upserts." in shown
-    # nothing of what somebody types in is swapped
+    # the swapped part has no fields, so that typed text is kept
     assert "<input" not in shown
     assert stored() == PLAIN
     keep(*PLAIN[1:])  # now a token without its policy is refused, whatever is saved
@@ -477,7 +477,7 @@ def test_p5_the_same_edit_twice_is_none(visit, keep):
     assert "Nothing was changed." in said(second)
 
 
-# who may
+# permissions
 
 
 def test_others_only_look(visit, keep, issue):

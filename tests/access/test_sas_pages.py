@@ -47,7 +47,7 @@ LATER = "2099-01-01T00:00:00.0000000Z"
 
 @pytest.fixture
 def orders(account):
-    """A table with a policy that says what and until when, and one that says nothing."""
+    """Make a table with one policy that sets permissions and expiry, and one that sets neither."""
     table = tables.create(account, "Orders")
     stored = [
         SignedIdentifier("partner", AccessPolicy(None, LATER, "r")),
@@ -58,7 +58,7 @@ def orders(account):
 
 
 def sent(**fields):
-    """What a browser sends of the form."""
+    """Return the fields that a browser sends with the form."""
     plain = {
         "is_form": "1",
         "kind": "table",
@@ -75,7 +75,7 @@ def secrets_of(answer):
 
 
 def use(account, token, count=1, *, key=0):
-    """As if somebody had used it, made with a key by whoever."""
+    """Record uses of a token that another client signed with a key of the account."""
     signed = sas.sign(token, account.name, sealed_keys.keys_of(account)[key])
     uses, now = Uses("one"), timezone.now()
     client = User(account.pk, Authentication.SAS, sas.fingerprint(signed), "192.0.2.1", "azsdk-python")
@@ -200,7 +200,7 @@ def test_s6_what_the_policy_says_is_locked_and_left_out(proven, orders):
     assert 'id="expiry-locked"' in page
     assert 'id="start-locked"' not in page
     assert page.count("so the token cannot set it too") == 2
-    # whoever sends them all the same gets a token without
+    # a request that sends these fields anyway gets a token without them
     answer = client.post(NEW, sent(policy="partner", permissions=["d"], expiry="30d", start="now"))
     token = sas.read(dict(parse_qsl(secrets_of(answer)["token"])))
     assert (token.permissions, token.expiry, token.identifier) == ("", "", "partner")
@@ -214,7 +214,7 @@ def test_s6_a_policy_that_says_nothing_locks_nothing(proven, orders):
     answer = client.post(NEW, sent(policy="open"))
     token = sas.read(dict(parse_qsl(secrets_of(answer)["token"])))
     assert (token.permissions, token.identifier, bool(token.expiry)) == ("r", "open", True)
-    # what another policy locks is kept for when it is given up
+    # fields that a policy locks keep their values for the time when it is deselected
     locked = client.post(NEW + "preview/?part=form", sent(policy="partner", permissions=["a"], expiry="7d"))
     assert '<input type="hidden" name="permissions" value="a">' in text(locked)
     assert '<input type="hidden" name="expiry" value="7d">' in text(locked)
@@ -270,7 +270,7 @@ def test_warns_of_a_long_life_without_a_policy(visit, orders, fields, is_warned)
     page = visit("max").post(NEW, sent(**fields, expiry_at="2099-01-01T00:00", do="preview", label=""))
     assert page.status_code == 200
     assert (b"This token is valid for more than 30 days" in page.content) is is_warned
-    assert b"error-summary" not in page.content  # what is missing yet is no error
+    assert b"error-summary" not in page.content  # a field that is not filled in yet is not an error
     assert RegisteredSas.objects.count() == 0
 
 
@@ -407,7 +407,7 @@ def test_exports_without_secrets(proven, account, orders):
 
 def test_home_says_which_end_soon_to_those_who_manage_them(visit, proven, account, orders):
     client = proven("max")
-    client.post(NEW, sent())  # for a day, of which most is left
+    client.post(NEW, sent())  # expires in a day, and most of it is left
     assert "Tokens expiring" not in client.get("/ui/").content.decode()
     RegisteredSas.objects.update(created_at=timezone.now() - timedelta(days=30))
     home = client.get("/ui/").content.decode()

@@ -34,7 +34,7 @@ def account():
 
 @pytest.fixture
 def people(account):
-    """A table without policies, by its folded name."""
+    """Make a table without policies and return its folded name."""
     tables.create(account, "People")
     return "people"
 
@@ -92,6 +92,6 @@ def test_only_take_the_place_of_those_that_were_seen(account, people):
     policies.replace_by_name(account, people, FIVE)
 
     assert policies.replace(tables.get(account, people), FIVE[:1], seen=FIVE)
-    # whoever wanted what is there by now has it
+    # a save that asks for the state that is stored already is not a conflict
     assert policies.replace(tables.get(account, people), FIVE[:1], seen=FIVE) is None
     assert policies.stored_by_name(account, people) == FIVE[:1]

@@ -80,7 +80,7 @@ def lines(file):
 
 
 def packed(found):
-    """A file of these lines, with the right end."""
+    """Return a file with these lines and a matching end line."""
     raw = [json.dumps(line).encode() + b"\n" for line in found]
     end = {
         "tables": sum("table" in line for line in found),
@@ -91,7 +91,7 @@ def packed(found):
 
 
 def comparable(file):
-    """The lines without what a copy has of its own."""
+    """Return the lines of a file without the parts that differ in each copy."""
     header, *found, _ = lines(file)
     for name in ("account", "time"):
         del header[name]

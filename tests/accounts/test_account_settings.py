@@ -144,7 +144,7 @@ def test_describes(visit, account):
 
 
 def sent_by(page):
-    """What the one form of the page sends as it is shown."""
+    """Return the hidden initial values of the settings page, and the names of its forms."""
     form = page.partition("novalidate data-guard>")[2].partition('class="save-bar"')[0]
     inputs = re.findall(r'<input[^>]* name="([^"]+)"[^>]*?(?: value="([^"]*)")?[^>]*>', form)
     return {name: value for name, value in inputs if name.startswith("initial-")}, re.findall(

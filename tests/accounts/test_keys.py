@@ -1,4 +1,4 @@
-"""The keys of an account: hidden until somebody proves who they are, and every look is recorded."""
+"""The keys of an account: hidden until the user proves their identity; every view is recorded."""
 
 import json
 import time
@@ -43,7 +43,7 @@ def use(account, authentication, name, count=1, *, ago=timedelta(0), parameters=
 
 
 def sas(account, number, table="people", *, expiry="2099-01-01", **options):
-    """The fingerprint of a token that key 1 or 2 has made and that was used."""
+    """Record the use of a token signed with key 1 or 2, and return its fingerprint."""
     unsigned = TableSas(version="2019-02-02", table=table, permissions="r", expiry=expiry)
     token = sign(unsigned, account.name, sealed_keys.keys_of(account)[number - 1])
     use(account, Authentication.SAS, fingerprint(token), parameters=parameters_of(token), **options)
@@ -231,7 +231,7 @@ def test_k2_the_old_key_may_have_a_grace(proven, visit, account, secrets):
     assert abs(old.until - time.time() - 24 * 3600) < 60
     assert not any(secret in page for secret in secrets)
     assert list(record()[-1][1]) == ["key", "accepted_until"]
-    # what it signed is still good, but is not what is lost with the new one
+    # tokens signed by the retired key stay valid, and rotating the new key does not end them
     assert client.get(KEYS + "2/rotate/").context["dying"] == []
     account.refresh_from_db()
     found = sas_operations.find(account, dying, timezone.now())

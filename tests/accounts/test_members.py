@@ -52,7 +52,7 @@ def test_adds_and_removes_users(visit, cast):
     for username in ("nobody", "", "a\0b", "x" * 200):
         assert client.post(f"{MEMBERS}add/", {"username": username, "role": "1"}).status_code == 422
     assert Membership.objects.count() == 4
-    # nobody is changed who is none
+    # the role of a user who is not a member cannot be changed
     members.set_role(accounts.add("other"), cast["sam"], Role.VIEWER, by=SERVER)
     assert client.post(f"{MEMBERS}{cast['sam'].pk}/", {"role": "3"}).status_code == 404
     client.post(f"{MEMBERS}add/", {"username": " SAM ", "role": "1"})

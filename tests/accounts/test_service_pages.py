@@ -151,7 +151,7 @@ def test_edits_and_tries_rules_without_saving(visit, account):
     assert text(answer).lstrip().startswith('<div id="verdict"')
     assert "Rule 1 allows the request." in text(answer)
     assert "unsaved rules" in text(answer)
-    # what was typed before a reload comes back as it was
+    # typed text is restored after a reload
     answer = client.post(SAVE, {**FIELDS, "cors-0-max_age": "soon", "do": "restore"})
     assert 'value="soon"' in text(answer) and "Unsaved changes" in text(answer)
     answer = client.post(SAVE, {"xml": "<half", "version": "", "do": "restore"})

@@ -1,4 +1,4 @@
-"""The record of what was done: with every operation, found again, and never changed."""
+"""The activity log: every operation is recorded, can be found, and is never changed."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -139,7 +139,7 @@ def test_policies_and_service_properties(account, people):
     assert service_properties.read(kept.after) == wanted
 
 
-# nobody changes it
+# the log is immutable
 
 
 @pytest.mark.parametrize(

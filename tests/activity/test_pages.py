@@ -94,7 +94,7 @@ def test_says_what_was_done_by_days_and_hides_the_way_from_who_may_not(now, read
     assert b">just now</time>" in answer.content
     assert b"data-undo" not in answer.content
     assert b"/ui/undo/" not in answer.content
-    # what was added first is changed since, so that it cannot be undone
+    # the first insert was changed since, so that it cannot be undone
     assert read(who="eve").content.count(b"/ui/undo/") == 1
     assert read(who="max").content.count(b"/ui/undo/") == 2
     # the deletion of the table only
@@ -200,7 +200,7 @@ def test_what_was_undone_leads_to_what_undid_it(read, account, table):
     assert "This undid an earlier change" in details(read, undone)
 
 
-# what changed
+# changes
 
 
 def test_shows_an_entity_property_by_property(read, table):
@@ -267,7 +267,7 @@ def test_shows_settings(read, account, table, cast):
         assert [text for text in texts if text not in page] == []
 
 
-# who sees what
+# visibility by role
 
 
 def test_nothing_of_other_accounts(read, visit, account):

@@ -32,7 +32,7 @@ def test_every_verb_has_an_icon_and_a_way_to_undo_it_or_none(verb):
     undo = verb.act.undo
     if undo is not None:
         assert callable(import_string(undo.do or undo.request))
-        assert undo.capability is not None or verb is PeopleVerb.USER_CHANGE  # which admins undo
+        assert undo.capability is not None or verb is PeopleVerb.USER_CHANGE  # undone by admins
 
 
 @pytest.mark.parametrize("language", ["en", "tr", "zh-hans"])

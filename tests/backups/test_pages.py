@@ -1,4 +1,4 @@
-"""What admins see of the backups of the server, and when the home page warns of them."""
+"""The backups of the server as admins see them, and the warnings on the home page."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -49,7 +49,7 @@ CHANGED, EXISTS, GONE = (
 
 @pytest.fixture
 def kinds():
-    """A table in an account of each kind."""
+    """Make a table in an account of each kind."""
     return {
         kind: tables.create(accounts.add(kind.value, NewAccount(kind=kind)), "people") for kind in AccountKind
     }
@@ -142,7 +142,7 @@ def test_the_preview_is_what_the_run_does_and_undo_takes_it_back(table):
     ]
     assert content(table) == {"a": 1, "b": 4, "c": 2**31 - 1, "d": 4}
     assert content(table, "Note") == {"a": None, "b": HOSTILE["Text"].value, "c": None, "d": None}
-    # what was not touched is the same to the byte, and the projection is that of the row
+    # untouched rows stay the same to the byte, and each changed row has its own projection
     assert [row for row in rows(table) if row[1] != "b"] == [row for row in before if row[1] != "b"]
     assert all(row[-1] for row in rows(table))
     [sample] = foreseen.samples

@@ -22,7 +22,7 @@ A, B = Node("a", 5432), Node("b", 5433)
 
 @pytest.fixture
 def cluster():
-    """Two nodes, of which b does not answer."""
+    """Register two nodes; b does not answer."""
     with citus.installed():
         execute("INSERT INTO pg_dist_node VALUES ('a', 5432, 'primary', true, true, true)")
         execute("INSERT INTO pg_dist_node VALUES ('b', 5433, 'primary', true, true, false)")

@@ -1,4 +1,4 @@
-"""Tables over several nodes, with stand-ins for what Citus does: the form of a distributed relation is real."""
+"""Tables over several nodes, with stand-ins for the functions of Citus; distributed relations have their real form."""
 
 import re
 from dataclasses import replace
@@ -99,7 +99,7 @@ def entity(key=KEY, **values):
 
 
 def content(table):
-    """The entities of a table: their row keys and what they hold."""
+    """Return the contents of a table's entities by row key."""
     return {
         stored.key.row_key: stored.content
         for page in entities.all_pages(table, EntityQuery())
@@ -146,7 +146,7 @@ def test_a_table_is_distributed_and_gathered(table, write):
 
 
 def helpers():
-    """The SQL functions that the other nodes need; the stand-ins know which they have been given."""
+    """Return the SQL functions that the other nodes need, as the stand-ins have received them."""
     found = fetch(
         "SELECT p.proname FROM pg_dist_object AS d JOIN pg_proc AS p ON p.oid = d.objid"
         " WHERE d.distribution_argument_index IS NULL ORDER BY p.oid::regprocedure::text"
@@ -325,7 +325,7 @@ def test_what_several_nodes_cannot_answer_is_refused(table, write, account):
         branches.create(account, branches.BranchRequest("twig"))
     automatic = snapshots.take_automatic(account, "daily", snapshots.SnapshotReason.SCHEDULE)
     assert (automatic.is_whole, automatic.tables.count()) == (False, 0)
-    # a snapshot of before was copied, and knows nothing of what came after
+    # the earlier snapshot was copied and does not see later changes
     assert snapshot.tables.get().is_copied
     then = [it.content for it in entities.page(table, EntityQuery(), past_of(snapshot)).entities]
     assert b'\n,"A":2' not in then
@@ -564,7 +564,7 @@ def test_a_node_that_is_down_is_no_error_of_the_server(table):
 
 @pytest.mark.parametrize("point", ["to_regproc", "create_distributed_table('distributed"])
 def test_a_command_whose_coordinator_dies_says_so(table, point):
-    """First the query fails, then all that follow, those of the repair among them."""
+    """Let the query fail first, then all that follow, including those of the repair."""
     failed = []
 
     def end(run, query, *arguments):

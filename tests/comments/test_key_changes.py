@@ -1,6 +1,6 @@
-"""Comments follow entities whose keys are changed, and whatever takes that back or does it again.
+"""Comments on entities whose keys are changed: they follow the entity, also when the change is undone or redone.
 
-What takes it back never leaves an entity under both of its keys, or under none.
+An undo never leaves an entity under both of its keys, or under neither.
 """
 
 import uuid
@@ -52,7 +52,7 @@ def table():
 
 @pytest.fixture(autouse=True)
 def ada():
-    """The user whose jobs these are, who may do anything."""
+    """Create the user who starts these jobs and who has every permission."""
     return User.objects.create(username="ada", is_admin=True)
 
 

@@ -149,7 +149,7 @@ def test_refusals_are_said(visit, add_entity):
     assert "Enter a comment." in text(answer(" "))
     shown = answer("x" * 4001)
     assert "Use at most 4000 characters." in text(shown)
-    assert "x" * 4000 in shown.content.decode()  # what was typed is not lost
+    assert "x" * 4000 in shown.content.decode()  # typed text is not lost
     assert victor.post(f"{TABLE}comments/add/", {"text": "x", "key": "nonsense"}).status_code == 404
     assert victor.post(f"{TABLE}comments/add/", {"text": "x", "q": "none"}).status_code == 404
     assert not Comment.objects.exists()

@@ -20,7 +20,7 @@ ODD = "\ud800\x00"
 
 @pytest.fixture
 def branch(cast, account, table):
-    """An account that all but victor know, with a table that differs from that of acme."""
+    """Make an account that every user but victor knows, with a table that differs from that of acme."""
     branch = accounts.add("branch")
     for membership in Membership.objects.filter(account=account).exclude(user=cast["victor"]):
         Membership.objects.create(user=membership.user, account=branch, role=membership.role)
@@ -146,7 +146,7 @@ def test_some_entities_to_the_left(call, branch):
         ("max", "write", {"service_properties": True}, 403),
         ("victor", "write", {}, 404),  # does not know the account
         ("eve", "write", {"left": "none"}, 404),
-        ("eve", "write", {"target": "left"}, 400),  # which is not the account of the path
+        ("eve", "write", {"target": "left"}, 400),  # not the account in the path
         ("eve", "write", {"tables": ["none"]}, 400),
         ("eve", "write", {"right": "branch@now"}, 400),
         ("eve", "write", {"left": "/"}, 400),

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def run(capsys):
-    """Runs the command and gives what it said; the account branch differs from ada."""
+    """Run the command and return its output; the accounts ada and branch differ."""
 
     def run(*arguments):
         call_command("compare", *arguments)

@@ -29,7 +29,7 @@ PAGE = "/ui/a/acme/compare/"
 
 @pytest.fixture
 def branch(cast, account):
-    """A second account, which victor does not know; both have a table people, which differ."""
+    """Make a second account, unknown to victor; both have a table people, and the two differ."""
     branch = accounts.add("branch")
     for membership in Membership.objects.filter(account=account).exclude(user=cast["victor"]):
         Membership.objects.create(user=membership.user, account=branch, role=membership.role)

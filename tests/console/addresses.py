@@ -1,7 +1,7 @@
-"""Every address of the console: who may ask for it, by which method, and what they get.
+"""Every address of the console, with the roles and methods that may request it, and the answers.
 
-`editor:404`: from the role of an editor on, everybody gets 404; members below it get 403, strangers 404, and nobody is
-sent to sign in. `user:405` is refused before the role is looked at. 302 for a page with secrets asks for a proof.
+`editor:404`: from the role of an editor on, users get 404; members below it get 403, strangers 404, and no user is
+sent to sign in. `user:405` is refused before the role is checked. 302 for a page with secrets asks for a proof.
 """
 
 EVERYBODY = (None, "sam", "victor", "eve", "max", "alice", "ada")
@@ -249,7 +249,7 @@ ARGUMENTS = {name: [] if arguments == "-" else arguments.split("/") for name, ar
 
 def _statuses(cell):
     role, _, status = cell.partition(":")
-    if role == "visitor":  # who is signed in is sent on
+    if role == "visitor":  # signed-in users are redirected
         return dict.fromkeys(EVERYBODY, 302) | {None: int(status)}
     below = BELOW[role]
     return dict(zip(EVERYBODY, below + [int(status)] * (len(EVERYBODY) - len(below)), strict=True))
@@ -261,7 +261,7 @@ ANSWERS = {
     for name, _, get, post in ROWS
 }
 
-# what is no page: parts and data; or what its own test sees
+# parts and data instead of pages, and pages that have a test of their own
 NO_PAGES = {
     *("jobs:tray", "notices:bell", "comments:people"),
     *("home:palette", "queries:known", "queries:menu", "queries:values", "people:password"),
@@ -269,9 +269,9 @@ NO_PAGES = {
     "people:signed_in",
     *("account_logout", "account_reauthenticate", "mfa_reauthenticate", "mfa_reauthenticate_webauthn"),
 }
-# also the end of what nobody has begun
+# also pages of a second factor, which no user has here
 _NOT_HERE = {*NO_PAGES, "mfa_deactivate_totp", "mfa_view_recovery_codes"}
-# what is a page, perhaps after a proof, of something that there is
+# pages of existing objects, perhaps after a proof
 PAGES = [
     name
     for name, methods in ANSWERS.items()

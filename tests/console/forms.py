@@ -11,7 +11,7 @@ class _Fields(HTMLParser):
         self._inside = False
         self._textarea = None
         self._select = None
-        self._hidden = 0  # of templates
+        self._hidden = 0  # depth in templates
 
     def handle_starttag(self, tag, attributes):
         found = dict(attributes)
@@ -55,7 +55,7 @@ class _Fields(HTMLParser):
 
 
 def fields_of(answer, form_id="entity-form", **changes):
-    """``changes`` are put in the place of what stands there; None takes a field away."""
+    """Return the fields of a form; ``changes`` replace their values, and None removes a field."""
     parser = _Fields(form_id)
     parser.feed(answer.content.decode())
     found = dict(parser.fields) | changes
@@ -63,7 +63,10 @@ def fields_of(answer, form_id="entity-form", **changes):
 
 
 def lists_of(answer, form_id, **changes):
-    """Of a form in which several fields have one name: lists by name. Fields of one line hold no line ends."""
+    """Return lists of values by name, for a form in which several fields share a name.
+
+    Fields of one line hold no line ends.
+    """
     parser = _Fields(form_id)
     parser.feed(answer.content.decode())
     found = {}

@@ -6,7 +6,7 @@ MAIN_NAVIGATION = {"en": "Main navigation", "tr": "Ana gezinme", "zh-hans": "主
 
 
 def text(answer):
-    """The page of an answer, without whitespace next to tags, and with single spaces elsewhere."""
+    """Return an answer's page without whitespace next to tags, and with single spaces elsewhere."""
     return re.sub(r"\s+(?=[<>])|(?<=>)\s+", "", re.sub(r"\s+", " ", answer.content.decode()))
 
 

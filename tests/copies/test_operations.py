@@ -89,7 +89,7 @@ def account():
 
 @pytest.fixture
 def there(server):
-    """A client of the other server."""
+    """Connect a client to the other server."""
     found = TableClient(read_endpoint(server.connection_string), allow_all, time.sleep)
     yield found
     found.close()
@@ -97,7 +97,7 @@ def there(server):
 
 @pytest.fixture
 def table(there):
-    """The name of a new table of the other server."""
+    """Make a table on the other server and return its name."""
     name = f"copy{uuid.uuid4().hex}"
     there.create_table(name)
     return name
@@ -194,7 +194,7 @@ def test_a_preview_of_a_copy_to_another_service_has_the_numbers_of_the_copy(
         call_command(*arguments, "--no-properties", "--no-policies", "--full", *preview)
         said = capsys.readouterr().out
         assert said.startswith(f"people -> {back}  {count.format('inserted')}")
-    # of a table that exists it is not known which of its entities do
+    # a preview of an existing table cannot tell which of its entities exist
     for count in ("35 read, 35 to be {}\n", "35 read, 35 {}, 35 verified: equal\n"):
         preview = ("--dry-run",) if "to be" in count else ()
         call_command(*arguments, "--no-properties", "--no-policies", "--full", *preview)
@@ -202,7 +202,7 @@ def test_a_preview_of_a_copy_to_another_service_has_the_numbers_of_the_copy(
 
 
 def wait_for_next_second(there, table):
-    """A service says the time to the second, and ours only once in a second."""
+    """Wait until the service's clock, which has a resolution of one second, has moved on."""
     began = there.page(table).at
     while there.page(table).at < began + 2:
         time.sleep(0.01)
@@ -227,7 +227,7 @@ def test_a_second_copy_reads_what_has_changed_since(account, server, there, tabl
     assert (third["deleted"], third["extra"], third["verified"], third["entities"]) == (1, 0, True, 30)
     assert stored(account, table)[EntityKey("p", "00003")]["N"].value == 99
 
-    # what was changed here is found by a comparison of everything, and mended
+    # a comparison of everything finds local changes and repairs them
     key = EntityKey("p", "00001")
     edits.apply(tables.get(account, table), [Delete(key, ANY)], by=SERVER)
     assert outcome(copy(account, server, only(table)))["missing"] == 1
@@ -296,7 +296,7 @@ def test_a_new_copy_goes_on_where_a_cancelled_one_stopped(account, server, there
     jobs.resume(job, by=ADA)
     job.refresh_from_db()
     assert jobs.error_of(finish(job)).reason is Reason.REMOTE_CREDENTIALS_GONE
-    # what was written meanwhile before the key where it stopped is not missed
+    # rows written before the key at which the copy stopped are not missed
     there.write(table, [row("p", "00000", N=-1), row("p", "00000a", N=-1)])
     found = outcome(copy(account, server, only(table)))
     assert (found["inserted"], found["changed"]) == (501, 1)
@@ -488,7 +488,11 @@ def test_throttling_is_waited_for_in_both_directions(account, server, there, tab
         assert len(waits) == 3 and max(waits) == 2.0
         waits.clear()
         refusals = {number: (429, [("x-ms-retry-after-ms", "30")], b"") for number in range(3, 200, 3)}
-        refusals[5] = (202, [], b"--x\r\n\r\nHTTP/1.1 503 Service Unavailable\r\n\r\n")  # of a transaction
+        refusals[5] = (
+            202,
+            [],
+            b"--x\r\n\r\nHTTP/1.1 503 Service Unavailable\r\n\r\n",
+        )  # a refused transaction
         options = only(table, rename={table: f"to{table}"})
         job = copy(account, server, options, text=text, is_outgoing=True)
         assert outcome(job)["verified"] and job.failed == 0
@@ -501,7 +505,7 @@ def test_addresses_are_checked_unless_an_admin_says_otherwise(account, server, t
     assert (job.status, jobs.error_of(job).reason) == (JobStatus.FAILED, Reason.REMOTE_PRIVATE)
     assert "TABLERO_COPY_NETWORKS" in str(jobs.error_of(job)) and job.arguments["secret"] == ""
     assert outcome(copy(account, server, only(table), is_unlimited=True))["verified"]
-    # no look into the network of the server: a name that there is not is refused like one that there is
+    # the server's network is not probed: an unknown host name is refused like a known one
     settings.COPY_NETWORKS = (ip_network("10.0.0.0/8"),)
     for host in ("localhost", "none.invalid"):
         text = f"https://{host}/acme?sv=2019-02-02&ss=t&srt=sco&sp=r&se=2099-01-01&sig=x"

@@ -25,12 +25,15 @@ def name_of(document: Path) -> str:
 
 
 def blocks(document: Path, language: str) -> list[str]:
-    """The fenced code blocks of a language, in the order of the document."""
+    """Return the fenced code blocks of a language, in the order of the document."""
     return [token.content for token in _tokens(document) if token.type == "fence" and token.info == language]
 
 
 def links(document: Path) -> list[str]:
-    """The targets of all links and pictures; pictures are HTML, for the code host's two themes."""
+    """Return the targets of all links and pictures.
+
+    Pictures are HTML, because the code host has two themes.
+    """
     inline = [child for token in _tokens(document) for child in token.children or []]
     return [
         *(str(child.attrs["href"]) for child in inline if child.type == "link_open"),
@@ -39,14 +42,14 @@ def links(document: Path) -> list[str]:
 
 
 def anchors(document: Path) -> set[str]:
-    """The anchors of the headings, as code hosts write them."""
+    """Return the anchors of the headings, as code hosts write them."""
     tokens = _tokens(document)
     titles = [after.content for token, after in pairwise(tokens) if token.type == "heading_open"]
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def rows(document: Path, heading: str) -> list[list[str]]:
-    """The cells of the first table below a heading, as Markdown, without the table's head."""
+    """Return the cells of the first table below a heading, as Markdown, without the table's head."""
     text = document.read_text("utf-8").partition(f"# {heading}\n")[2]
     lines = re.search(r"^\|.*\n\|[-|]+\n((?:\|.*\n)+)", text, re.MULTILINE)
     assert lines is not None, f"{name_of(document)} has no table below {heading}"

@@ -84,7 +84,7 @@ def test_csharp(server: LiveServer, tmp_path: Path, document: Path) -> None:
 
 @pytest.fixture(scope="module")
 def environment(scratch: Path) -> Mapping[str, str]:
-    """What a user on the machine of the server has, beside a server that was started with --data."""
+    """Return the environment of a user on the server's machine, next to a server started with --data."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return {"PATH": path, "HOME": str(scratch), "XDG_STATE_HOME": os.environ["XDG_STATE_HOME"]}
 
@@ -103,7 +103,7 @@ def shell(
     tmp_path: Path,
     require: Callable[[str, str], str],
 ) -> Callable[..., str]:
-    """Runs lines of bash beside a manage.py, on the machine of the server."""
+    """Return a function that runs lines of bash next to a manage.py, on the server's machine."""
     (tmp_path / "manage.py").write_text(manage_py)
     bash = require("bash", "the examples for a shell")
 
@@ -121,7 +121,7 @@ def shell(
     return run_lines
 
 
-# what examples begin with: the tables of accounts, and an entity in each
+# the initial state of the examples: the tables of accounts, and an entity in each
 BEFORE: Mapping[str, Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "docs/collaboration.md": {"shop": {"prices": ("books", "0815")}},
     "docs/consistency.md": {"shop": {}},
@@ -132,7 +132,7 @@ BEFORE: Mapping[str, Mapping[str, Mapping[str, tuple[str, str]]]] = {
 
 @pytest.fixture
 def before(server: LiveServer, shell: Callable[..., str]) -> Iterator[Callable[[Path], str]]:
-    """Makes what the examples of a document begin with, and returns a token of an admin."""
+    """Create the initial state of a document's examples, and return a token of an admin."""
     made: list[str] = []
 
     def make(document: Path) -> str:
@@ -162,7 +162,7 @@ def test_shell(shell: Callable[..., str], before: Callable[[Path], str], documen
 
 
 def output_of(document: Path, command: str) -> list[str]:
-    """The lines that a document shows below a command, without those that it leaves out."""
+    """Return the lines that a document shows below a command, without its ellipses."""
     [block] = [block for block in blocks(document, "console") if f"$ {command}\n" in block]
     shown = block.partition(f"$ {command}\n")[2].partition("\n$ ")[0]
     return [line for line in shown.splitlines() if line.strip() != "..."]
@@ -173,7 +173,7 @@ def test_the_declaration_of_an_account_is_applied(shell: Callable[..., str], tmp
     (tmp_path / "shop.toml").write_text(blocks(page, "toml")[0])
     command = "python3 manage.py apply shop.toml"
     users = next(block for block in blocks(page, "sh") if "user add alice" in block)
-    shell("python3 manage.py account remove shop --with-tables || true")  # of another example
+    shell("python3 manage.py account remove shop --with-tables || true")  # left by another example
     try:
         said = shell(users, f"{command} --yes").splitlines()
         shown = [line for line in output_of(page, command) if "[y/N]" not in line]

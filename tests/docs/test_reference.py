@@ -1,4 +1,4 @@
-"""The reference pages list what there is: options, variables, commands, paths of the API, metrics."""
+"""Completeness of the reference pages: options, variables, commands, paths of the API, metrics."""
 
 import re
 
@@ -61,7 +61,7 @@ def test_paths_of_the_api():
         for urls in ("storage.rest.urls", "console.api.urls")
         for pattern in get_resolver(urls).url_patterns
         for method in getattr(pattern.callback, "actions", {"get": ""})
-        if method != "head"  # which REST framework adds with the first request
+        if method != "head"  # REST framework adds it with the first request
     }
     assert written == there
 

@@ -24,7 +24,7 @@ def test_everything_is_named_once_and_nothing_else():
     assert used <= set(refs)
     reached = {ref for it in document["dependencies"] for ref in it["dependsOn"]}
     unreached = {it["bom-ref"] for it in document["components"]} - reached
-    # of other systems, and of pgserver, whose requirements are looser than what it needs
+    # packages for other systems, and requirements of pgserver, which are looser than its needs
     assert {ref.partition("@")[0] for ref in unreached} <= {"pkg:pypi/colorama", "pkg:pypi/tzdata"}
 
 
@@ -48,7 +48,7 @@ def test_the_files_that_are_served_are_in_it():
 
 
 def test_every_package_is_locked_with_its_hashes():
-    """A package that somebody else publishes under a name that we use cannot be installed."""
+    """The hashes keep out a package that a stranger publishes under a name that we use."""
     locked = sbom.read_lock()
     assert all(hashes for _, hashes in locked.values())
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

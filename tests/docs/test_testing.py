@@ -79,7 +79,7 @@ STRICT = {"PYTHONDEVMODE": "1", "DJANGO_SETTINGS_MODULE": "shop.settings"}
 
 @pytest.fixture
 def strict_project(tmp_path: Path) -> Path:
-    """A project whose pytest is as strict as ours: a warning is an error, also one about what is not closed."""
+    """Make a project whose pytest is as strict as ours: a warning is an error, also for unclosed resources."""
     ours = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
     assert ours["filterwarnings"] == ["error"]
     strict = ("filterwarnings", "asyncio_mode", "asyncio_default_fixture_loop_scope", "xfail_strict")
@@ -188,7 +188,7 @@ def test_node(
     assert "pass 2\n" in done.stdout
 
 
-# a rejected promise that nobody awaits, and a pending one, would end Node with other words
+# a rejected promise without a handler, or a pending one, would end Node with another message
 START = """
 import { startTablero } from "./tablero.mjs";
 try {

@@ -1,4 +1,4 @@
-"""Which address a request came from, and whether it is among those allowed."""
+"""The address a request came from, and whether it is among the allowed ones."""
 
 from storage.domain.access.addresses import is_within, read_network
 

@@ -1,4 +1,4 @@
-"""What is kept of options, filters and headers."""
+"""Options, filters and headers as the request log stores them."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""What to paste where."""
+"""Connection settings for each tool, with the place to paste them."""
 
 import json
 

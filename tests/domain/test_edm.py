@@ -51,7 +51,7 @@ def annotation(value):
 
 # reading
 
-# what the round trips of the wire cases leave out
+# cases that the round trips of the wire tests leave out
 READ = [
     ("\x00\ud800😀'\"%+", None, Edm.STRING, "\x00\ud800😀'\"%+"),
     (False, "Edm.Boolean", Edm.BOOLEAN, False),
@@ -274,7 +274,7 @@ def test_projects(type_, value, expected):
 
 
 def as_postgres_gives(projected):
-    """What ->> makes of a member: a string without its quotes, a number without exponent."""
+    """Return a member as ->> returns it: a string without its quotes, a number without exponent."""
     if projected.startswith('"'):
         return json.loads(projected)
     return projected.replace("1e400", "1" + "0" * 400)

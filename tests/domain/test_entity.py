@@ -1,4 +1,4 @@
-"""An entity's fragments, and the limits of what it holds."""
+"""Fragments of entities, and the limits of their contents."""
 
 import json
 
@@ -110,7 +110,7 @@ def test_the_size_of_a_value(value, size):
 
 
 def of_size(size):
-    """An entity of exactly that many bytes, an even number: strings of the greatest length and a rest."""
+    """Make an entity of exactly that many bytes, an even number: strings of the greatest length and a rest."""
     wanted = {f"S{number:02}": text(32 * 1024) for number in range(15)}
     rest = size - entity_size(Entity(KEY, {**wanted, "R": text(0)}))
     return Entity(KEY, {**wanted, "R": text(rest // 2)})
@@ -128,7 +128,7 @@ def test_an_entity_holds_one_mebibyte_and_no_byte_more():
 
 
 def test_the_size_is_computed_before_an_entity_can_be_too_large():
-    """Nothing has more bytes to a character than the longest keys and as many strings as there may be."""
+    """No entity has more bytes per character than the longest keys and as many strings as are allowed."""
     wanted = {f"{number:03}": text(500_000 // PROPERTY_LIMIT - 10) for number in range(PROPERTY_LIMIT)}
     entity = Entity(EntityKey("k" * 1024, "k" * 1024), wanted)
 

@@ -250,7 +250,7 @@ def test_writes_no_more_than_was_read(text):
     assert write(parse(text)) == text
 
 
-# what only the console understands
+# operators of the console only
 
 CONSOLE_READ = [
     ("contains(A,'x')", Match("A", MatchKind.CONTAINS, "x")),

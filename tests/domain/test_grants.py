@@ -1,4 +1,4 @@
-"""What each kind of grant may do, operation by operation, and how a refusal reads."""
+"""The operations that each kind of grant permits, and the messages of refusals."""
 
 from dataclasses import replace
 from functools import reduce

@@ -1,4 +1,4 @@
-"""What is kept of an address: the resource, or the rule that it breaks."""
+"""Addresses as they are stored: the resource, or the rule that the address breaks."""
 
 import pytest
 

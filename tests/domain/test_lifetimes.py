@@ -1,4 +1,4 @@
-"""How long accounts live."""
+"""Lifetimes of accounts."""
 
 from datetime import UTC, datetime, timedelta
 

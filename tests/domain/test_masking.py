@@ -1,4 +1,4 @@
-"""Which properties look personal, and the mask that is proposed for them."""
+"""Properties that look personal, and the masks proposed for them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What may name an account, a table, a property; what may be a key."""
+"""Valid names of accounts, tables and properties, and valid keys."""
 
 import pytest
 from hypothesis import example, given

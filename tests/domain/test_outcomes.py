@@ -1,4 +1,4 @@
-"""Whose failure an answer is, for everything that counts, shows or warns of failures."""
+"""The party at fault for an answer, for everything that counts, shows or warns of failures."""
 
 import re
 
@@ -21,7 +21,7 @@ def test_only_what_the_server_cannot_do_now_is_its_failure(error):
     expected = Outcome.FAILED if error.status in OF_SERVER else Outcome.REFUSED
     assert outcome_of_status(error.status) is expected
     assert outcome_of(error.status, Fault("", error.status)) is expected
-    assert outcome_of(202, Fault("", error.status)) is expected  # of a part of a change set
+    assert outcome_of(202, Fault("", error.status)) is expected  # an operation of a change set
 
 
 def test_a_client_that_has_gone_is_told_apart_from_one_that_was_answered():

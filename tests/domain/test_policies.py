@@ -1,4 +1,4 @@
-"""Stored access policies: how many, under which identifiers, with what in them."""
+"""Stored access policies: their number, identifiers and contents."""
 
 import pytest
 

@@ -96,7 +96,7 @@ VALUES = st.none() | st.just("") | INSTANTS
 POLICIES = st.none() | st.builds(AccessPolicy, VALUES, VALUES, st.none() | LETTERS).filter(
     lambda policy: policy != AccessPolicy()
 )
-# what XML can hold, within the length
+# characters that XML can hold, within the length
 CHARACTERS = st.characters(min_codepoint=32, exclude_categories=("Cs",), exclude_characters="\ufffe\uffff")
 NAMES = st.text(CHARACTERS | st.sampled_from("\t\n\r"), min_size=1, max_size=32)
 SETS = st.lists(

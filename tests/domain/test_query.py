@@ -1,4 +1,4 @@
-"""The class of a filter by what has to be read for it, why, and what would help."""
+"""The class of a filter by the rows it has to read, with the reason and advice."""
 
 import tomllib
 from pathlib import Path

@@ -118,7 +118,7 @@ def test_refuses_a_request_without_a_sound_host_or_account():
         resolve_address(b"/%ff/people", b"localhost", "http", ())
 
 
-# what: the resource
+# targets of paths
 
 PATHS = [
     ("", Target(TargetKind.SERVICE)),
@@ -240,7 +240,7 @@ def test_hostile_predicates_take_no_time():
             aim(f"/people({predicate})")
 
 
-# what lies below a table
+# paths below a table
 
 
 def test_an_sdk_that_takes_a_table_for_the_service():

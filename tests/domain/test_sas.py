@@ -173,7 +173,7 @@ def let_in(token, request):
 
 
 def grants(token, request):
-    """What the token says, read a second time and in another way."""
+    """Return whether the token permits the request, by a second implementation of its rules."""
     of_table, levels, of_account = NEEDS[request.operation]
     if not is_now(token, request.now) or not is_there(token, request):
         return False

@@ -1,4 +1,4 @@
-"""How a token of which only the fingerprint is known stands, and what it can do, in codes."""
+"""State and permissions, as codes, of a token whose fingerprint alone is stored."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -49,7 +49,7 @@ def standing(token, policies=None, now=NOW, **known):
 def test_states(token, policy, expected):
     policies = {"orders": {"partner": policy}} if policy else {}
     assert standing(token, policies) is expected
-    # what is blocked or signed by nobody counts before its time
+    # a blocked token, or one without a valid signature, is that also before it becomes valid
     assert standing(token, policies, key=None, is_blocked=True) is TokenState.BLOCKED
     assert standing(token, policies, key=None) is TokenState.REVOKED
 

@@ -64,7 +64,7 @@ def test_an_account_token_signs_its_encryption_scope_from_2020_12_06(version, sc
     )
 
 
-# whose signature
+# the signing key
 
 
 @pytest.mark.parametrize("token", [table_sas("2019-02-02"), account_sas("2019-02-02")])

@@ -1,4 +1,4 @@
-"""When, how, from where and for what a token is good, alone and with a stored access policy."""
+"""Validity of a token, alone and with a stored access policy: times, permissions, addresses and tables."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What a token may say in a URL, and what no client of the service would."""
+"""Fields of a token in a URL: accepted ones, and malformed ones that no client of the service sends."""
 
 from dataclasses import replace
 from hashlib import sha256
@@ -69,7 +69,7 @@ def test_a_fingerprint_is_the_hash_of_the_signature():
     assert sas.fingerprint(token) != sas.fingerprint(replace(token, signature="other"))
 
 
-# what is refused
+# refused fields
 
 
 def refusal(options):
@@ -80,7 +80,7 @@ def refusal(options):
     return detail
 
 
-# what is taken
+# accepted fields
 
 
 # texts that some reader of dates, addresses or names would take; the wire cases have more

@@ -31,7 +31,7 @@ def request(path=b"/acct/people", query=b"", method="GET", account="acct", **hea
 
 
 def signed(text, key=KEY, scheme=Scheme.SHARED_KEY):
-    """What a client sends that signed ``text``."""
+    """Return the Authorization header of a client that signed ``text``."""
     return Authorization(scheme, "acct", hmac.new(key, text, hashlib.sha256).digest())
 
 

@@ -219,7 +219,7 @@ def test_what_is_not_touched_stays_byte_for_byte(content, data):
 
 
 def lines(content):
-    """The line of each property, by the names as they are written."""
+    """Return the line of each property by the property's name as it is written."""
     return {line.split('"')[1].removesuffix("@odata.type"): line for line in content.decode().split("\n")[1:]}
 
 

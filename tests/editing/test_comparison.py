@@ -1,4 +1,4 @@
-"""How two entities differ: what is a change, and what is one of the type alone."""
+"""Differences between two entities: changes of values, and changes of the type alone."""
 
 import math
 

@@ -202,7 +202,7 @@ def clauses(draw_from, name):
     type_, operator = draw_from(kinds)
     values = tuple(draw_from(values_of[type_]) for _ in range(COUNTS.get(operator, 1)))
     if operator is RowOperator.STARTS_WITH and not values[0].value:
-        operator = EQ  # what begins with nothing is any text, and has no end
+        operator = EQ  # an empty prefix matches any text and has no upper bound
     if operator is RowOperator.IN_THE_LAST:
         values = (draw_from(relative),)
     elif operator is GE and isinstance(values[0].value, RelativeTime):

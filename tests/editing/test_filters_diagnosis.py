@@ -1,4 +1,4 @@
-"""What is said of a filter that cannot be read, or is probably not meant as it stands; and what would mend it."""
+"""Diagnostics and quick fixes for filters that cannot be parsed or are probably a mistake."""
 
 from datetime import UTC, datetime
 
@@ -21,7 +21,7 @@ NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
 
 
 def diagnosis(text, dialect=dialects.CONSOLE):
-    """The diagnostic of a text that is not a filter."""
+    """Return the diagnostic of a text that is not a filter."""
     [found] = diagnose(text, KNOWN, NOW, dialect)
     assert found.severity is not Severity.WARNING
     return found

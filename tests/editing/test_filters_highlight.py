@@ -1,4 +1,4 @@
-"""How the text of a filter is painted."""
+"""Syntax highlighting of filters."""
 
 import pytest
 from hypothesis import given

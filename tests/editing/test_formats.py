@@ -57,7 +57,7 @@ TEXTS = {
         "$-5": "-5",
         "($5.00)": "-5.00",
         "$.50": "0.50",
-        **dict.fromkeys(("5 USD", "US$5", "C$5")),  # which may be other dollars
+        **dict.fromkeys(("5 USD", "US$5", "C$5")),  # may be other dollars
     },
     "decimal-comma kr": {"5,00 kr": "5.00", "kr. 5,00": "5.00", "1 000,00 kr": "1000.00", "5 SEK": None},
     "decimal-comma ₺": {"₺1.234,50": "1234.50", "1.234,50 TL": "1234.50", "5 TRY": "5", "5 TLX": None},

@@ -1,4 +1,4 @@
-"""Three-way merge: what goes together, and what somebody must choose."""
+"""Three-way merge: changes that combine, and conflicts that the user must resolve."""
 
 import math
 

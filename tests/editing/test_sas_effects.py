@@ -1,4 +1,4 @@
-"""What a change of policies is said to make of tokens, against what the code that judges requests makes of them."""
+"""Predicted effects of policy changes on tokens, compared with the code that authorizes requests."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -108,7 +108,7 @@ TOKENS = st.builds(
 
 
 def allowed(known, identifiers, now):
-    """The letters whose operations a request with the token may do."""
+    """Return the letters of the operations that a request with the token may perform."""
     policies = {it.identifier: it.policy or AccessPolicy() for it in identifiers}
     if known.identifier not in policies:
         return set()

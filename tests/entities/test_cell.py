@@ -33,7 +33,7 @@ HOSTILE = "<img src=x onerror=alert(1)>\"'</textarea>"
 
 @pytest.fixture
 def ada(add_entity):
-    """An entity of all kinds of values."""
+    """Add an entity with values of all kinds."""
     values = {"Name": "Ada", "Age": 36, "Score": 5.75, "Zero": EdmValue(Edm.DOUBLE, -0.0), "Long": "x" * 300}
     exact = {"Big": EdmValue(Edm.INT64, 2**63 - 1), "Since": EdmValue(Edm.DATETIME, 1_504_099_233_4139141)}
     add_entity(*ADA, **values, **exact, Photo=b"\x00\xff", Odd="a\r\n\x00", Html=HOSTILE)
@@ -336,7 +336,7 @@ def test_a_viewer_sees_nothing_to_edit_with(visit, ada):
         assert part not in shown
 
 
-# what is said while somebody types
+# validation while the user types
 
 
 def checked(client, account, name, type_, value, **more):

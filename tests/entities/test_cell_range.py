@@ -27,7 +27,9 @@ def three(add_entity):
 
 @pytest.fixture
 def change(visit, three, account):
-    """`change("paste", ["Name"], text="x")`: the answer to a change of all rows, or of those from ``start`` on."""
+    """Return `change("paste", ["Name"], text="x")`, which changes all rows, or those from ``start`` on, and returns
+    the answer.
+    """
     client = visit("eve")
 
     def change(action, names, *, start=0, status=200, types=None, **more):

@@ -1,4 +1,4 @@
-"""Changes of entities that people make: all or none, kept in mind to the byte."""
+"""Changes of entities made by users: atomic, and recorded to the byte."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""An entity that travels in a form: nobody makes it up, and it opens no other table."""
+"""An entity inside a form: it cannot be forged, and it opens no other table."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The page of one entity: it shows what is stored, and stores nothing but what somebody changed."""
+"""The page of one entity: it shows the stored values and saves only those that the user changed."""
 
 import math
 import re
@@ -76,7 +76,7 @@ def number_of(answer, name):
 
 
 def save(client, answer, *, to=None, **changes):
-    """`changes` by property: a text, a dictionary of the fields of its row, or None to remove it."""
+    """Save the form with changes by property: a text, a dictionary of the fields of its row, or None to remove it."""
     fields = {}
     for name, change in changes.items():
         number = number_of(answer, name)
@@ -258,7 +258,7 @@ def test_a_viewer_reads(visit, add_entity):
 
 def test_properties_are_in_the_order_of_the_columns(visit, add_entity):
     add_entity("se", "1", Name="Ada", Age=36, Zeal=1)
-    visit("eve").get("/ui/a/acme/t/people/")  # which arranges them
+    visit("eve").get("/ui/a/acme/t/people/")  # arranges the columns
     add_entity("se", "2", Zeal=2, Age=37, Name="Grace")
 
     def names(query):
@@ -473,7 +473,7 @@ def test_c6_changes_a_key(opened, add_entity):
 
 
 def by_others(**values):
-    """Somebody else saves."""
+    """Save the entity as another user."""
     entity = Entity(
         EntityKey("se", "ada"), {name: EdmValue(Edm.STRING, text) for name, text in values.items()}
     )

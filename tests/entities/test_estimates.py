@@ -1,4 +1,4 @@
-"""What is expected of a query, against what it finds."""
+"""Estimates of queries, compared with their results."""
 
 from itertools import count
 

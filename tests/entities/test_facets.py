@@ -1,4 +1,4 @@
-"""Which values are frequent."""
+"""Frequent values."""
 
 import pytest
 

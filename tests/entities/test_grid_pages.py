@@ -17,7 +17,9 @@ PART = {"HX-Request": "true", "HX-Request-Type": "partial"}
 
 
 def cells(answer):
-    """The texts of the rows, of what has no text its state; without the box and the Timestamp."""
+    """Return the texts of the rows' cells, or the state of a cell without text; without the checkbox and the
+    Timestamp.
+    """
     return [[shown(cell) for cell in row.split("</td>")[1:-2]] for row in answer.context["grid"].rows]
 
 
@@ -110,7 +112,7 @@ def test_pages_forth_and_back(visit, add_entity):
     assert [(page.context["first"], page.context["last"]) for page in pages] == [(1, 25), (26, 50), (51, 55)]
     assert [page.context["grid"].count for page in pages] == [-1, -1, 56]
     assert not pages[2].context["next"]
-    add_entity("se", "r10b", Number=10)  # what comes before does not move a page
+    add_entity("se", "r10b", Number=10)  # an insert before the page does not move it
     back = client.get(pages[2].context["previous"])
     assert keys(back) == keys(pages[1])
     first = client.get(back.context["previous"])
@@ -143,7 +145,7 @@ def test_values_are_shown_as_text(visit, add_entity, view):
     assert "<img" not in page
     assert "alert(1)</script>" not in page
     assert 'onload="x' not in page
-    assert "{{ 7*7 }}" in page or view == "form"  # which shows the first alone
+    assert "{{ 7*7 }}" in page or view == "form"  # the form shows the first alone
 
 
 def test_large_values_make_no_large_page(visit, add_entity):

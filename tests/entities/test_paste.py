@@ -1,4 +1,4 @@
-"""Pasted rows are shown first, with what they would do, and then go in together."""
+"""Pasting rows: a preview shows their effect, and then all are written together."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Which properties a table has."""
+"""The properties of a table."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_is_looked_up_again_after_a_while(table, insert, monkeypatch):
 
 @pytest.fixture
 def limits(insert, monkeypatch):
-    """The limits of the samples that were taken of a table with one property."""
+    """Record the limits of the samples that are taken of a table with one property."""
     insert("1", Name=TEXT)
     real, limits = properties.counts.sample, []
 

@@ -1,4 +1,4 @@
-"""What is exported pastes back as it was: every value of every type, in typed CSV, JSON and NDJSON."""
+"""Round trip of exports: pasted typed CSV, JSON and NDJSON restore every value of every type."""
 
 import re
 from datetime import UTC, datetime

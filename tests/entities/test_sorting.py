@@ -53,7 +53,7 @@ def table(db, request):
     inserts = []
     for number, value in enumerate(VALUES):
         properties = {} if value is None else {"V": value}
-        # an order of keys that has nothing to do with that of the values
+        # keys in an order unrelated to that of the values
         key = EntityKey("p", f"{(number * 17) % len(VALUES):03}")
         inserts.append(Insert(Entity(key, properties | {"Even": EdmValue(Edm.BOOLEAN, number % 2 == 0)})))
     run(batch.apply(relation_name(table.pk), inserts))
@@ -61,7 +61,7 @@ def table(db, request):
 
 
 def place(glance):
-    """What the order of values is, in plain Python."""
+    """Return the sort key of a value, in plain Python."""
     value = glance.properties["V"]
     rank = RANKS[value.type]
     if rank == 1:

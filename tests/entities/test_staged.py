@@ -1,4 +1,4 @@
-"""Changes that were collected are compared with what is there, and saved all or none."""
+"""Staged changes: they are compared with the stored values, and saved all or none."""
 
 import json
 

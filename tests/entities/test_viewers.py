@@ -1,4 +1,4 @@
-"""What a value may be, and how it is shown: exact, bounded, and never as markup or by what it claims to be."""
+"""Viewers of values: exact, bounded, and never as markup or by the type that a value claims."""
 
 import base64
 import gzip

@@ -45,7 +45,7 @@ def key(number):
 
 
 def numbers(page):
-    """The numbers of the entities of a page."""
+    """Return the numbers of the entities of a page."""
     return [read_members(entity)["Number"] for entity in page.entities]
 
 
@@ -73,7 +73,7 @@ class Clock:
 
 
 def is_attempt(statement, number):
-    """Whether this is the planner's own way, tried before any window."""
+    """Return whether a statement follows the planner's own plan, which is tried before any window."""
     return number == 0 and not finds_an_end(statement)
 
 
@@ -212,7 +212,7 @@ def test_when_the_time_is_up_there_is_a_page_even_if_it_is_empty(relation, small
 
 @pytest.mark.parametrize(("first", "step", "statements"), [(2, operation.BUDGET / 4, 7), (1, 0.0, 11)])
 def test_windows_grow_while_they_are_quick_and_there_is_time(relation, small, first, step, statements):
-    """Of 1, 4 and 16 rows and then all, two statements for each, instead of a hundred and twenty."""
+    """Read windows of 1, 4 and 16 rows and then all, with two statements each, instead of a hundred and twenty."""
     small(first)
     drive = Drive()
 

@@ -1,9 +1,9 @@
 """One law for all forms of a write: in whatever form changes come, they do to a table what they do to a dict.
 
-A state machine writes in every form that there is: single statements, statements of several requests, change sets, the
-function of a relation, that of a distributed relation, edits of people, many entities at once, images, requests of the
-protocol, and writes that meet on several connections. After each step the answers, the rows, what filters read of them
-and the history are those of the model.
+A state machine writes in every form: single statements, statements of several requests, change sets, the function
+of a relation, that of a distributed relation, edits of people, many entities at once, images, requests of the
+protocol, and writes that meet on several connections. After each step the answers, the rows, their reading by
+filters and the history are those of the model.
 """
 
 import asyncio
@@ -76,7 +76,7 @@ CJK = "".join(random.Random(7).choices([chr(code) for code in range(0x4E00, 0x9F
 PARTITIONS = ("", CJK[:-2])  # after a number of five digits: 2,597 bytes
 ROWS = ("a", "b", "abc", "é", "B𐐷", CJK)
 
-# properties: names of which one begins another, or sorts elsewhere when it is escaped
+# properties: a name that is a prefix of another, and names that sort elsewhere when they are escaped
 NAMES = ["A", "AB", "a", "_", "Z9", "é", "u00e9", "名", "𐐷"]
 SIZES = {
     Edm.BOOLEAN: 1, Edm.INT32: 4, Edm.INT64: 8, Edm.DOUBLE: 8, Edm.DATETIME: 8, Edm.GUID: 16,
@@ -186,7 +186,7 @@ conditions = st.sampled_from(["any", "any", "current", "current", "other", "neve
 
 @dataclass(frozen=True)
 class Spec:
-    """A change, of which the machine knows the key and the Timestamp."""
+    """A change without its key and Timestamp, which the machine adds."""
 
     verb: str
     key: tuple
@@ -222,17 +222,17 @@ class WriteLaw(RuleBasedStateMachine):
         bases = PARTITIONS if self.kind is AccountKind.STORAGE else "01"
         self.partitions = [self.number + base for base in bases]
         self.entities = {}
-        self.recorded = defaultdict(list)  # what this step adds to the history, by key
+        self.recorded = defaultdict(list)  # additions of this step to the history, by key
         self.latest = {}  # the Timestamps that the history has last
         self.future = set()  # keys that have had a Timestamp of the clock that was wrong
         self.read = 0  # how far the history was checked
         self.requests = itertools.count(1)
 
-    # from what was drawn to changes
+    # conversion of drawn values to changes
 
     def key(self, places):
         partition, row = places
-        if self.kind is AccountKind.COSMOS:  # whose keys have at most 2 KiB
+        if self.kind is AccountKind.COSMOS:  # its keys have at most 2 KiB
             return EntityKey(f"{self.number}{partition}", f"{row}")
         is_empty = partition == 1 and row == 0
         return EntityKey(self.partitions[partition], "" if is_empty else ROWS[row])
@@ -268,7 +268,7 @@ class WriteLaw(RuleBasedStateMachine):
         return [change for change in changes if change.key.partition_key == partition_key]
 
     def recorder(self):
-        """A recorder of a request of its own, None without history."""
+        """Return a recorder with a request of its own, or None without history."""
         self.request = str(uuid.UUID(int=(int(self.number) << 64) + next(self.requests)))
         actor = self.world.actor
         return None if actor is None else Recorder(*actor, self.request)
@@ -386,7 +386,7 @@ class WriteLaw(RuleBasedStateMachine):
 
         return self.wait(run_it())
 
-    # what is there
+    # stored rows
 
     def rows(self):
         """Keys, Timestamps and texts of all entities, whether filters read the same of them, and their relation."""
@@ -503,7 +503,7 @@ class LocalLaw(WriteLaw):
                 done[change.key] = statement
             else:
                 together[change.key] = statement
-        # as storage.sql.combining does it: those of which nothing is said run alone
+        # as storage.sql.combining does it: statements without a combination run alone
         for combination in {it.combination: None for it in together.values()}:
             names = sorted(key for key, it in together.items() if it.combination is combination)
             outcomes |= run_in_lane(combination.statement([together[key].parameters for key in names]))
@@ -627,7 +627,7 @@ class LocalLaw(WriteLaw):
         data=st.data(),
     )
     def halves(self, changes, data):
-        """Insert in two statements of one transaction, of which the second is made while the first runs."""
+        """Insert in two statements of one transaction; the second is made while the first runs."""
         changes = sorted(self.changes(changes), key=lambda it: it.key)
         cut = data.draw(st.integers(1, len(changes) - 1))
 
@@ -769,7 +769,7 @@ class LocalLaw(WriteLaw):
             patch = json.dumps({**dict.fromkeys(before.properties), **json.loads(written.projection)})
         return Image(*key, ticks, written.content, patch)
 
-    # what was there before
+    # data of older versions
 
     @rule(places=keys)
     def row_of_an_older_version(self, places):

@@ -1,4 +1,4 @@
-"""Writers of many entities: what is refused, how many statements they take, and halves of what takes too long."""
+"""Writers of many entities: refusals, numbers of statements, and splitting of writes that take too long."""
 
 import pytest
 

@@ -38,7 +38,7 @@ UPSERT = Upsert(Entity(KEY, {"Number": EdmValue(Edm.INT32, 1)}), merge=False)
 
 @pytest.fixture
 def database():
-    """A connection beside the service's."""
+    """Open a connection in addition to the service's."""
     with psycopg.connect(settings.LANES_CONNINFO, autocommit=True) as connection:
         yield connection
 
@@ -88,7 +88,7 @@ def _upgrade():
 
 
 async def test_a_server_notices_by_the_clock(service, account, database, monkeypatch):
-    """Without a notification, as when somebody writes the number."""
+    """The check works without a notification, as when another program writes the number."""
     monkeypatch.setattr(notify, "_CHECK_INTERVAL", 0.01)
     database.execute("INSERT INTO storage_databaseversion (writer, release) VALUES (%s, '9.0')", [WRITER + 1])
     await _eventually(database_version.is_outdated)

@@ -202,7 +202,7 @@ def test_the_requests_of_a_load_are_one_entry_a_minute(account, people, monkeypa
                 seen += more
         assert seen.count(("people", 300, 300, False)) == 3 and len(seen) == 93
 
-    # of one minute that is larger than any window, the page says that there is more
+    # if one minute is larger than any window, the page says that there is more
     monkeypatch.setattr(changes, "_LARGEST_WINDOW", 100)
     assert [(it[0], it[3]) for it in read()[1] if it[0] == "people"] == [("people", True)]
     # a few requests are entries of their own

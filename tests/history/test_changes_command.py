@@ -39,7 +39,7 @@ def put(account):
 
 @pytest.fixture
 def run(capsys):
-    """Runs the command and gives what it printed, by streams."""
+    """Run the command and return its output by stream."""
 
     def run(*arguments):
         call_command("changes", *arguments)

@@ -1,6 +1,6 @@
-"""What is over stays as it was, read or not, wherever the clock of the database is set.
+"""Past moments: they never change, read or not, wherever the clock of the database is set.
 
-The database has a clock that tests set: functions that stand before its own in the path of a connection.
+Tests set the database's clock: its functions come before PostgreSQL's in the search path of a connection.
 """
 
 import random
@@ -69,7 +69,7 @@ def clock():
 
 
 class History:
-    """An entity whose versions are known, and what there was at moments when they were over."""
+    """An entity with known versions, and its state at moments that were over."""
 
     def __init__(self, clock):
         self.clock = clock
@@ -88,7 +88,7 @@ class History:
         self.versions.append((ticks, None if isinstance(change, Delete) else number))
 
     def look(self, back=0.0):
-        """Note what there was at a moment that is over now, without reading it."""
+        """Note the state at a moment that is over now, without reading it."""
         moment = self.clock.now - 10 - round(back * TICKS_PER_SECOND)
         if moment > self.began:
             before = [version for version in self.versions if version[0] <= moment]
@@ -164,7 +164,7 @@ def test_timestamps_follow_the_clock_again(clock, history):
 
 @pytest.mark.parametrize("write", [moments.NOW, moments.PRESENT])
 def test_the_clock_gives_timestamps_as_long_as_it_goes_forward(clock, write):
-    """Whether it is noted or not."""
+    """The table is written with and without a note of its latest Timestamp."""
     for seconds in (1.0, 0.01, 0.01, 0.04, 0.000001, 0.0499999, 3.0, 0.2):
         clock.set(seconds)
         [(given,)] = fetch(f"SELECT {write}")

@@ -1,4 +1,4 @@
-"""The History page of an entity: what each version changed, and restoring what was there before."""
+"""The History page of an entity: the changes of each version, and restoring an earlier one."""
 
 import re
 from html import unescape
@@ -48,7 +48,7 @@ def write(orders):
 
 @pytest.fixture
 def label():
-    """Registers the SAS token of the client under a label."""
+    """Register the SAS token of the client under a label."""
     RegisteredSas.objects.create(
         account=Account.objects.get(),
         fingerprint=FINGERPRINT,
@@ -69,7 +69,7 @@ def address(**more):
 
 
 def text(response):
-    """The words of a page."""
+    """Return the words of a page."""
     page = re.sub(r"<(script|style|svg)\b.*?</\1>", "", response.content.decode(), flags=re.DOTALL)
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", page)).split())
 
@@ -84,7 +84,7 @@ def test_a_sas_token_is_named_by_its_label_and_leads_to_it(visit, write, label):
     page = visit("max").get(address()).content.decode()
     assert f'<a href="/ui/a/acme/sas/{FINGERPRINT}/"><bdi>nightly import</bdi></a>' in page
     assert FINGERPRINT not in text(visit("victor").get(address()))
-    assert FINGERPRINT not in visit("victor").get(address()).content.decode()  # who may not see tokens
+    assert FINGERPRINT not in visit("victor").get(address()).content.decode()  # viewers may not see tokens
 
     RegisteredSas.objects.all().delete()
     unknown = visit("max").get(address())

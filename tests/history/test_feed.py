@@ -433,7 +433,7 @@ def test_marks_made_while_the_clock_is_behind_are_kept_with_their_segment(accoun
 
 
 def test_a_database_that_was_restored_from_a_dump_begins_anew(account, write):
-    """What was recorded elsewhere has the numbers of transactions of another cluster."""
+    """Changes recorded elsewhere have the transaction numbers of another cluster."""
     write(put("a", 1))
     sql.execute(f"UPDATE history_{account.pk}_1 SET xid = '99999999'")
     HistorySegment.objects.filter(account=account).update(cluster=1)

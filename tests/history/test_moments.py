@@ -1,4 +1,4 @@
-"""A moment means the same whenever it is read, whoever writes meanwhile and wherever the clock is set."""
+"""The state at a moment: the same whenever it is read, despite concurrent writers and clock changes."""
 
 import asyncio
 import random
@@ -153,7 +153,7 @@ def test_the_future_is_that_of_the_database(table):
         past.find(table, Moment(present.ticks + 3600 * TICKS_PER_SECOND))
 
 
-# what was compared, and the writes that were in flight
+# applying a comparison despite writes that were in flight
 
 
 @pytest.mark.parametrize("target", list(Target))
@@ -205,7 +205,7 @@ def test_a_history_that_began_after_its_account_is_not_whole(table):
 
 @pytest.fixture
 def slack(monkeypatch):
-    """What was written here was so a few seconds ago, however busy the machine is."""
+    """Let snapshots read the state of a few seconds ago, however busy the machine is."""
     longer = snapshots._MOMENT.replace(f"'{snapshots.SLACK} seconds'", "'600 seconds'")
     assert longer != snapshots._MOMENT
     monkeypatch.setattr(snapshots, "_MOMENT", longer)

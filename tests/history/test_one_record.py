@@ -1,4 +1,6 @@
-"""The migration after which the history is the only record of a change: back, and forth with what is stored then."""
+"""The migration after which the history is the only record of a change, applied backwards and forwards with stored
+data.
+"""
 
 from importlib import import_module
 
@@ -54,7 +56,7 @@ class Migration(migrations.Migration):
 
 @pytest.fixture
 def later(tmp_path, monkeypatch, settings):
-    """A migration after all others, which notes what was stored when it is taken back."""
+    """Add a migration after all others, which notes the stored rows when it is reversed."""
     last = MigrationLoader(None).graph.leaf_nodes("storage")[0][1]
     package = tmp_path / "with_later"
     package.mkdir()
@@ -95,7 +97,7 @@ def test_back_and_forth(older, later):
     content = inserted.after[EntityKey("p", "a")].content.decode()
     assert stored() == []
 
-    older()  # which finds the entities where it looks for them
+    older()  # the older version finds the entities where it looks for them
     assert later.stored == [4]  # before the first step back, when all columns are there
     times = [edit.timestamp for edit in inserted.edits.values()]
     assert stored() == [
@@ -108,7 +110,7 @@ def test_back_and_forth(older, later):
         execute("UPDATE storage_entitychange SET place = 9")
     migrate()
 
-    # what an older version has stored is shown, found and undone, with the history and without
+    # changes stored by an older version are shown, found and undone, with the history and without
     shown = activity.page(ActivityFilter(account_ids=[account.pk], verbs=[EntityVerb.CHANGE])).activities
     assert [(it.pk, it.changed, it.first_key["row_key"], it.entities) for it in shown] == [
         (ids[1], 2, "a", 0)

@@ -1,4 +1,4 @@
-"""Reading a table as of a moment: which moments there are, and that every read knows of them."""
+"""Reading a table as of a moment: the available moments, and the support of every read."""
 
 from datetime import timedelta
 
@@ -120,7 +120,7 @@ def test_only_what_is_kept(table, write):
     first.dropped_at = timezone.now()
     first.save()
     assert past.kept_since(table.account) > started
-    # turned off, whatever is still there does not tell of the changes since; turned on again, it begins anew
+    # while the history is off, remaining segments do not cover later changes; turned on again, it starts over
     history.end(table.account)
     assert past.kept_since(table.account) is None
     assert refusal(table, now()) == "The account keeps no history."

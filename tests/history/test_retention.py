@@ -1,4 +1,4 @@
-"""How long changes are kept: segments that end and go, and an account that records nothing."""
+"""Retention of changes: segments that end and are dropped, and accounts that record nothing."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -31,7 +31,9 @@ KEY = EntityKey("p", "r")
 
 @pytest.fixture
 def account(transactional_db, monkeypatch):
-    monkeypatch.setattr(retention, "_PATIENCE", "60s")  # autovacuum may look at what was written here
+    monkeypatch.setattr(
+        retention, "_PATIENCE", "60s"
+    )  # autovacuum may be looking at rows that the test wrote
     account = accounts.add("acme")
     yield account
     if type(account).objects.filter(pk=account.pk).exists():
@@ -49,7 +51,7 @@ def write(table, number=1):
 
 
 def segments(account):
-    """The numbers of the relations there are, and of those that the catalog says there are."""
+    """Return the numbers of existing relations, after checking them against the catalog."""
     names = fetch(
         "SELECT relname FROM pg_class WHERE relkind = 'r' AND relname LIKE %s", f"history_{account.pk}\\_%"
     )

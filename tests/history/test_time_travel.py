@@ -1,4 +1,4 @@
-"""The grid, an entity and an export as of a time: what was there, read-only, and how it differs from now."""
+"""The grid, an entity and an export as of a time: earlier values, read-only, and their differences from now."""
 
 import re
 from datetime import UTC, datetime
@@ -45,7 +45,7 @@ def write(orders):
 
 @pytest.fixture
 def then(write):
-    """A time after which one of three entities was changed, one deleted, and another inserted."""
+    """Return a time after which one of three entities was changed, one deleted, and another inserted."""
     write("1", Status="paid", Note="same")
     write("2", Status="new")
     then = write("3", Status="packed")
@@ -171,7 +171,7 @@ def test_times_that_cannot_be_shown(visit, orders, write):
 
 
 def test_the_past_opens_before_the_last_change(visit, write):
-    """So that what it did is marked; a range from then on can be undone by who may."""
+    """The effect of the change is marked; a range that begins there can be undone by users with that permission."""
     write("1", Status="paid")
     write("2", Status="new")
     write("1", Status="lost")

@@ -1,4 +1,4 @@
-"""The first page: accounts with what they hold, tables to come back to, the beginning of an empty server."""
+"""The home page: accounts with their contents, recent tables, and the start of an empty server."""
 
 from datetime import timedelta
 
@@ -111,7 +111,7 @@ def test_h2_shows_where_to_begin(visit, account):
     assert 'action="/ui/a/acme/tables/sample/"' in page
     page = home(visit("victor")).content.decode()
     for action in ("/tables/sample/", "/keys/", "/ui/a/new/"):
-        assert action not in page  # which a viewer may not
+        assert action not in page  # viewers may not do it
     assert b"You don't have access to any account yet" in home(visit("sam")).content
     tables.create(account, "people")
     assert "/tables/sample/" not in home(visit("ada")).content.decode()
@@ -128,7 +128,7 @@ def table(account):
 
 def test_never_says_that_there_are_no_entities_before_that_is_certain(visit, table):
     assert "no entities" in home(visit("victor")).content.decode()
-    # which the statistics do not know yet
+    # the statistics do not include the row yet
     run(batch.apply(relation_name(table.pk), [Insert(Entity(EntityKey("p", "r"), {}))]))
     for page in ("/ui/", "/ui/a/acme/overview/"):
         assert "no entities" not in visit("victor").get(page).content.decode()

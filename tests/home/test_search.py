@@ -1,4 +1,4 @@
-"""Search and the palette: everything that somebody may see, and nothing else."""
+"""Search and the palette: everything that the user may see, and nothing else."""
 
 import pytest
 from django.urls import reverse
@@ -121,7 +121,7 @@ def test_finds_pages_of_other_tables_and_accounts_by_both_names(visit, named):
         == 1
     )
     assert not found(visit("sam"), "schema people")
-    # what is misspelled, or lacks letters
+    # misspelled names, and names without some letters
     assert addresses("setings", **{"in": "acme"})[0] == "/ui/a/acme/settings/"
     assert "carts" in found(client, "crts")["Tables"]
     # documents, and their sections

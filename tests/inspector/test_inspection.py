@@ -1,4 +1,4 @@
-"""What is found in tokens, requests and connection strings: nothing in good ones, and in bad ones what is wrong."""
+"""Findings in tokens, requests and connection strings: none in valid ones, the mistakes in others."""
 
 import base64
 import time
@@ -146,7 +146,7 @@ def test_names_the_mistake_in_a_token(fields, mistake, make):
     assert mistake in found(f"http://{HOST}/{ACCOUNT}/{fields.get('tn', 'people')}?{text}")
 
 
-# what was changed may be wrong by itself as well
+# a changed field may be a mistake by itself
 OF_THE_CHANGE = {Mistake.POLICY_MISSING, Mistake.POLICY_RENAMED, Mistake.POLICY_CONFLICT, Mistake.HTTPS_ONLY}
 
 
@@ -160,7 +160,7 @@ def test_a_known_token_tells_exactly_what_was_changed():
         (Mistake.PARAMETER_CHANGED, {"name": "se", "signed": "2050-06-01"}),
         (Mistake.PARAMETER_ADDED, {"name": "spk"}),
     ]
-    # of an unknown token, only that the signature is not of this text
+    # for an unknown token, only that the signature does not match this text
     assert found(text, account=ACCOUNT) == [Mistake.UNKNOWN_KEY]
 
 

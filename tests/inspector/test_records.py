@@ -1,4 +1,4 @@
-"""What the request log keeps of a report: the form of a request, and nothing that a client has put into it."""
+"""Reports in the request log: the form of a request, and no data of the client."""
 
 import pytest
 

@@ -192,7 +192,7 @@ def test_a_request_that_waits_hears_why(table, eve):
         running.complete(wanted, by=EVE)
     assert count(table) == ROWS
     Membership.objects.update(role=Role.EDITOR)
-    running.complete(wanted, by=EVE)  # what she has done herself
+    running.complete(wanted, by=EVE)  # her own job
     assert count(table) == 0
     others = data_undo.request(table.account, ChangeFilter())
     with pytest.raises(JobError):

@@ -28,7 +28,7 @@ MAX = Actor(ActorKind.USER, "max")
 
 @pytest.fixture
 def job(table):
-    """The index that max asked for."""
+    """Start the index that max asked for."""
     indexes.add(table, "Score", by=MAX)
     return Job.objects.get()
 

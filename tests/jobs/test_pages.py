@@ -29,13 +29,13 @@ MAX = Actor(ActorKind.USER, "max")
 
 @pytest.fixture
 def job(add_entity):
-    """The index that max asked for."""
+    """Start the index that max asked for."""
     indexes.add(Table.objects.get(), "Score", by=MAX)
     return Job.objects.get()
 
 
 def text(answer):
-    """What a reader sees, without tags."""
+    """Return the text of a page without tags, as a reader sees it."""
     return " ".join(unescape(re.sub("<[^>]+>", " ", answer.content.decode())).split())
 
 

@@ -90,7 +90,7 @@ def test_what_is_planned_is_made_and_then_nothing_differs(ada):
     }
     properties = service_properties.get(account)
     assert (properties.logging.retention, properties.cors[0].max_age) == (7, 60)
-    assert properties.hour_metrics.retention == 7  # of the defaults
+    assert properties.hour_metrics.retention == 7  # a default
     orders = tables.get(account, "orders")
     assert (orders.name, orders.description, orders.tags) == ("Orders", "What was ordered", ["core"])
     assert [it.identifier for it in policies.stored(orders)] == ["reports", "empty"]

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def counted(account, table):
-    """Requests of ten minutes ago."""
+    """Count requests of ten minutes ago."""
     counts = PeriodCounts()
     counts.traffic(SeriesKind("QueryEntity", 200)).add(Traffic(8, 0, 800, {10: 8}))
     counts.traffic(SeriesKind("InsertEntity", 409, "EntityAlreadyExists")).add(Traffic(2, 20, 200, {20: 2}))

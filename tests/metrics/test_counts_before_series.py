@@ -38,7 +38,7 @@ def before_the_upgrade():
 @pytest.fixture
 def account(db):
     yield accounts.add("counted")
-    execute("TRUNCATE storage_requestcount, storage_tablerequests")  # which no model knows any more
+    execute("TRUNCATE storage_requestcount, storage_tablerequests")  # no model uses these tables any more
 
 
 @pytest.fixture
@@ -94,12 +94,12 @@ def test_all_is_copied_where_there_are_no_series(account, people, now):
         # two processes, not yet in an hour
         count(account, 1, now, 1, process="one")
         count(account, 1, now, 2, process="two", authentication="sas")
-        # added up to minutes and an hour, of which the minutes count
+        # requests of an hour added up, and those of its minutes; the minutes are read
         count(account, 1, hour - 60 * MINUTE, 3)
         count(account, 1, hour - 10 * MINUTE, 4, REFUSED)
         count(account, 60, hour - HOUR, 3)
         count(account, 60, hour - HOUR, 4, REFUSED)
-        # of which the minutes are gone
+        # hours whose minutes are gone
         count(account, 60, hour - 30 * HOUR, 5)
         count(account, 60, hour - 20 * DAY, 6, REFUSED)
         count_for_table(people, hour - HOUR, 7)
@@ -119,7 +119,7 @@ def test_all_is_copied_where_there_are_no_series(account, people, now):
 
 @pytest.mark.parametrize("ago", [timedelta(), 3 * DAY, 20 * DAY])
 def test_what_the_series_have_is_not_counted_again(account, people, now, ago):
-    """Series that began a moment, days or weeks ago, of which the shorter periods are gone."""
+    """The series began a moment, days or weeks ago, and their shorter periods are gone."""
     began = start_of(now - ago, 120) + 61 * MINUTE
     hour = start_of(began, 60)
     reaching = [1, 15, 120][:3] if ago < DAY else [15, 120] if ago < 8 * DAY else [120]
@@ -153,7 +153,7 @@ def test_a_server_that_has_just_begun_is_copied(account, now):
 
 
 def test_an_older_server_goes_on_counting(account):
-    """It writes the old tables, and series, of which the database itself counts the requests."""
+    """It writes to the old tables, and to series in which the database itself counts the requests."""
     moment = datetime(2026, 11, 21, 12, tzinfo=UTC)
     count(account, 1, moment, 4, process="older")
     begin_series(account, moment, 4)

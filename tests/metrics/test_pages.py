@@ -23,7 +23,7 @@ def text(answer):
 
 
 def count(account, ago, requests, errors=0, operations=("QueryEntity",), bucket=10):
-    """Requests of some time ago, for the table and its account."""
+    """Record requests of some time ago for the table and its account."""
     minute = series.start_of(datetime.now(UTC) - ago, 1)
     of_table, whole = PeriodCounts(), PeriodCounts()
     for counts, prefix in ((of_table, ""), (whole, "people/")):
@@ -71,7 +71,7 @@ def test_an_account_shows_its_traffic_sizes_and_changes(visit, account, table):
         assert expected in shown, expected
     page = answer.content.decode()
     assert 'data-value="1234"' in page
-    assert "data-gap" in page  # of times when no server ran
+    assert "data-gap" in page  # for times when no server ran
     assert f"/sas/{FINGERPRINT}/" in page
     assert f"/sas/{FINGERPRINT}/" not in visit("victor").get(PAGE).content.decode()
     assert page.count("data-chart=") == 6

@@ -113,7 +113,7 @@ def test_counts_are_written_and_read_and_kinds_are_bounded():
     assert (len(found.kinds), found.requests) == (101, 305)
 
 
-# what processes write
+# writes of several processes
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def people(account):
 
 
 def write(process, minute, account, table="", found=None):
-    """A process that has counted this of an account and perhaps a table, and written it."""
+    """Write the counts of an account, and perhaps of a table, as one process does."""
     mine = Series(process)
     mine.add(minute, {(account.pk, name): found or counts() for name in {"", table}})
     mine.write()
@@ -328,7 +328,7 @@ def test_ranges_of_the_past_have_what_is_kept():
 
 def test_a_report_has_counts_gaps_and_what_changed(account, people):
     other = tables.create(account, "Other")
-    now = datetime.now(UTC) + 5 * MINUTE  # after what is done here
+    now = datetime.now(UTC) + 5 * MINUTE  # after the requests of this test
     wanted = choose_range(now - HOUR, now, now)
     write("one", series.start_of(now - 30 * MINUTE, 1), account, "people", counts(3))
     policies.replace(other, [SignedIdentifier("reader")], by=SERVER)

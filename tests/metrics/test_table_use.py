@@ -32,7 +32,7 @@ def written_at(table):
 
 
 def count_requests(process, table, moment, requests):
-    """A process counts requests to a table in a minute, and writes the number."""
+    """Count requests to a table in a minute and write the number, as one process does."""
     counts = PeriodCounts()
     counts.traffic(SeriesKind("QueryEntities", 200)).add(Traffic(requests))
     counted = Series(process)
@@ -81,7 +81,7 @@ def test_tries_again_where_a_table_is_locked(people, monkeypatch):
     writes = TableWrites()
     writes.add(NOON, [people.pk])
     with monkeypatch.context() as patch:
-        patch.setattr(background, "set_written", lambda _: set())  # as while somebody else changes it
+        patch.setattr(background, "set_written", lambda _: set())  # as while another process changes it
         writes.write()
     writes.write()
     assert written_at(people) == NOON

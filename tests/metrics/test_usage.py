@@ -1,4 +1,4 @@
-"""Which key or token was used when, from where, by what."""
+"""Uses of keys and tokens: times, addresses and clients."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""How stored values look in a grid."""
+"""The appearance of stored values in a grid."""
 
 import math
 from zoneinfo import ZoneInfo
@@ -73,7 +73,7 @@ def test_long_texts_are_cut_and_measured(value, chip):
     assert value[:160] + "…" in strip_tags(cell.markup).replace("&quot;", '"')
     assert chip in cell.markup
     assert ("JSON" in cell.markup) is (value[0] != "x")
-    assert "12.4" in drawn(Edm.STRING, value, 12_700).markup  # of what was cut before
+    assert "12.4" in drawn(Edm.STRING, value, 12_700).markup  # the full size of the value that was cut
 
 
 def test_long_bytes_are_cut():

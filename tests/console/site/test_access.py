@@ -1,4 +1,4 @@
-"""Who may ask for what: every address of the console, by every role and method, against one table."""
+"""Access to every address of the console, by every role and method, on the same data."""
 
 import re
 from http.cookies import SimpleCookie
@@ -21,13 +21,13 @@ from tests.console.markup import find_faults
 
 UNNAMED = {"", "ui", "ui/healthz", "ui/readyz", "ui/metrics"}  # redirects, and what machines ask
 
-STREAMS = {"grid:live"}  # which only the server can send: tests/browser/test_live.py
+STREAMS = {"grid:live"}  # can only be tested on a server: tests/browser/test_live.py
 
 
 def test_every_address_is_in_the_table():
     found = list(every(get_resolver().url_patterns))
     assert {str(pattern.pattern) for _, pattern in found if not pattern.name} <= UNNAMED
-    # those of the management API have a table of their own
+    # the addresses of the management API have a table of their own
     names = {
         f"{namespace}{pattern.name}"
         for namespace, pattern in found
@@ -57,22 +57,22 @@ def asked(answers):
     for status, alike in groupby(EVERYBODY, key=answers.get):
         least, *others = alike
         yield least, "tr", status
-        if status == 200 and "victor" in others:  # who sees accounts, and may do least there
+        if status == 200 and "victor" in others:  # victor sees accounts and has the fewest permissions
             yield "victor", "en", status
         if others or status == 200:
             yield [least, *others][-1], "zh-hans", status
 
 
 def part_of(name):
-    """The part of the console of an address; those without a namespace are allauth's."""
+    """Return the part of the console to which an address belongs; names without a namespace are allauth's."""
     return name.rpartition(":")[0] or "sign-in"
 
 
 @pytest.mark.parametrize("part", list(dict.fromkeys(map(part_of, ANSWERS))))
 def test_access(visit, add_entity, part):
-    """Everybody meets the same world, since what each does is undone before the next one comes.
+    """Compare each answer with the table; the changes of one visitor are undone before the next.
 
-    Who is refused asks as a part of a page does: the answer is then a sentence instead of a page.
+    Refused requests ask for a part of a page, so that the answer is a sentence instead of a page.
     """
     add_entity("se", "ada", Name="Ada")
     clients = {who: visit(who) for who in EVERYBODY}

@@ -43,7 +43,7 @@ def compiled(msgfmt, folder, text):
 
 @pytest.fixture(scope="session")
 def extracted(require):
-    """The messages of the source."""
+    """Extract the messages of the source."""
     require("xgettext", "the test of the catalogues")
     return catalogues.extract(os.environ)
 
@@ -214,7 +214,7 @@ def test_compiled_is_what_is_written(require, tmp_path, locale):
 def test_placeholders_agree(locale):
     for message, translation in read(CATALOGUES / locale / "LC_MESSAGES" / "django.mo").items():
         if isinstance(message, tuple):
-            continue  # of plurals, msgfmt compares each form with its own original
+            continue  # msgfmt compares each form of a plural with its own original
         text = message.rpartition("\4")[2]
         wanted = {match[0] for match in PLACEHOLDER.finditer(text)}
         assert {match[0] for match in PLACEHOLDER.finditer(translation)} == wanted, message

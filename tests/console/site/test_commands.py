@@ -11,7 +11,7 @@ from storage.core.subject import Place
 from tests.live_server import ROOT
 
 SCRIPTS = ROOT / "static" / "console"
-NAME = re.compile(r'"([a-z]+\.[a-z-]+)":')  # of a property, as in what bind is given
+NAME = re.compile(r'"([a-z]+\.[a-z-]+)":')  # a property in the argument of bind
 
 
 def bound():

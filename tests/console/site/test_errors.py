@@ -1,4 +1,4 @@
-"""The pages of what went wrong."""
+"""Error pages."""
 
 import pytest
 from django.contrib.sessions.backends.db import SessionStore
@@ -145,8 +145,8 @@ def test_a_deleted_table_says_who_deleted_it_and_is_restored_in_place(visit, acc
     assert gone.status_code == 404 and "<bdi>key1</bdi> deleted the table <bdi>people</bdi> at" in text
     assert "Page not found" not in text and 'id="sidebar"' in text and "/ui/a/acme/activity/" in text
     assert f'<input type="hidden" name="next" value="{page}">' in text and "Restore people" in text
-    assert "Restore people" not in visit("eve").get(page).content.decode()  # who may not restore
-    assert b"key1" not in visit("sam").get("/ui/a/acme/t/people/").content  # who may not look
+    assert "Restore people" not in visit("eve").get(page).content.decode()  # eve may not restore it
+    assert b"key1" not in visit("sam").get("/ui/a/acme/t/people/").content  # sam may not see it
 
     part = max_.get("/ui/a/acme/t/people/cell/?key=x&property=Age", headers=SCRIPT)
     assert (part.status_code, part["X-Tablero-Problem"]) == (404, "404")

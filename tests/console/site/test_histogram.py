@@ -17,7 +17,7 @@ KINDS = ("done", "failed")
 
 
 def draw(*counts, height=40, **options):
-    """A bar of a minute for each pair of numbers."""
+    """Draw a histogram with a bar of one minute for each pair of numbers."""
     buckets = [
         TimeBucket(
             START + place * MINUTE, START + (place + 1) * MINUTE, Counter(dict(zip(KINDS, pair, strict=True)))

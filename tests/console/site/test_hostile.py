@@ -1,4 +1,6 @@
-"""What no page of ours sends, and what only clients of the service store: refused or shown, and nothing fails."""
+"""Input that our pages never send, and data that only clients of the service store: refused or shown without
+failure.
+"""
 
 import json
 
@@ -16,7 +18,7 @@ TABLE = "/ui/a/acme/t/people/"
 ADA = EntityKey("se", "ada")
 HTMX = {"HX-Request": "true"}
 DIGITS = "9" * 5000  # more than Python makes a number of
-HALF = "\ud800"  # of a character
+HALF = "\ud800"  # half of a surrogate pair
 
 
 @pytest.fixture

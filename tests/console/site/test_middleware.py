@@ -1,4 +1,4 @@
-"""What every page says about itself."""
+"""Headers that every page has."""
 
 import logging
 

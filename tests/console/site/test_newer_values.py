@@ -1,6 +1,6 @@
-"""What a newer version has stored, beside which this one still runs: kinds, verbs and states that it does not know.
+"""Kinds, verbs and states that a newer version stored and this version does not know.
 
-Every column with a member of an enumeration gets a value of its own, and everything that reads it is asked.
+Every column with a member of an enumeration gets an unknown value, and everything that reads it is called.
 """
 
 import io
@@ -115,7 +115,7 @@ TEXTS = {
     "Notice": {"news"},
     "NoticeReader": {"code_digest"},
     "Presence": {"process"},
-    "PeriodicRun": {"name"},  # of work: each version looks for its own
+    "PeriodicRun": {"name"},  # each version looks for its own periodic work
     "RecordedRequest": {"error", "method", "address", "version"},
     "RegisteredSas": {"fingerprint", "label"},
     "RequestSeries": {"process"},
@@ -464,7 +464,7 @@ def test_members_that_a_newer_version_knows(world, columns):
         pytest.fail("\n".join(wrong))
 
 
-# what is written as JSON, with the way of a newer version to say more
+# JSON documents, extended as a newer version might do
 DOCUMENTS = [
     (
         "Account",
@@ -499,7 +499,7 @@ DOCUMENTS = [
 
 
 def replaced(report):
-    """A report with members of a newer version in all its parts."""
+    """Return a report with members of a newer version in all its parts."""
     return {
         **report,
         "findings": [*report["findings"], {"mistake": "NEWER"}],

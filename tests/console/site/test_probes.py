@@ -1,4 +1,4 @@
-"""Whether the process can serve, asked by more than the database should hear of."""
+"""The readiness probe and its cache, which limits queries of the database."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def checks(monkeypatch):
-    """How often the database was asked."""
+    """Return a list with one item for each query of the database."""
     asked = []
     monkeypatch.setattr(probes, "_readiness", probes._Readiness())
     explain = probes._explain_version

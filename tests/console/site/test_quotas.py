@@ -1,4 +1,4 @@
-"""Quotas: nobody gets one more, not even two at a time, and the console says what is used."""
+"""Quotas: they are never exceeded, not even by concurrent requests, and the console shows the usage."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -32,7 +32,7 @@ MOST = 2
 
 @pytest.fixture
 def few(monkeypatch):
-    """The server has a quota of two of everything."""
+    """Set all quotas of the server to two."""
     monkeypatch.setattr(configured, "QUOTAS", dict.fromkeys(configured.QUOTAS, MOST))
 
 

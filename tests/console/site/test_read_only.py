@@ -26,7 +26,7 @@ def table(add_entity, account):
 
 @pytest.fixture
 def locked(account, table):
-    """The account, its table, and an activity that could be undone."""
+    """Make a read-only account with a table, a deleted table, and an activity that could be undone."""
     tables.create(account, "gone")
     deleted = tables.delete(account, "gone", keep=DELETED_TABLE_RETENTION)
     done = edits.apply(table, [Insert(Entity(KEY, {}))], by=Actor(ActorKind.USER, "alice")).activity

@@ -63,7 +63,7 @@ def test_scripts_are_joined():
         '{\nconst { on: hear } = modules["console/site/on.js"];\nhear("// no comment");\n'
         'modules["console/main.js"] = {  };\n}\n'
     )
-    # one that comes later, with what only it imports
+    # a script that is loaded later, with its own imports
     assert joined("console/site/form.js") == (
         'import plot, { type } from "../../vendor/a.js";\nimport { modules } from "../main.js";\n'
         'if (!modules["console/parts/more.js"]) {\nclass More {}\n'

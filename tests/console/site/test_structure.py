@@ -9,7 +9,10 @@ from tests.console.markup import MAIN_NAVIGATION, find_faults
 
 @pytest.mark.parametrize("language", MAIN_NAVIGATION)
 def test_structure(proven, add_entity, language):
-    """Those that need no proof are looked at in other languages by tests/console/site/test_access.py."""
+    """Check all pages in English, and pages behind a proof in each language.
+
+    tests/console/site/test_access.py checks the others in other languages.
+    """
     add_entity("se", "", Name="Ada")
     client = proven("ada")
     client.cookies["tablero_language"] = language

@@ -7,7 +7,7 @@ import pytest
 from console.site.static_files import CONSOLE
 
 PAGES = [path for path in sorted(CONSOLE.rglob("*.css")) if path.relative_to(CONSOLE).parts[0] != "site"]
-# those of the tokens, and what components and scripts set
+# properties defined by the tokens, or set by components and scripts
 PROPERTIES = {
     name
     for path in (*CONSOLE.rglob("*.css"), *CONSOLE.rglob("*.js"))
@@ -28,7 +28,7 @@ def problem_of(name, value):
     """Say what a declaration should take from the tokens, or nothing."""
     if COLOURED.search(name) and COLOUR.search(value):
         return "a colour"
-    # a hairline is of no scale, and so is the room for what is positioned beside
+    # hairlines are not on the scale, nor are offsets of positioned elements
     if SPACED.match(name) and any(1 < int(px) < 100 for px in PIXELS.findall(value)):
         return "a space"
     if name == "font" and not re.fullmatch(r"var\(--[\w-]+\)|inherit", value):

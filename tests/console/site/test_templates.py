@@ -24,7 +24,7 @@ FORBIDDEN = {
 def test_templates_keep_to_the_policy():
     for path in TEMPLATES:
         text = re.sub(r"{% comment %}.*?{% endcomment %}", "", path.read_text(), flags=re.DOTALL)
-        # what a tag holds is no markup
+        # template tags are not markup
         text = re.sub(r"{%.*?%}|{{.*?}}", "", text, flags=re.DOTALL)
         found = [what for what, pattern in FORBIDDEN.items() if re.search(pattern, text, re.IGNORECASE)]
         assert found == [], path
