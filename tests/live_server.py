@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+STALLS = ROOT / "tests" / "stalls"  # in PYTHONPATH, it slows servers down: see sitecustomize there
 ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 START_TIMEOUT = 180
@@ -115,6 +116,8 @@ def start_server(data, *arguments, env=None, wait=True, shell="true", checkout=R
     replaces: see tests/hurried.py. Polls of the management API do not reach its quota.
     """
     configured = {"TABLERO_API_REQUEST_LIMIT": "1000000", **(env or {})}
+    if "TEST_STALLS" in os.environ:
+        configured["PYTHONPATH"] = str(STALLS)
     program = ["tests/hurried.py", json.dumps(hurried)] if hurried else ["manage.py"]
     process = subprocess.Popen(
         [

@@ -1,0 +1,52 @@
+"""Stalls of servers that tests start with TEST_STALLS."""
+
+import os
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from tests.live_server import ROOT, STALLS
+from tests.stalls.sitecustomize import STEPS
+
+COUNT = """
+import time
+time.sleep = lambda seconds: stalls.append((step, seconds))
+import {module}
+stalls = []
+for step in range(1000):
+    try:
+        {module}.{owner}.{name}(None)
+    except (AttributeError, TypeError):
+        pass
+print(stalls)
+"""
+
+
+def draw(seed, module="psycopg.connection"):
+    """Return the steps of a thousand that stall in a process, with their seconds."""
+    owner, name = STEPS[module]
+    done = subprocess.run(
+        [sys.executable, "-c", COUNT.format(module=module, owner=owner, name=name)],
+        env={**os.environ, "PYTHONPATH": str(STALLS), "TEST_STALLS": seed},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_one_step_in_a_hundred_stalls_and_the_seed_decides_which():
+    first = draw("7")
+
+    assert 2 <= first.count("0.05") <= 25
+    assert draw("7") == first
+    assert draw("8") != first
+
+
+@pytest.mark.parametrize("module", STEPS)
+def test_the_steps_exist(module):
+    owner, name = STEPS[module]
+    assert callable(getattr(getattr(import_module(module), owner), name))
