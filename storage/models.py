@@ -35,9 +35,8 @@ class Account(models.Model):
     labels = models.JSONField(default=dict)  # texts by name, for scripts
     expires_at = models.DateTimeField(null=True, default=None)  # when it is frozen; a day later it is deleted
     frozen_at = models.DateTimeField(null=True, default=None)  # when it expired; null if disabled by a user
-    request_digest = models.CharField(
-        max_length=64, blank=True, default=""
-    )  # of the API request that created it
+    # the hash of the API request that created it
+    request_digest = models.CharField(max_length=64, blank=True, default="")
     protected = models.BooleanField(default=False)  # it cannot be deleted
     read_only = models.BooleanField(default=False)  # writes through any interface are refused
     # the server adds and drops property indexes
@@ -46,7 +45,7 @@ class Account(models.Model):
     distributes = models.BooleanField(default=False, db_default=False)
     # how long changes of entities are kept; 0: history is off
     history_days = models.PositiveSmallIntegerField(default=7, db_default=7)
-    # what they may take on disk; null: a share of it, as storage.history.retention says
+    # bytes that these changes may take on disk; null: a share of it, as storage.history.retention says
     history_bytes = models.BigIntegerField(null=True, default=None)
     # storage.domain.requests.consistency: of reads that do not ask for less
     consistency = models.CharField(max_length=16, default="Strong", db_default="Strong")
@@ -66,7 +65,7 @@ class Account(models.Model):
 
     @property
     def purged_at(self) -> datetime | None:
-        """When an expired account will be deleted; None if it is not expired or is guarded against deletion."""
+        """The time at which an expired account will be deleted; None if it is not expired, or is guarded."""
         if self.frozen_at is None or self.protected or self.read_only:
             return None
         return lifetimes.purge_time(self.frozen_at)
@@ -174,7 +173,7 @@ class Table(models.Model):
 
     @property
     def bytes_elsewhere(self) -> int:
-        """What its relation takes elsewhere, as it was last found."""
+        """The bytes that its relation takes elsewhere, as last measured."""
         return self.distributed_bytes
 
 
@@ -182,7 +181,7 @@ class PropertyIndex(models.Model):
     """An index of a property of a table; a job makes and drops what storage.sql.indexes stores."""
 
     table = models.ForeignKey(Table, on_delete=models.CASCADE, related_name="indexes")
-    name = models.CharField(max_length=255)  # of the property
+    name = models.CharField(max_length=255)  # the property
     state = models.CharField(max_length=8)  # tables.index_rules.IndexState
     origin = models.CharField(max_length=8)  # tables.index_rules.IndexOrigin
     error = models.TextField(blank=True, default="")  # why it failed
@@ -206,11 +205,12 @@ class PropertyScans(models.Model):
     table = models.ForeignKey(
         Table, on_delete=models.CASCADE, db_constraint=False, db_index=False, related_name="+"
     )
-    name = models.CharField(max_length=255)  # of the property
+    name = models.CharField(max_length=255)  # the property
     day = models.DateField()
     scans = models.BigIntegerField()
     seconds = models.FloatField()
-    filter = models.TextField(blank=True, default="", db_default="")  # of the latest one, without its values
+    # the latest scan's filter, without its values
+    filter = models.TextField(blank=True, default="", db_default="")
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=("table", "name", "day"), name="scans_of_a_day"),)
@@ -242,7 +242,7 @@ class StoredAccessPolicy(models.Model):
 
     @property
     def terms(self) -> AccessPolicy:
-        """What tokens inherit; an identifier alone has empty terms."""
+        """The fields that tokens inherit; an identifier alone has empty terms."""
         return AccessPolicy(self.start, self.expiry, self.permission)
 
 
@@ -309,15 +309,14 @@ class ApiToken(models.Model):
 
 
 class IdempotencyRecord(models.Model):
-    """What a request with an Idempotency-Key created, so that a repetition creates nothing; no secrets."""
+    """The result of a request with an Idempotency-Key, without secrets, so that a repetition creates nothing."""
 
     token = models.ForeignKey(ApiToken, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=255)
-    digest = models.CharField(max_length=64)  # of the request
+    digest = models.CharField(max_length=64)  # the hash of the request
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="+")
-    fingerprint = models.CharField(
-        max_length=64, blank=True, default=""
-    )  # of an issued token, or the number of a job
+    # the fingerprint of an issued token, or the number of a job
+    fingerprint = models.CharField(max_length=64, blank=True, default="")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -352,7 +351,7 @@ class RecordedRequest(models.Model):
     method = models.CharField(max_length=16)
     table_name = models.CharField(max_length=255)  # as addressed
     path = models.TextField()
-    options = models.JSONField()  # of the query string: pairs
+    options = models.JSONField()  # pairs of the query string
     seconds = models.FloatField()
     ingress = models.BigIntegerField()  # bytes
     egress = models.BigIntegerField()
@@ -363,7 +362,8 @@ class RecordedRequest(models.Model):
     address = models.CharField(max_length=64)
     agent = models.CharField(max_length=256)
     version = models.CharField(max_length=16)  # x-ms-version
-    access_path = models.CharField(max_length=16)  # of a query: domain.filters.access_plan.AccessPath
+    # domain.filters.access_plan.AccessPath; empty without a query
+    access_path = models.CharField(max_length=16)
     candidates = models.JSONField(null=True)  # properties whose index may have spared it rows
     fault = models.JSONField(null=True)  # domain.requests.recorded.dump_fault
     report = models.JSONField(null=True)  # why access was refused: storage.inspector.records.dump_report
@@ -409,7 +409,7 @@ class RequestSeries(models.Model):
         constraints = (models.UniqueConstraint(fields=REQUEST_SERIES_KEY, name="one_series_row"),)
         indexes = (
             models.Index(fields=("minutes", "period"), name="series_by_period"),
-            # what is not added up yet
+            # rows that are not added up yet
             models.Index(
                 fields=("account", "table_id", "period"),
                 name="new_series_rows",
@@ -422,7 +422,7 @@ class RequestSeries(models.Model):
 
 
 class SizeSample(models.Model):
-    """How large an account or table was at a time; one is stored when it has changed since the last one."""
+    """The size of an account or table at a time; one is stored when the size has changed since the last one."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, db_constraint=False, db_index=False)
     table_id = models.BigIntegerField()  # 0: the whole account
@@ -464,7 +464,7 @@ class SeenCredential(models.Model):
 
 
 class CredentialUse(models.Model):
-    """How often a client used a key or token in an hour, as counted by one process."""
+    """The number of times a client used a key or token in an hour, as counted by one process."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, db_constraint=False, db_index=False)
     authentication = models.CharField(max_length=16)
@@ -509,11 +509,11 @@ class Activity(models.Model):
     address = models.CharField(max_length=64, blank=True, default="")
     agent = models.CharField(max_length=256, blank=True, default="")
     request_id = models.CharField(max_length=64, blank=True, default="")
-    # of entities: how many were changed, and the first of them as KEYS of storage.activity.activity
+    # how many entities were changed, and the first of them as KEYS of storage.activity.activity
     entities = models.PositiveIntegerField(default=0, db_default=0)
     keys = models.JSONField(null=True, default=None)
-    # where the history has the changes, as storage.sql.changes.Span; empty: in that of a table alone, by the
-    # request; null: nowhere
+    # where the history has the changes, as storage.sql.changes.Span; null: nowhere; empty: in the history of a
+    # table alone, by the request
     recorded = models.JSONField(null=True, default=None)
     detail = models.JSONField(default=dict)
     # before and after a change of settings
@@ -536,7 +536,7 @@ class Activity(models.Model):
 
     @property
     def effective_verb(self) -> Verb:
-        """The verb of what was done; for an UNDO, of what it did to undo."""
+        """The verb of the activity; for an UNDO, the verb of the change that it made to undo another."""
         return registry.find_verb(
             self.detail.get("verb", self.verb) if self.verb == ActivityVerb.UNDO else self.verb
         )
@@ -557,7 +557,7 @@ class EntityChange(models.Model):
     )
     partition_key = models.TextField()
     row_key = models.TextField()
-    key_digest = models.BinaryField(max_length=16)  # of both keys, which are too long for an index
+    key_digest = models.BinaryField(max_length=16)  # a hash of both keys, which are too long for an index
     before = models.TextField(null=True, default=None)  # noqa: DJ001  null: it did not exist
     after = models.TextField(null=True, default=None)  # noqa: DJ001  null: it was deleted
     ticks_before = models.BigIntegerField(null=True, default=None)  # Timestamp
@@ -585,7 +585,8 @@ class HistorySegment(models.Model):
     packed = models.BooleanField(default=False)
     dropped_at = models.DateTimeField(null=True, default=None)
     last_xid = models.BigIntegerField(null=True, default=None)  # all its changes have smaller ones
-    cluster = models.BigIntegerField(null=True, default=None)  # of PostgreSQL, whose transactions they are of
+    # the PostgreSQL cluster whose transactions they are
+    cluster = models.BigIntegerField(null=True, default=None)
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=("account", "number"), name="one_segment_of_a_number"),)
@@ -595,7 +596,7 @@ class HistorySegment(models.Model):
 
     @property
     def is_broken(self) -> bool:
-        """Whether it is dropped, or changes after it were not recorded."""
+        """Return whether the segment is dropped, or changes after it were not recorded."""
         return self.dropped_at is not None or (self.ended_at is not None and self.last_xid is None)
 
 
@@ -612,7 +613,7 @@ class FeedMark(models.Model):
 
 
 class HistoryActor(models.Model):
-    """Who made recorded changes, from where: domain.access.actor.Actor without its request."""
+    """The actor of recorded changes: domain.access.actor.Actor without its request."""
 
     id = models.AutoField(primary_key=True)
     kind = models.CharField(max_length=8)
@@ -680,7 +681,7 @@ class SnapshotTable(models.Model):
 
 
 class SnapshotSchedule(models.Model):
-    """When snapshots of an account are taken: snapshots.schedule.Schedule."""
+    """A schedule of the snapshots of an account: snapshots.schedule.Schedule."""
 
     account = models.OneToOneField(Account, on_delete=models.CASCADE, primary_key=True, related_name="+")
     hour = models.PositiveSmallIntegerField()  # in UTC
@@ -716,7 +717,7 @@ class Branch(models.Model):
 
 
 class CopiedTable(models.Model):
-    """How far a table is copied between an account and another service: see storage.copies.copying."""
+    """The progress of copying a table between an account and another service: see storage.copies.copying."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, db_index=False, related_name="+")
     is_outgoing = models.BooleanField()
@@ -739,7 +740,7 @@ class CopiedTable(models.Model):
 
 
 class DatabaseVersion(models.Model):
-    """Which versions may write to the database, in one row: see storage.health.database_version."""
+    """The versions that may write to the database, in one row: see storage.health.database_version."""
 
     writer = models.PositiveIntegerField()  # the least number of versions that may write
     release = models.CharField(max_length=32)  # the version that stored it
@@ -783,11 +784,11 @@ class Job(models.Model):
         Table, on_delete=models.DO_NOTHING, null=True, db_constraint=False, db_index=False, related_name="+"
     )
     table_name = models.CharField(max_length=255, blank=True, default="")
-    actor = models.JSONField()  # who started it: the fields of a domain.access.actor.Actor
+    actor = models.JSONField()  # the actor that started it: the fields of a domain.access.actor.Actor
     # the user, and the token of the management API, that started it; null: the server, a command, or an older server
     starter = models.BigIntegerField(null=True, default=None)
     starter_token = models.BigIntegerField(null=True, default=None)
-    request_id = models.UUIDField()  # of all its changes in the history
+    request_id = models.UUIDField()  # the request id of all its changes in the history
     arguments = models.JSONField(default=dict)
     state = models.JSONField(null=True, default=None)  # where its next step begins; null before the first one
     status = models.CharField(max_length=9)  # jobs.states.JobStatus
@@ -873,7 +874,7 @@ class ImportDraft(models.Model):
     """
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="+")
-    table_name = models.CharField(max_length=63)  # of a table that need not exist yet
+    table_name = models.CharField(max_length=63)  # the table need not exist yet
     owner = models.CharField(max_length=256)  # the name of a user
     file = models.OneToOneField(JobFile, on_delete=models.CASCADE, null=True, related_name="draft")
     file_name = models.CharField(max_length=255)
@@ -894,7 +895,7 @@ class ImportDraft(models.Model):
 
 
 class KeyRotation(models.Model):
-    """When a key of an account was rotated last; the activity log, which has it too, is kept for some months only."""
+    """The last rotation of a key of an account; the activity log, which has it too, is kept for some months only."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, db_index=False, related_name="+")
     number = models.PositiveSmallIntegerField()  # 1 or 2
@@ -916,9 +917,10 @@ class Notice(models.Model):
     )  # null: of the whole server, or of a user
     # the only one who sees it; null: all with the capability of its kind in the account
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, related_name="+")
-    subject = models.CharField(max_length=128, blank=True, default="")  # what in the account it is about
+    # the thing in the account that it is about
+    subject = models.CharField(max_length=128, blank=True, default="")
     severity = models.CharField(max_length=8)  # storage.core.notices.Severity
-    facts = models.JSONField(default=dict)  # what fills its sentence
+    facts = models.JSONField(default=dict)  # values for the placeholders of its sentence
     news = models.CharField(max_length=64, blank=True, default="")  # when it changes, people are told again
     opened_at = models.DateTimeField()
     news_at = models.DateTimeField()
@@ -944,7 +946,7 @@ class Notice(models.Model):
 
 
 class NoticeRule(models.Model):
-    """What differs from the defaults of a kind of notice, in an account or, without one, on the server."""
+    """A rule that differs from the defaults of a kind of notice, in an account or, without one, on the server."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, null=True, related_name="+")
     kind = models.CharField(max_length=32)
@@ -963,7 +965,7 @@ class NoticeRule(models.Model):
 
 
 class NoticeReader(models.Model):
-    """Which notices a user has seen, and where e-mail goes once the user has confirmed the address."""
+    """A user as a reader of notices: which ones are seen, and the address for e-mail once it is confirmed."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="+"
@@ -971,7 +973,8 @@ class NoticeReader(models.Model):
     seen_at = models.DateTimeField(null=True, default=None)  # news until then is seen
     address = models.CharField(max_length=254, blank=True, default="")
     confirmed_at = models.DateTimeField(null=True, default=None)
-    code_digest = models.CharField(max_length=64, blank=True, default="")  # of what the address was sent
+    # the hash of the code that the address was sent
+    code_digest = models.CharField(max_length=64, blank=True, default="")
     code_expires_at = models.DateTimeField(null=True, default=None)
     code_attempts = models.PositiveSmallIntegerField(default=0)
 
@@ -1000,12 +1003,12 @@ class NoticeMute(models.Model):
 
 
 class Webhook(models.Model):
-    """A URL that notices of an account are sent to; of the whole server, with those of all accounts, without one."""
+    """A URL that is sent the notices of an account; without one, notices of the server and all accounts."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, null=True, related_name="+")
     name = models.CharField(max_length=64)
     url = models.TextField(max_length=2000)
-    kinds = models.JSONField(default=list)  # of notices; empty: all
+    kinds = models.JSONField(default=list)  # kinds of notices; empty: all
     enabled = models.BooleanField(default=True)
     secret_sealed = models.BinaryField()
     author = models.CharField(max_length=150)  # name of a user; empty: a command
@@ -1026,19 +1029,19 @@ class Webhook(models.Model):
 
 
 class NoticeDelivery(models.Model):
-    """What a webhook, or the address of a user, is sent about a notice, until that has succeeded or been given up."""
+    """A notice on its way to a webhook or the address of a user, until it is delivered or given up."""
 
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, null=True, related_name="deliveries")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, related_name="+")
     notice = models.ForeignKey(Notice, on_delete=models.CASCADE, null=True, related_name="+")  # null: a test
     event = models.CharField(max_length=8)  # storage.notices.kinds.NoticeEvent
     message_id = models.UUIDField(unique=True)  # the same at each attempt
-    body = models.TextField(blank=True, default="")  # what a webhook is sent, byte for byte
+    body = models.TextField(blank=True, default="")  # the message to a webhook, byte for byte
     created_at = models.DateTimeField()
-    due_at = models.DateTimeField(null=True)  # of the next attempt; null: it has ended
+    due_at = models.DateTimeField(null=True)  # when the next attempt is due; null: none is left
     attempts = models.PositiveSmallIntegerField(default=0)
-    status = models.PositiveSmallIntegerField(null=True, default=None)  # of the last answer over HTTP
-    error = models.CharField(max_length=256, blank=True, default="")  # of the last attempt that failed
+    status = models.PositiveSmallIntegerField(null=True, default=None)  # the last answer over HTTP
+    error = models.CharField(max_length=256, blank=True, default="")  # why the last attempt failed
     delivered_at = models.DateTimeField(null=True, default=None)
 
     class Meta:
@@ -1062,9 +1065,9 @@ class CommentThread(models.Model):
     subject = models.CharField(max_length=8)  # storage.comments.content.SubjectKind
     partition_key = models.TextField(blank=True, default="")
     row_key = models.TextField(blank=True, default="")
-    # of the saved query, which is the console's; null: it is about something else
+    # the id of the saved query, which is the console's; null: it is about something else
     query = models.BigIntegerField(null=True, default=None)
-    digest = models.BinaryField(max_length=16)  # of the subject, whose keys are too long for an index
+    digest = models.BinaryField(max_length=16)  # a hash of the subject, whose keys are too long for an index
     created_at = models.DateTimeField()
     resolved_at = models.DateTimeField(null=True, default=None)
     resolved_by = models.CharField(max_length=256, blank=True, default="")  # the name of a user
@@ -1080,7 +1083,7 @@ class CommentThread(models.Model):
 
 
 class Comment(models.Model):
-    """What a user wrote in a thread; a deleted one is kept for a while, so that the deletion can be undone."""
+    """A comment of a user in a thread; a deleted one is kept for a while, so that the deletion can be undone."""
 
     thread = models.ForeignKey(CommentThread, on_delete=models.CASCADE, related_name="comments")
     # null: the user is gone, or wrote it on another server
