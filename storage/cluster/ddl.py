@@ -190,9 +190,9 @@ def gather(table_id: int) -> list[str]:
 
 
 def leave_form(table_id: int, account_id: int, kind: AccountKind, *, is_recorded: bool) -> list[str]:
-    """Return commands that give a relation in its distributed form, which is not spread, its local one.
+    """Return commands that turn a relation in the distributed form that is not spread into the local form.
 
-    What was recorded is recorded again in the history of the account, in its order.
+    Its recorded changes are recorded again in the history of the account, in their order.
     """
     relation, local = FORM.relation(table_id), relation_name(table_id)
     history, view = history_of(relation), writers_name(account_id)
@@ -232,7 +232,7 @@ def has_other_function(relation: str, kind: AccountKind) -> bool:
 
 
 def renew_function(table_id: int, kind: AccountKind, *, is_spread: bool) -> list[str]:
-    """Return commands that replace the function of a relation by that of this version."""
+    """Return commands that replace the function of a relation by the function of this version."""
     relation = FORM.relation(table_id)
     return [
         *_drop_function(relation, is_spread=is_spread),

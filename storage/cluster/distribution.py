@@ -1,8 +1,8 @@
 """Spread tables over the nodes of a Citus cluster, and gather them again, while they are in use.
 
 A table takes its distributed form first, in a moment: another name of its relation, a function that writes, and a
-history of its own. Then its rows move, and statements need not change again. What cannot be right over several nodes
-is refused: table_relations.refuse_without_images.
+history of its own. Then its rows move, and statements need not change again. Operations that cannot be exact over
+several nodes are refused: table_relations.refuse_without_images.
 """
 
 import logging
@@ -73,7 +73,7 @@ def _distribute(table: Table, by: Actor) -> Activity:
     try:
         free_local_rows(table)
         measure(table, statements.distributed_sizes())
-    except Exception:  # the table is distributed all the same, and a job of the server does the rest
+    except Exception:  # the table is distributed anyway, and a job of the server does the rest
         logger.warning("The space of %s on the coordinator is not free yet", table.name, exc_info=True)
     return done
 
@@ -89,7 +89,7 @@ def _spread(table: Table, account: Account, by: Actor) -> Activity:
 def undistribute(table: Table, *, by: Actor = SERVER) -> Activity:
     """Bring a distributed table back to the coordinator; reads go on until the end, writes wait.
 
-    Its history becomes a part of that of the account again.
+    Its history becomes a part of the account's history again.
     """
     account = _account(table)
     if not table.distributed:
@@ -119,12 +119,12 @@ def _account(table: Table) -> Account:
 
 @contextmanager
 def _explaining(reason: AnyReason, table: Table) -> Iterator[None]:
-    """Raise DistributionError with the first line of what PostgreSQL says, for an error of a node for example."""
+    """Raise DistributionError with the first line of PostgreSQL's message, for an error of a node for example."""
     try:
         yield
     except (DatabaseError, InterfaceError) as error:
         raise DistributionError(reason, table=table.name, why=str(error).strip().splitlines()[0]) from error
-    except errors.ServerBusy as error:  # of the nodes
+    except errors.ServerBusy as error:  # a node is busy
         if error.refusal.reason is Reason.OTHER:
             raise
         raise DistributionError(reason, table=table.name, why=error.text) from error
@@ -185,7 +185,7 @@ def _give_local_form(table: Table) -> None:
     notify_table(table.account_id, table.folded_name)
 
 
-# what a job does
+# work of jobs
 
 
 def free_local_rows(table: Table) -> None:
@@ -197,7 +197,7 @@ def free_local_rows(table: Table) -> None:
 
 
 def measure(table: Table, sizes: Mapping[str, Size]) -> None:
-    """Keep the size of a table for lists, from those of all relations; the last one while a node is down."""
+    """Keep the size of a table for lists, given the sizes of all relations; without its size, keep the last one."""
     relation = relation_of(table)
     if relation not in sizes:
         return

@@ -26,7 +26,7 @@ from storage.models import Job, Table
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    distributed: bool  # what the table is to be
+    distributed: bool  # whether the table is to be distributed
 
 
 class _DistributionJob(JobKind[Arguments, NoState]):

@@ -1,4 +1,4 @@
-"""What ``doctor`` says of a cluster, its nodes and distributed tables."""
+"""Findings of ``doctor`` about a cluster, its nodes and distributed tables."""
 
 from collections.abc import Iterator
 

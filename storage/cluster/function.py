@@ -8,9 +8,9 @@ from storage.sql.batch import TEXT
 from storage.sql.forms import history_of
 from storage.sql.history import Op
 
-# It runs on the node that has the partition, where every statement must find the
-# partition key as it was given, and touches one entity. It writes the history beside the entities, in one transaction
-# on one node. What a merge makes is computed before, so that each statement is a plain one by the primary key.
+# It runs on the node that has the partition, where every statement must find the partition key as it was given, and
+# touches one entity. It writes the history beside the entities, in one transaction on one node. The result of a merge
+# is computed before, so that each statement is a plain one by the primary key.
 _DELEGATED: Final = f"""
 CREATE OR REPLACE FUNCTION {{relation}}_change_set(
     p text, places integer[], ops text[], rks text[], expecteds bigint[],

@@ -32,7 +32,7 @@ class NodeSilent(ServerBusy):
 
 
 class NodeWatch(RelationWatch):
-    """What a process knows of the nodes."""
+    """The state of the nodes, as far as a process knows it."""
 
     def __init__(self, conninfo: str, lanes: Lanes) -> None:
         self._conninfo = conninfo
@@ -54,7 +54,8 @@ class NodeWatch(RelationWatch):
     async def run(self, relation: str, partition: Partition, operation: Callable[[], Awaitable[T]]) -> T:
         """Run an operation on a distributed relation; raises NodeSilent if its nodes do not answer.
 
-        What was sent to a node that falls silent may still take effect, so only the client can decide to try again.
+        A request that was sent to a node that falls silent may still take effect, so only the client can decide to
+        try again.
         """
         if self._silent:
             await self._check(relation, partition)

@@ -119,7 +119,7 @@ def interrupting_if_unanswered() -> Iterator[None]:
             try:
                 lost = unanswering()
             except CoordinatorSilent:
-                continue  # what waits for the coordinator finds that out itself
+                continue  # code that waits for the coordinator finds that out itself
             if lost and not ended.is_set():
                 logger.warning("%s does not answer. A connection that waits for it is closed.", lost[0])
                 interrupt(thread)

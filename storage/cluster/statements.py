@@ -1,4 +1,4 @@
-"""What the coordinator of a cluster is asked for: its version, its nodes, and the sizes of relations on them."""
+"""Queries to the coordinator of a cluster: its version, its nodes, and the sizes of relations on them."""
 
 import json
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ def nodes() -> list[str]:
 
 
 def unreachable_nodes() -> list[str]:
-    """Return the nodes that another node cannot reach; it waits for those that do not answer at all."""
+    """Return the nodes that another node cannot reach; it waits for nodes that do not answer at all."""
     return _addresses(
         # a node that is down reaches no other, which does not make the others unreachable
         "SELECT to_nodename, to_nodeport FROM citus_check_cluster_node_health()"
