@@ -1,4 +1,4 @@
-"""What ``doctor`` says of replicas."""
+"""Findings of ``doctor`` about replicas."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final

@@ -1,6 +1,6 @@
 """A connection of its own to a server of the database, to ask again and again how far it is.
 
-What is asked here never waits behind the statements of requests, and a server that does not answer is found out soon.
+Its questions never wait behind the statements of requests, and a server that does not answer is noticed soon.
 """
 
 import asyncio
@@ -19,11 +19,10 @@ from storage.sql.statement import Lane, Statement
 T = TypeVar("T")
 
 PATIENCE: Final = 0.5  # seconds for an answer
-_STEPS: Final = (
-    3  # of the event loop, after which an answer is read that came while this process was busy itself
-)
-_CONNECT_PATIENCE: Final = 10.0  # of several hosts the first may not answer
-_READ_PATIENCE: Final = 0.5  # seconds for a connection to a replica, instead of which the primary answers
+# steps of the event loop after which an answer is read that came while this process was busy itself
+_STEPS: Final = 3
+_CONNECT_PATIENCE: Final = 10.0  # several hosts are tried, and the first may not answer
+_READ_PATIENCE: Final = 0.5  # seconds for a connection to a replica, before the primary answers instead
 
 
 class Link:
@@ -36,7 +35,7 @@ class Link:
             reconnects=False,
             is_primary=is_primary,
         )
-        self.system: int | None = None  # what a primary and its replicas have in common, once connected
+        self.system: int | None = None  # the number that a primary and its replicas share, once connected
 
     async def sample(self) -> Sample:
         """Take a sample; raises ServerBusy if the server does not answer soon. The next call reconnects."""

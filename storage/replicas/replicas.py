@@ -60,12 +60,13 @@ class ReplicaState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReplicaStatus:
-    """How a replica is doing; ``synchronized_at`` is in seconds since 1970."""
+    """The state of a replica."""
 
     name: Annotated[str, "Host and port."]
     state: Annotated[ReplicaState, "`behind`: by more than the server allows; the primary is read instead."]
     lag_seconds: Annotated[float | None, "Null as long as it is unknown."]
     lag_bytes: Annotated[int | None, "Of the log; null while the replica does not answer."]
+    # in seconds since 1970
     synchronized_at: Annotated[float | None, "The replica has everything that was acknowledged before."]
     problem: Annotated[
         ReplicaProblem | None, "Why it cannot be used as well as it could; null if nothing is wrong."
@@ -73,7 +74,7 @@ class ReplicaStatus:
 
 
 class _Log:
-    """Where the primary was, and when it was asked for that."""
+    """The positions of the primary, with the times at which it was asked for them."""
 
     def __init__(self) -> None:
         self.timeline: int | None = None
@@ -109,7 +110,7 @@ class _Log:
 
 
 class Replica:
-    """A replica and what is known of it; ``alias`` is its name among Django's databases."""
+    """A replica and its last known state; ``alias`` is its name among Django's databases."""
 
     def __init__(self, address: SourceAddress, clock: Clock) -> None:
         self.name, self.alias = address.name, address.alias
@@ -142,7 +143,7 @@ class Replica:
 
     @property
     def follows(self) -> bool:
-        """Whether it follows the present primary."""
+        """Return whether it follows the present primary."""
         return self.problem is None
 
     def exclude(self, problem: ReplicaProblem) -> None:
@@ -385,7 +386,7 @@ class Replicas(ReadRouter):
             await asyncio.sleep(INTERVAL)
 
     def _find_obstacle(self, replica: Replica, sample: Sample) -> ReplicaProblem | None:
-        """Return why positions of a server cannot be compared to those of the primary."""
+        """Return why positions of a server cannot be compared with positions of the primary."""
         if not sample.is_replica:
             return ReplicaProblem.ACCEPTS_WRITES
         if self._primary.system is not None and replica.link.system != self._primary.system:
@@ -441,7 +442,7 @@ async def _measure() -> list[ReplicaStatus]:
         async with asyncio.timeout(_MEASURE_LIMIT):
             await replicas.wait_for_health_checks()
     except TimeoutError:
-        pass  # what has not answered by now is unreachable
+        pass  # a replica that has not answered by now is unreachable
     finally:
         await replicas.close()
     return replicas.states()

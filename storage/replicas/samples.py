@@ -1,12 +1,12 @@
-"""What a server of the database says of itself: how far it is, and whose log it follows."""
+"""Samples of the state of a server of the database: how far it is, and whose log it follows."""
 
 from typing import Final, NamedTuple
 
 from storage.sql.positions import SERVER_POSITION, read_position
 from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 
-# The timeline changes when a replica takes the place of the primary. A replica's is that of what it receives; it is
-# null for users without the role pg_read_all_stats, and a replica that receives nothing has no row.
+# The timeline changes when a replica takes the place of the primary. A replica has the timeline of the log it receives;
+# it is null for users without the role pg_read_all_stats, and a replica that receives nothing has no row.
 _SAMPLE: Final = f"""
 SELECT pg_is_in_recovery()::text, {SERVER_POSITION},
     CASE WHEN pg_is_in_recovery() THEN (SELECT received_tli FROM pg_stat_wal_receiver LIMIT 1)
@@ -18,13 +18,13 @@ _SYSTEM: Final = "SELECT system_identifier FROM pg_control_system()"
 
 
 class Sample(NamedTuple):
-    """What a server says of itself; ``timeline`` None: it does not say, ``is_flushed``: its log is on its disk."""
+    """The state of a server, as it reports it."""
 
     is_replica: bool
     position: int
-    timeline: int | None
+    timeline: int | None  # None: the server does not say
     is_receiving: bool
-    is_flushed: bool
+    is_flushed: bool  # its log is on its disk
 
 
 def sample() -> Statement[Sample]:
