@@ -135,7 +135,7 @@ def is_recorded(account: Account) -> bool:
 
 
 def recorded_of(account_ids: Collection[int]) -> set[int]:
-    """Return the ids of those of the accounts whose changes are recorded."""
+    """Return the ids of the accounts whose changes are recorded."""
     opened = HistorySegment.objects.filter(
         account__in=account_ids, account__history_days__gt=0, ended_at=None
     )
@@ -154,7 +154,7 @@ def recorder(account: Account, by: Actor) -> Recorder | None:
 
 
 def _request(by: Actor) -> str:
-    """Return the GUID of a request; a command, or a job of the server, has one of its own for what it does at once."""
+    """Return the GUID of a request; a command or a job of the server gets a new one for changes made at once."""
     try:
         return str(uuid.UUID(by.request_id))
     except ValueError:

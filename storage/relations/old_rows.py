@@ -18,7 +18,7 @@ from storage.sql.attempts import attempting_each
 from storage.sql.forms import capabilities_of
 from storage.sql.relations import relation_name, source_name
 
-_SECONDS: Final = 1.0  # of each run
+_SECONDS: Final = 1.0  # the length of each run
 _done: Final = threading.Event()  # only an upgrade notes tables, before a server starts
 
 

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class RelationOperations(Protocol):
-    """What the module that a form of relations names does with one of that form; each may raise ServerBusy."""
+    """Operations on the relations of a form, in the module that the form names; each may raise ServerBusy."""
 
     def create(self, table: Table, kind: AccountKind) -> None: ...
 
