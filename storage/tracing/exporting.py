@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 _NAME: Final = "tablero"
 _PROBE_INTERVAL: Final = 1.0  # seconds between traces while the collector does not answer
-_SHUTDOWN: Final = 3.0  # seconds for what is left
+_SHUTDOWN: Final = 3.0  # seconds to send the rest
 _SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
 _FAILED: Final = Status(StatusCode.ERROR)
 _UNSET: Final = Status()
@@ -53,7 +53,7 @@ _LIBRARY_LOGGERS: Final = (
 
 
 class Collector(logging.Filter):
-    """Whether the collector answers; as a filter it takes the messages of the SDK, of which the first is logged."""
+    """The state of the collector; as a filter it takes the messages of the SDK, and the first one is logged."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -173,9 +173,8 @@ class Telemetry:
         sender, self._sender = self._sender, None
         ending: list[Thread] = []
         if processor is not None:
-            ending.append(
-                Thread(target=processor.shutdown, daemon=True)
-            )  # which itself waits for half a minute
+            # it waits for half a minute itself
+            ending.append(Thread(target=processor.shutdown, daemon=True))
             ending[0].start()
         if sender is not None:
             sender.end()
@@ -225,7 +224,7 @@ class Telemetry:
         return decision is Decision.RECORD_AND_SAMPLE
 
     def _is_down(self) -> bool:
-        """Whether to make no trace now, because the collector does not answer."""
+        """Return whether to make no trace now, because the collector does not answer."""
         if self._collector is None or not self._collector.is_down:
             return False
         now = time.monotonic()

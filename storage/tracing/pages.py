@@ -31,7 +31,7 @@ class TracedPages:
             if message["type"] == "http.response.start":
                 _note_response(span, message)
                 if _is_stream(message):
-                    span.finish()  # what follows may last for hours
+                    span.finish()  # the rest of a stream may last for hours
             await send(message)
 
         token = current.set(span)

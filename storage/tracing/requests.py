@@ -62,7 +62,7 @@ class _Within:
 
 
 def describe(span: Span, observed: ObservedRequest) -> None:
-    """Note what is known of a request, without keys and values of entities."""
+    """Note the known facts about a request, without keys and values of entities."""
     operation, attributes = observed.operation, span.attributes
     attributes["az.service_request_id"] = observed.request_id
     attributes["tablero.authentication"] = observed.authentication.value

@@ -21,14 +21,14 @@ _MOST: Final = 500  # spans of a trace; further ones are only counted
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a trace belongs: its number, and the span of the client, if it sent one."""
+    """The origin of a trace: its number, and the span of the client, if it sent one."""
 
     trace_id: int
     parent: object | None = None  # a SpanContext
 
 
 class Source(Protocol):
-    """What numbers spans, and takes those of a trace that has ended."""
+    """A source of numbers for spans, which takes the spans of a trace that has ended."""
 
     def new_span_id(self) -> int: ...
 
@@ -36,7 +36,7 @@ class Source(Protocol):
 
 
 class Trace:
-    """A request, or a turn of a job: spans in the order of their ends, of which the last has no parent here."""
+    """The trace of a request, or of a turn of a job: spans in the order of their ends; the last has no parent here."""
 
     __slots__ = ("ended", "is_server", "missed", "offset", "origin", "source")
 
@@ -44,7 +44,7 @@ class Trace:
         self.source = source
         self.origin = origin
         self.is_server = is_server
-        self.offset = time.time_ns() - time.perf_counter_ns()  # of the wall clock
+        self.offset = time.time_ns() - time.perf_counter_ns()  # offset of the wall clock
         self.ended: list[Span] = []
         self.missed = 0
 
@@ -104,7 +104,7 @@ class Span:
 
 
 class Roots:
-    """Opens spans that have no parent: those of jobs."""
+    """Opens spans that have no parent: the spans of jobs."""
 
     def __init__(self, begin: Callable[[str, Attributes], Span | None]) -> None:
         self._begin = begin

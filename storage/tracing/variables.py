@@ -1,4 +1,4 @@
-"""Which telemetry the environment variables of OpenTelemetry ask for; the other ones are read by its SDK.
+"""Environment variables of OpenTelemetry that decide what is sent; the other ones are read by its SDK.
 
 https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
 """
@@ -20,7 +20,7 @@ _ENDPOINT: Final = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What is sent to a collector."""
+    """The kinds of telemetry to send to a collector."""
 
     traces: bool
     metrics: bool
@@ -63,7 +63,7 @@ def _is_wanted(environ: Mapping[str, str], signal: str) -> bool:
             )
             return False
         if protocol:
-            break  # that of the signal comes first
+            break  # the signal's own variable comes first
     return True
 
 
