@@ -1,4 +1,4 @@
-"""What the subject of presence contributes: see storage.core.registry."""
+"""Declarations of the subject of presence: see storage.core.registry."""
 
 from storage.core.subject import Hook, Part, Slot, StyleSheet, Subject
 
