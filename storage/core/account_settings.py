@@ -1,7 +1,7 @@
-"""The settings of an account, each declared once: see storage.core.setting for what a declaration says.
+"""The settings of an account, each declared once: see storage.core.setting for the parts of a declaration.
 
-Forms, the management API, the command `account`, manifests, exports and the activity log are made of them. To add one:
-its column in storage.models with a migration, and its declaration here or in ``Subject.account_settings``.
+Forms, the management API, the command `account`, manifests, exports and the activity log are made of them. To add
+one: its column in storage.models with a migration, and its declaration here or in ``Subject.account_settings``.
 """
 
 from collections.abc import Iterator, Mapping

@@ -83,9 +83,8 @@ class Condition:
     path: str
     find: str
     query: str = ""  # the page's query
-    capability: Capability = (
-        Capability.READ
-    )  # that its readers need in the account; those of the server are for admins
+    # that its readers need in the account; notices of the server are for admins
+    capability: Capability = Capability.READ
     threshold: Threshold | None = None
     calm: timedelta = timedelta()  # how long it must not be found before it is resolved
     is_local: bool = False  # about the machine of the process that looks

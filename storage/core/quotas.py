@@ -1,7 +1,7 @@
 """Quotas: numbers of things that an account, a user or a table may have, and how they are set.
 
 An option of the server, such as ``TABLERO_SNAPSHOT_LIMIT``, sets each quota for all. An account may have a lower
-one of its own, in the setting of that name, for what is stored. Each subject counts its own things, where it makes
+quota of its own for stored things, in the setting of that name. Each subject counts its own things, where it makes
 one more: under a lock, so that two at a time cannot both be the last. Limits of Azure's protocol, such as five
 policies of a table, are not quotas.
 """
@@ -21,13 +21,13 @@ class Per(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """``most`` is what an option may set; ``has_setting``: accounts may have a lower one of their own."""
+    """The largest number of things of a kind, for each account, user or table."""
 
     name: str
     per: Per
     default: int
-    most: int
-    has_setting: bool = False
+    most: int  # the largest value that an option may set
+    has_setting: bool = False  # accounts may have a lower one of their own
 
     @property
     def option(self) -> str:
@@ -55,7 +55,7 @@ ACCOUNT_STREAMS: Final = Quota("account_stream", Per.ACCOUNT, 500, 1_000)  # in 
 DOWNLOADS: Final = Quota("download", Per.USER, 8, 64)  # unfinished, in a process
 # files that wait for the jobs that read them
 UPLOADS: Final = Quota("upload_megabyte", Per.USER, 20_480, 10_000_000)
-# of rows, or of Azurite: imports, checks and copies of them that have not ended
+# jobs that read files of rows or of Azurite: imports, checks and copies of them that have not ended
 IMPORTS: Final = Quota("import", Per.USER, 10, 10_000)
 ACCOUNT_IMPORTS: Final = Quota("account_import", Per.ACCOUNT, 50, 10_000)
 INDEXES: Final = Quota("index", Per.TABLE, 20, 100)  # indexes of properties; each makes writes slower

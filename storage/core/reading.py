@@ -49,10 +49,10 @@ class RelationWatch(ABC):
 
 
 class Synchronization(NamedTuple):
-    """``at``: the database has everything that was acknowledged before, in seconds since 1970; None if never."""
+    """The state of a database: whether reads use it, and how fresh it is."""
 
     is_in_use: bool
-    at: float | None
+    at: float | None  # it has everything acknowledged before, in seconds since 1970; None if never
 
 
 class ReadRouter(ABC):

@@ -15,25 +15,19 @@ from storage.domain.refusals import AnyReason
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What statements on a relation can do.
+    """Capabilities of relations: reads and writes that statements on them can do."""
 
-    ``joins_partitions``: one statement reads, locks or writes entities of several partitions.
-    ``records_in_account``: the statement that writes also writes to the history of the account; else the function of
-    the relation, which runs where the partition is, writes a history of its own.
-    ``has_past``: it shares its past with the other relations of the account, so that it can be read as of a moment.
-    ``merges_in_insert``: an INSERT may have subqueries, as a merge takes them.
-    ``has_long_keys``: it may have a child for keys that are too long for an index.
-    ``has_floor``: its Timestamps can be kept above the closed moments; this takes volatile functions.
-    ``is_measured_here``: PostgreSQL's statistics of this database have its size, its rows and the uses of its indexes;
-    else its table keeps what was last found elsewhere.
-    """
-
-    joins_partitions: bool
+    joins_partitions: bool  # one statement reads, locks or writes entities of several partitions
+    # the statement that writes also writes to the history of the account; else the function of the relation, which
+    # runs where the partition is, writes a history of its own
     records_in_account: bool
+    # it shares its past with the other relations of the account, so that it can be read as of a moment
     has_past: bool
-    merges_in_insert: bool
-    has_long_keys: bool
-    has_floor: bool
+    merges_in_insert: bool  # an INSERT may have subqueries, as a merge takes them
+    has_long_keys: bool  # it may have a child for keys that are too long for an index
+    has_floor: bool  # its Timestamps can be kept above the closed moments; this takes volatile functions
+    # PostgreSQL's statistics of this database have its size, its rows and the uses of its indexes; else its table
+    # keeps the figures that were last measured elsewhere
     is_measured_here: bool
 
 
@@ -57,7 +51,7 @@ class Extension:
 
     name: str
     ddl_settings: Mapping[str, str]  # while functions and views are made that only this database has
-    session_settings: Mapping[str, str]  # of Django's connections
+    session_settings: Mapping[str, str]  # settings of Django's connections
     before_scan: str  # in a transaction, before a read of all partitions
     renewal: str  # SQL that makes a session find out which of its connections elsewhere are lost
     lost: tuple[str, ...]  # beginnings of messages, without a code, of statements that failed with a lost one
@@ -69,21 +63,19 @@ class Extension:
 
 @dataclass(frozen=True, slots=True)
 class RelationForm:
-    """A form of relations, with columns of accounts and tables: whether new tables have it, which do, and their size.
+    """A form of relations, with its columns of accounts and tables: for new tables, for each table, for its size."""
 
-    ``operations``: the path of a module that makes, hides, restores and drops relations of the form, as
-    storage.relations.table_relations does for local ones; ``watch``: the path of a class whose objects run statements
-    on them, a storage.core.reading.RelationWatch.
-    """
-
-    prefix: str  # of the names of its relations, before the id of the table
+    prefix: str  # how the names of its relations begin, before the id of the table
     capabilities: Capabilities
     account_column: str = ""
     column: str = ""
-    description: str = ""  # of this column, in the management API
+    description: str = ""  # the column's description in the management API
     rows_column: str = ""
     bytes_column: str = ""
+    # the path of a module that makes, hides, restores and drops relations of the form, as
+    # storage.relations.table_relations does for local ones
     operations: str = ""
+    # the path of a storage.core.reading.RelationWatch, a class whose objects run statements on them
     watch: str = ""
     creation_wait: float = 0.0  # seconds; they are created one at a time, for which requests wait; 0: at once
     most_deleted: int | None = None  # tables that an account keeps after their deletion

@@ -1,4 +1,4 @@
-"""What a setting of an account accepts and means, in which words, and where it is shown."""
+"""Declaration of a setting of an account: its values and their meaning, its words, and where it is shown."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

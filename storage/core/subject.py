@@ -102,14 +102,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class AccountSection:
-    """How a section of the page of an account's settings is shown; it is its form alone while the subject is left out.
-
-    ``values``: the path of a function that returns more for the template.
-    """
+    """A section of the page of an account's settings; it is its form alone while the subject is left out."""
 
     name: str
     template: str
-    values: str = ""
+    values: str = ""  # the path of a function that returns more for the template
 
 
 class Hook(Enum):
@@ -157,21 +154,18 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class JobTitle:
-    """What a kind of job is called. The words of a text are ``table`` and the job's arguments.
-
-    ``other``: the title of jobs for which the argument that ``other_if`` leads to is true.
-    """
+    """The title of a kind of job. The words of a text are ``table`` and the job's arguments."""
 
     text: str
-    other: str = ""
-    other_if: tuple[str, ...] = ()
+    other: str = ""  # the title of jobs for which the argument below is true
+    other_if: tuple[str, ...] = ()  # the path to an argument of the job
 
 
 @dataclass(frozen=True, slots=True)
 class HelpEntry:
     """A document in the contents of the help, after the document that it names."""
 
-    name: str  # of its file in docs/, without .md
+    name: str  # the name of its file in docs/, without .md
     title: str
     description: str
     after: str
@@ -179,11 +173,11 @@ class HelpEntry:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """A part of what ``doctor`` examines in the database; ``do``: the path of a function that returns findings."""
+    """A part of the examination of the database by ``doctor``."""
 
     name: str
     position: int  # from the top
-    do: str
+    do: str  # the path of a function that returns findings
 
 
 class CommandGroup(Enum):
@@ -218,14 +212,11 @@ class Key:
 
 @dataclass(frozen=True)
 class Subject:
-    """``name``: that of its rooms on every floor; ``stands_on``: the subjects whose operations its own import.
+    """A subject: its rooms, and everything that it contributes to the server, the console and the commands."""
 
-    ``is_optional``: TABLERO_WITHOUT may leave it out, so that no other subject imports its code.
-    """
-
-    name: str
-    stands_on: tuple[str, ...] = ()
-    is_optional: bool = False
+    name: str  # the name of its rooms on every floor
+    stands_on: tuple[str, ...] = ()  # the subjects whose operations its own import
+    is_optional: bool = False  # TABLERO_WITHOUT may leave it out, so that no other subject imports its code
     verbs: type[Verb] | None = None
     notices: type[NoticeKind] | None = None
     jobs: tuple[str, ...] = ()  # paths of its kinds of jobs
@@ -248,9 +239,9 @@ class Subject:
     commands: tuple[Command, ...] = ()
     has_commands: bool = False  # they are in its room: storage.NAME.management.commands
     options: tuple[str, ...] = ()  # names of variables that only it reads
-    variables: tuple[Variable, ...] = ()  # others that only it reads, with what they mean
+    variables: tuple[Variable, ...] = ()  # other variables that only it reads, with their meaning
     documents: tuple[str, ...] = ()  # names in docs/, about it alone, or about other optional subjects too
-    help_entries: tuple[HelpEntry, ...] = ()  # of documents, also of such as others need too
+    help_entries: tuple[HelpEntry, ...] = ()  # documents in the help, also shared ones
     urls: tuple[str, ...] = ()  # paths of modules with the addresses of its pages
     api_tags: tuple[str, ...] = ()  # groups of the documentation of the management API
     account_sections: tuple[AccountSection, ...] = ()

@@ -17,7 +17,7 @@ class Variable:
     choices: tuple[str, ...] | None = None
     is_flag: bool = False
     separator: str = ""  # separator of several values
-    least: int = 0  # of a number
+    least: int = 0  # least value of a number
     most: int = 0
     alias: str = ""  # the values are URLs of databases that answer reads beside the primary, called so
     after: str = ""  # the variable that it follows, if a subject declares it

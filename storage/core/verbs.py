@@ -28,16 +28,14 @@ class Group(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """How an activity is undone.
+    """The way in which an activity is undone."""
 
-    ``do``: the path of a function that takes the activity and who undoes it, and returns the new activity, or None if
-    something else has had the same effect; ``request``: instead, that of one that takes the activity and returns the
-    job that undoes it.
-    """
-
+    # the path of a function that takes the activity and the actor who undoes it, and returns the new activity, or
+    # None if something else has had the same effect
     do: str = ""
     capability: Capability | None = None  # that a member needs in the account; None: only admins may
     changes_catalog: bool = False  # every process has to learn of it
+    # instead, the path of a function that takes the activity and returns the job that undoes it
     request: str = ""
     is_alone: bool = False  # in the console only, one at a time
 
