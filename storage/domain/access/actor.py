@@ -25,21 +25,19 @@ class ActorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """``name``: the user name of a user, else as in requests.observed.Credential; never a signature.
-
-    ``token``: the name of the user's API token, if a script acts for the user, ``token_id`` its primary key, which is
-    not recorded. ``label``: what people call a SAS token, whose ``name`` is its fingerprint; it is looked up to show
-    the actor, and not recorded.
-    """
+    """An actor: the user, client or program that does something."""
 
     kind: ActorKind
+    # the user name of a user, else as in requests.observed.Credential; never a signature
     name: Annotated[str, "Of the key, the token or the user."] = ""
     address: Annotated[str, "The client's IP address."] = ""
     agent: Annotated[str, "The client's `User-Agent`."] = ""
     request_id: str = ""
+    # set if a script acts for the user
     token: Annotated[str, "Name of the user's API token; empty: none."] = ""
+    # looked up to show the actor; not recorded
     label: Annotated[str, "Label of the SAS token, whose name is its fingerprint; empty: none."] = ""
-    token_id: int | None = None
+    token_id: int | None = None  # the primary key of the API token; not recorded
 
     @property
     def short_name(self) -> str:

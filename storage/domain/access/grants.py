@@ -78,12 +78,12 @@ class Permission(Flag):
 
 
 class Resource(Flag):
-    """The levels of ``srt``: the service itself, its tables, their entities."""
+    """The resource types of a SAS, its field ``srt``."""
 
     NONE = 0
-    SERVICE = auto()
-    CONTAINER = auto()
-    OBJECT = auto()
+    SERVICE = auto()  # the service itself
+    CONTAINER = auto()  # its tables
+    OBJECT = auto()  # their entities
 
 
 class KeyRange(NamedTuple):

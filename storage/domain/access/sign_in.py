@@ -15,31 +15,27 @@ AccountRoles = Mapping[str, Mapping[str, Role]]
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """An OpenID Connect issuer; ``admits_everyone``: who signs in there becomes a user, without an invitation.
-
-    ``roles`` has the roles in accounts that a group gives, by the names of group and account. With ``allowed_groups``
-    or ``allowed_domains``, only people in one of them sign in. ``links_by_email``: the first sign-in with a verified
-    e-mail address that is a user name is that user's. ``signs_out``: signing out here also signs out there.
-    """
+    """An OpenID Connect issuer with which people sign in to the console."""
 
     issuer: str
     client_id: str
     client_secret: str = field(repr=False)
     name: str
-    admits_everyone: bool
+    admits_everyone: bool  # anyone who signs in there becomes a user, without an invitation
     given_id: str = ""
     scopes: tuple[str, ...] = SCOPES
     groups_claim: str = "groups"
     admin_groups: frozenset[str] = frozenset()
-    roles: AccountRoles = field(default_factory=dict)
-    allowed_groups: frozenset[str] = frozenset()
-    allowed_domains: frozenset[str] = frozenset()
+    roles: AccountRoles = field(default_factory=dict)  # roles in accounts, by the names of group and account
+    allowed_groups: frozenset[str] = frozenset()  # if set, only people in one of these groups sign in
+    allowed_domains: frozenset[str] = frozenset()  # if set, only people with e-mail there sign in
+    # the first sign-in with a verified e-mail address that is a user name becomes the sign-in of that user
     links_by_email: bool = False
-    signs_out: bool = False
+    signs_out: bool = False  # signing out here also signs out there
 
     @property
     def id(self) -> str:
-        """Id of this issuer alone: another issuer may use the same subject for somebody else."""
+        """Id of this issuer alone: another issuer may use the same subject for another person."""
         derived = re.sub(r"[^a-z0-9.]+", "-", self.issuer.partition("://")[2].lower()).strip("-")
         return self.given_id or derived
 

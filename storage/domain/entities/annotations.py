@@ -55,15 +55,11 @@ def _is_control(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FieldRoles:
-    """Roles of the fields of a row; those that are not named here are values.
+    """Roles of the fields of a row; fields that are not named here are values."""
 
-    ``types``: the field that declares the type, by the field of the value. ``described``: the field of the value, by
-    each field that declares its type. ``controls``: control information, such as odata.etag.
-    """
-
-    types: Mapping[str, str]
-    described: Mapping[str, str]
-    controls: frozenset[str]
+    types: Mapping[str, str]  # the field that declares the type, by the field of the value
+    described: Mapping[str, str]  # the field of the value, by each field that declares its type
+    controls: frozenset[str]  # control information, such as odata.etag
 
     def is_value(self, name: str) -> bool:
         return name not in self.described and name not in self.controls

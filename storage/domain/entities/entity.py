@@ -92,7 +92,8 @@ def _sorting(names: tuple[str, ...]) -> Callable[[list[str]], tuple[str, ...]] |
 class EncodedProperties(Mapping[str, EdmValue]):
     """Properties that came as members of a JSON object and are encoded; their values are read on demand.
 
-    ``members`` may be the text of the object. ``key``: the key among the members, where that was looked for.
+    The parameter ``members`` may be the text of the object, and ``key`` is the key among the members, if it was
+    looked for.
     """
 
     __slots__ = ("_kind", "_members", "_names", "fragments", "key")

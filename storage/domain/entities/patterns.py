@@ -123,12 +123,13 @@ _KEPT: Final = 256  # by how many quotation marks patterns are kept, so that a c
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """``keys``: which groups are PartitionKey and RowKey, if both are; the templates take one text for each other."""
+    """A pattern of bodies that differ only in their values."""
 
     match: Callable[[str], re.Match[str] | None]
-    keys: tuple[int, int] | None
+    keys: tuple[int, int] | None  # the groups that are PartitionKey and RowKey, if both are
     names: tuple[str, ...]
     conversions: tuple[tuple[int, _Convert], ...]
+    # templates with a place for each of the other groups
     content: str
     projection: str
     kind: AccountKind

@@ -40,13 +40,13 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """An entity as it is and as its image is; None where it does not exist. ``reason``: why it is skipped."""
+    """An entity as it is and as its image is; None where it does not exist."""
 
     effect: Effect
     key: EntityKey
     now: StoredEntity | None
     then: StoredEntity | None
-    reason: Skip | None = None
+    reason: Skip | None = None  # why it is skipped
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,10 +42,10 @@ class FeedPosition:
 
 
 class FeedToken(NamedTuple):
-    """``cluster``: of which database, ``feed``: of which account and tables the position is."""
+    """A position in the change feed of an account and a choice of its tables."""
 
-    cluster: str
-    feed: str
+    cluster: str  # the database of the position
+    feed: str  # the account and the tables of the feed
     position: FeedPosition
 
 
@@ -91,14 +91,12 @@ def _mac(content: bytes, secret: bytes) -> bytes:
 
 
 class FeedPage(NamedTuple):
-    """Changes in order, and where the next page starts; ``has_more``: there may be one already.
-
-    ``window`` is the position of the page once it has a target, so that each change has a position too.
-    """
+    """Changes in order, and where the next page starts."""
 
     changes: Sequence[RecordedChange]
     position: FeedPosition
-    has_more: bool
+    has_more: bool  # there may be a next page already
+    # the position of the page once it has a target, so that each change has a position too
     window: FeedPosition
 
     def position_after(self, change: RecordedChange) -> FeedPosition:

@@ -54,26 +54,20 @@ class RecordedChange(NamedTuple):
 
 
 class ChangeGroup(NamedTuple, Generic[Who, Where]):
-    """The changes that one request made in one table, or many requests of a client within a minute.
+    """The changes that one request made in one table, or many requests of a client within a minute."""
 
-    ``request`` is empty if there are several ``requests``.
-    ``actor`` and ``table``: their ids, as they are stored, or what has these ids; the actor with its address and client
-    has the id ``actor_id`` in any case. ``key`` is that of the latest change.
-    ``is_open``: there may be more changes than the numbers say.
-    """
-
-    request: str
-    table: Where
-    actor: Who
+    request: str  # empty if there are several
+    table: Where  # the id, as it is stored, or the table
+    actor: Who  # the id, as it is stored, or the actor
     latest: datetime
     earliest: datetime
     inserted: int
     changed: int
     deleted: int
-    key: EntityKey
-    is_open: bool
+    key: EntityKey  # the key of the latest change
+    is_open: bool  # there may be more changes than the numbers say
     requests: int = 1
-    actor_id: int = 0
+    actor_id: int = 0  # the id of the actor with its address and client
 
     @property
     def number(self) -> int:
@@ -86,11 +80,9 @@ class ChangeGroup(NamedTuple, Generic[Who, Where]):
 
 
 class ChangePage(NamedTuple, Generic[Item]):
-    """Changes of an entity, or groups of changes, from the newest to the oldest.
-
-    ``next``: where the next page in the direction of reading begins, None if nothing follows. That of changes is the
-    sequence of the first on it, that of groups the Timestamp of the last before it.
-    """
+    """Changes of an entity, or groups of changes, from the newest to the oldest."""
 
     entries: Sequence[Item]
+    # where the next page in the direction of reading begins: the sequence of its first change, or the Timestamp of the
+    # last group before it; None if nothing follows
     next: int | None

@@ -32,15 +32,12 @@ class Authentication(StrEnum):
 
 
 class Credential(NamedTuple):
-    """The credential that authorized a request.
-
-    ``name``: of an account key its name, of a SAS the hexadecimal SHA-256 of its signature, of a bearer token its
-    subject. ``parameters`` are the fields of a SAS without its signature.
-    """
+    """The credential that authorized a request."""
 
     authentication: Authentication
+    # the name of an account key, the hexadecimal SHA-256 of a SAS signature, or the subject of a bearer token
     name: str
-    parameters: tuple[tuple[str, str], ...] = ()
+    parameters: tuple[tuple[str, str], ...] = ()  # the fields of a SAS without its signature
 
 
 @dataclass(slots=True)
@@ -68,9 +65,8 @@ class ObservedRequest:
     error: str = ""  # the service's code
     ingress: int = 0
     egress: int = 0
-    refusal: StorageError | None = (
-        None  # of the request, or of the first part of a change set that was refused
-    )
+    # refusal of the request, or of the first part of a change set that was refused
+    refusal: StorageError | None = None
     refused_part: int | None = None  # the position of that part, from zero
     refused_key: EntityKey | None = None  # key of the refused entity, if it is known
     expected: int | None = None  # the Timestamp in ticks that If-Match has asked of it

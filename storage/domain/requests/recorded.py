@@ -46,22 +46,18 @@ class SentRequest(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """What was refused of a request. ``span``: the characters at fault of an option or the body.
-
-    ``place`` is the position in a change set, from zero; ``limit`` is set if too much was asked of the server. ``hint``
-    tells refusals with the same code apart, and ``key`` and ``expected`` are as in ObservedRequest; they are not kept,
-    because they contain what the client has sent.
-    """
+    """The fault for which a request was refused."""
 
     code: str
     status: int
     part: RequestPart | None = None
-    span: tuple[int, int] | None = None
-    place: int | None = None
-    hint: str = ""
+    span: tuple[int, int] | None = None  # the characters at fault of an option or the body
+    place: int | None = None  # position in a change set, from zero
+    hint: str = ""  # tells refusals with the same code apart
+    # as in ObservedRequest; not kept, because they contain what the client has sent
     key: EntityKey | None = None
     expected: int | None = None
-    limit: str = ""
+    limit: str = ""  # set if too much was asked of the server
 
 
 def read_fault(observed: ObservedRequest) -> Fault | None:

@@ -10,14 +10,11 @@ LONGEST_KEY: Final = 2048  # UTF-16 code units of a key of either kind
 
 
 class Dialect(NamedTuple):
-    """What decides how an account is spoken to; made once for a request or an operation, and passed on.
-
-    ``key_limit`` is that of keys in storage accounts in UTF-16 code units. ``has_console_filters``: filters may have
-    the console's functions (contains, endswith and isset), and times of accounts of either kind.
-    """
+    """The rules of the protocol for an account; made once for a request or an operation, and passed on."""
 
     kind: AccountKind = AccountKind.STORAGE
-    key_limit: int = KEY_LENGTH_LIMIT
+    key_limit: int = KEY_LENGTH_LIMIT  # UTF-16 code units of a key in a storage account
+    # filters may have contains, endswith and isset, and times of accounts of either kind
     has_console_filters: bool = False
 
     @property
