@@ -206,7 +206,7 @@ def _write_string(element: str, text: str) -> str:
 # names of properties ↔ names of elements
 #
 # To most readers a name is made of the letters of Unicode 2.0, and they refuse a whole feed with any other. In such a
-# name characters are written as .NET writes them, _x0219_. What looks so is read as .NET reads it, beyond ASCII.
+# name characters are written as .NET writes them, _x0219_. Such escapes are read as .NET reads them, beyond ASCII.
 
 _ESCAPED: Final = re.compile("_x([0-9A-Fa-f]{8}|[0-9A-Fa-f]{4})_")
 _LONGEST: Final = 255 * len("_x0000_")  # whatever is longer is no name

@@ -139,7 +139,7 @@ async def _apply(call: Call, parts: list[Part]) -> _Applied:
                 [(operation.table, change) for operation, change in zip(read, changes, strict=True)]
             )
         except ChangeSetError:
-            read_up_to(len(parts))  # what is wrong with one of them is reported first
+            read_up_to(len(parts))  # a fault in one of them is reported first
             raise
         return part
 
@@ -236,7 +236,7 @@ class _AnswerWriter:
         self._call = operation.call
         self._common = [*_echo(operation.head), *_COMMON]
         self._inserts: entities.InsertAnswers | None = None
-        self._start: bytes | None = None  # of every answer
+        self._start: bytes | None = None  # the beginning of every answer
         self._etag = (0, b"")
 
     def write(self, change: Change, timestamp: int) -> bytes:
@@ -375,7 +375,7 @@ def _write_failure(call: Call, part: Part, error: StorageError, index: int | Non
         version=version,
         index=index,
     )
-    # what is refused before an entity is looked at has fewer headers
+    # a refusal before an entity is looked at has fewer headers
     rest = (
         []
         if isinstance(error, _BEFORE_ENTITIES)

@@ -142,5 +142,5 @@ def _form(error: StorageError) -> _Form:
     if isinstance(error, InvalidResourceName):
         return _BAD_VALUE._replace(text=error.text)
     if type(error) is InvalidInput:
-        return _BAD_VALUE if error.span is None else _BAD_URL  # of a filter
+        return _BAD_VALUE if error.span is None else _BAD_URL  # an error with a span is one of a filter
     return _Form(error.code, error.text, error.status, not isinstance(error, _OF_THE_TABLE_API))

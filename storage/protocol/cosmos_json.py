@@ -55,7 +55,7 @@ def _stays_escaped(character: str) -> bool:
     return character < " " or character in '"\\\x7f\x85\u2028\u2029' or "\ud800" <= character <= "\udfff"
 
 
-# a run of escaped code units, of which two may be one character; or another escape, which may be that of a backslash
+# a run of escaped code units, where two may be one character; or another escape, such as an escaped backslash
 _ESCAPES: Final = re.compile(rb"(?:\\u[0-9a-f]{4})+|\\.")
 
 

@@ -22,11 +22,9 @@ HEADERS: Final = ("Allow", "WWW-Authenticate")  # details that are sent as heade
 
 
 class ErrorOrigin(Enum):
-    """The stage that refuses a request; with the formats that the client accepts, it decides the format of the
-    error.
-    """
+    """The stage that refuses a request; the format of the error depends on it and on the client's formats."""
 
-    CONNECTION = auto()  # what was sent is not an HTTP request
+    CONNECTION = auto()  # the client sent something other than an HTTP request
     FRONT_END = auto()  # it is one, and names no resource or no version
     AUTHORIZATION = auto()
     ODATA = auto()

@@ -146,7 +146,7 @@ class HttpConnection(asyncio.Protocol):
         # bytes of a head, with those after it in the piece where it ends; in a body, bytes since the last of it
         self._pending = 0
         self._piece = b""
-        self._tail = b""  # of the piece before, in which the head began
+        self._tail = b""  # the end of the previous piece, in which the head began
         self._begun = _EARLIER
         self._body_size = 0  # bytes in this piece
         self._url = b""

@@ -31,7 +31,7 @@ class Write(Protocol):
     def __call__(
         self, status: int, headers: Headers, body: bytes, reusable: bool, reason: bytes | None = None, /
     ) -> None:
-        """``reusable``: the connection can serve another request; ``reason`` is None for that of the status."""
+        """Send an answer; ``reusable`` keeps the connection open, ``reason`` replaces the usual reason phrase."""
 
 
 Serve = Callable[[RequestHead, RequestBody, Write], Coroutine[Any, Any, None]]
@@ -156,10 +156,10 @@ class ServiceExchange:
             self._body.release()
             self._connection.transport.abort()
             return
-        if future is None:  # of asyncio.sleep(0)
+        if future is None:  # asyncio.sleep(0) yields None
             self._connection.loop.call_soon(self._step)
             return
-        future._asyncio_future_blocking = False  # what a task does when it begins to wait
+        future._asyncio_future_blocking = False  # as a task does when it begins to wait
         future.add_done_callback(self._step)
 
     def _write(
@@ -176,7 +176,7 @@ class ServiceExchange:
         self._connection.answered()
 
 
-# of a name or a value: what would end a line, or is no text
+# characters in a name or a value that would end a line, or are not text
 _CONTROL: Final = bytes(set(range(32)) - set(b"\t")) + b"\x7f"
 
 

@@ -47,7 +47,7 @@ def read_object(body: bytes) -> dict[str, Any]:
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError:
-        document = _read_strictly(body)  # what only orjson refuses: lone surrogates
+        document = _read_strictly(body)  # orjson alone refuses lone surrogates
     if type(document) is not dict:
         raise InvalidInput(UNREADABLE)
     if _needs_strict_reading(body, document):

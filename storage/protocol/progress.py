@@ -31,13 +31,13 @@ class Progress:
     origin: ErrorOrigin = ErrorOrigin.FRONT_END
     request: IncomingRequest | None = None
     account: KnownAccount | None = None
-    dialect: Dialect = dialects.STORAGE  # of the account
+    dialect: Dialect = dialects.STORAGE  # the account's dialect
     caller: Caller | None = None
     authorized: Authorized | None = None
     resolved: ResolvedRequest | None = None
     terms: ReadTerms | None = None
     error: StorageError | None = None  # the one that is answered
-    status: int = 0  # of the answer to it
+    status: int = 0  # the status of the answer
     failure: Exception | None = None  # an unexpected one, which is answered as an InternalError
 
 
@@ -62,7 +62,7 @@ def observe(progress: Progress) -> Operation | None:
     if resolved is not None:
         observed.operation = resolved.operation
     elif account is not None and error is not None and progress.failure is None:
-        # what is refused before this stage is shown with its table too
+        # a request that is refused before this stage is shown with its table too
         with suppress(StorageError):
             resolved = resolve_request(request, progress.head.fields, account.name, progress.dialect)
     if resolved is None:

@@ -119,7 +119,7 @@ def _top(options: Mapping[str, str]) -> int:
 
 _TO_TOKEN: Final = bytes.maketrans(b"+/=", b"._-")
 _FROM_TOKEN: Final = bytes.maketrans(b"._-", b"+/=")
-_NO_ROW: Final = "NA"  # what Cosmos sends as NextRowKey
+_NO_ROW: Final = "NA"  # Cosmos sends it as NextRowKey
 _TOKEN = re.compile(r"1!([0-9]{1,5})!([A-Za-z0-9._-]*)")
 
 

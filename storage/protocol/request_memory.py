@@ -50,7 +50,7 @@ class BodyBudget:
     def __init__(self, size: int, count_refusal: Callable[[], None] = lambda: None) -> None:
         self._count_refusal = count_refusal
         self.used = 0
-        self._large = 0  # of that, by large bodies
+        self._large = 0  # bytes of it that large bodies take
         self._waiting: deque[tuple[int, float, asyncio.Future[int]]] = deque()
         self._released = 0  # by large bodies since memory was given back
         self.resize(size)

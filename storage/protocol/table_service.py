@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 _CLIENT_REQUEST_ID_LIMIT: Final = 1024
 _SLOW: Final = 1.0  # seconds after which a request is authorized again before anything is done
 
-_AS_OF: Final = (TargetKind.ENTITY, TargetKind.ENTITIES)  # what can be read as of a moment
+_AS_OF: Final = (TargetKind.ENTITY, TargetKind.ENTITIES)  # targets that can be read as of a moment
 _SERVER: Final = (b"Server", SERVER)
 _NO_SNIFFING: Final = (b"X-Content-Type-Options", b"nosniff")
 _COMMON: Final = [_SERVER, (b"Cache-Control", b"no-cache"), _NO_SNIFFING]
