@@ -48,7 +48,7 @@ class Rowless(Exception):
 
 
 class Bounds:
-    """Count of what has been read of a file; ``check`` is called between blocks, and raises to end the reading."""
+    """A count of the bytes read from a file; ``check`` is called between blocks, and raises to end the reading."""
 
     def __init__(self, check: Callable[[], object] = lambda: None) -> None:
         self.content = 0  # bytes

@@ -64,7 +64,7 @@ def _read_double(text: str) -> float | None:
     return value if len(text) <= _SHORT_DOUBLE or repr(value) == text else None
 
 
-# From usual texts to what JSON would have; None of others. What is not here stays a text.
+# Converts usual texts to values of JSON, and others to None. Texts of other types stay texts.
 _AS_JSON: Final[Mapping[Edm, Callable[[str], Any]]] = {
     Edm.INT32: _read_int32,
     Edm.DOUBLE: _read_double,

@@ -100,10 +100,10 @@ def _show(text: str, type_: Edm) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ColumnFormats:
-    """``is_ambiguous``: the guessed type is one of two that are as probable, so that the column is rather a String."""
+    """The formats that are proposed for a column."""
 
     proposals: tuple[FormatProposal, ...] = ()
-    is_ambiguous: bool = False
+    is_ambiguous: bool = False  # two types are as probable, so that the column is rather a String
 
 
 NO_FORMATS: Final = ColumnFormats()
@@ -111,15 +111,12 @@ NO_FORMATS: Final = ColumnFormats()
 
 @dataclass(frozen=True, slots=True)
 class TextColumn:
-    """The values of a column as texts, and the type that is guessed from them.
-
-    ``is_untyped``: they are texts of JSON, and stay such unless a user chooses the type.
-    """
+    """The values of a column as texts, and the type that is guessed from them."""
 
     name: str
     values: Sequence[str]
     guess: Guess
-    is_untyped: bool = False
+    is_untyped: bool = False  # the values are texts of JSON, and stay texts unless a user chooses the type
 
 
 def propose_formats(columns: Iterable[TextColumn], delimiter: str, now: datetime) -> dict[str, ColumnFormats]:
@@ -146,15 +143,12 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Readings:
-    """``usual`` ones explain the texts of a String column, ``others`` a column that has another type already.
-
-    ``is_decimal``: that type is Double.
-    """
+    """The possible readings of a column."""
 
     texts: Counter[str]
-    usual: Sequence[_Reading] = ()
-    others: Sequence[_Reading] = ()
-    is_decimal: bool = False
+    usual: Sequence[_Reading] = ()  # explain the texts of a String column
+    others: Sequence[_Reading] = ()  # explain a column that has another type already
+    is_decimal: bool = False  # the column's type is Double
 
     @property
     def number(self) -> int:

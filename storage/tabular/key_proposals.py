@@ -21,7 +21,7 @@ from storage.tabular.mapping import (
 
 _MOST: Final = 4  # proposals
 _CANDIDATES: Final = 8  # columns that are tried as keys
-_LONG_TEXT: Final = 80  # characters on average, of which a text is rather a description
+_LONG_TEXT: Final = 80  # characters on average, from which on a text is rather a description
 _MANY: Final = 10  # rows; as many different values are no accident
 _MOST_PAIRS: Final = 20  # that are tried
 _ONE_PARTITION: Final = "all"
@@ -107,9 +107,10 @@ def _join(notes: Sequence[KeyNote]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KeyProposals:
-    """The best first. ``is_clear``: it is so much better than the others that it can be taken without a question."""
+    """Proposals of keys, the best first."""
 
     proposals: tuple[KeyProposal, ...] = ()
+    # the first is so much better than the others that it can be taken without a question
     is_clear: bool = False
 
 

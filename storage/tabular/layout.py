@@ -46,29 +46,23 @@ class FileFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What one has to know to read a file.
-
-    ``columns`` names the fields of CSV; they come from its first line if ``has_header``. ``line_end`` is what Excel for
-    old Macs writes, or the usual one. ``member`` is the name of the file in a ZIP file. ``unnamed``: the columns whose
-    name in the file is empty, which are named by their position.
-    ``encoding_is_guess``: text of the file would be another one in one of the ``encoding_alternatives``, which have
-    samples of what differs, the chosen one first; ``encoding_is_sure``: it is much more probable than they are.
-    """
+    """The way in which a file is read: its format, encoding and columns."""
 
     format: FileFormat
     compression: Compression = Compression.NONE
     encoding: str = "utf-8"
     delimiter: str = ","
     quote: str = '"'
-    line_end: str = "\n"
+    line_end: str = "\n"  # a line feed, or the carriage return that Excel for old Macs writes
     has_header: bool = True
     has_separator_line: bool = False
-    columns: tuple[str, ...] = ()
-    member: str = ""
+    columns: tuple[str, ...] = ()  # names of the fields of CSV, from its first line if it is a header
+    member: str = ""  # the name of the file in a ZIP file
+    # columns whose name in the file is empty, which are named by their position
     unnamed: tuple[str, ...] = ()
-    encoding_is_guess: bool = False
-    encoding_is_sure: bool = True
-    encoding_alternatives: tuple[Reading, ...] = ()
+    encoding_is_guess: bool = False  # text of the file would be another one in one of the alternatives
+    encoding_is_sure: bool = True  # it is much more probable than the alternatives
+    encoding_alternatives: tuple[Reading, ...] = ()  # with samples of the differences; the chosen one first
 
     @property
     def can_seek(self) -> bool:
@@ -110,20 +104,17 @@ PLAIN_TEXT: Final = Layout(FileFormat.CSV)
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What is known of a file and not to be found out; ``member``: the file in a ZIP file with several.
-
-    Its content may overrule the ``name`` of the file, and the ``language`` of who imports it, such as tr.
-    ``has_header`` None: the first line is one if it names both keys, or if there are not as many ``columns`` as fields.
-    """
+    """Known facts about a file, which need not be detected."""
 
     format: FileFormat | None = None
-    member: str = ""
+    member: str = ""  # the file in a ZIP file with several
     encoding: str = ""
     delimiter: str = ""
+    # None: the first line is a header if it names both keys, or has more or fewer fields than there are columns
     has_header: bool | None = True
     columns: tuple[str, ...] = ()
-    name: str = ""
-    language: str = ""
+    name: str = ""  # the name of the file, which its content may overrule
+    language: str = ""  # the importing user's, such as tr; the content may overrule it
 
 
 NO_WISHES: Final = Wishes()

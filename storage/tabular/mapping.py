@@ -109,21 +109,18 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class ColumnMapping:
-    """``takes_others``: columns that are not listed become properties of their name.
-
-    ``key_replacement``: what takes the place of characters that a key cannot have; None: the row is rejected.
-    ``unescapes_formulas``: texts lose the apostrophe that an export for spreadsheets has given them. ``zone``: of the
-    times in CSV that name none, such as Europe/Istanbul; empty: UTC.
-    """
+    """A mapping of the columns of a file to keys and properties."""
 
     partition_key: str
     row_key: str
     columns: tuple[Column, ...] = ()
-    takes_others: bool = True
+    takes_others: bool = True  # columns that are not listed become properties of their name
     empty: Empty = Empty.UNSET
+    # replaces characters that a key cannot have; None: the row is rejected
     key_replacement: str | None = None
+    # texts lose the apostrophe that an export for spreadsheets has given them
     unescapes_formulas: bool = False
-    zone: str = ""
+    zone: str = ""  # zone of times in CSV that name none, such as Europe/Istanbul; empty: UTC
 
     def column(self, source: str) -> Column:
         return next((it for it in self.columns if it.source == source), Column(source, source))

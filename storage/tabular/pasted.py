@@ -57,16 +57,16 @@ class PastedRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PastedRows:
-    """``rows`` are those without a problem; ``count`` is that of all. ``report``: what is no property of its name.
+    """Rows that were pasted, and the problems in them.
 
     The lines of a JSON document are the numbers of its objects, as it may stand on a single line.
     """
 
     layout: Layout
     columns: Sequence[PastedColumn]
-    rows: Sequence[PastedRow]
+    rows: Sequence[PastedRow]  # rows without a problem
     problems: Sequence[Reject]
-    report: FileReport
+    report: FileReport  # fields that do not become properties as they are
 
     @property
     def format(self) -> str:

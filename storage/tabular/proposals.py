@@ -60,17 +60,14 @@ class TypeReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProposedColumn:
-    """A column, what is proposed to become of it, and why; ``values`` is how many of the sampled rows have one.
-
-    ``formats``: what its values can be read as besides, for people to choose.
-    """
+    """A column, with a proposal for it and the reason."""
 
     column: Column
     why: TypeReason
     reason: GuessReason | None
-    values: int
+    values: int  # how many of the sampled rows have a value
     examples: tuple[str, ...]
-    formats: tuple[FormatProposal, ...] = ()
+    formats: tuple[FormatProposal, ...] = ()  # other readings of its values, for people to choose
 
     @property
     def likely_type(self) -> Edm:
@@ -86,19 +83,17 @@ class ProposedColumn:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A mapping without reject-or-not decisions; a key that no column is named after is an empty text.
-
-    ``keys``: what such keys may be; ``sample``: the rows that were looked at, to see what others would be.
-
-    ``system_columns`` are named after the keys and the Timestamp: what becomes of them if they are not used as such.
-    """
+    """A mapping without reject-or-not decisions; a key that no column is named after is an empty text."""
 
     mapping: ColumnMapping
     columns: tuple[ProposedColumn, ...]
     names: tuple[str, ...]  # names of all columns
     rows: int  # that were looked at
+    # columns named after the keys and the Timestamp, as they become properties if they are not used as such
     system_columns: tuple[ProposedColumn, ...] = ()
+    # proposals for keys that no column is named after
     keys: KeyProposals = field(default=NO_KEYS, kw_only=True)
+    # the examined rows, to see how other keys would turn out
     sample: KeySample = field(default=NO_SAMPLE, kw_only=True)
 
     @property

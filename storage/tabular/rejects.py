@@ -97,18 +97,15 @@ _REPAIRS: Final[Mapping[Fault, tuple[Repair, ...]]] = {
 
 
 class Reject(NamedTuple):
-    """A row of the file that becomes no entity; ``text`` is the value at fault, ``format`` that of its column.
-
-    ``invalid``: what is wrong with a text, more exactly than the fault.
-    """
+    """A row of the file that becomes no entity."""
 
     row: Row
     fault: Fault
     column: str = ""
     type: Edm | None = None
-    text: str = ""
-    format: str = ""
-    invalid: InvalidText | None = None
+    text: str = ""  # the value at fault
+    format: str = ""  # the format of its column
+    invalid: InvalidText | None = None  # the fault of a text, more exactly
 
     @property
     def sentence(self) -> str:
