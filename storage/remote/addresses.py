@@ -16,8 +16,8 @@ from storage.domain.access.addresses import Address, Network
 
 _NAT64: Final = IPv6Network("64:ff9b::/96")
 _UNICAST: Final = IPv6Network("2000::/3")  # all of IPv6 that is assigned for the public network
-# what the registries of IANA reserve, whether or not it is reachable, and the addresses of clouds for their own
-# machines; Python's `is_global` knows fewer, and others in each version
+# addresses that the registries of IANA reserve, reachable or not, and the addresses of clouds for their own machines;
+# Python's `is_global` knows fewer, and others in each version
 # https://www.iana.org/assignments/iana-ipv4-special-registry
 _SPECIAL_IPV4: Final = tuple(
     IPv4Network(text)
@@ -53,10 +53,10 @@ IsAllowed = Callable[[Address, bool], bool]
 
 
 class AddressRefused(OSError):
-    """No address of a host may be connected to; ``has_public``: one could be with TLS."""
+    """An error: none of the addresses of a host may be connected to."""
 
     def __init__(self, *, has_public: bool) -> None:
-        self.has_public = has_public
+        self.has_public = has_public  # one could be connected to with TLS
         super().__init__("The host is in a private network, or would be reached without TLS.")
 
 

@@ -31,7 +31,7 @@ _PIECE: Final = 1 << 20  # bytes that are read at once
 _SPACE: Final = " \t\r\n"
 _LONGEST: Final = 32 << 20  # characters of a document, or of blanks between two
 _FIRST: Final = 8 << 20  # bytes in which the tables of all accounts are looked for
-# what reading another document than Azurite writes may raise
+# errors that reading a document may raise if Azurite did not write it
 _OTHER_DOCUMENT: Final = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
 
 

@@ -100,11 +100,11 @@ class _Answer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RemotePage:
-    """Entities as members of JSON objects, and where the next page begins; ``at``: the clock of the service, or 0."""
+    """Entities as members of JSON objects, and where the next page begins."""
 
     entities: Sequence[Mapping[str, Any]]
     next: tuple[str, str] | None
-    at: float = 0
+    at: float = 0  # the clock of the service, or 0
 
 
 class FeedEnded(Exception):
@@ -318,10 +318,10 @@ class TableClient:
                 if error.has_public:
                     raise RemoteUnavailable(Reason.REMOTE_WITHOUT_TLS, service=service) from None
                 raise RemoteUnavailable(Reason.REMOTE_PRIVATE, service=service) from None
-            except (OSError, HTTPException, UnicodeError) as error:  # of a host that no name can be
+            except (OSError, HTTPException, UnicodeError) as error:  # UnicodeError: the host cannot be a name
                 is_name = isinstance(error, socket.gaierror | UnicodeError)
                 if is_name and not self._has_answered and self._is_allowed is not allow_all:
-                    # as for a private network: users must not find out which names there are in that of the server
+                    # as for a private network: users must not find out which names exist in the server's network
                     raise RemoteUnavailable(Reason.REMOTE_PRIVATE, service=self.endpoint.url) from None
                 why = getattr(error, "strerror", None) or str(error) or type(error).__name__
                 if not self._has_answered:  # the address may be wrong
@@ -384,10 +384,8 @@ class TableClient:
         connection = self._connection()
         try:
             connection.request(method, f"{path}?{query}" if query else path, body or None, sent)
-        except (
-            ValueError,
-            InvalidURL,
-        ):  # whose text quotes the header with the signature, or the address with the SAS
+        except (ValueError, InvalidURL):
+            # its text quotes the header with the signature, or the address with the SAS
             raise HTTPException("the request cannot be sent") from None
         response = connection.getresponse()
         content = response.read(LARGEST_ANSWER + 1)

@@ -17,7 +17,7 @@ _DEVELOPMENT: Final = (
 )
 
 
-# of Azure, Cosmos DB and Azurite, with the ending of a secondary; it becomes a part of a header
+# names of accounts of Azure, Cosmos DB and Azurite, with the ending of a secondary; one becomes a part of a header
 _is_account: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}", re.ASCII).fullmatch
 
 
@@ -27,18 +27,15 @@ class EndpointMalformed(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A table service and its credentials: the key of ``account``, a SAS, or a bearer token.
+    """A table service and its credentials: an account key, a SAS, or a bearer token."""
 
-    ``url`` has no slash at its end and no query. ``table`` is the one that the address or the SAS is limited to.
-    ``feed_token``: for the change feed of another Tablero, a token of its management API.
-    """
-
-    url: str
-    account: str
+    url: str  # without a slash at its end, and without a query
+    account: str  # the account of the key
     key: bytes = field(default=b"", repr=False)
     sas: str = field(default="", repr=False)
     bearer: str = field(default="", repr=False)
-    table: str = ""
+    table: str = ""  # the table that the address or the SAS is limited to
+    # for the change feed of another Tablero, a token of its management API
     feed_token: str = field(default="", repr=False)
 
     @property
