@@ -78,17 +78,15 @@ class KnownAccount(NamedTuple):
 
 
 class KnownTable(NamedTuple):
-    """``policies`` by identifier; one without the element AccessPolicy has an empty one here.
-
-    ``indexed``: the properties with an index of their own; news of them may arrive late.
-    """
+    """A table in the catalog; news of its property indexes may arrive late."""
 
     id: int
     relation: str
     name: str
+    # by identifier; empty for an identifier without the element AccessPolicy
     policies: Mapping[str, AccessPolicy]
     throughput: int
-    indexed: frozenset[str] = frozenset()
+    indexed: frozenset[str] = frozenset()  # the properties with an index of their own
 
     @property
     def waits_elsewhere(self) -> bool:

@@ -49,7 +49,7 @@ def examine() -> Iterator[tuple[str, Finding]]:
 def _examine(part: Part) -> list[Finding]:
     began = monotonic()
     try:
-        # PostgreSQL ends a statement that takes too long, unless it waits for what does not answer even then
+        # PostgreSQL ends a statement that takes too long, unless it waits for a server that does not answer even then
         with interrupting_after(_LIMIT + _GRACE), transaction.atomic():
             sql.execute(f"SET LOCAL statement_timeout = '{_LIMIT:.0f}s'")
             findings = list(part())
@@ -176,7 +176,7 @@ def _name(table: Table) -> str:
     return f"{table.account.name}/{table.name}"
 
 
-# of PostgreSQL, with what they mean and what to do
+# settings of PostgreSQL, with their meaning and the fix
 _WRONG: Final[Mapping[tuple[str, str], str]] = {
     ("fsync", "off"): "a crash of the machine may damage the whole database. Turn it on.",
     ("full_page_writes", "off"): "a crash of the machine may damage pages of the database. Turn it on.",

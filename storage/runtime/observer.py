@@ -53,7 +53,7 @@ _LABELS_KEPT: Final = 60.0  # seconds
 _SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for the last write
 _CLIENTS_LIMIT: Final = 10_000  # clients counted separately between two writes
 _AGENT_LIMIT: Final = 256
-# of the request log, between two writes
+# entries of the request log, between two writes
 _SAMPLES_LIMIT: Final = 500
 _ALIKE: Final = 100  # refused or slow requests of a group
 _GROUPS_LIMIT: Final = 300

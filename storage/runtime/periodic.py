@@ -41,7 +41,7 @@ _ADAPT_INTERVAL: Final = 60.0
 _TIDY_INTERVAL: Final = 600.0
 _DAY: Final = 86_400.0
 _LONGEST: Final = math.inf  # seconds between two runs of declared work; tests set less
-# of work of our own; subjects declare when theirs is
+# periods of the engine's own work; subjects declare theirs
 _LATE_AFTER: Final = {
     "tidy": timedelta(hours=1),
     "daily": timedelta(hours=26),
@@ -208,7 +208,7 @@ def run_parts(work: str, parts: Mapping[str, Callable[[datetime], object]], now:
 def run_exclusively(name: str, interval: float, do: Callable[[datetime], object]) -> bool:
     """Do work unless another process does it, or did within about the interval; return whether it was done."""
     with try_job_lock(name) as is_alone:
-        # by the clock of the database: those of servers differ; if it has been set back, the work may be done again
+        # by the clock of the database: clocks of servers differ; if it has been set back, the work may be done again
         since = Now() - timedelta(seconds=0.7 * interval)
         lately = PeriodicRun.objects.filter(name=name, done_at__gt=since, done_at__lte=Now())
         if not is_alone or lately.exists():
@@ -221,11 +221,11 @@ def run_exclusively(name: str, interval: float, do: Callable[[datetime], object]
 
 
 class LateWork(NamedTuple):
-    """``holder``: the process id of the session of PostgreSQL that has its lock, if one has."""
+    """Periodic work that is overdue."""
 
     name: str
     done_at: datetime
-    holder: int | None
+    holder: int | None  # the process id of the PostgreSQL session that has its lock, if one has
 
 
 def late() -> list[LateWork]:

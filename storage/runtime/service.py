@@ -163,7 +163,7 @@ class Service:
         """Do periodic work and run jobs: after the first requests, because their modules take a sixth of a start."""
         await asyncio.sleep(_BACKGROUND_DELAY)
         run_periodic, run_jobs = await asyncio.to_thread(_import_background)
-        gc.freeze()  # as the server does with what is there at its start
+        gc.freeze()  # as the server freezes its objects when it starts
         # unlike gather(), which ends with the first that is cancelled, waits for both
         async with asyncio.TaskGroup() as group:
             group.create_task(run_periodic())

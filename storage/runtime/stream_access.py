@@ -54,7 +54,7 @@ class StreamAccess:
             is_allowed = await in_access_thread(self._is_allowed)
         except ServerBusy:
             return None
-        # what was announced while the question was under way is asked again
+        # streams that were announced while the question was under way are asked about again
         self._heard, self._valid_until = heard, now + LIMIT
         return is_allowed
 

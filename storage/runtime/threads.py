@@ -30,11 +30,11 @@ _PATIENCE: Final = (
 
 _probe = ThreadPoolExecutor(max_workers=1, thread_name_prefix="probe")
 _threads = ThreadPoolExecutor(max_workers=RESERVED_CONNECTIONS - 1, thread_name_prefix="control")
-# what waits for a primary that does not answer must not delay what is read from a standby
+# a thread that waits for an unresponsive primary must not delay reads from a standby
 _standby = ThreadPoolExecutor(max_workers=4, thread_name_prefix="standby")
 # streams ask all at once whether they may go on, which must not delay requests either
 _access = ThreadPoolExecutor(max_workers=2, thread_name_prefix="access")
-# what is uploaded must not take the connections of pages
+# uploads must not take the connections of pages
 _uploads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="upload")
 # background jobs may take minutes and must not delay requests
 _background = ThreadPoolExecutor(max_workers=2, thread_name_prefix="background")

@@ -19,7 +19,7 @@ from storage.runtime import prometheus
 
 logger = logging.getLogger(__name__)
 
-# beside the names of what was done; older servers know none of them
+# begins names of failing work, beside the names of work that was done; older servers know none of them
 _PREFIX: Final = "failing:"
 _WORKS: Final = ""
 
