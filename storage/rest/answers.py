@@ -23,7 +23,7 @@ from storage.rest.fields import (
 )
 from storage.rest.paging import PageSerializer
 
-OPTIONAL: Final = {"required": False}  # of a member that may be left out
+OPTIONAL: Final = {"required": False}  # a member that may be left out
 FIELDS: Final[Mapping[Any, type[serializers.Field]]] = {
     Any: serializers.JSONField,
     bool: serializers.BooleanField,
@@ -93,7 +93,7 @@ class ComputedField(serializers.SerializerMethodField):
         return None if computed is None else self.child.to_representation(computed)
 
 
-# whose members subjects declare
+# enumerations whose members subjects declare
 _DECLARED: Final[Mapping[type, Callable[[], Iterable[str]]]] = {
     NoticeKind: registry.notice_kinds,
     Verb: registry.verbs,

@@ -43,7 +43,7 @@ def problem_of(error: Exception) -> Problem | None:
         case Problem():
             return error
         case NotImplemented():
-            # of a table in its present state; or of a query, where a place is at fault if a person wrote it
+            # the state of a table is the reason, or a query, with the span at fault if a person wrote it
             is_of_state = error.refusal.reason is not Reason.OTHER and error.span is None
             return Problem(problems.CONFLICT if is_of_state else problems.INVALID, error.text, error.code)
         case StorageError():

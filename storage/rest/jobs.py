@@ -36,7 +36,7 @@ class JobFileSerializer(TypedSerializer):
 
 
 class JobSerializer(TypedSerializer):
-    # of a Job
+    # fields of a Job
 
     id: int
     kind: Annotated[str, "What it does, such as `table.index`."]

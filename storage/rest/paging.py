@@ -43,10 +43,10 @@ class PageSerializer(serializers.Serializer[Any]):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """``end``: after what the next page starts; None on the last page."""
+    """A page of a list."""
 
     items: Sequence[Any]
-    end: str | None = None
+    end: str | None = None  # the cursor after which the next page starts; None on the last page
 
 
 def take_page(found: Sequence[T], limit: int, cursor_of: Callable[[T], str]) -> Page:

@@ -115,7 +115,7 @@ class Problem(Exception):
 
     type: ProblemType
     detail: str = ""
-    code: str = ""  # of the Table service
+    code: str = ""  # the Table service's own code
     headers: Mapping[str, str] = field(default_factory=dict)
     errors: Sequence[FieldError] = ()
 

@@ -219,9 +219,8 @@ class TooManyStreams(Exception):
     """The reader, the account or the process has as many streams as it may."""
 
 
-_streams: Counter[str] = (
-    Counter()
-)  # those whose views have answered, of each reader, account, and the process
+# streams whose views have answered, of each reader, account, and the process
+_streams: Counter[str] = Counter()
 _counting: Final = Lock()  # views run in threads
 
 

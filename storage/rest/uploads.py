@@ -72,11 +72,11 @@ class _WholeUpload(Upload):
 
 
 class UploadRefused(Exception):
-    """``status``: why the rest of a body is not received."""
+    """An error: the rest of a body is not received."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
-        self.status = status
+        self.status = status  # the reason, as the status of the answer
 
 
 def of_request(request: HttpRequest) -> Upload:

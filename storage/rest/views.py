@@ -38,7 +38,7 @@ from storage.tables import tables
 
 
 class ApiViewSet(ViewSet):
-    """``capabilities``: what each action requires; ``tag``: its group in the documentation."""
+    """A view set of the management API; it requires a token, and answers with JSON."""
 
     authentication_classes = (BearerAuthentication,)
     permission_classes = (TokenPermission,)
@@ -48,8 +48,8 @@ class ApiViewSet(ViewSet):
     content_negotiation_class = JSONNegotiation
     metadata_class = None
     http_method_names = ("get", "post", "put", "patch", "delete", "head")
-    capabilities: ClassVar[Mapping[str, Capability]]
-    tag: ClassVar[str]
+    capabilities: ClassVar[Mapping[str, Capability]]  # the capability that each action requires
+    tag: ClassVar[str]  # its group in the documentation
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not request.META.get("CONTENT_LENGTH"):
