@@ -35,14 +35,12 @@ class Smtp:
 
 @dataclass(frozen=True, slots=True)
 class MessageOptions:
-    """``webhook_networks`` and ``copy_networks``: the private networks that webhooks, and copies from and to other
-    services, may reach. ``console_url`` is without a slash.
-    """
+    """Options of messages and copies to other hosts."""
 
     smtp: Smtp | None
-    webhook_networks: tuple[Network, ...]
-    copy_networks: tuple[Network, ...]
-    console_url: str
+    webhook_networks: tuple[Network, ...]  # private networks that webhooks may reach
+    copy_networks: tuple[Network, ...]  # private networks that copies from and to other services may reach
+    console_url: str  # without a slash at its end
 
 
 def read(value: Mapping[str, str]) -> MessageOptions:

@@ -124,7 +124,7 @@ _OWN = (
 
 
 def _with_declared(variables: Iterable[Variable]) -> Iterator[Variable]:
-    """Return variables, each with those that subjects declare after it."""
+    """Return variables, each followed by the variables that subjects declare after it."""
     declared = [variable for subject in registry.subjects() for variable in subject.variables]
     for variable in variables:
         yield variable

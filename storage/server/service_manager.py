@@ -14,16 +14,14 @@ ALIVE: Final = "WATCHDOG=1"
 
 
 class ServiceManager:
-    """The manager of this process; without one, messages go nowhere.
-
-    ``patience``: the seconds after which it restarts a server that has not said ALIVE, 0 if it does not.
-    """
+    """The manager of this process; without one, messages go nowhere."""
 
     def __init__(self) -> None:
         # our children must not speak for us: PostgreSQL knows the protocol, too
         self._address = os.environ.pop("NOTIFY_SOCKET", "")
         microseconds, process = os.environ.pop("WATCHDOG_USEC", ""), os.environ.pop("WATCHDOG_PID", "")
         is_watched = microseconds.isdecimal() and process in ("", str(os.getpid()))
+        # seconds after which it restarts a server that has not said ALIVE; 0 if it does not
         self.patience = int(microseconds) / 1e6 if is_watched and self._address else 0.0
 
     def notify(self, message: str) -> None:

@@ -28,13 +28,11 @@ _WAIT: Final = 300  # tenths of a second that archive_command waits, before Post
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What a data folder remembers of its archive, so that commands that start its database archive too.
-
-    ``claims``: make the archive, or refuse one of another database; commands leave that to the server.
-    """
+    """The archive of a data folder, stored in it so that commands that start its database archive too."""
 
     archive: Path
     backlog: int  # bytes
+    # make the archive, or refuse one of another database; commands leave that to the server
     claims: bool = False
 
     @classmethod

@@ -49,12 +49,12 @@ class Segment(NamedTuple):
 
 
 class BaseBackup(NamedTuple):
-    """``first`` and ``last``: numbers of the segments that make the copy consistent."""
+    """A copy of the database in the archive."""
 
     name: str
     finished_at: datetime
     timeline: int
-    first: int
+    first: int  # numbers of the first and the last segment that make the copy consistent
     last: int
     size: int  # bytes
 

@@ -33,13 +33,13 @@ _KEEP_LOG: Final = "SELECT pg_create_physical_replication_slot(%s, true, true)" 
 
 @dataclass(frozen=True, slots=True)
 class BackupRequest:
-    """``full_every``: incremental, unless so many backups have passed since the last full one, or it cannot be."""
+    """A request for a backup."""
 
     location: str  # a folder or a URL
     passphrase: bytes | None = None
     is_incremental: bool = False
     keep: int | None = None
-    full_every: int = 1
+    full_every: int = 1  # one of so many backups is full; the others are incremental if they can be
     is_recorded: bool = True  # as the last backup of the server
     seals_all: bool = True  # with the passphrase; else the secret only, beside a log that is not sealed
 

@@ -36,10 +36,11 @@ _REMEDIES: Final = {
 
 
 class ProgramFailed(Refusal):
-    """``needs_full``: it was an incremental backup, and a full one could succeed."""
+    """An error: a program of PostgreSQL failed."""
 
     def __init__(self, program: str, lines: list[str]) -> None:
         super().__init__(_reason(program, lines))
+        # it was an incremental backup, and a full one could succeed
         self.needs_full = re.search("WAL summar|manifest|incremental", "\n".join(lines)) is not None
 
 
