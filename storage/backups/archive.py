@@ -16,7 +16,7 @@ from django.conf import settings
 NAME: Final = "summary.json"
 CONFIG: Final = "config.json"  # is there while the folder has an archive
 STALE: Final = timedelta(minutes=5)
-LATE: Final = timedelta(minutes=5)  # of the oldest segment that waits
+LATE: Final = timedelta(minutes=5)  # age from which the oldest waiting segment is late
 
 
 class Problem(StrEnum):
@@ -36,22 +36,22 @@ class Period(NamedTuple):
 
 
 class Found(NamedTuple):
-    """``reason``: sentences in English, or an empty string."""
+    """A problem of the archive."""
 
     problem: Problem
-    reason: str = ""
+    reason: str = ""  # sentences in English, or empty
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSummary:
-    """``periods``: of which every moment can be restored, the oldest first; ``lag``: seconds of what waits longest."""
+    """The state of the archive, as the server writes it to a file."""
 
     at: datetime
     folder: str
-    periods: tuple[Period, ...] = ()
+    periods: tuple[Period, ...] = ()  # any moment of them can be restored; the oldest first
     base_at: datetime | None = None
     size: int = 0  # bytes
-    lag: float = 0.0
+    lag: float = 0.0  # seconds that the oldest segment has waited
     problems: tuple[Found, ...] = ()
 
     def write(self, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Whether the server is backed up as it should be, for those who look after it."""
+"""The state of backups: whether the server is backed up as it should be, for its operators."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ from storage.backups import last_backup
 from storage.backups.last_backup import BackupFailure, LastBackup
 from storage.models import Table
 
-OLD: Final = timedelta(days=7)  # of a backup without a schedule
+OLD: Final = timedelta(days=7)  # age from which a backup without a schedule is old
 _SETTLED: Final = timedelta(days=1)  # age of data that should have a backup
 
 

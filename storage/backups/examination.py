@@ -1,4 +1,4 @@
-"""What ``doctor`` says of backups and the archive."""
+"""Findings of ``doctor`` about backups and the archive."""
 
 from collections.abc import Iterator
 

@@ -17,7 +17,7 @@ NAME: Final = "last-backup.json"
 class Kind(StrEnum):
     FILES = "files"  # a full copy of the embedded database
     INCREMENTAL = "incremental"
-    DUMP = "dump"  # of the database in DATABASE_URL
+    DUMP = "dump"  # a dump of the database in DATABASE_URL
 
 
 class LastBackup(NamedTuple):
@@ -30,10 +30,10 @@ class LastBackup(NamedTuple):
 
 
 class BackupFailure(NamedTuple):
-    """``reason``: one or more sentences."""
+    """A backup that failed."""
 
     failed_at: datetime
-    reason: str
+    reason: str  # one or more sentences
 
 
 class BackupRecord(NamedTuple):

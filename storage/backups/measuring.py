@@ -1,4 +1,4 @@
-"""What Prometheus shows of backups and the archive."""
+"""Metrics of backups and the archive for Prometheus."""
 
 from django.conf import settings
 
