@@ -54,12 +54,12 @@ class FieldKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RequestField:
-    """A field of a request; ``is_signed``: the signature covers it."""
+    """A field of a request."""
 
     name: str
     value: str
     part: FieldKind
-    is_signed: bool = False
+    is_signed: bool = False  # the signature covers it
 
 
 @dataclass(frozen=True, slots=True)
