@@ -10,7 +10,7 @@ from storage.metrics.series import MINUTE, read_latest
 from storage.models import Account
 
 _MINUTES: Final = 5  # minutes before the current one that are counted too
-_FEWEST: Final = 20  # requests, of which a share means something
+_FEWEST: Final = 20  # requests that are enough for a share
 _SLOW_SHARE: Final = 0.05
 
 
