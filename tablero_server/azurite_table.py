@@ -1,7 +1,7 @@
-"""The command `azurite-table`: Tablero for programs that start Azurite's command of that name and wait for its words.
+"""The command `azurite-table`: Tablero for programs that start Azurite's command of that name and parse its output.
 
-It takes the options of Azurite and prints its lines, those of `azurite-table` as well as those of `azurite`. Before
-these, nothing is written to standard error, which some programs take for a failure.
+It takes the options of Azurite and prints the lines of both `azurite-table` and `azurite`. Before these lines,
+nothing is written to standard error, which some programs take for a failure.
 """
 
 import argparse
@@ -184,6 +184,6 @@ def _pass_on(output: IO[str], log: str | None) -> None:
 
 
 def _say(line: str) -> None:
-    with contextlib.suppress(OSError):  # nobody reads any more
+    with contextlib.suppress(OSError):  # the reader has closed the pipe
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()

@@ -96,15 +96,12 @@ class Account:
 
 @dataclass(frozen=True)
 class Service:
-    """A running server, and a token of an admin for its management API.
-
-    ``folder`` has what the processes of a run share; ``is_shared``: the server outlives the run.
-    """
+    """A running server, and a token of an admin for its management API."""
 
     url: str
     token: str
-    folder: str
-    is_shared: bool = False
+    folder: str  # shared by the processes of a run
+    is_shared: bool = False  # the server outlives the run
 
     @property
     def settings(self) -> dict[str, Any]:
