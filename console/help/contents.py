@@ -159,7 +159,7 @@ _OWN: Final = (
 
 
 def _with_declared(entries: Sequence[Entry]) -> Iterator[Entry]:
-    """Return entries, each with those that subjects declare after it."""
+    """Return entries, each followed by the entries that subjects declare after it."""
     for entry in entries:
         yield entry
         following = [

@@ -1,4 +1,4 @@
-"""Who else has a table open, as events of the stream that its pages follow."""
+"""The other users who have a table open, as events of the stream that its pages follow."""
 
 import json
 from collections.abc import AsyncGenerator, Callable, Sequence

@@ -1,4 +1,4 @@
-"""What the settings of an account say of levels of consistency, which replicas make a difference to."""
+"""Texts for the settings of an account about levels of consistency, which differ only with replicas."""
 
 from typing import Any, Final
 

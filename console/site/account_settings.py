@@ -30,7 +30,7 @@ class Section:
 
     @property
     def template(self) -> str:
-        """The template that shows it: that of a subject, if one declares it."""
+        """The template that shows it: the template that a subject declares, or the usual one."""
         declared = registry.account_sections().get(self.name)
         return self.own_template if declared is None else declared.template
 

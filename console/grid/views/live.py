@@ -1,4 +1,4 @@
-"""The changes of a table as they happen, for the pages that show it, with what other subjects tell these."""
+"""The changes of a table as they happen, for the pages that show it, with the events of other subjects."""
 
 import json
 from collections.abc import Callable
