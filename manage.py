@@ -12,7 +12,7 @@ import sys
 ROOT = os.path.dirname(os.path.abspath(__file__))
 VENV = os.path.join(ROOT, ".venv")
 PYTHON = os.path.join(VENV, "bin", "python")
-STAMP = os.path.join(VENV, "tablero.lock")  # the hash of what is completely installed; else not a hash
+STAMP = os.path.join(VENV, "tablero.lock")  # hashes of the completely installed locks; else not hashes
 RUN = (
     "django",
     "psycopg",
@@ -92,7 +92,7 @@ def install(lock, is_test):
             print("Installing what Tablero needs into %s ..." % VENV, file=sys.stderr, flush=True)
             write(STAMP, "unfinished\n")
             pip_install(lock)
-            # with what the tests need, the product runs too
+            # an environment for tests is enough for the product too
             both = [wanted, digest(os.path.join(ROOT, ".lock", "run.txt"))] if is_test else [wanted]
             write(STAMP, "\n".join(both) + "\n")
         except OSError as error:
