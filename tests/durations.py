@@ -4,8 +4,8 @@
 status 1 if a folder has grown beyond its figures in `tests/durations.toml`, which `--accept` updates from the run.
 
 The figures hardly depend on the machine: servers that the tests of a folder start, and CPU time of tests and of
-processes they have waited for, relative to that of the other folders. Fixtures of a session or a package are left
-out, because the order of a run decides which folder pays for them.
+processes they have waited for, relative to the other folders. Fixtures of a session or a package are left out,
+because the order of a run decides which folder pays for them.
 """
 
 import argparse

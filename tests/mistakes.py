@@ -1,4 +1,4 @@
-"""The usual mistakes of who signs, each made on a good token or request by a signer that knows nothing of the server's.
+"""Common mistakes in signing, each made on a good token or request by a signer independent of the server's.
 
 Keys of the account: FIRST and SECOND; OLD was its first; OTHER is a key of the account `other`.
 """
@@ -38,7 +38,7 @@ def good(fields, key=FIRST):
 
 
 def fingerprint_of(fields):
-    """By which a token is known."""
+    """Return the fingerprint of a token."""
     return hashlib.sha256(signature(text_of(fields)).encode()).hexdigest()
 
 
@@ -66,7 +66,7 @@ def keyed(key):
 
 
 def with_plus(fields):
-    """A token whose signature has what a query string holds badly."""
+    """Return a token whose signature contains a plus sign and a slash, which a query string must encode."""
     for number in range(1000):
         tried = (
             {**fields, "si": f"{fields.get('si', '')}{number}"}
@@ -235,7 +235,7 @@ def of_lite(make):
 
 
 def of_both(make):
-    """A mistake in the resource, in both schemes."""
+    """Return a mistake in the resource, in both schemes."""
     return [
         of_full(lambda request: full(request, make(request))),
         of_lite(lambda request: lite(request, make(request))),

@@ -1,7 +1,7 @@
-"""What somebody new to Tablero does first, each step timed: `python3 -m tests.newcomer`, under five minutes.
+"""First steps of a new user of Tablero, each step timed: `python3 -m tests.newcomer`, under five minutes.
 
-With nothing but Python and an empty home: install the wheel of this source with its dependencies, start a server, point
-an SDK at it, copy a file of Azurite, see it in the console, and run a test with the fixtures.
+With nothing but Python and an empty home: install the wheel of this source with its dependencies, start a server,
+point an SDK at it, copy a file of Azurite, see it in the console, and run a test with the fixtures.
 """
 
 import argparse
@@ -62,10 +62,10 @@ OTHERS = ("azure-data-tables", "pytest")
 
 @dataclass
 class Newcomer:
-    """``home`` is empty at first; ``borrows``: the dependencies are those of this Python, and none is downloaded."""
+    """A new user with an empty home."""
 
     home: Path
-    borrows: bool = False
+    borrows: bool = False  # whether this Python's packages are the dependencies, without a download
     steps: dict[str, float] = field(default_factory=dict)  # seconds
 
     @property

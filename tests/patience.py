@@ -29,7 +29,7 @@ LIMITS = (
         )
     ),
 )
-# what pages wait for: statements, samples, jobs, and other servers
+# limits of pages: statements, samples, jobs, and other servers
 LIMITS_OF_PAGES = {
     "console.compare.views.compare._BUDGET": 60.0,
     "console.bulk_edit.views._WHILE_TYPING": timedelta(minutes=1),

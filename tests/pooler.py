@@ -42,7 +42,7 @@ class Pooler:
 
 @contextmanager
 def running(folder, data, name):
-    """A pooler, with its files in ``folder``, of the database ``name`` in the PostgreSQL of a data folder."""
+    """Run a pooler, with its files in ``folder``, for the database ``name`` in the PostgreSQL of a data folder."""
     found = options.read({"TABLERO_DATA": str(data)})
     postgres = installation.find(found, DataFolder(found.data))
     host = DataFolder(found.data).socket_folder

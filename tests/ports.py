@@ -16,7 +16,7 @@ def free_port() -> int:
 
 @contextmanager
 def held_port() -> Iterator[int]:
-    """A port that is given to no other process; a program that reuses addresses or ports can listen on it."""
+    """Reserve a port that is given to no other process; a program that reuses addresses or ports can listen on it."""
     with socket.socket() as holder:
         for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
             holder.setsockopt(socket.SOL_SOCKET, option, 1)

@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-# of administrators, which an ordinary user's path does not have
+# administrators' programs, missing in an ordinary user's path
 MORE_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
-# what stands before the name of a command: also variables for it
+# text that may precede a command's name, including variables for it
 _BEFORE = r"(?:^|[|&;(`]|\b(?:if|while|until|do|then|else|sudo|exec)\s)\s*(?:\w+=\S*\s+)*"
 
 
@@ -26,7 +26,7 @@ class Program:
 
     package: str  # Debian's; empty if CI does not install it
     names: tuple[str, ...] = ()  # the first that is installed is used; empty: its key in PROGRAMS
-    files: tuple[str, ...] = ()  # patterns below /, for what is not a program
+    files: tuple[str, ...] = ()  # patterns below /, for files that are not programs
     is_optional: bool = False
 
 
@@ -55,7 +55,7 @@ PROGRAMS = {
     # not every distribution has them
     "caddy": Program("caddy", is_optional=True),
     "nginx": Program("nginx", is_optional=True),
-    # of whole systems, which CI does not install
+    # programs for whole systems, which CI does not install
     "docker": Program("", is_optional=True),
     "fsck.ext4": Program("", is_optional=True),
     "kubectl": Program("", is_optional=True),

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 def proxy(server, refuse):
     """Yield the connection string of a proxy of the server.
 
-    ``refuse`` is given the number of a request, may wait, and returns an answer, or None for that of the server.
+    ``refuse`` takes the number of a request, may wait, and returns an answer, or None for the server's own answer.
     """
     numbers, lock = iter(range(10**6)), threading.Lock()
 

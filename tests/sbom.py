@@ -1,7 +1,9 @@
-"""The software bill of materials: what others made that Tablero consists of, as CycloneDX 1.6.
+"""The software bill of materials, as CycloneDX 1.6: third-party components of Tablero.
 
-`python3 -m tests.sbom` writes docs/sbom.cdx.json from the lock of the packages and the manifest of the vendored files.
-What runs only in tests is not in it. https://cyclonedx.org/docs/1.6/json/
+`python3 -m tests.sbom` writes docs/sbom.cdx.json from the lock of the packages and the manifest of the vendored
+files. Packages that only tests use are left out.
+
+https://cyclonedx.org/docs/1.6/json/
 """
 
 import base64
@@ -121,7 +123,7 @@ def _describe_vendored(package: dict[str, Any]) -> Component:
     parts = _parts_of_codemirror() if package["name"] == "codemirror" else []
     return {
         "type": "library",
-        # codemirror.js is made of several packages, of which the one in `source` is only the first
+        # codemirror.js consists of several packages; `source` names only the first
         **({"bom-ref": f"codemirror@{version}", "name": "codemirror", "version": version} if parts else {}),
         **({} if parts else _identify("npm", npm, version)),
         "licenses": _licenses(package["license"]),

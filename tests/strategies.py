@@ -1,4 +1,4 @@
-"""Hypothesis strategies for what entities are made of; every value they make is a legal one."""
+"""Hypothesis strategies for the parts of entities; every value they make is a legal one."""
 
 import math
 import re
@@ -10,7 +10,7 @@ from storage.domain.values.edm import INT32, INT64, Edm, EdmValue
 FIRST_TICK = -116_444_736_000_000_000  # 1601-01-01
 LAST_TICK = 2_534_023_007_999_999_999  # 9999-12-31T23:59:59.9999999
 
-# what storage and JSON find hard, among any characters at all
+# characters that are hard for storage and JSON, among any others
 characters = st.sampled_from(
     "\x00\x01\x02\n\r\t\"\\'/%+$@:,{}[]s5.\x7f\x80\x9f"
     "\u2028\ud7ff\ue000\ue001\uffff\ufeff\ud800\udbff\udc00\udfff😀\U0010ffff"

@@ -1,4 +1,4 @@
-"""What is used of others' private modules stands in one file for each, and its versions have an upper limit."""
+"""Private modules of other packages: each is used in one file only, and the package's version has an upper limit."""
 
 import ast
 import re
@@ -36,7 +36,7 @@ def users(private: re.Pattern[str]) -> set[str]:
 
 
 def modules(text: str) -> Iterator[str]:
-    """Imported modules; a name that is imported from a package may be one, or a class with a capital letter."""
+    """Yield imported modules; a name imported from a package may be a module, or a class with a capital letter."""
     return (name for name in imported(text) if name.rpartition(".")[2].islower())
 
 

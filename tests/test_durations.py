@@ -1,4 +1,4 @@
-"""The costs of a run: read from its XML, compared with what was accepted."""
+"""Costs of a run, read from its XML and compared with the accepted ones."""
 
 import subprocess
 import sys

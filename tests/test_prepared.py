@@ -1,4 +1,4 @@
-"""The prepared database is made anew whenever it would become another one."""
+"""The prepared database, which is made again whenever its sources change."""
 
 import ast
 

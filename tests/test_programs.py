@@ -23,7 +23,7 @@ def make_program(folder, name):
 
 @pytest.fixture
 def bare(tmp_path, monkeypatch):
-    """A machine without any of them; programs of the folder are found."""
+    """Remove all programs except those that a test puts into the folder."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(programs, "MORE_FOLDERS", ())
     monkeypatch.delenv("CI", raising=False)
@@ -46,7 +46,7 @@ def test_what_is_missing_is_skipped_with_its_reason_and_fails_in_ci(bare, monkey
     with pytest.raises(pytest.fail.Exception, match=reason):
         programs.require("git", "the example")
     with pytest.raises(pytest.skip.Exception):
-        programs.require("kubectl", "the example")  # which CI does not install
+        programs.require("kubectl", "the example")  # CI does not install it
     assert programs.require("git", "the example") if make_program(bare, "git") else None
 
 
@@ -60,7 +60,7 @@ def test_the_command_prints_a_package_per_line_and_nothing_where_none_is_missing
     assert "chromium-headless-shell\n" in packages()
     for name in PROGRAMS:
         make_program(bare, name)
-    assert set(packages().splitlines()) <= {"libfaketime"}  # which is no program
+    assert set(packages().splitlines()) <= {"libfaketime"}  # a library instead of a program
 
 
 def test_packages_of_what_is_missing_are_named_once(bare):

@@ -12,7 +12,7 @@ from storage.core import registry
 from storage.domain.refusals import Reason, Refused
 from tests.live_server import ROOT
 
-# of exports and of the mappings that scripts send
+# reasons for exports and for mappings that scripts send
 OF_SCRIPTS = {"FILE_ROWS_CHANGED", "FILE_ROWS_HALF_CHARACTER", "FILE_MAPPING_MALFORMED"}
 
 
@@ -21,7 +21,7 @@ def _is_of_rows(reason):
     return is_of_rows or reason.name in ("FILE_NOT_AZURITE", "FILE_NOT_READ", "FILE_TOO_LARGE")
 
 
-# what only commands, the start of a server and readers of the change feed are told
+# reasons that only commands, the start of a server and readers of the change feed receive
 NOT_IN_CONSOLE = {
     Reason.ACCOUNT_HAS_TABLES,
     Reason.ACCOUNT_KIND_IS_FIXED,
@@ -62,7 +62,7 @@ NOT_IN_CONSOLE = {
 }
 # for the log, and what other programs' libraries raise
 LOGGED = {"ExceptionGroup", "ValueError"}
-# of the protocol of bearer tokens
+# errors in the protocol of bearer tokens
 BEARER = {"_malformed"}
 
 
@@ -79,7 +79,7 @@ def facts_of(text):
 
 
 def marked_reasons():
-    """The reasons whose sentence the console translates."""
+    """Return the reasons whose sentence the console translates."""
     marked = set()
     for kind in KINDS:
         path = ROOT / f"{kind.__module__.replace('.', '/')}.py"
@@ -149,7 +149,7 @@ def test_every_reason_is_raised_with_its_facts():
                     given = {it.arg for it in node.keywords}
                     for reason in named_by(node):
                         raised.setdefault(reason, []).append(given)
-    for form in registry.relation_forms():  # raised by what they lack
+    for form in registry.relation_forms():  # the missing features raise them
         raised |= {reason.name: [{"table"}] for reason in form.lacks.values()}
         raised |= {form.unavailable.name: [set()]}
     for name, reason in registry.reasons().items():
@@ -169,7 +169,7 @@ def test_a_stored_refusal_is_read_again_and_a_sentence_of_an_older_version_as_it
 
 
 def named_by(call):
-    """The reasons that a call names: `Refused(Reason.A, ...)` or `Reason.A.of(...)`."""
+    """Return the reasons that a call names: `Refused(Reason.A, ...)` or `Reason.A.of(...)`."""
     names = {kind.__name__ for kind in KINDS}
     candidates = [*call.args[:1], *([call.func.value] if isinstance(call.func, ast.Attribute) else [])]
     return [it.attr for it in candidates if isinstance(it, ast.Attribute) and ast.unparse(it.value) in names]

@@ -35,7 +35,7 @@ def test_each_declaration_is_in_the_registry():
 
 
 def test_the_import_contract_has_the_order_of_the_registry():
-    """Whoever shares its layer with others, as transfer does, is plain Python below them."""
+    """A room that shares its layer with others, such as transfer, is plain Python below them."""
     order = [
         layer[0] for layer in rooms.layers("storage") if len(layer) == 1 and layer[0] in registry.SUBJECTS
     ]
@@ -114,7 +114,7 @@ def test_nothing_outside_its_rooms_needs_an_optional_subject(name):
 
 # the words of optional rooms that the engine once knew; replication is PostgreSQL's and Azure's word for something else
 WORDS = {"cluster": r"distribut|citus", "replicas": r"replica(?!tion)"}
-# modules outside of these rooms that have them all the same
+# modules outside these rooms that know them anyway
 KNOWING = {
     "storage/core/registry.py": "it names all subjects",
     "storage/models.py": "columns keep their names, which servers of other versions read",
@@ -122,7 +122,7 @@ KNOWING = {
 
 
 def test_words_of_optional_rooms_stay_in_them():
-    """The engine asks what a relation can do and which databases answer reads; rooms declare which ones there are."""
+    """The engine asks relations for their abilities and databases for reads; rooms declare which ones exist."""
     rooms_of_words = re.compile(rf"(?:\w+/)+(?:{'|'.join(WORDS)})/|storage/migrations/")
     words = re.compile("|".join(WORDS.values()), re.IGNORECASE)
     static = (path.relative_to(ROOT).as_posix() for path in (ROOT / "static/console").rglob("*.*"))

@@ -27,7 +27,7 @@ INCREMENT = {"f": "N ge 1", "0-op": "set", "0-property": "N", "0-expression": "N
 
 @pytest.fixture
 def rows(add_entity, account):
-    """Add four entities, one of which cannot be incremented."""
+    """Add three entities that can be incremented, and one that cannot."""
     for row_key, value in (("a", 1), ("b", 2), ("c", 2**31 - 1), ("<b>", 0)):
         add_entity("p", row_key, N=value)
     return lambda: content(tables.get(account, "people"))

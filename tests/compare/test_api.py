@@ -20,7 +20,7 @@ ODD = "\ud800\x00"
 
 @pytest.fixture
 def branch(cast, account, table):
-    """Make an account that every user but victor knows, with a table that differs from that of acme."""
+    """Make an account that every user but victor knows, with a table that differs from the one in acme."""
     branch = accounts.add("branch")
     for membership in Membership.objects.filter(account=account).exclude(user=cast["victor"]):
         Membership.objects.create(user=membership.user, account=branch, role=membership.role)

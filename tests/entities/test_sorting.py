@@ -53,7 +53,7 @@ def table(db, request):
     inserts = []
     for number, value in enumerate(VALUES):
         properties = {} if value is None else {"V": value}
-        # keys in an order unrelated to that of the values
+        # keys in another order than the values
         key = EntityKey("p", f"{(number * 17) % len(VALUES):03}")
         inserts.append(Insert(Entity(key, properties | {"Even": EdmValue(Edm.BOOLEAN, number % 2 == 0)})))
     run(batch.apply(relation_name(table.pk), inserts))

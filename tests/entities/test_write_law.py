@@ -1,9 +1,9 @@
 """One law for all forms of a write: in whatever form changes come, they do to a table what they do to a dict.
 
-A state machine writes in every form: single statements, statements of several requests, change sets, the function
-of a relation, that of a distributed relation, edits of people, many entities at once, images, requests of the
-protocol, and writes that meet on several connections. After each step the answers, the rows, their reading by
-filters and the history are those of the model.
+A state machine writes in every form: single statements, statements of several requests, change sets, the functions
+of local and of distributed relations, edits of people, many entities at once, images, requests of the protocol, and
+writes that meet on several connections. After each step the answers, the rows, their reading by filters and the
+history are those of the model.
 """
 
 import asyncio

@@ -32,7 +32,7 @@ def client(account, credential="key1", address="192.0.2.1", agent="agent"):
 
 
 def wrote(process, used, count=1, last=NOON, parameters=()):
-    """A process that has seen this, and written it."""
+    """Record a use and write it, as one process does."""
     uses = Uses(process)
     uses.add(last.replace(minute=0, second=0), used, UseCount(count, last), parameters)
     uses.write()

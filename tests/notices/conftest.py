@@ -16,11 +16,11 @@ LOOPBACK = (ip_network("127.0.0.0/8"),)
 
 @dataclass
 class Receiver:
-    """``requests``: the headers and the body of each; ``answers``: the status of the next ones, then 204."""
+    """A receiver of webhooks."""
 
     url: str = ""
-    requests: list = field(default_factory=list)
-    answers: list = field(default_factory=list)
+    requests: list = field(default_factory=list)  # headers and body of each
+    answers: list = field(default_factory=list)  # statuses of the next answers, then 204
 
 
 @contextmanager
@@ -58,10 +58,10 @@ def receiver(settings):
 
 @dataclass
 class MailServer:
-    """``mails``: the recipients and the lines of each; ``refuses``: the next recipients are refused."""
+    """A mail server that keeps its mail."""
 
-    mails: list = field(default_factory=list)
-    refuses: bool = False
+    mails: list = field(default_factory=list)  # recipients and lines of each
+    refuses: bool = False  # whether it refuses the next recipients
 
 
 @pytest.fixture

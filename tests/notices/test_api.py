@@ -15,7 +15,9 @@ NOW = datetime.now(UTC)
 
 @pytest.fixture
 def notices(account):
-    """The ids of an old key's and of a failed job's notice in acme, a job's in another account, and of the server."""
+    """Add notices of an old key and of a failed job in acme, of a job in another account, and of the server; return
+    their ids.
+    """
     other = accounts.add("other")
     rows = (
         ("key.old", account, "key1", {"key": "key1", "days": 400}),

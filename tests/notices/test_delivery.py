@@ -1,4 +1,4 @@
-"""What webhooks and addresses are sent, and what becomes of it when they do not answer."""
+"""Webhooks and mail for notices, and retries when receivers do not answer."""
 
 import base64
 import hashlib
@@ -186,7 +186,7 @@ def test_what_is_deleted_while_it_is_sent_to_holds_up_no_others(account, cast, r
     assert deliver()
     [left] = NoticeDelivery.objects.all()
     assert (left.webhook.name, left.delivered_at) == ("second", NOW)
-    delivery._mail(0, [], NOW)  # of a user who is gone
+    delivery._mail(0, [], NOW)  # a deleted user
 
 
 def test_what_a_former_address_answers_is_not_held_against_the_present_one(account, receiver):
@@ -359,7 +359,7 @@ def test_the_address_is_checked_where_it_is_connected_to(receiver, settings, mon
 
 
 def test_a_name_that_cannot_be_resolved_is_refused_like_one_of_a_private_network(settings, monkeypatch):
-    """Who sets up webhooks must not find out which names there are in the network of the server."""
+    """Users who set up webhooks must not learn which names exist in the server's network."""
 
     def resolve(host, port, *arguments, **options):
         if host == "internal.example":
@@ -466,7 +466,7 @@ def test_people_with_a_confirmed_address_get_one_mail_in_their_language(
         address(name)
     cast["alice"].language = "tr"
     cast["alice"].save()
-    cast["victor"].time_zone = "Europe/Atlantis"  # which another server of the database may know
+    cast["victor"].time_zone = "Europe/Atlantis"  # another server of the database may know this zone
     cast["victor"].save()
     announce(account)
     announce(account, JobNotice.FAILED, subject="table.index")
@@ -545,7 +545,7 @@ def test_an_address_needs_the_code_that_it_was_sent(cast):
     assert readers.confirmed_address(alice.pk) == ""
 
 
-# what people see
+# notices that users see
 
 
 def kinds(found):

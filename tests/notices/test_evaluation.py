@@ -1,4 +1,4 @@
-"""What opens a notice, what is news, what resolves it, and that one process does it."""
+"""Rules that open, renew and resolve notices, evaluated by a single process."""
 
 import socket
 import threading
@@ -217,7 +217,7 @@ def test_errors_and_latencies_resolve_after_a_calm(account, hook):
     count(account, NOW, status=500, requests=2)
     assert kinds() == []  # 10 of 140
     count(account, NOW, status=503, requests=6, bound=5.0)
-    assert kinds() == ["errors.high"]  # 16 of 146, six of which took more than 2 seconds
+    assert kinds() == ["errors.high"]  # 16 of 146; six of these took more than 2 seconds
     assert Notice.objects.get().facts == {"share": 11, "errors": 16, "requests": 146, "minutes": 5}
     count(account, NOW, status=200, requests=3, bound=5.0)
     assert kinds() == ["errors.high", "latency.high"]

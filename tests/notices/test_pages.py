@@ -21,7 +21,7 @@ LIST = "/ui/notices/"
 
 
 def text(answer):
-    """What a reader sees, without tags."""
+    """Return the text of a page without tags, as a reader sees it."""
     return " ".join(unescape(re.sub("<[^>]+>", " ", answer.content.decode())).split())
 
 

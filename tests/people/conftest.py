@@ -9,7 +9,7 @@ from tests.identity_provider import CLIENT_ID, CLIENT_SECRET, serving
 
 @pytest.fixture(autouse=True)
 def _no_attempts(db):
-    """Nobody has tried to sign in before."""
+    """Forget all earlier attempts to sign in."""
     cache.clear()
 
 
@@ -21,7 +21,7 @@ def provider_of(served, **changes):
 
 @pytest.fixture
 def elsewhere(settings):
-    """The place where Jane has an account."""
+    """Run the identity provider at which Jane has an account."""
     with serving() as found:
         settings.SIGN_IN_PROVIDERS = (provider_of(found),)
         found.id = settings.SIGN_IN_PROVIDERS[0].id

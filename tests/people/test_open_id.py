@@ -1,4 +1,4 @@
-"""What a provider of sign-ins sends is verified: whose it is, for whom, for which sign-in, and about whom."""
+"""Verification of ID tokens: the issuer, the client, the sign-in and the person."""
 
 import logging
 import time
@@ -88,7 +88,7 @@ def test_a_failed_sign_in_is_recorded(visit, elsewhere):
 
 @pytest.fixture
 def two(settings):
-    """Two providers, at each of which somebody has the same subject."""
+    """Run two providers, each with a user of the same subject."""
     with serving() as one, serving() as other:
         other.person = {"sub": one.person["sub"], "preferred_username": "Joe"}
         settings.SIGN_IN_PROVIDERS = tuple(

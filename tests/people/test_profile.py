@@ -1,4 +1,4 @@
-"""What people choose for themselves."""
+"""Preferences of users."""
 
 import pytest
 
@@ -41,11 +41,11 @@ def test_refuses_an_unknown_choice(visit, name):
 def test_times_are_in_the_zone_of_the_reader(visit, cast):
     client = visit("alice")
     assert b' UTC">just now</time>' in client.get("/ui/me/sessions/").content
-    client.cookies["tablero_zone"] = "Asia/Tokyo"  # that of the browser, until another is chosen
+    client.cookies["tablero_zone"] = "Asia/Tokyo"  # the browser's zone, until another is chosen
     assert b' JST">just now</time>' in client.get("/ui/me/sessions/").content
     client.post("/ui/me/", {**CHOICES, "language": "en"})
     assert b' +03">just now</time>' in client.get("/ui/me/sessions/").content
-    # that of the page which asks for a part wins
+    # the zone of the page that asks for a part wins
     for zone, shown in (
         ("Asia/Tokyo", b" JST"),
         ("Mars/Olympus", b" +03"),
@@ -53,7 +53,7 @@ def test_times_are_in_the_zone_of_the_reader(visit, cast):
         ("", b" +03"),
     ):
         assert shown in client.get("/ui/me/sessions/", headers={"X-Tablero-Zone": zone}).content
-    type(cast["alice"]).objects.update(time_zone="Mars/Olympus")  # which this machine does not know
+    type(cast["alice"]).objects.update(time_zone="Mars/Olympus")  # this machine does not know the zone
     assert client.get("/ui/").status_code == 200
 
 

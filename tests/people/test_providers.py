@@ -1,4 +1,4 @@
-"""Sign-in with an account that somebody has elsewhere."""
+"""Sign-in with an account of another provider."""
 
 from dataclasses import replace
 from urllib.parse import urlsplit

@@ -26,7 +26,7 @@ AGAIN = "/ui/me/again/"
 
 @pytest.fixture
 def ask(visit):
-    """What a view with secrets answers; `ask(client, "POST", ...)`: with the headers given."""
+    """Return the answer of a view with secrets; `ask(client, "POST", ...)` takes a method and headers."""
 
     @recently_authenticated
     def view(request):
@@ -91,10 +91,10 @@ def test_a_code_does_as_well(visit, cast, ask):
     assert ask(client).content == b"the secret"
 
 
-# which views that change something ask
+# views that ask for a proof
 
 OWNER, EDITOR = str(int(Role.OWNER)), str(int(Role.EDITOR))
-# what gives lasting power, shows a secret, or replaces or deletes all data: name → what its form sends
+# views that give lasting power, show a secret, or replace or delete all data: name → fields of the form
 SENSITIVE = {
     "accounts:connection": {},
     "accounts:connection_copy": {},
@@ -145,7 +145,7 @@ SENSITIVE = {
     "snapshots:reset": {},
     "snapshots:restore": {},
 }
-# what its users may do with a session of any age: a change that can be undone, takes power away, or needs a password
+# views open to a session of any age: changes that can be undone, remove power, or need a password
 ORDINARY = """
 account_login account_logout account_reauthenticate mfa_authenticate mfa_login_webauthn mfa_reauthenticate
 mfa_reauthenticate_webauthn openid_connect_login people:join people:setup people:password
@@ -187,7 +187,7 @@ def test_whether_to_ask_is_decided_for_each_view_that_takes_forms():
 
 @pytest.fixture
 def arguments(cast, account, add_entity):
-    """Arguments of the address of a view, for what exists."""
+    """Return the arguments of a view's address, for existing objects."""
     snapshot = snapshots.take(account, "base")
     branches.create(account, BranchRequest("branch", snapshot=snapshot), by=SERVER)
     members.set_role(account, cast["sam"], Role.OWNER, by=SERVER)

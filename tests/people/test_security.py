@@ -1,4 +1,4 @@
-"""What people sign in with, and where they are signed in."""
+"""Sign-in methods and sessions of users."""
 
 import time
 from datetime import timedelta
@@ -202,7 +202,7 @@ def test_expired_sessions_go(visit):
 
 
 def test_a_sign_in_begins_a_new_session(visit):
-    """A session that somebody else has begun in the browser is not taken over."""
+    """A session that another person has begun in the browser is not taken over."""
     client = visit(None)
     session = client.session
     session["begun"] = "elsewhere"
@@ -250,7 +250,7 @@ def test_what_happened_is_recorded(visit):
     found = Activity.objects.filter(verb__startswith="user.").order_by("pk")
     assert list(found.values_list("verb", "actor", "detail")) == [
         (PeopleVerb.SIGN_IN_FAILED, "alice", {"by": ["password"]}),
-        (PeopleVerb.SIGN_IN_FAILED, "", {"by": ["password"]}),  # what may be a password is not kept
+        (PeopleVerb.SIGN_IN_FAILED, "", {"by": ["password"]}),  # the name may be a mistyped password
         (PeopleVerb.SIGN_IN, "alice", {"by": ["password"]}),
         (PeopleVerb.SIGN_OUT, "alice", {}),
     ]

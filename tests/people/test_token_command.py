@@ -13,7 +13,7 @@ from storage.people import api_tokens
 
 @pytest.fixture
 def run(capsys, cast):
-    """Runs the command and gives what it said."""
+    """Run the command and return its output."""
 
     def run(*arguments):
         call_command("token", *arguments)

@@ -19,7 +19,7 @@ PASSWORD = "/ui/me/password/"
 
 @pytest.fixture
 def run(capsys, account):
-    """Runs the command and gives what it said."""
+    """Run the command and return its output."""
 
     def run(*arguments):
         call_command("user", *arguments)

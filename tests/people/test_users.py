@@ -1,4 +1,4 @@
-"""What admins do with users."""
+"""Administration of users."""
 
 import uuid
 

@@ -1,4 +1,6 @@
-"""Who has a table open: rows of several processes, which expire by the database's clock, and who may be seen."""
+"""Presence: users who have a table open, in rows of several processes that expire by the database's clock, by
+visibility.
+"""
 
 import uuid
 from datetime import timedelta

@@ -180,7 +180,7 @@ def stored(key=KEY, ticks=TICKS, **properties):
 
 
 def written(body):
-    """The one entry of a document, or its root."""
+    """Return the one entry of a document, or its root."""
     root = ElementTree.fromstring(body)
     return root if root.tag == f"{ATOM}entry" else root.find(f"{ATOM}entry")
 

@@ -14,7 +14,7 @@ END = Position("p", "the end")
 
 
 def key(number):
-    """A key of the greatest length, every character of which takes nine in a link."""
+    """Return a key of the greatest length with characters that take nine in a link each."""
     return EntityKey("寿" * 1024, f"{number:03}" + "寿" * 1021)
 
 

@@ -1,4 +1,4 @@
-"""HTTP on raw connections, to an application that answers with what it got."""
+"""HTTP on raw connections, with an application that echoes requests."""
 
 import asyncio
 from xml.etree import ElementTree
@@ -16,7 +16,7 @@ LAST = b"GET /last HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
 
 
 async def echo(scope, receive, send):
-    """Answers with what it got: at once on /early, else after the body; /quiet never answers."""
+    """Echo the request: at once on /early, else after the body; /quiet never answers."""
     body, whole = b"", scope["path"] == "/early"
     while not whole:
         message = await receive()
@@ -33,7 +33,7 @@ async def echo(scope, receive, send):
 
 
 async def serve_echo(head, body, write):
-    """The same as the Table service would answer it."""
+    """Serve the echo in the form of the Table service."""
     content = await body.read(head) if head.path != b"/early" else b""
     if head.path == b"/quiet":
         await asyncio.sleep(0.3)
@@ -129,13 +129,13 @@ def talk(port):
 
 
 def seen(received):
-    """What the application saw, request by request."""
+    """Return the requests as the application saw them."""
     heads = received.split(b"HTTP/1.1 200 OK\r\n")[1:]
     return [head.partition(b"\r\n\r\n")[2].decode() for head in heads]
 
 
 def refusal(received):
-    """The status and the error code of a refusal, which has to be well-formed."""
+    """Return the status and the error code of a refusal, which must be well-formed."""
     head, _, body = received.partition(b"\r\n\r\n")
     status, *lines = head.decode().split("\r\n")
     headers = dict(line.split(": ", 1) for line in lines)
@@ -281,7 +281,7 @@ async def test_refuses_a_head_that_is_too_long(talk, pieces):
 
 
 def head_of(size, *, filler=b"x", start=b"GET / HTTP/1.1\r\nHost: h\r\n", connection=b"close"):
-    """A head of so many bytes, all of them counted."""
+    """Return a head of exactly this size."""
     start += b"Connection: %b\r\nA: b" % connection
     return start + filler * ((size - len(start) - 4) // len(filler)) + b"\r\n\r\n"
 
@@ -321,7 +321,7 @@ async def test_the_limit_of_a_head_is_exact(talk, shape, filler):
         answers = [text for text in seen(received) if text == "GET /  0"]
         assert len(answers) == (
             size == LIMIT
-        )  # what follows a request may be refused by closing the connection
+        )  # data after a request may be refused by closing the connection
 
 
 async def test_the_limit_counts_the_whole_request_line(talk):
@@ -363,7 +363,7 @@ async def test_waits_for_a_body_that_comes_slowly(clock, port, state):
     await until(lambda: state.connections)
     [connection] = state.connections
     for _ in range(6):
-        # what was sent has been seen
+        # the sent data has been seen
         await until(lambda: connection._deadline == clock.time() + http_connection.MAX_STALL)
         clock.advance(0.7 * http_connection.MAX_STALL)
         writer.write(b"x")
@@ -415,7 +415,7 @@ async def test_lets_a_client_read_slowly(clock, port, state):
 
 
 async def ask(port, request):
-    """A client that has asked and reads nothing, so that nothing is taken of its answer beyond small buffers."""
+    """Connect a client that sends a request and reads nothing, so that only small buffers take of the answer."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1)
     writer.write(request)
     return reader, writer
@@ -461,7 +461,7 @@ async def test_answers_nothing_more_until_its_answer_is_read(port, talk, state):
     [connection] = state.connections
     for _ in range(5):
         writer.write(big)
-        await talk(LAST)  # what came before has been seen
+        await talk(LAST)  # the previous data has been seen
     assert connection.transport.get_write_buffer_size() < 31_000_000
 
     writer.write(LAST)

@@ -52,7 +52,7 @@ def make_accounts():
 
 
 def requests():
-    """Good ones and bad ones: by keys in both schemes, and by tokens for what they may and may not do."""
+    """Yield valid and invalid requests: by keys in both schemes, and by tokens with and without the permission."""
     headers = {"x-ms-version": "2019-02-02", "If-Match": STALE}
     plain = Request("GET", f"http://{HOST}/{ACCOUNT}/People", headers)
     for _, make in mistakes.OF_REQUESTS:
@@ -113,7 +113,7 @@ def with_token(request, query):
 
 
 def said(request):
-    """What the inspector says: nothing when the request is let in."""
+    """Return the inspector's verdict, or None when the request is authorized."""
     known = facts(Account.objects.all(), datetime.now(UTC), scheme="http", host=HOST, client="")
     verdict = inspect(request.as_http(), known).verdict
     if verdict.error is None:
@@ -122,7 +122,7 @@ def said(request):
 
 
 async def answered(service, request):
-    """What the server says, of all that is about access."""
+    """Return the server's verdict on everything about access."""
     parts = urlsplit(request.url)
     fields = [(name.lower().encode(), value.encode()) for name, value in request.headers.items()]
     fields.append((b"host", parts.netloc.encode()))

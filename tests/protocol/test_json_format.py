@@ -196,7 +196,7 @@ def context(level, select=None, raw_select=None):
 
 
 def stored(key=KEY, ticks=TICKS, **wanted):
-    """A row as a read of all its properties finds it."""
+    """Return a row as a read of all its properties returns it."""
     return StoredEntity(encode_entity_key(key), b"%d" % ticks, write_fragments(wanted).content.encode())
 
 

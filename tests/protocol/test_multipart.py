@@ -243,7 +243,7 @@ CHANGE = st.tuples(
 
 @st.composite
 def layouts(draw):
-    """Changes, and a batch that holds them with line ends, blank lines and padding as they come."""
+    """Draw changes, and a batch that holds them with arbitrary line ends, blank lines and padding."""
     parts = draw(st.lists(CHANGE, min_size=1, max_size=4))
     lines = [b"--o" + draw(PADDING), b"Content-Type:" + draw(PADDING) + b'multipart/mixed; boundary="b"']
     lines += [draw(BLANK_LINES)]

@@ -59,7 +59,7 @@ async def test_k2_an_old_key_is_accepted_until_its_grace_is_over(ask, monkeypatc
     new, second = await in_thread(sealed_keys.keys_of, account)
     assert await ask(new) == await ask(second) == [200, 200]
     until = (await in_thread(retired_keys.accepted, account))[0].until
-    # what a process knows of the key does not change, only the time
+    # the process's copy of the key stays the same; only time passes
     monkeypatch.setattr("storage.protocol.authorization.time", lambda: until - 1)
     assert (await ask(KEY))[1] == 200
     monkeypatch.setattr("storage.protocol.authorization.time", lambda: until)

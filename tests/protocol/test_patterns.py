@@ -55,7 +55,7 @@ def learn(found, kind=AccountKind.STORAGE):
 
 
 def check(text, kind):
-    """What is recognized, compared with what the general way finds."""
+    """Compare the result of the pattern with the general parser's."""
     found = patterns.recognize(text.encode(errors="surrogatepass"), kind)
     if found is None:
         return None

@@ -17,7 +17,7 @@ TYPES = [
     f"Edm.{name}" for name in ("String", "Boolean", "Int32", "Int64", "Double", "DateTime", "Guid", "Binary")
 ]
 
-# what a plan takes, what it just does not, and what nobody takes
+# input that a plan takes, input it barely refuses, and invalid input
 written = st.sampled_from(
     [
         "0",

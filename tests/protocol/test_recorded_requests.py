@@ -1,4 +1,4 @@
-"""What the request log keeps of requests to the service, and what never gets there."""
+"""Requests to the service in the request log, and data that is never stored there."""
 
 import base64
 import json
@@ -52,7 +52,7 @@ def sas(path, **fields):
 
 
 async def kept(service):
-    """The requests in the log, oldest first."""
+    """Return the requests in the log, oldest first."""
     await service._service.observer.flush()
     return await in_thread(lambda: list(find(RequestFilter()).order_by("pk")))
 
@@ -259,7 +259,7 @@ async def test_tells_why_an_address_names_no_resource(service, send):
 
 
 async def test_in_a_cosmos_account_nearly_every_text_is_a_name(service, send):
-    """What may be a key in a malformed address is kept if there is a table of that name, and then also counted."""
+    """A possible key in a malformed address is stored, and counted, if there is a table of that name."""
     await in_thread(lambda: Account.objects.filter(name=ACCOUNT).update(kind=AccountKind.COSMOS))
     account = await in_thread(Account.objects.get, name=ACCOUNT)
     odd = 'people("odd", 1)'

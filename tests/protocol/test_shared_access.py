@@ -23,7 +23,7 @@ service, send = test_table_service.service, test_table_service.send
 
 @pytest.fixture
 async def token(send):
-    """A token made elsewhere, for a table that is there."""
+    """Return a token made elsewhere for an existing table."""
     assert (await send("POST", "/Tables", {"TableName": "People"})).status == 201
     spec = {"sas": {"tn": "People", "sp": "r"}}
     return tokens.parameters(spec, ACCOUNT, KEY_TEXT)
@@ -40,7 +40,7 @@ def known():
 
 
 async def seen(service):
-    """The one token, after what the process has observed is written."""
+    """Return the one token, after the process has written its observations."""
     await service._service.observer.flush()
     (found,) = await in_thread(known)
     return found
@@ -74,7 +74,7 @@ async def test_s4_blocking_makes_it_fail_at_once_everywhere(service, token):
                 assert reply.status == (403 if blocked else 200)
                 if blocked:
                     assert reply.error == "AuthenticationFailed"
-                    # nothing is told of a token whose signature is wrong
+                    # an answer reveals nothing about a token whose signature is wrong
                     assert b"blocked" not in (await query(process, other_token)).body
 
 

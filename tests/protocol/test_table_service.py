@@ -111,7 +111,7 @@ def sender(service):
 
 
 async def call(service, method, path, query, fields, chunks):
-    """The reply, None when nothing was sent; a chunk that is None is the end of the connection."""
+    """Return the reply, or None when nothing was sent; a chunk of None is the end of the connection."""
     replies = []
 
     def write(status, headers, body, reusable, reason):
@@ -151,7 +151,7 @@ ADA = {"PartitionKey": "p", "RowKey": "ada", "Born": 1815}
 PATH = "/People(PartitionKey='p',RowKey='ada')"
 
 
-# what every answer carries
+# headers of every answer
 
 
 async def test_every_request_has_an_id_of_its_own(send):
@@ -162,7 +162,7 @@ async def test_every_request_has_an_id_of_its_own(send):
     assert all(map(GUID.fullmatch, ids))
 
 
-# who asks
+# authentication
 
 
 async def test_a_key_that_was_rotated(send):

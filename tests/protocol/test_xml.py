@@ -186,7 +186,7 @@ def test_whatever_is_sent_is_read_or_refused(body):
 
 @pytest.fixture
 def resident_memory():
-    """A function that tells the resident memory of this process in bytes."""
+    """Return a function that returns the resident memory of this process in bytes."""
     if not sys.platform.startswith("linux"):
         pytest.skip("memory is measured by /proc")
 

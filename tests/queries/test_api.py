@@ -62,7 +62,7 @@ def test_a_private_query_is_its_owners(eve, call):
 
 
 def test_only_its_owner_makes_a_query_private(eve, call):
-    """For all others it would disappear, the one who has done it included."""
+    """For all others, including the user who does it, it would disappear."""
     eve("POST", QUERIES, OPEN)
     refused = call("max")("PATCH", f"{QUERIES}/open", {"is_shared": False})
     assert (refused.status_code, refused.json()["detail"]) == (403, "Only eve can stop sharing this query.")

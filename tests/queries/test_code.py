@@ -1,4 +1,4 @@
-"""A query as code: for everybody with a name for the key, for those who may with a token of its own."""
+"""Queries as code: for every user with a placeholder for the key, for some with a token of its own."""
 
 import re
 from datetime import timedelta

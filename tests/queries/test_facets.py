@@ -1,4 +1,4 @@
-"""Frequent values of what a query finds, each a step to a narrower query."""
+"""Frequent values among the results of a query, each a link to a narrower query."""
 
 import re
 from html import unescape

@@ -38,7 +38,7 @@ def folk(add_entity):
 
 
 def texts(page):
-    """What the offers would make of the filter."""
+    """Return the filters that the offers would produce."""
     return [unescape(text) for text in re.findall(r'data-offer="([^"]*)"', page)]
 
 
@@ -155,7 +155,7 @@ def test_rows_that_are_not_edited_keep_the_text(ask, folk, text):
 
 
 def sent(page):
-    """The fields of the form of rows."""
+    """Return the fields of the form of rows."""
     form = page.partition('id="query-builder"')[2].partition("<form")[2].partition("</form>")[0]
     fields = {}
 
@@ -183,7 +183,7 @@ def test_says_why_rows_cannot_be_drawn(ask, folk, text, why):
 
 
 def condition(name, operator="eq", type_="Edm.String", *values, place="r-0", **more):
-    """The fields of a condition as a browser sends them."""
+    """Return the fields of a condition as a browser sends them."""
     fields = {"property": name, "operator": operator, "type": type_, "value": list(values), **more}
     return {"row": place} | {f"{place}:{field}": text for field, text in fields.items()}
 
@@ -200,7 +200,7 @@ def condition(name, operator="eq", type_="Edm.String", *values, place="r-0", **m
         ),
         # another property brings its own type, which has other operators
         (condition("Big", "starts-with", "Edm.String", "5", was=""), "Big eq 5L"),
-        # what no form of ours sends
+        # input that our forms never send
         ({"row": ["r-9-9", "x", ""], "do": "remove:r"}, ""),
         ({"row": ["r-0"], "do": "drop:r-0:99"}, ""),
         pytest.param({"row": ["r-0"], "do": f"drop:r-0:{'0' * 5000}"}, "", id="thousands of zeros"),
@@ -317,7 +317,7 @@ def test_only_what_is_selected_is_shown(visit, folk):
     assert "Age" in heads(page)
 
 
-# what comes with it
+# figures and addresses of a run
 
 
 def test_a_run_has_figures_and_a_short_address(visit, folk):
@@ -352,7 +352,7 @@ def test_weight_of_the_editor():
     scripts = {path.name: path.read_text() for path in (static_files.ROOT / "console").rglob("*.js")}
     importing = {name for name, text in scripts.items() if "codemirror.js" in text}
     assert importing == {"editor.js"}
-    # which only comes when it is asked for
+    # the editor is loaded on demand only
     assert [name for name, text in scripts.items() if re.search(r'from "[./a-z]*/editor\.js', text)] == []
     assert [name for name, text in scripts.items() if 'import("./editor.js")' in text] == ["query.js"]
 

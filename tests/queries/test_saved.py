@@ -32,14 +32,14 @@ def filled(add_entity):
 
 
 def save(client, name="Adas", *, state="f=Name+eq+'Ada'", **fields):
-    """The answer of the form as a browser sends it."""
+    """Save a query by the form, as a browser does, and return the answer."""
     sent = parse_qs(state)
     values = {"name": name, "filter": sent.get("f", [""])[0], "keeps_view": "on", "state": state, **fields}
     return client.post(NEW, values)
 
 
 def edit(client, slug="adas", *, seen=None, **fields):
-    """The answer of the form of a shared query."""
+    """Edit a shared query by the form, and return the answer."""
     found = SavedQuery.objects.filter(slug=slug, deleted_at=None).first()
     seen = seen or (saved.revision(found) if found else "")
     values = {"name": "Adas", "filter": ADA, "is_shared": "on", "seen": seen, **fields}
@@ -75,7 +75,7 @@ def test_keeps_all_of_the_grid_but_the_page(visit, filled):
     assert (found["applied"].query.name, found["applied"].changed) == ("Adas", [])
     moved = client.get(f"{PEOPLE}?{kept.replace('-Age', 'Age').replace('Name,Age', 'Name')}&q=adas")
     assert [str(name) for name in moved.context["applied"].changed] == ["Selected properties", "Sort order"]
-    # the columns of whoever looks are no change of a query that says nothing of columns
+    # the viewer's columns are not a change of a query without columns
     save(client, "Plain", keeps_view="")
     shown = client.get(PEOPLE, {"f": ADA, "cols": "Name,*", "q": "plain"})
     assert shown.context["applied"].changed == []
@@ -139,14 +139,14 @@ def test_private_and_shared(visit, cast, filled):
     assert visit("ada").get(PEOPLE + "q/adas/").status_code == 404
     assert "adas" not in str(visit("eve").get("/ui/a/acme/queries/").context["queries"]).lower()
     assert visit("victor").get("/ui/a/acme/queries/").context["queries"][0][0].name == "Adas"
-    # who may only read shares nothing
+    # viewers cannot share queries
     assert save(visit("victor"), "Shared", is_shared="on").status_code == 403
     assert edit(visit("victor")).status_code == 403
     save(visit("eve"), "Shared", is_shared="on")
     assert visit("victor").get(PEOPLE + "q/shared/").status_code == 302
     for what in ("edit", "update", "delete"):
         assert visit("victor").post(f"{PEOPLE}q/shared/{what}/").status_code == 403
-    # whoever may write changes it, but keeps it from nobody
+    # every editor changes the query, but cannot make it private
     assert edit(visit("max"), "shared", name="Ours").status_code == 303
     private = {"name": "Ours", "is_shared": None}
     assert edit(visit("max"), "shared", **private).status_code == 403
@@ -164,7 +164,7 @@ def test_a_stale_change_is_refused(visit, filled):
         stale = edit(client, name="Late", seen=seen)
         assert stale.status_code == 409
         assert query().name == "Graces"
-    again = stale.context["seen"]  # so that who saves again means it
+    again = stale.context["seen"]  # so that the second save is deliberate
     assert edit(client, name="Late", seen=again).status_code == 303
     assert query().name == "Late"
 
@@ -215,7 +215,7 @@ def test_the_log_has_what_a_query_was_while_it_was_shared(visit, filled):
     assert "Ours" in record
     assert "ecret again" not in record
     assert "'secret'" not in record
-    # nor does the record take back whom it is shared with
+    # undoing a recorded change does not change the sharing either
     shared, _changed, kept_private = Activity.objects.filter(verb="query.change").order_by("pk")
     for done in (kept_private, shared):
         visit("max").post(f"/ui/undo/{done.pk}/")
@@ -239,14 +239,14 @@ def test_versions_of_1_0_can_be_downloaded(visit, account, filled):
     address = PEOPLE + "q/adas/versions/"
     listed = visit("victor").get("/ui/a/acme/queries/").content.decode()
     assert address in listed
-    assert PEOPLE + "q/new/versions/" not in listed  # which is as it was
+    assert PEOPLE + "q/new/versions/" not in listed  # private as before
     answer = visit("eve").get(address)
     latest, second, first = json.loads(answer.content)
     assert (latest["number"], second["name"], second["author"]) == (3, "Ürün", "eve")
     assert first["content"] == {"f": "Age eq 1"}
     assert "Ürün" in answer.content.decode()
     assert answer["Content-Disposition"] == 'attachment; filename="adas-versions.json"'
-    # what it was before it was shared is its owner's
+    # versions from before it was shared are for its owner only
     assert [it["number"] for it in json.loads(visit("max").get(address).content)] == [3, 2]
     assert visit("sam").get(address).status_code == 404
     tables.delete(account, "people")
@@ -373,7 +373,7 @@ def test_a_name_stands_for_one_query_of_a_table(visit, filled):
     save(visit("eve"), "Ours", is_shared="on")
     save(visit("max"), "Mine")
     assert save(visit("victor"), "OURS").status_code == 422
-    assert save(visit("victor"), "Mine").status_code == 303  # of another's private one nobody knows
+    assert save(visit("victor"), "Mine").status_code == 303  # private queries of other users do not count
     assert edit(visit("eve"), "ours", name="Ours").status_code == 303
 
 
@@ -400,7 +400,7 @@ def test_keeps_what_ran_without_an_error(visit, filled):
         client.get(PEOPLE, {"f": text})
     assert ran(client) == [ADA, "Age eq 1"]
     assert ran(visit("eve")) == []
-    # a grid that looks anew by itself runs nothing new, and a later page is the same query
+    # a grid that refreshes itself runs nothing new, and a later page is the same query
     client.get(PEOPLE, {"f": "Age eq 2"}, headers={"HX-Request": "true"})
     first = client.get(PEOPLE, {"f": "Age ge 1", "top": "25"})
     assert first.context["state"].starts == ()
@@ -442,7 +442,7 @@ def test_a_long_filter_gets_a_short_address(visit, filled):
     shown = client.get(short)
     assert shown.context["state"].filter == LONG
     assert names(shown) == ["1"]
-    # the same again is the same address, and somebody else may open it
+    # the same query gets the same address, which other users may open
     assert client.get(PEOPLE, {"f": LONG, "top": "25"})["Location"] == short
     assert SavedUrl.objects.count() == 1
     assert names(visit("eve").get(short)) == ["1"]

@@ -1,4 +1,4 @@
-"""Azurite's file: whatever it holds instead of what Azurite writes is a refusal, and is not read for ever."""
+"""Azurite's file: unexpected content is refused and never causes an endless read."""
 
 import io
 import json

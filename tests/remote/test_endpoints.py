@@ -1,4 +1,4 @@
-"""Where another service is: what users paste becomes addresses and headers, and nothing else."""
+"""Endpoints of other services: pasted text becomes addresses and headers, and nothing else."""
 
 import io
 import logging

@@ -1,4 +1,7 @@
-"""Which replica answers a read; what replicas, and what is lost, do to clients is tested in tests/replication."""
+"""Choice of the replica that answers a read.
+
+Effects of replicas and failures on clients are tested in tests/replication.
+"""
 
 import asyncio
 
@@ -44,7 +47,7 @@ def at_session(token=0):
 
 
 class World:
-    """Replicas that nobody looks after: a test says what the servers answer."""
+    """Replicas without a monitor: the test sets the answers of the servers."""
 
     def __init__(self):
         self.clock = Clock()
@@ -149,9 +152,7 @@ async def test_a_read_of_the_secondary_goes_on_when_the_primary_comes_back_in_it
     # as a replica has it, because the primary did not answer
     account = KnownAccount(1, "a", (), True, True, (), ServiceProperties(), standby=True)
 
-    world.clock.now += (
-        LIMIT + 1
-    )  # the primary was away for so long, and nobody has looked at the replica since
+    world.clock.now += LIMIT + 1  # the primary was away for long, and the replica was not checked since
     world.primary_is_at(200)
     reading = asyncio.create_task(service._read(account, EVENTUAL, read_nothing))
     await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""The replicas as those see them who look after the server, and what members are told of one that is not in use."""
+"""Replicas as administrators see them, and the notes to members about a replica that is not in use."""
 
 import pytest
 from django.utils.html import strip_tags

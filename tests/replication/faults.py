@@ -1,6 +1,6 @@
-"""What goes wrong with the far replica; each fault lasts as long as its block.
+"""Faults of the far replica; each lasts as long as its block.
 
-It is undone even if it came about only in part, so that the next test finds all in order.
+A fault is undone even if it occurred only in part, so that the next test finds all in order.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ def none(world: World) -> Iterator[None]:
 
 @contextmanager
 def applies_late(world: World) -> Iterator[None]:
-    """It replays each commit so much later than the primary that no bounded read may see it."""
+    """Make it replay each commit so much later than the primary that no bounded read may see it."""
     try:
         world.far.change(recovery_min_apply_delay=f"{2 * BOUND}s")
         yield
@@ -37,7 +37,7 @@ def does_not_replay(world: World) -> Iterator[None]:
 
 @contextmanager
 def is_not_fed(world: World) -> Iterator[None]:
-    """It has replayed all it has, and hears nothing of the primary."""
+    """Cut it off from the primary after it has replayed everything it has."""
     try:
         world.feed.cut()
         yield
@@ -67,7 +67,7 @@ def hangs(world: World) -> Iterator[None]:
 
 @contextmanager
 def is_cut_off(world: World) -> Iterator[None]:
-    """The server cannot reach it, while it goes on replaying."""
+    """Cut the server off from the replica, which goes on replaying."""
     try:
         world.to_far.cut()
         yield
@@ -93,7 +93,7 @@ def loses_connections(world: World) -> Iterator[None]:
 
 @contextmanager
 def is_promoted(world: World) -> Iterator[None]:
-    """By mistake: it goes its own way, until it is copied anew."""
+    """Promote it by mistake; it diverges until it is copied again."""
     try:
         world.far.promote()
         yield

@@ -47,7 +47,7 @@ class Node:
     found: Installation
     password: str
     settings: dict[str, str] = field(default_factory=dict)
-    environment: Mapping[str, str] | None = None  # of the process
+    environment: Mapping[str, str] | None = None  # environment of the process
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -108,7 +108,7 @@ class Node:
             return False
 
     def answers(self) -> bool:
-        """Whether it runs, and is not stopped or slow."""
+        """Return whether it runs, and is not stopped or slow."""
         if self.process is None or psutil.Process(self.process.pid).status() == psutil.STATUS_STOPPED:
             return False
         return self.is_ready()
@@ -137,7 +137,7 @@ class Node:
         self.process = None
 
     def pause(self) -> None:
-        """All its processes by SIGSTOP: connections stay open, and nobody answers."""
+        """Stop all its processes by SIGSTOP: connections stay open and get no answers."""
         for process in self._family():
             with suppress(psutil.NoSuchProcess):
                 process.suspend()
@@ -165,14 +165,14 @@ class Node:
         )
 
     def position(self) -> str:
-        """What a primary has written."""
+        """Return the position in the log up to which a primary has written."""
         return str(self.fetch("SELECT pg_current_wal_insert_lsn()")[0][0])
 
     def has_replayed(self, position: str) -> bool:
         return bool(self.fetch("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", position)[0][0])
 
     def reads(self) -> int:
-        """How often entities were looked up here; counted a moment late."""
+        """Return how often entities were looked up here; the count lags by a moment."""
         [(number,)] = self.fetch(
             "SELECT coalesce(sum(idx_scan + seq_scan), 0)::bigint FROM pg_stat_user_tables"
             " WHERE relname LIKE 'entity%'"

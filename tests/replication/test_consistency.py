@@ -45,7 +45,7 @@ def test_levels_keep_their_promises(world: World, first: str) -> None:
         wait_for_answers(loads)
         for name in (first, *OTHERS[place :: len(LATE)]):
             fault = FAULTS[name]
-            # what is late is so late that it shows where it may
+            # the delay is long enough to show wherever a level permits it
             with is_shown(fault, world, loads[0], *WEAK) if name in LATE else fault(world):
                 wait_for_answers(loads)
             wait_for_answers(loads)
@@ -125,7 +125,7 @@ def test_the_checker_finds_reads_of_a_replica_that_are_called_strong(world: Worl
 
 
 def run(world: World, *arguments: str) -> str:
-    """What a command of manage.py says."""
+    """Run a command of manage.py and return its output."""
     done = subprocess.run(
         [sys.executable, str(ROOT / "manage.py"), *arguments],
         env={**clean_environment(), **world.environment},

@@ -1,4 +1,4 @@
-"""When the primary is lost: what goes on, what comes back, and that nothing acknowledged is lost."""
+"""Loss of the primary: reads that go on, recovery, and no loss of acknowledged writes."""
 
 import time
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ OUTAGE = 60.0  # seconds without an acknowledged write, on a busy machine
 
 @dataclass
 class Pair:
-    """Two nodes, either of which may be the primary; the other one is its synchronous standby."""
+    """A primary and its synchronous standby, which may swap their roles."""
 
     nodes: Group
     first: Node
@@ -122,7 +122,7 @@ def test_the_secondary_answers_while_the_primary_is_down(pair: Pair) -> None:
 
 
 def look(client: Client, key: tuple[str, str]) -> Seen:
-    """What a client is answered; nothing while no replica is known to be fresh enough."""
+    """Read a key as a client; the result is ABSENT while no replica is known to be fresh enough."""
     try:
         return client.get(key)
     except Unavailable:
@@ -156,7 +156,7 @@ def test_nothing_acknowledged_is_lost_in_a_fail_over_and_back(pair: Pair) -> Non
         ):
             lose(lost)
             standby.promote()
-            lost.kill()  # whoever promotes another makes sure that this one is gone
+            lost.kill()  # a promotion is safe only after the primary has stopped
             load.wait_for_answers(ENOUGH)
             pair.join(lost, primary=standby)
             wait_for_reads(load, lost)

@@ -33,7 +33,7 @@ class World:
     to_far: Proxy
     feed: Proxy
     server: LiveServer
-    environment: Mapping[str, str]  # of the server, for another one
+    environment: Mapping[str, str]  # the server's environment, for another server
 
     def endpoint(self, account: str = ACCOUNT) -> Endpoint:
         return Endpoint(self.server.port, account, KEY)
@@ -73,7 +73,7 @@ def violations(loads: Sequence[Load]) -> list[Violation]:
 
 
 def staleness(load: Load, *levels: str) -> float:
-    """The largest of the reads of these levels so far, in seconds."""
+    """Return the largest staleness, in seconds, of the reads of these levels so far."""
     history = History(list(load.history.writes), list(load.history.reads))
     checker = Checker(history)
     return max(map(checker.staleness, history.of_level(*levels)), default=0.0)
@@ -103,6 +103,6 @@ def world(folder: Path) -> Iterator[World]:
 
 
 def set_levels(primary: Node) -> None:
-    """What `manage.py account consistency` does, at once: no server has looked at an account yet."""
+    """Set the levels of `manage.py account consistency` at once: no server has read an account yet."""
     primary.fetch("UPDATE storage_account SET max_staleness = %s", BOUND)
     primary.fetch("UPDATE storage_account SET consistency = 'Session' WHERE name = %s", SESSIONS)

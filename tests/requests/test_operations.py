@@ -1,4 +1,4 @@
-"""How many requests the log keeps, for how long, and what is counted of the others."""
+"""The request log: its limit and retention, and the counts of requests that it leaves out."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -43,7 +43,7 @@ async def account():
 
 @pytest.fixture
 async def watching():
-    """An observer that writes when it is told to."""
+    """Start an observer that writes only on demand."""
     return Observer()
 
 

@@ -25,7 +25,7 @@ SIGNED = Credential(Authentication.KEY, "key1")
 
 
 def keep(account, error=None, *, query=b"", headers=(), searched=None, **fields):
-    """A request in the log."""
+    """Add a request to the log."""
     now = perf_counter()
     values = {
         "started": now - 0.001,
@@ -55,7 +55,7 @@ def keep(account, error=None, *, query=b"", headers=(), searched=None, **fields)
 
 
 def text(answer):
-    """What a reader sees, without tags."""
+    """Return the text of a page without tags, as a reader sees it."""
     return " ".join(unescape(re.sub("<[^>]+>", " ", answer.content.decode())).split())
 
 

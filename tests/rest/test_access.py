@@ -1,4 +1,4 @@
-"""Who may ask for what: every operation by role, by scope and by the account of the token, as one table."""
+"""Access to every operation by role, by scope and by the account of the token, as one table."""
 
 from functools import cache
 from itertools import pairwise
@@ -16,7 +16,7 @@ READ, TABLES, ACCESS, OWN = (
     Capability.READ, Capability.MANAGE_TABLES, Capability.MANAGE_ACCESS, Capability.OWN,
 )  # fmt: skip
 NO_TOKEN = "0" * 64
-# method, address, what it takes, the body, what who may is answered
+# method, address, required scope, body, status for permitted users
 OPERATIONS = [
     ("GET", "accounts/acme", READ, None, 200),
     ("PATCH", "accounts/acme", OWN, {}, 200),
@@ -116,7 +116,7 @@ OF_SERVER = [
     ("GET", "backup"),
     ("GET", "accounts"),
     ("POST", "accounts"),
-    # those of the accounts that the user has a role in: tests/jobs/test_api.py
+    # jobs of accounts in which the user has a role: tests/jobs/test_api.py
     ("GET", "jobs"),
     ("GET", "jobs/{job}"),
     ("GET", "jobs/{job}/files/{file}"),
@@ -146,7 +146,7 @@ OF_SERVER = [
     ("POST", "webhooks/{webhook}/test"),
     ("POST", "webhooks/{webhook}/secret"),
     ("GET", "webhooks/{webhook}/deliveries"),
-    # of each account that a manifest names: tests/manifest/test_api.py
+    # per account that a manifest names: tests/manifest/test_api.py
     ("GET", "manifest"),
     ("POST", "manifest/plan"),
     ("POST", "manifest/apply"),
@@ -166,7 +166,7 @@ OF_SERVER = [
 
 
 def part_of(path):
-    """The part of an account that an operation is about; what is done to one leaves its world as it was."""
+    """Return the part of an account that an operation is about."""
     return "/".join(path.partition("?")[0].split("/")[2:3])
 
 

@@ -36,7 +36,7 @@ from storage.sql.relations import relation_name
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-PATIENCE = 60  # seconds, for what happens at once
+PATIENCE = 60  # seconds, for events that happen at once
 
 
 class Reader:
@@ -75,7 +75,7 @@ class Reader:
 
 @asynccontextmanager
 async def following(path, headers, changes, query=b"", begins=b"id:"):
-    """A reader who has got the beginning of a stream."""
+    """Follow a stream whose beginning has arrived."""
     lanes = Lanes(settings.LANES_CONNINFO)
     await lanes.open()
     live, reader = LiveFeed(lanes), Reader()

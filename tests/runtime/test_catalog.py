@@ -1,4 +1,4 @@
-"""What a process knows of accounts and tables, and how it learns that somebody changed them."""
+"""A process's catalog of accounts and tables, and how it learns of changes."""
 
 import asyncio
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def database():
-    """A connection beside the catalog's."""
+    """Open a connection in addition to the catalog's."""
     with psycopg.connect(settings.LANES_CONNINFO, autocommit=True) as connection:
         yield connection
 
@@ -47,14 +47,14 @@ async def opened():
 
 
 async def eventually(condition):
-    """Waits until the condition, which may be a coroutine function, holds."""
+    """Wait until the condition, which may be a coroutine function, holds."""
     async with asyncio.timeout(60):
         while not await condition():  # noqa: ASYNC110 - the event is PostgreSQL's
             await asyncio.sleep(0.005)
 
 
 async def break_listener(database):
-    """Ends the only connection that listens, when those of earlier tests are gone, and waits until it is gone too."""
+    """End the only listening connection, once those of earlier tests are gone, and wait until it is gone too."""
     await eventually(lambda: is_listening(database))
     query = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE application_name = %s"
     assert database.execute(query, [LISTENER]).fetchall() == [(True,)]
@@ -62,7 +62,7 @@ async def break_listener(database):
 
 @pytest.fixture
 def lasting(monkeypatch):
-    """What a process knows does not expire, however busy the machine is."""
+    """Keep cached data from expiring, however busy the machine is."""
     monkeypatch.setattr(catalog, "LEASE", 600.0)
     monkeypatch.setattr(notify, "_CHECK_TIMEOUT", 600.0)
 
@@ -88,7 +88,7 @@ async def test_knows_the_accounts():
 async def test_looks_up_only_whom_somebody_asks_for(database):
     for name in ("asked", "other"):
         await in_thread(accounts.add, name)
-    # whoever unsealed the keys of this one would fail
+    # unsealing the keys of this account would fail
     database.execute("UPDATE storage_account SET primary_key_sealed = '' WHERE name = 'other'")
 
     async with opened() as known:
@@ -115,7 +115,7 @@ async def test_strangers_do_not_have_accounts_looked_up_all_the_time(lasting, mo
 
 @asynccontextmanager
 async def several(count=3):
-    """As many processes, each of which has its snapshot."""
+    """Open several catalogs, as in as many processes, each with its snapshot."""
     async with AsyncExitStack() as stack:
         yield [await stack.enter_async_context(opened()) for _ in range(count)]
 
@@ -282,7 +282,7 @@ async def test_other_tables_stay_known_when_one_comes_or_goes(account, database,
     async with opened() as known:
         for name in ("kept", "gone"):
             await known.table(account, name)
-        # who looks it up again does not find it
+        # another lookup does not find it
         database.execute("UPDATE storage_table SET deleted_at = now() WHERE id = %s", [kept.pk])
 
         await in_thread(tables.create, account.row, "New")
@@ -329,7 +329,7 @@ async def test_looks_a_forgotten_table_up_anew(account, database, lasting):
     table = await in_thread(tables.create, account.row, "People")
     async with opened() as known:
         await known.table(account, "people")
-        # nobody is told of this
+        # no notification is sent
         database.execute("UPDATE storage_table SET deleted_at = now() WHERE id = %s", [table.pk])
         assert not await is_missing(known, account, "people")
 
@@ -423,7 +423,7 @@ async def test_news_that_come_with_a_change_are_not_lost(database):
 
 
 async def heard(known, name):
-    """Whether the catalog has the keys that are the account's now."""
+    """Return whether the catalog has the current keys of the account."""
     return (await known.account(name)).keys == await in_thread(keys_of, name)
 
 

@@ -1,4 +1,4 @@
-"""Change sets in two halves, of which the second is read while PostgreSQL writes the first: all or nothing, as ever."""
+"""Change sets in two halves: the second is read while PostgreSQL writes the first, and both are atomic."""
 
 import asyncio
 from contextlib import suppress
@@ -45,7 +45,7 @@ def stored(service, people):
 
 @pytest.fixture
 def in_halves(monkeypatch):
-    """How many change sets were run as two statements to their end."""
+    """Record the change sets that ran as two statements to their end."""
     ended = []
     run = batch.Halves.second
 

@@ -1,4 +1,4 @@
-"""What becomes of the requests that a process records."""
+"""The observer of a process: the requests it records, counts and writes."""
 
 import asyncio
 import logging
@@ -37,7 +37,7 @@ async def account():
 
 @pytest.fixture
 async def watching():
-    """An observer that writes when it is told to."""
+    """Start an observer that writes only on demand."""
     return Observer()
 
 
@@ -97,7 +97,7 @@ async def test_counts_requests(account, watching):
         watching.record(seen(account))
         await watching.flush()
         assert (await used(account)).uses == number + 1
-    # who could not prove anything, or went away, used nothing
+    # requests that failed to authenticate, or were aborted, used no credential
     watching.record(seen(account, None, status=403, error="AuthenticationFailed", milliseconds=70))
     watching.record(seen(account, None, status=0, answered=0.0, sent=0.0))
     watching.record(seen(0, None, status=403, error="AuthenticationFailed"))
@@ -223,7 +223,7 @@ async def test_counts_partitions_and_credentials_by_table(account, watching, mon
     people = await in_thread(read, (await in_thread(Table.objects.get)).pk)
     assert (whole.requests, whole.failed, people.requests, people.failed) == (72, 1, 71, 0)
     assert people.credentials.counts == {"authenticated:key1": 70, f"sas:{'ab' * 32}": 1}
-    # of 64 queries, the keys of the first 32 were read
+    # the keys of the first 32 of 64 queries were read
     assert people.partitions.counts == {"p0": 1, "p1": 65, "p2": 1}
     assert people.partitions.missed == 4
     assert whole.partitions.counts == {"people/p0": 1, "people/p1": 1, "people/p2": 1, "People/p1": 64}

@@ -1,4 +1,4 @@
-"""What a server does beside answering."""
+"""Periodic work of a server."""
 
 import asyncio
 import logging
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def deleted():
-    """A table that was deleted and still takes space."""
+    """Make a deleted table that still takes space."""
     account = accounts.add("ownerofjobs")
     table = tables.create(account, "people")
     tables.delete(account, "people")
@@ -126,7 +126,7 @@ async def test_works_together_at_the_ticks_of_its_process(monkeypatch):
     assert periodic._until_tick(0.02) == 0.02
 
 
-# what one process does for all
+# work that one process does for all
 
 
 def fail(now):

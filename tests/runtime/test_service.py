@@ -58,7 +58,7 @@ async def account(service):
 
 @pytest.fixture
 async def people(service, account):
-    """The folded name of a table."""
+    """Make a table and return its folded name."""
     await service.create_table(account, "People")
     return "people"
 
@@ -168,7 +168,7 @@ def cancel_waiting(relation):
 
 @pytest.fixture
 def costly(monkeypatch):
-    """A write takes the units of an hour from a table with one in a second."""
+    """Let one write take the units of an hour from a table with one per second."""
     monkeypatch.setattr(throughput, "WRITE", 3600.0)
 
 
@@ -214,7 +214,7 @@ $$
 
 @pytest.fixture
 async def relation(service, account, people):
-    """The relation of a table with an entity."""
+    """Return the relation of a table with an entity."""
     await service.change(account, people, Insert(entity(1)))
     await in_thread(execute, NODE)
     relation = relations.relation_name((await in_thread(tables.get, account.row, people)).pk)

@@ -39,7 +39,7 @@ def table():
 
 @asynccontextmanager
 async def processes(clock, number=1):
-    """What as many processes have, each with its own connections."""
+    """Open the throughput state of several processes, each with its own connections."""
     lanes = [Lanes(settings.LANES_CONNINFO) for _ in range(number)]
     for each in lanes:
         await each.open()

@@ -24,7 +24,7 @@ needs_limits = pytest.mark.usefixtures("limits")
 
 @pytest.fixture
 def folder_of_nobody(scratch):
-    """A folder of the user `nobody`, for servers that do not run as root, with the data of one that ended."""
+    """Make a folder of an unprivileged user, with the data of a stopped server, for servers that do not run as root."""
     folder = scratch / uuid4().hex[:8]
     folder.mkdir(mode=0o700)
     for path in (folder, seeded(folder / "data"), *folder.rglob("*")):

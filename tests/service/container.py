@@ -43,7 +43,7 @@ class Instruction(NamedTuple):
 
 
 def read(text: str) -> list[Instruction]:
-    """The instructions of a Containerfile, each on one line; raises ValueError for one that we do not know."""
+    """Return the instructions of a Containerfile, each on one line; raises ValueError for an unknown one."""
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     joined = re.sub(r"\\\n\s*", "", "\n".join(lines))
     found = [Instruction(*line.split(maxsplit=1)) for line in joined.splitlines() if line.strip()]
@@ -94,7 +94,7 @@ class Stage:
 
 
 class Build:
-    """A build in ``folder``; without ``fetches`` the packages of this Python stand in for those of the lock."""
+    """A build in ``folder``; without ``fetches``, the packages of this Python replace those of the lock."""
 
     def __init__(self, folder: Path, *, fetches: bool) -> None:
         self._folder, self._fetches = folder, fetches
@@ -136,7 +136,7 @@ class Build:
                 stage.command = json.loads(text)
 
     def _overlay(self, name: str) -> Path:
-        """A root whose lower part is this machine, with its Python as that of the image."""
+        """Make a root over this machine's, with its Python as that of the image."""
         root = self._folder / name / "root"
         root.mkdir(parents=True)
         overlay(Path("/"), self._folder / name, root)
@@ -194,7 +194,7 @@ class Build:
 
 
 def packages() -> list[Path]:
-    """The folders of this Python, which a stage without packages of its own uses."""
+    """Return the folders of this Python, which a stage without packages of its own uses."""
     folders = (sys.base_prefix, *site.getsitepackages())
     return [Path(it).resolve() for it in folders if Path(it).is_dir()]
 

@@ -83,7 +83,7 @@ CONFIGURE = {"nginx": configure_nginx, "caddy": configure_caddy}
 def running(
     name: str, program: str, folder: Path, server: int, certificate: tuple[Path, Path]
 ) -> Iterator[str]:
-    """A proxy in front of the server at a port; its address."""
+    """Run a proxy in front of the server at a port, and yield its address."""
     with held_port() as port, (folder / "log").open("w+") as log:
         arguments = CONFIGURE[name](folder, port, server, *certificate)
         process = subprocess.Popen(

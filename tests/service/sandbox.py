@@ -2,11 +2,11 @@
 
     python3 -m tests.service.sandbox UNIT WRITABLE_FOLDER -- PROGRAM ARGUMENT...
 
-Without arguments it only says, by its exit status, whether the machine allows that.
+Without arguments its exit status says whether the machine allows that.
 
-Of the unit it applies ProtectSystem=strict, UMask, CapabilityBoundingSet, NoNewPrivileges, SystemCallFilter,
+It applies the unit's ProtectSystem=strict, UMask, CapabilityBoundingSet, NoNewPrivileges, SystemCallFilter,
 MemoryDenyWriteExecute, RestrictAddressFamilies, RestrictNamespaces, RestrictRealtime and LockPersonality, with the
-filters that systemd would load. It needs root, and runs the program as the user `nobody`.
+filters that systemd would load. It needs root, and runs the program as an unprivileged user.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ from typing import Final
 from tests import programs
 
 CLONE_NEWNS: Final = 0x00020000
-# of cgroup, uts, ipc, user, pid, net, mount and time namespaces
+# flags of cgroup, uts, ipc, user, pid, net, mount and time namespaces
 NAMESPACES: Final = (
     0x02000000,
     0x04000000,
@@ -58,7 +58,7 @@ class Comparison(ctypes.Structure):
 
 
 def settings(unit: Path) -> dict[str, list[str]]:
-    """The values of each setting of a unit, in order."""
+    """Return the values of each setting of a unit, in order."""
     found: dict[str, list[str]] = {}
     for line in unit.read_text().splitlines():
         if "=" in line and not line.startswith("#"):
@@ -69,7 +69,7 @@ def settings(unit: Path) -> dict[str, list[str]]:
 
 @cache
 def calls(group: str) -> frozenset[str]:
-    """The system calls of a group of systemd's, such as @system-service."""
+    """Return the system calls of one of systemd's groups, such as @system-service."""
     told = subprocess.run(
         [programs.get("systemd-analyze"), "--no-pager", "syscall-filter", group],
         capture_output=True,
@@ -81,7 +81,7 @@ def calls(group: str) -> frozenset[str]:
 
 
 def allowed_calls(filters: list[str]) -> frozenset[str]:
-    """The calls that are left by SystemCallFilter= lines, the first of which allows."""
+    """Return the calls permitted by SystemCallFilter= lines; the first line allows."""
     found: frozenset[str] = frozenset()
     for line in filters:
         named = frozenset().union(
@@ -102,7 +102,7 @@ class Filter:
     def add(self, action: int, name: str, *comparisons: tuple[int, int, int, int]) -> None:
         number = self._library.seccomp_syscall_resolve_name(name.encode())
         if number < 0:
-            return  # of another architecture
+            return  # another architecture
         array = (Comparison * len(comparisons))(*(Comparison(*it) for it in comparisons))
         check(
             -self._library.seccomp_rule_add_array(self._context, action, number, len(comparisons), array),
@@ -158,7 +158,7 @@ def cover(folder: Path, shown: list[Path], mode: str) -> None:
 
 
 def bind(source: Path, target: Path) -> None:
-    """Show a folder at another place too, with what is mounted in it."""
+    """Mount a folder at another place too, with everything mounted in it."""
     call(libc.mount(str(source).encode(), str(target).encode(), None, MS_BIND | MS_REC, None), str(target))
 
 
@@ -214,7 +214,7 @@ def restrict(unit: dict[str, list[str]]) -> None:
     for family in set(range(46)) - families:
         denied.add(ERRNO, "socket", (0, EQUAL, family, 0))
     if unit["RestrictRealtime"] == ["yes"]:
-        for policy in (1, 2, 6):  # of deadlines, in turn, first come first served
+        for policy in (1, 2, 6):  # SCHED_FIFO, SCHED_RR and SCHED_DEADLINE
             denied.add(ERRNO, "sched_setscheduler", (1, EQUAL, policy, 0))
     if unit["LockPersonality"] == ["yes"]:
         denied.add(ERRNO, "personality", (0, NOT_EQUAL, 0, 0))
@@ -236,7 +236,7 @@ def overlay(lower: Path, place: Path, target: Path) -> None:
 
 @cache
 def can_be_limited() -> bool:
-    """Whether this machine lets us make mounts and filters of system calls, as systemd and containers do."""
+    """Return whether this machine permits mounts and system call filters, as systemd and containers use."""
     command = [sys.executable, "-m", "tests.service.sandbox"]
     return os.geteuid() == 0 and subprocess.run(command, cwd=ROOT, capture_output=True).returncode == 0
 

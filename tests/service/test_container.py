@@ -78,7 +78,7 @@ def test_a_container_is_healthy_and_ends_requests_in_flight(scratch):
             assert process.wait(60) == 0, live.output
             live.reader.join(60)
             number = re.search(r"x-ms-request-id: (\S+)", answer)[1]
-            # one line for each event, also for those of the start
+            # one line for each event, including those of the start
             logged = [json.loads(line) for line in live.output if line != "healthy"]
             [refused] = [it for it in logged if it.get("request_id") == number]
             assert (refused["level"], refused["account"], refused["operation"]) == (

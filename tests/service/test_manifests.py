@@ -23,7 +23,7 @@ PORT = "10002"
 
 @pytest.fixture(scope="module")
 def image():
-    """The instructions of the last stage of the Containerfile, by name."""
+    """Return the instructions of the last stage of the Containerfile, by name."""
     text = container.CONTAINERFILE.read_text()
     return dict(container.read(text[text.rindex("\nFROM") :]))
 
@@ -110,7 +110,7 @@ def test_docker_reads_the_compose_file(require):
 
 
 def resources(variant: str) -> list[dict]:
-    """The resources of a variant, as its kustomization lists them."""
+    """Return the resources of a variant, as its kustomization lists them."""
     return list(_resources(KUBERNETES / variant))
 
 

@@ -25,7 +25,7 @@ HOSTILE = ("a b", "50%", "%2F", "äöü", "it's + 1", "a%20b", "..", ".", ";=&,@
 
 @pytest.fixture(scope="module")
 def live(scratch):
-    """A server that trusts the proxies of this machine's first address, with an admin."""
+    """Run a server that trusts the proxies of this machine's first address, with an admin."""
     options = ("--trusted-proxies", "127.0.0.1", "--log-level", "info")
     with start_server(seeded(scratch / "proxied"), *options) as live:
         setup = re.search(r"http\S+/ui/setup/\?token=\S+", "\n".join(live.output))[0]
@@ -41,7 +41,7 @@ def token(live):
 
 @pytest.fixture(scope="module", params=["nginx", "caddy"])
 def proxy(request, require, scratch, live):
-    """The address of a proxy in front of the server, and what browsers must trust."""
+    """Run a proxy in front of the server; yield its address and the certificate that browsers must trust."""
     program = require(request.param, "its configuration")
     folder = scratch / request.param
     folder.mkdir()
@@ -52,7 +52,7 @@ def proxy(request, require, scratch, live):
 
 
 def submit(browser, url, fields):
-    """Send the form of a page as a browser does, with what is hidden in it."""
+    """Send the form of a page as a browser does, with its hidden field."""
     page = browser.get(url, timeout=60)
     assert page.status_code == 200, page.text
     hidden = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page.text)[1]
@@ -97,7 +97,7 @@ class From(HTTPAdapter):
 
 
 def seen_address(live, url, source, **options):
-    """The address that the server sees of a client, who claims to be another."""
+    """Return the address that the server sees of a client that claims another one."""
     with requests.Session() as client:
         client.trust_env = False
         client.mount("http://", From(source))

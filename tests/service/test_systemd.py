@@ -39,7 +39,9 @@ def test_little_is_exposed(systemd_analyze):
 @pytest.mark.long
 @needs_limits
 def test_serves_within_the_limits_of_the_unit(folder_of_nobody):
-    """From the start to the end; and systemd is told of both, and in between that it answers."""
+    """The unit covers the whole life of the server; systemd is notified of start, stop and, in between, of
+    readiness.
+    """
     address = f"tablero-{uuid4().hex}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(f"\0{address}")
@@ -89,6 +91,6 @@ def test_serves_within_the_limits_of_the_unit(folder_of_nobody):
 
 
 def status(pid):
-    """What the kernel says of a process, by name."""
+    """Return the kernel's status of a process, by name."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}

@@ -34,7 +34,7 @@ def write(table, *changes):
 
 @pytest.fixture
 def direct(account):
-    """A session of another process."""
+    """Open a session of another process."""
     with psycopg.connect(settings.LANES_CONNINFO, autocommit=True) as connection:
         yield connection
 

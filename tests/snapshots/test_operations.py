@@ -48,7 +48,7 @@ def shop():
 
 
 def as_taken(snapshot, name):
-    """The content of a table as of a snapshot."""
+    """Return the content of a table as of a snapshot."""
     found = snapshot.tables.select_related("snapshot").get(folded_name=name)
     statement = pages.page(relation_name(found.table_id), EntityQuery())
     page = sql.run(as_of(statement, snapshot_copies.past_of(found)))
@@ -73,7 +73,7 @@ def test_the_entities_of_a_few_tables_are_counted(shop, monkeypatch):
     monkeypatch.setattr(snapshots, "COUNTED_TABLES", 1)
     for name in ("a1a", "b1b"):
         relation = relation_name(fill(shop, name, ROWS).pk)
-        # or PostgreSQL adds to what ANALYZE has found what it had not yet told of before
+        # otherwise PostgreSQL adds unreported statistics to the result of ANALYZE
         sql.execute("SELECT pg_stat_force_next_flush()")
         sql.execute(f"ANALYZE {relation}")
     sql.execute(f"DELETE FROM {relation_name(fill(shop, 'a0a', ROWS).pk)}")
@@ -259,7 +259,7 @@ def test_a_schedule_takes_and_drops_snapshots(shop):
 
 
 def test_a_restore_leaves_newer_work_alone(shop, monkeypatch):
-    """An entity that somebody changes between the search for differences and their writing is skipped."""
+    """An entity that changes between the search for differences and their writing is skipped."""
     table = fill(shop, "customers", ROWS)
     snapshot = snapshots.take(shop, "before")
     break_data(table)
@@ -357,7 +357,9 @@ def test_a_table_that_is_deleted_meanwhile_is_left_out(shop, in_threads, days):
 
 @pytest.fixture
 def in_threads():
-    """`in_threads(operation, *arguments)`: one for each argument, all of which wait for a lock then."""
+    """Return `in_threads(operation, *arguments)`, which starts a thread for each argument and waits until all wait
+    for a lock.
+    """
 
     def start(operation, *arguments):
         def run(argument):

@@ -112,7 +112,7 @@ def test_who_may_do_what(visit, account, customers):
 
 
 def test_what_stands_beside_snapshots_and_branches(proven, customers):
-    """Who wrote just now, how much a branch has changed, and a snapshot of some tables only."""
+    """The last author, the changes of a branch, and a snapshot of some tables only."""
     client = proven("ada")
     account = customers.account
     client.post(f"{PAGE}new/", {"name": "one", "days": "always", "table": "customers"})

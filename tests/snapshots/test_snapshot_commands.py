@@ -26,7 +26,7 @@ def people(db):
 
 @pytest.fixture
 def run(capsys):
-    """Runs a command and gives what it said."""
+    """Run a command and return its output."""
 
     def run(*arguments):
         call_command(*arguments)

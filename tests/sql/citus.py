@@ -1,6 +1,6 @@
 """Stand-ins of the functions of Citus that we call: they record the call, and leave a relation where it is.
 
-So the form of a distributed relation is tried on PostgreSQL itself. What Citus refuses is in test_cluster_rules.
+So the form of a distributed relation is tested on PostgreSQL itself. Refusals of Citus are in test_cluster_rules.
 """
 
 from collections.abc import Iterator
@@ -113,7 +113,7 @@ def installed() -> Iterator[None]:
 
 
 def calls():
-    """The calls since the last time, in their order."""
+    """Return the calls since the last time, in order."""
     found = [call for (call,) in fetch("SELECT call FROM citus_call ORDER BY number")]
     execute("DELETE FROM citus_call")
     return found

@@ -1,7 +1,8 @@
-"""Every statement about a distributed relation keeps the rules of Citus' planner, whatever is done with its table.
+"""Rules of Citus' planner that every statement about a distributed relation keeps, for every operation on its
+table.
 
-What it refuses, or answers wrongly, was found on a cluster of three nodes: docs/cluster.md. The statements are those
-that operations send, caught on their way; relations are in their distributed form, with stand-ins for Citus.
+The planner's refusals and wrong answers were found on a cluster of three nodes: docs/cluster.md. The statements are
+those that operations send, caught on their way; relations are in their distributed form, with stand-ins for Citus.
 """
 
 import re
@@ -53,7 +54,7 @@ FILTERS = (
 
 @pytest.fixture
 def texts(db, monkeypatch):
-    """The texts that name a distributed relation, without what makes and moves it."""
+    """Return the statements that name a distributed relation, except those that make and move it."""
     distributed_relations.can_distribute.cache_clear()
     citus.install()
     table = tables.create(accounts.add("acme"), "people")
@@ -157,7 +158,7 @@ def test_statements_keep_the_rules(texts):
             assert ";" not in plain.strip().rstrip(";"), text
         # a select list has columns
         assert not re.search(r"\bSELECT\s+FROM\b", plain), text
-        # what is on the coordinator is not joined
+        # relations of the coordinator are not joined
         assert not re.search(
             r"\b(storage_\w+|history_\d+\w*|entity_\d+|restored_images)\b|unnest\(", plain
         ), text
@@ -171,7 +172,7 @@ def test_what_writes_or_locks_is_about_one_partition(texts):
     for text in writes:
         assert re.search(r"\bpk = \$1|VALUES \(\$1, \$2,", text), text
         assert not re.search(r"\(\s*(e\.)?pk\s*,\s*(e\.)?rk\s*\)\s*(=|<|>|IN)", text), text
-        # what a CTE writes is on the coordinator as well as on a node, and they do not commit together
+        # writes of a CTE run on the coordinator and on a node, which do not commit together
         assert not re.search(r"\bWITH\b(?! ORDINALITY)", text), text
 
 

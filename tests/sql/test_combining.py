@@ -84,7 +84,7 @@ async def test_a_missing_table_is_told_to_all(lanes):
     assert {type(outcome) for outcome in found} == {TableNotFound}
 
 
-# what the database cannot be made to do at a certain moment
+# a stand-in for states that the database cannot be put in at a certain moment
 
 
 class Database:

@@ -97,7 +97,7 @@ def pages(pair, kinds, top):
 
 
 def images(pair, kinds, **how):
-    """What makes the left side equal to the right one, by keys: the Timestamp expected there, and the new row."""
+    """Return the changes that make the left side equal to the right: the expected Timestamp and the new row, by key."""
     found = comparing.images(pair, kinds, to_left=True, **how)
     statement = Statement(found.text, found.parameters, Lane.FILTER, lambda result: result)
     result = run(statement)
@@ -169,7 +169,7 @@ def state(relation):
 @given(WRITES, WRITES, WRITES)
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_table_at_two_moments(relation, first, second, third):
-    """Whether only what was changed is read, or all of both: the differences are those of the states."""
+    """The differences are those of the states, whether only changed rows are read or all of both."""
     with suppress(Undone), transaction.atomic():
         execute(f"DELETE FROM {relation}; {history.create(ACCOUNT_ID, 1)};{history.write_to(ACCOUNT_ID, 1)}")
         segment = segment_name(ACCOUNT_ID, 1)

@@ -1,4 +1,4 @@
-"""How many, expected or counted, and which properties they have."""
+"""Counts of entities, estimated or exact, and the properties they have."""
 
 import pytest
 

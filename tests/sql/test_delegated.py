@@ -22,7 +22,7 @@ REQUEST = "00000000-0000-0000-0000-000000000001"
 
 @pytest.fixture
 def both(relation):
-    """A local and a distributed relation, both empty, and the recorders of their changes."""
+    """Make a local and a distributed relation, both empty, and the recorders of their changes."""
     execute(segments.SEQUENCE.replace("SEQUENCE", "SEQUENCE IF NOT EXISTS"))
     execute(segments.create(ACCOUNT_ID, 1))
     execute(segments.write_to(ACCOUNT_ID, 1))
@@ -52,7 +52,7 @@ def test_refusals_are_returned_where_the_function_runs(both):
     ):
         returned = replace(statement, read=lambda result: result.get_value(0, 0))
         assert run(returned) == refusal
-    assert rows(relation) == [("p", "a", "{}", "", "")]  # what a refused change set had inserted is gone
+    assert rows(relation) == [("p", "a", "{}", "", "")]  # rows inserted by a refused change set are gone
 
 
 def test_nothing_is_recorded_without_a_recorder(both):

@@ -74,7 +74,9 @@ def get(relation):
 
 @pytest.fixture
 def stored(get):
-    """`stored()`: the properties under KEY, or another key, as an answer with annotations says them."""
+    """Return `stored()`, which returns the properties under KEY, or another key, as an answer with annotations has
+    them.
+    """
 
     def stored(key=KEY):
         return read_content(get(key).content)
@@ -85,7 +87,7 @@ def stored(get):
 @pytest.fixture
 def page(relation):
     def page(**query):
-        """A page as operations put it together: what is large comes by a statement of its own."""
+        """Return a page as operations put it together: large values come by a statement of their own."""
         return walk(query_entities(relation, EntityQuery(**query), lambda: 0.0), run)
 
     return page
@@ -107,7 +109,7 @@ def members_of(content):
 
 
 def key_of(entity):
-    """The keys of a row found, which are ready members of a JSON object."""
+    """Return the keys of a read row, which are ready members of a JSON object."""
     members = json.loads(b"{" + entity.keys + b"}")
     assert list(members) == ["PartitionKey", "RowKey"]
     return EntityKey(*members.values())
@@ -307,7 +309,7 @@ def test_ranges_of_keys_page_by_page(mixed, page, text):
 
 
 def holds(text, key):
-    """The filters above in Python: keys compare as Python compares strings, by code point."""
+    """Evaluate the filters above in Python: keys compare as Python compares strings, by code point."""
     operators = {" eq ": " == ", " ge ": " >= ", " gt ": " > ", " le ": " <= ", " lt ": " < "}
     for operator, python in operators.items():
         text = text.replace(operator, python)
@@ -442,7 +444,7 @@ ORDER BY n
 
 
 def excesses(found):
-    """What the database says of the limits of many entities."""
+    """Return the database's verdicts on the limits of many entities."""
     rows = []
     for number, (key, wanted) in enumerate(found):
         rows.append({"n": number, "pk": key[0], "rk": key[1], "content": unlimited_content(wanted)})
@@ -456,12 +458,12 @@ def excesses(found):
 
 
 def unlimited_content(wanted):
-    """The text of more properties than an entity may have."""
+    """Return the text of more properties than an entity may have."""
     return "".join(write_fragments({name: value}).content for name, value in wanted.items())
 
 
 def padded(key, wanted, difference):
-    """The properties and more of them, so that the size is the limit and the difference."""
+    """Return the properties with padding, so that the size is the limit plus the difference."""
     wanted = dict(wanted)
     number = count()
     size = entity_size(Entity(key, wanted))

@@ -1,4 +1,4 @@
-"""What a coordinator explains: the plan of one task, which stands for all."""
+"""Plans on a coordinator: the plan of one task, which stands for all."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What clients are answered when a statement fails."""
+"""Answers to clients when a statement fails."""
 
 import pytest
 

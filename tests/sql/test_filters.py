@@ -1,4 +1,4 @@
-"""What a compiled filter selects, against a plain evaluation in Python; and which index answers it."""
+"""Results of compiled filters, compared with a plain evaluation in Python; and the index that each uses."""
 
 import math
 import re
@@ -113,7 +113,7 @@ def cursor(postgres):
 
 
 def selected(cursor, tree):
-    """What a filter finds, with indexes as without."""
+    """Return the results of a filter, which must be the same with and without indexes."""
     found, *others = (found_by(cursor, compile(tree, 1, indexed)) for indexed in ((), INDEXED))
     assert others == [found], tree
     return found
@@ -129,7 +129,7 @@ def expected(tree):
 
 
 def holds(tree, entity):
-    """The semantics in plain Python: a missing property or one of another type satisfies no comparison."""
+    """Evaluate a filter in plain Python: a missing property or one of another type satisfies no comparison."""
 
     def visit(node, operands):
         match node:
@@ -184,7 +184,7 @@ def compares_numbers(value, operator, literal):
 
 
 def assert_selects(cursor, tree):
-    """What it should, and its negation all the rest."""
+    """Check that a filter selects the expected entities, and its negation all the rest."""
     assert selected(cursor, tree) == expected(tree), tree
     assert selected(cursor, Not(tree)) == expected(Not(tree)), tree
 
@@ -261,7 +261,7 @@ def test_q5_between_finds_what_lies_between_and_both_ends(cursor, type_):
     ["V ge 5 and W eq 1 and V lt 10 and V gt 6", "V gt 'a' and V le 'b' and V lt 'c'"],
 )
 def test_both_ends_of_a_range_are_written_together(cursor, text):
-    """Each bound takes the property out of the document once more, which is most of what a scan costs."""
+    """Each bound extracts the property from the document once more, which is most of the cost of a scan."""
     tree = parse(text)
     assert_selects(cursor, tree)
     bounds = compile(tree, 1).text.count("(props->")
@@ -310,7 +310,7 @@ def test_many_alternatives_of_any_type_select_what_they_should(cursor):
     assert_selects(cursor, Or(tuple(Comparison("V", Operator.EQ, literal) for literal in LITERALS)))
 
 
-# what reaches PostgreSQL
+# text that reaches PostgreSQL
 
 HOSTILE = "x' OR '1'='1\"}]; DROP TABLE entity; -- %s $1 \\"
 

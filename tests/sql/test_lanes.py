@@ -21,7 +21,7 @@ NAME = "lanes under test"
 
 @pytest.fixture
 async def admin(postgres):
-    """A connection beside the lanes."""
+    """Open a connection in addition to the lanes."""
     async with await psycopg.AsyncConnection.connect(**postgres, autocommit=True) as connection:
         yield connection
 
@@ -56,7 +56,7 @@ async def single(open_lanes):
 
 
 def value(result):
-    """The only value of a result."""
+    """Return the only value of a result."""
     found = result.get_value(0, 0)
     return None if found is None else found.decode()
 
@@ -92,7 +92,7 @@ async def test_runs_the_locking_statement_if_the_reason_does_not_apply_any_more(
 
 
 async def terminate(admin, condition="true"):
-    """Ends connections of the lanes, as an administrator or a failover would, and waits until they are gone."""
+    """End connections of the lanes, as an administrator or a failover would, and wait until they are gone."""
     cursor = await admin.execute(
         "SELECT count(pg_terminate_backend(pid, 60000)) FROM pg_stat_activity "
         f"WHERE application_name = '{NAME}' AND {condition}"
@@ -101,7 +101,7 @@ async def terminate(admin, condition="true"):
 
 
 async def until(admin, condition, count=1):
-    """Waits for so many connections of the lanes to be in a state."""
+    """Wait for so many connections of the lanes to be in a state."""
     query = f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{NAME}' AND {condition}"
     async with asyncio.timeout(60):
         while (await (await admin.execute(query)).fetchone())[0] != count:  # noqa: ASYNC110 - PostgreSQL's event
@@ -226,7 +226,7 @@ async def test_connections_to_a_server_that_hangs_are_given_up(single, admin):
 
 @pytest.fixture
 def limit(monkeypatch):
-    """How many statements a lane keeps prepared."""
+    """Set the number of statements that a lane keeps prepared."""
     monkeypatch.setattr(module, "_PREPARED_LIMIT", 4)
     return 4
 
@@ -495,7 +495,7 @@ async def test_a_session_notes_the_position_after_its_statement(single, admin):
         assert session.position > before
         before = session.position
     assert await position() >= before
-    # what is not of a session notes nothing
+    # statements outside a session note nothing
     assert await single.run(statement(ECHO, "x")) == "x"
     assert session.position == before
 

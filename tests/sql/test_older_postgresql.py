@@ -1,4 +1,6 @@
-"""What depends on the version of PostgreSQL, on an older one: where Debian's packages of 15 to 17 are installed."""
+"""Behaviour that depends on the version of PostgreSQL, on an older one: where Debian's packages of 15 to 17 are
+installed.
+"""
 
 import os
 import subprocess

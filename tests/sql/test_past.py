@@ -1,4 +1,4 @@
-"""The past is what was there: any statement reads of a moment what it would have read then."""
+"""Reads of the past: each returns the result that the same read had at that moment."""
 
 import json
 
@@ -111,7 +111,7 @@ def now():
 
 
 class Journal:
-    """A table whose changes are recorded; ``moments`` are those that were noted, with what was read then."""
+    """A table with recorded changes, and the results of reads at noted ``moments``."""
 
     def __init__(self, relation):
         self.relation = relation

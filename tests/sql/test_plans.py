@@ -1,4 +1,4 @@
-"""How PostgreSQL reaches the rows: by the primary key in order, or by the index of properties; never all of them."""
+"""Plans of PostgreSQL: by the primary key in order, or by the index of properties; never a scan of all rows."""
 
 from itertools import count
 
@@ -37,7 +37,9 @@ ORDER BY random()
 
 @pytest.fixture(scope="module")
 def database(django_db_setup):
-    """A connection that sees two relations, one with rows and statistics and one without; nothing of it remains."""
+    """Open a connection that sees two relations, one with rows and statistics and one without, and roll back at the
+    end.
+    """
     with psycopg.connect(settings.LANES_CONNINFO) as connection:
         for name in (FULL, EMPTY):
             connection.execute(relations.create(int(name.removeprefix("entity_")), 1))
@@ -72,7 +74,10 @@ def explain(database):
 
 
 def nodes(plan, *, is_beside=False):
-    """The nodes of a plan; ``Beside``: of a subquery in an expression, such as that which sorts the lines of a row."""
+    """Yield the nodes of a plan.
+
+    ``Beside`` marks nodes of a subquery in an expression, such as the one that sorts the lines of a row.
+    """
     is_beside = is_beside or plan.get("Parent Relationship") in ("SubPlan", "InitPlan")
     yield {**plan, "Beside": is_beside}
     for child in plan.get("Plans", ()):

@@ -1,4 +1,4 @@
-"""Indexes that the server adds because queries scan, and drops when nobody uses them."""
+"""Indexes that the server adds because queries scan, and drops when no query uses them."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

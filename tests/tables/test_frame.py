@@ -8,7 +8,7 @@ TABLE = "/ui/a/acme/t/people/"
 
 
 def marked(page, label):
-    """The links of a navigation that are marked as current, with how."""
+    """Return the links of a navigation that are marked as current, with the kind of mark."""
     nav = re.search(rf'<nav[^>]*aria-label="{label}".*?</nav>', page, re.DOTALL)
     assert nav, label
     found = re.findall(r'<a[^>]*aria-current="(\w+)"[^>]*>(.*?)</a>', nav[0], re.DOTALL)

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def run(capsys):
-    """Runs the command and gives what it said."""
+    """Run the command and return its output."""
 
     def run(*arguments):
         call_command("index", *arguments)

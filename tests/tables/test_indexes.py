@@ -62,7 +62,7 @@ def states(table):
 
 
 def stored(table):
-    """Whether each index that PostgreSQL has of the table's properties is valid."""
+    """Return whether each of PostgreSQL's indexes of the table's properties is valid."""
     found = fetch(
         "SELECT c.relname, i.indisvalid FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid"
         " WHERE i.indrelid = to_regclass(%s) AND starts_with(c.relname, %s)",
@@ -180,7 +180,9 @@ def test_a_failure_is_told_and_tried_again(people):
 
 
 def test_deleting_a_table_does_not_wait_for_its_index(account, people):
-    """Which would take as long as its table is large; here it waits for a transaction that writes to the table."""
+    """Building an index takes as long as its table is large; here it waits for a transaction that writes to the
+    table.
+    """
     indexes.add(people, "Score")
     with psycopg.connect(settings.LANES_CONNINFO) as writer, ThreadPoolExecutor() as threads:
         writer.execute(f"LOCK TABLE {relation_name(people.pk)} IN ROW EXCLUSIVE MODE")

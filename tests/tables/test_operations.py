@@ -255,7 +255,7 @@ def test_tables_in_another_order(account, monkeypatch):
     assert ([table.name for table in rest.tables], rest.next) == (["ccc"], None)
     assert listed(account, column=COLUMNS["size"], start="nonsense", descending=True)[0] in ("bbb", "ccc")
 
-    # of many tables, by statistics
+    # statistics of many tables
     monkeypatch.setattr(table_list, "PAGE", 2)
     add_entities(tables.get(account, "ccc"), 400, start=7)
     with connection.cursor() as cursor:

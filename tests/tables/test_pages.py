@@ -391,7 +391,7 @@ def test_draws_each_column(visit, add_entity):
 
 @pytest.mark.parametrize("kind", ["storage", "cosmos"])
 def test_narrow_pages_hide_the_least_important_columns(visit, account, add, kind):
-    """By what they are, since accounts of one kind have a column more."""
+    """The columns are chosen by their meaning, because accounts of one kind have a column more."""
     add("people")
     Account.objects.filter(pk=account.pk).update(kind=kind)
     page = text(visit("alice").get(LIST))

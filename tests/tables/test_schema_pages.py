@@ -23,7 +23,7 @@ def test_shows_the_properties_of_all_entities(visit, add_entity):
     assert "66.7%" in text(page)
     assert "Grace &lt;b&gt;" in text(page)
 
-    # a property of several types leads to the entities of the rarer ones, an example to those that have it
+    # a property of several types links to the entities of the rarer ones, an example to the entities that have it
     links = [unescape(link) for link in re.findall(r'href="([^"]*)"', page.content.decode()) if "?f=" in link]
     assert sum("isset%28Age%29" in link for link in links) == 1
     for link in links:

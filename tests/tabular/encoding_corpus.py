@@ -16,7 +16,7 @@ TEXTS = Path(__file__).with_name("encodings.toml")
 HEADER = "PartitionKey;RowKey;Name;City;Item;Note\r\n"
 _COLUMNS = ("people", "cities", "products", "notes")
 _PLAIN = ("Smith", "Order", "ready", "Item A", "OK", "Box 12", "Martin", "Berlin", "Paris", "open")
-_ROWS = {"medium": (10, 4), "long": (60, 3)}  # of a file, and how many files
+_ROWS = {"medium": (10, 4), "long": (60, 3)}  # rows of a file, and number of files
 
 
 class TextFile(NamedTuple):

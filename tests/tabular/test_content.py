@@ -129,7 +129,7 @@ def test_a_file_without_rows_is_refused_not_read_to_its_end(name):
 
 
 def test_rows_may_be_far_apart_but_not_for_ever():
-    """Where a job goes on by reading again what it has read, that is no part without rows."""
+    """A job resumes by reading again, so that no chunk may be without rows."""
     apart = packed(HEADER, b"p,1,x\n" + BLANK_LINES, 40)
     file = file_of(apart)
     first = next(file.chunks(MAPPING, AccountKind.STORAGE, NOW))

@@ -15,8 +15,8 @@ from storage.tabular.encodings import (
 )
 from tests.tabular.encoding_corpus import files, guess, is_read_rightly
 
-SHORT = 4  # of every so many short files one is looked at
-FEWEST = 0.93  # of short files that are read rightly
+SHORT = 4  # one in so many short files is read
+FEWEST = 0.93  # least share of short files that are read correctly
 
 
 def read(content, language=""):

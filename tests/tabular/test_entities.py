@@ -39,7 +39,7 @@ def file_of(data):
 
 
 def convert(data, mapping=None, kind=AccountKind.STORAGE, **keys):
-    """The entities and rejects of a file, and its mapping."""
+    """Return the entities and rejects of a file, and its mapping."""
     file = file_of(data)
     mapping = mapping or proposals.complete(file.propose(NOW), **keys)
     chunks = list(file.chunks(mapping, kind, NOW))
@@ -231,7 +231,7 @@ def test_times_without_a_zone_get_the_one_of_the_mapping():
 
     [first, second], rejects, _ = convert(data, zoned)
     assert not rejects
-    # winter and summer differ; a zone in the text counts, also of what else is read value by value
+    # winter and summer differ; a zone in the text wins, also for columns that are read value by value
     assert texts(first) == ["2026-01-14T23:00:00Z", "2026-07-15T12:30:00Z", "2026-01-15T12:00:00Z"]
     assert texts(second) == ["2026-07-14T22:00:00Z", "2026-07-15T12:30:00.1234567Z", "2026-01-15T09:00:00Z"]
     slowly = replace(zoned, columns=(*zoned.columns, Column("RowKey", "n", Edm.INT64, OnMisfit.STRING)))

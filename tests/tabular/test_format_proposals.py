@@ -1,4 +1,4 @@
-"""What columns are proposed to be read as, how sure that is, and that nothing is applied where it is not sure."""
+"""Formats proposed for columns, and their certainty; uncertain ones are never applied."""
 
 import io
 import json
@@ -22,7 +22,7 @@ def propose(text):
 
 
 def column(values, name="v", delimiter=","):
-    """The proposals for a column of values, beside another one."""
+    """Return the proposals for a column of values, next to another column."""
     lines = [f"{name}{delimiter}other", *(f'"{value}"{delimiter}x' for value in values)]
     return propose("\n".join(lines) + "\n")[name]
 
@@ -103,7 +103,7 @@ def test_what_can_be_read_in_several_ways_is_left_to_people(values, expected):
         ("192.168.100.200", "192.168.100.201"),
         ("1234 5678 9012 3456", "1234 5678 9012 3457"),
         ("x", "y"),
-        ("ja", "ja"),  # of which language?
+        ("ja", "ja"),  # an ambiguous language
         ("1,0000000000000000000001", "2,5"),  # no type holds it exactly
         ("12.345.678.901.234.567.890", "1"),
         ("a/b", "c/d"),

@@ -1,4 +1,4 @@
-"""Which columns are proposed as keys, and what is said for and against them."""
+"""Columns proposed as keys, with the reasons for and against."""
 
 import io
 from datetime import UTC, datetime

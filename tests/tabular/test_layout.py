@@ -1,4 +1,4 @@
-"""How a file is to be read, found out from its beginning."""
+"""The layout of a file, detected from its beginning."""
 
 import gzip
 import io
@@ -150,7 +150,7 @@ PAGES = b'{"odata.metadata":"x","value":[{"id":"1"}]}\n{"odata.metadata":"x","va
         (PAGES.partition(b"\n")[0], "a.jsonl.gz", FileFormat.JSON),
         (b'{"n":1,"value":[{"id":1}]}\n{"n":2,"value":[]}\n', "a.jsonl.gz", FileFormat.NDJSON),
         (b'{"id":1}\n', "a.json", FileFormat.JSON),
-        (b'{"id":1}\n{"id":2}\n', "a.json", FileFormat.NDJSON),  # which is usual
+        (b'{"id":1}\n{"id":2}\n', "a.json", FileFormat.NDJSON),  # the usual form
         (b'{\n "id":1}\n', "a.ndjson", FileFormat.JSON),
         (b'{"id":1, "text": "' + b"x" * SAMPLE, "a.ndjson", FileFormat.NDJSON),
         (b'{"id":1, "text": "' + b"x" * SAMPLE, "a.json", FileFormat.JSON),

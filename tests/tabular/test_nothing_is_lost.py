@@ -97,7 +97,7 @@ JSON_VALUES = (
 SAMPLED = st.sampled_from([1, 1000])  # rows; columns may come later
 
 
-# what became of a file
+# results of reading a file
 
 
 @dataclass
@@ -162,7 +162,7 @@ def account_for(found, line, column, text, *, is_json=False):
 
 
 def is_in(text, stands):
-    """Whether a text, or a number, stands in a line of CSV or JSON, where a bad line is a text itself."""
+    """Return whether a text, or a number, occurs in a line of CSV or JSON; a bad line is a text itself."""
     lines = [stands]
     if stands.startswith("{"):
         document = json.loads(stands, parse_int=str, parse_float=str)
@@ -172,7 +172,7 @@ def is_in(text, stands):
 
 
 def says(value, text, *, is_json):
-    """Whether a property has what stands in the file."""
+    """Return whether a property has the value in the file."""
     match value.type:
         case Edm.STRING:
             return value.value == text
@@ -195,7 +195,7 @@ def says(value, text, *, is_json):
 
 @st.composite
 def csv_files(draw, first=()):
-    """A file whose first columns are those, and its delimiter."""
+    """Draw a file that begins with these columns, and its delimiter."""
     delimiter = draw(st.sampled_from(",;\t|"))
     header = st.lists(NAMES | st.just(""), min_size=2, max_size=8, unique_by=lambda name: name or object())
     names = [*first, *(name for name in draw(header.filter(any)) if name not in first)]
@@ -204,7 +204,7 @@ def csv_files(draw, first=()):
     ends = draw(st.sampled_from(["\n", "\r\n", "\r"]))
     written = io.StringIO(newline="")
     quoting = draw(st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]))
-    if ends == "\r":  # of old Macs
+    if ends == "\r":  # line ends of old Macs
         rows = [[text.replace("\n", " ") for text in row] for row in rows]
     writer = csv.writer(written, delimiter=delimiter, lineterminator=ends, quoting=quoting)
     writer.writerows([names, *(draw(st.permutations(rows)))])
@@ -270,7 +270,7 @@ def test_pasted_text(file):
 
 @st.composite
 def objects(draw):
-    """The members of an object, some of them with the same name."""
+    """Draw the members of an object, some of them with the same name."""
     names = draw(st.lists(NAMES | st.just("") | st.sampled_from(["PartitionKey", "RowKey"]), max_size=8))
     names = names if draw(st.booleans()) else list(dict.fromkeys(names))
     return [
@@ -385,7 +385,7 @@ def test_parquet(table, on_misfit):
 
 
 def parquet_text(value):
-    """The text of a value, as a reader of the file may write it."""
+    """Return the text of a value, as a reader of the file may write it."""
     import pyarrow
 
     found = value.as_py() if not pyarrow.types.is_timestamp(value.type) else value.value

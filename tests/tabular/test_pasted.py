@@ -1,4 +1,4 @@
-"""What is pasted: formats, types and why, absent and empty, and what is wrong where."""
+"""Pasted text: formats, types and their reasons, missing and empty values, and errors with their positions."""
 
 import math
 from datetime import UTC, datetime
@@ -23,7 +23,7 @@ def read(text, options=NONE, now=NOW, kind=AccountKind.STORAGE):
 
 
 def only(text, wishes=NONE):
-    """The properties of the one row."""
+    """Return the properties of the only row."""
     found = read(text, wishes)
     assert not found.problems
     [row] = found.rows
@@ -31,7 +31,7 @@ def only(text, wishes=NONE):
 
 
 def faults(found):
-    """Where each problem is, and what it is."""
+    """Return the position and kind of each problem."""
     return [
         (it.row.line, it.column, it.fault if it.invalid is None else it.invalid.fault, it.text)
         for it in found.problems

@@ -1,4 +1,4 @@
-"""What becomes of columns and values that are not properties of their names, and what the report says of them."""
+"""Columns and values that are not plain properties, and the report about them."""
 
 import io
 import json
@@ -145,7 +145,7 @@ def test_a_type_without_its_value_is_data():
         assert found.values == [{"n_type": "Int32", "type": "Person", "e_mail": "x"}]
         assert found.sentences == ["n@type becomes the property n_type.", "@type becomes the property type.",
                                    "e@mail becomes the property e_mail."]  # fmt: skip
-    # of a column that other rows have, it is the type of nothing
+    # the type column of a value that this row lacks has no effect
     rows = [{"PartitionKey": "p", "RowKey": "1", "n": "5", "n@type": "Int32"},
             {"PartitionKey": "p", "RowKey": "2", "n@type": "Int32"}]  # fmt: skip
     assert Read(json.dumps(rows)).values == [{"n": 5}, {}]

@@ -1,4 +1,4 @@
-"""What is exported is imported as it was: every value of every type, in every format."""
+"""Round trip of exports through imports: every value of every type, in every format."""
 
 import io
 import json

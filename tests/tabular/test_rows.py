@@ -40,7 +40,7 @@ def test_goes_on_from_every_row(data):
         ("cp1252", "id,name\n1,Müller\n2,crème brûlée\n3,5 €\n"),
         ("cp1251", "id,name\n1,Привет\n2,мир\n3,да\n"),
         ("cp1254", 'id,name\n1,"Şahin\nAğa"\n2,İzmir\n3,x\n'),
-        ("shift-jis", "id,name\n1,表示\n2,ソート\n3,能\n"),  # whose second bytes are ASCII
+        ("shift-jis", "id,name\n1,表示\n2,ソート\n3,能\n"),  # second bytes of characters are ASCII
         ("gb18030", "id,name\n1,客户\n2,𠀀\n3,x\n"),
         ("big5", "id,name\n1,功能\n2,許\n3,x\n"),
         ("euc-kr", "id,name\n1,고객\n2,이름\n3,x\n"),
@@ -50,7 +50,7 @@ def test_goes_on_from_every_row(data):
 )
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
 def test_goes_on_in_every_encoding(encoding, text, line_end):
-    """Where bytes can be counted, they are; else reading begins again."""
+    """Reading resumes at a byte position where bytes can be counted, and otherwise starts again."""
     data = text.replace("\n", line_end).encode(encoding)
     layout = detect(io.BytesIO(data), Wishes(encoding=encoding))
     every = list(Reader(io.BytesIO(data), layout))

@@ -37,7 +37,7 @@ def table(account):
 
 @pytest.fixture
 def reads(monkeypatch):
-    """Where files are read: whether in a transaction."""
+    """Record, for each read of a file, whether a transaction is open."""
     read, where = files.FileReader.readinto, []
 
     def note_and_read(self, buffer):
@@ -107,7 +107,7 @@ def test_each_user_reads_one_file_at_a_time_and_few_wait(account, monkeypatch):
     monkeypatch.setattr(file_work, "_LOOK", 0)
     with file_work.reading("ada"), file_work.reading("bob"):
         assert connection.connection is None
-        for user in ("ada", "cleo"):  # who reads already, and for whom no place is left
+        for user in ("ada", "cleo"):  # ada is reading already, and no place is left for cleo
             with pytest.raises(ServerBusy), file_work.reading(user):
                 pass
     with file_work.reading("cleo"), file_work.reading("ada"):

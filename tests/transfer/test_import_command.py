@@ -23,7 +23,7 @@ KEYS = ("--partition-key", "{country}", "--row-key", "{id}")
 
 @pytest.fixture
 def run(capsys):
-    """Runs a command and gives what it said; the account has no table."""
+    """Run a command and return its output; the account has no table."""
 
     def run(*arguments):
         call_command(*map(str, arguments))

@@ -1,4 +1,4 @@
-"""Imports in the console: from a file to entities, with what did not fit repaired, and who may do it."""
+"""Imports in the console: from a file to entities, with repairs of rejected rows, and permissions."""
 
 import gzip
 import json
@@ -49,7 +49,7 @@ def test_from_pasted_rows_to_entities_with_a_repair(visit, staff):
     columns = begin(eve)
     page = eve.get(columns).content.decode()
     assert "semicolon" not in page and 'name="read_as"' not in page
-    assert "values of several types" in page  # of the ages
+    assert "values of several types" in page  # the ages
     assert visit("max").get(columns).status_code == 404
     refused = eve.post(columns, {"check": "1", **COLUMNS, "row_key": "{nothing}"})
     assert refused.status_code == 422
@@ -64,7 +64,7 @@ def test_from_pasted_rows_to_entities_with_a_repair(visit, staff):
     [file] = JobFile.objects.filter(is_result=True)
     assert f"/files/{file.pk}/" in page
     repair, asked = check.replace("check", "repair"), {"group": "0", "how": "unset"}
-    assert eve.post(repair, {**asked, "check": "0"}).status_code == 404  # of an earlier check
+    assert eve.post(repair, {**asked, "check": "0"}).status_code == 404  # an earlier check
     again = eve.post(repair, {**asked, "check": ImportDraft.objects.get().check_job_id})
     assert again["Location"] == check
     job_runner.run_all()
@@ -73,7 +73,7 @@ def test_from_pasted_rows_to_entities_with_a_repair(visit, staff):
     assert Job.objects.count() == 1  # the check that was replaced is gone
     run = check.replace("check", "run")
     eve.post(columns, {**COLUMNS, "mode": "skip"})
-    assert eve.post(run)["Location"] == check  # what has changed is checked first
+    assert eve.post(run)["Location"] == check  # changed data is checked first
     assert eve.get(check)["Location"] == columns
     eve.post(columns, {"check": "1", "mode": "merge", **COLUMNS})
     job_runner.run_all()
@@ -214,7 +214,9 @@ def test_what_costs_too_much_is_a_sentence(visit, staff, settings):
 
 
 def test_a_zone_and_what_changes(visit, staff):
-    """Of an entity that exists, the properties before and after; times of the file in a zone that is chosen."""
+    """The preview shows the properties of an existing entity before and after; times of the file are in the chosen
+    zone.
+    """
     eve = visit("eve")
     text = "PartitionKey,RowKey,City,Since\nse,1,Köln,2026-01-15 14:30\nse,2,Oslo,2026-07-15\n"
     columns = begin(eve, text)
@@ -262,7 +264,7 @@ GERMAN = "Filiale;Beleg;Betrag;Datum;Aktiv;Rabatt;Alter\n" + "".join(
 
 
 def form_of(page):
-    """The fields of the page of columns as a browser would send them."""
+    """Return the fields of the page of columns as a browser would send them."""
     context = page.context
     mapping = context["mapping"]
     fields = {"partition_key": mapping.partition_key, "row_key": mapping.row_key, "base": context["base"]}
@@ -333,7 +335,7 @@ def test_what_was_read_can_be_undone(visit, staff):
     assert [it.format for it in page.context["mapping"].columns] == ["", "day-first", "WAHR/FALSCH", "", ""]
     page = eve.post(columns, {**form_of(page), "read": "certain not"})
     assert {(it.type, it.format) for it in page.context["mapping"].columns} == {(Edm.STRING, "")}
-    # what is neither a type nor a format is none
+    # a value that is neither a type nor a format is ignored
     page = eve.post(columns, {**form_of(page), "type:2": "Edm.Int32 day-first", "type:3": "Edm.Double x"})
     assert [(it.type, it.format) for it in page.context["mapping"].columns][:2] == [
         (Edm.INT32, ""),
@@ -414,7 +416,7 @@ def begin_with(browser, content, name="miasta.csv", **headers):
 
 
 def readings_of(page):
-    """The encodings that can be pressed, and whether each is the present one."""
+    """Return the encodings that can be selected, and whether each is the present one."""
     return dict(re.findall(r'name="read_as" value="([^"]+)"\s+aria-pressed="(true|false)"', page))
 
 

@@ -107,7 +107,7 @@ def test_a_distributed_table_undoes_single_changes_and_refuses_many(call, table)
                     refused.content
                 )
                 assert "one by one" in refused.json()["detail"]
-        # those of a change set have one Timestamp, and so one number
+        # the changes of a change set have one Timestamp, and so one number
         single = {"table": "people", "PartitionKey": "p", "RowKey": "a"}
         foreseen = ask("POST", UNDO, {**single, "dry_run": True}).json()["tables"]
         assert [(it["deleted"], it["sample"][0]["effect"]) for it in foreseen] == [(1, "deleted")]

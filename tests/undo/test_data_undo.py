@@ -220,7 +220,7 @@ def test_newer_work_is_kept(account, people):
     write(people, OTHER, upsert("before", 3))
     write(people, SCRIPT, upsert("again", 2))
     write(people, OTHER, delete("again"))
-    # what came between two mistakes is kept, the last mistake is undone
+    # changes between two mistakes are kept, and the last mistake is undone
     write(people, SCRIPT, upsert("between", 2))
     write(people, OTHER, upsert("between", 3))
     write(people, SCRIPT, upsert("between", 4))

@@ -1,4 +1,4 @@
-"""The way back from what was done, and from the way back."""
+"""Undo of operations, and redo."""
 
 import asyncio
 
@@ -280,7 +280,7 @@ METRICS = ServiceProperties(minute_metrics=Metrics(enabled=True))
 
 @pytest.fixture
 def settings_done(account, people):
-    """What was done to the settings of an account and a table."""
+    """Change settings of an account and a table, and return the activities."""
     tables.change(people, description="First", tags=["a"])
     return [
         account_settings.change(account, by=ADA, read_only=False, label="New", networks=["10.0.0.0/8"]),

@@ -1,4 +1,4 @@
-"""Undo, as the console offers it: from the toast or from the record, for those who may."""
+"""Undo in the console: from the toast or from the activity log, for users with the permission."""
 
 import re
 
@@ -41,7 +41,7 @@ def table(add_entity, account):
 
 @pytest.fixture
 def inserted(table):
-    """What Eve did."""
+    """Insert an entity as Eve and return the activity."""
     return edits.apply(table, [Insert(Entity(KEY, {"A": as_edm(1)}))], by=by("eve")).activity
 
 
@@ -157,7 +157,7 @@ def test_changes_of_others(post, table, account):
     for done in (by_alice, by_bearer):
         assert post("eve", done).status_code == 403
         assert post("max", done).status_code == 302
-    # of the table, which goes with it, no page is left to come back to
+    # the table is gone, and so are its pages
     made = activity.latest(table, TableVerb.CREATE)
     assert post("max", made, address="/ui/a/acme/t/people/?f=x")["Location"] == "/ui/a/acme/"
 

@@ -96,7 +96,7 @@ def test_a_failure_leaves_no_images_behind(table):
 
 @pytest.mark.django_db(transaction=True)
 async def test_writers_that_race_lose_nothing(monkeypatch):
-    """Every change has the entity as the one before left it, whoever made it, and every Timestamp is greater."""
+    """Each change reads the entity as the previous one left it, also of another writer, and Timestamps always grow."""
     monkeypatch.setattr(restoring, "_CHUNK_BYTES", restoring._LEAST_BYTES * 4)
     account = await in_thread(accounts.add, "acme")
     table = await in_thread(tables.create, account, "people")

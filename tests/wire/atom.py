@@ -1,4 +1,4 @@
-"""What a case says in Atom: entries and headers as the storage clients for .NET sent them, entries and feeds read."""
+"""The Atom parts of a case: entries and headers in the form of the storage clients for .NET, and parsed answers."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def check_always(reply: Reply) -> None:
         assert entry.findtext(f"{ATOM}id", "").startswith("http")
 
 
-# what a case expects
+# expectations of a case
 
 
 def check_entry(reply: Reply, expected: dict[str, Any]) -> None:
-    """The custom properties, exactly: a text, `[type, text]`, or false for null."""
+    """Check the custom properties, exactly: a text, `[type, text]`, or false for null."""
     (entry,) = _entries(reply)
     found = {
         name: _value(element) for name, element in _named(_properties(entry)).items() if name not in SYSTEM
@@ -71,7 +71,7 @@ def check_entry(reply: Reply, expected: dict[str, Any]) -> None:
 
 
 def check_feed(reply: Reply, expected: list[str]) -> None:
-    """The RowKeys, or the names of the tables."""
+    """Check the RowKeys, or the names of the tables."""
     assert ElementTree.fromstring(reply.body).tag == f"{ATOM}feed", "no feed"
     found = [
         properties.findtext(f"{DATA}RowKey") or properties.findtext(f"{DATA}TableName")

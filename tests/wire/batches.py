@@ -7,7 +7,9 @@ from .client import Reply
 
 def read(reply: Reply) -> list[Reply]:
     body = reply.body
-    if reply.header("x-ms-version") is None:  # of the kind cosmos: some lines end with a line feed only
+    if (
+        reply.header("x-ms-version") is None
+    ):  # an account of the kind cosmos: some lines end with a line feed only
         body = re.sub(rb"(?<!\r)\n", b"\r\n", body)
     parts = [_split_head(part) for part in _split(body, _boundary(reply.header("Content-Type")))]
     replies = []

@@ -32,26 +32,26 @@ PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)(\|quote)?\}")
 @dataclass(frozen=True, slots=True)
 class Case:
     id: str
-    test: str  # the same for all variants: those of one `each`
+    test: str  # the same for all variants of one `each`
     given: list[Any]
     steps: list[dict[str, Any]]
     variables: dict[str, str]
     peer: str
     read_only: bool
-    kind: str  # of the account
+    kind: str  # the kind of the account
 
     def mentions(self, placeholder: str) -> bool:
         return f"{{{placeholder}}}" in json.dumps([self.given, self.steps, self.variables])
 
     @property
     def world(self) -> str:
-        """What is given, as text that is the same for cases that are given the same."""
+        """Return the given state as text, which is the same for cases with the same state."""
         given = json.dumps(self.given)
         return json.dumps([given, self.variables]) if PLACEHOLDER.search(given) else given
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether all its requests read or are refused, so that other cases can have its table as well."""
+        """Return whether all its requests read or are refused, so that other cases can have its table as well."""
         return all(_changes_nothing(step) for step in self.steps)
 
 
@@ -98,7 +98,7 @@ def _load_file(path: Path) -> Iterator[Case]:
 
 
 def _entries(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Every case with its name, and with what its file and its list say of all their cases."""
+    """Yield every case with its name and the defaults of its file and its list."""
     defaults = document.get("defaults", {})
     for name, case in document.get("case", {}).items():
         yield {**defaults, "name": name, **case}
@@ -147,7 +147,7 @@ def _filter_step(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def fill(value: Any, variables: Mapping[str, str]) -> Any:
-    """The value with {name}, {name|quote} and {text*count} replaced in every string."""
+    """Return the value with {name}, {name|quote} and {text*count} replaced in every string."""
     match value:
         case str():
             repeated = REPEATED.sub(lambda match: repeat(match[1], int(match[2])), value)
@@ -166,7 +166,7 @@ def _variable(match: re.Match[str], variables: Mapping[str, str]) -> str:
 
 
 def repeat(text: str, count: int) -> str:
-    """Copies of the text, numbered in four digits where it has a `#`."""
+    """Return copies of the text, numbered in four digits where it has a `#`."""
     return (
         "".join(text.replace("#", f"{index:04}") for index in range(count)) if "#" in text else text * count
     )

@@ -1,4 +1,4 @@
-"""What a reply must be: the rules of every reply, and one check per key of a case's `response`."""
+"""Requirements of replies: the rules of every reply, and one check per key of a case's `response`."""
 
 import json
 import re
@@ -156,7 +156,7 @@ def check_entity_tags(reply: Reply) -> None:
 
 
 def entities_of(reply: Reply) -> list[dict[str, Any]]:
-    """The items of a list, or the single object."""
+    """Return the items of a list, or the single object."""
     body = reply.json()
     return body["value"] if isinstance(body.get("value"), list) else [body]
 
@@ -201,7 +201,7 @@ def _sentence(reply: Reply) -> str:
     return COSMOS_TRAILER.sub("", foreign_error_of(reply)[1]).partition("\nRequestId:")[0]
 
 
-# what a case expects
+# expectations of a case
 
 
 def check(reply: Reply, expected: dict[str, Any], *, foreign: bool = False) -> None:
@@ -265,7 +265,7 @@ def _subset(reply: Reply, expected: Any) -> None:
 
 
 def _entity(reply: Reply, expected: Any) -> None:
-    """The custom properties with their annotations, all of them and no others."""
+    """Check the custom properties with their annotations, all of them and no others."""
     system = {"PartitionKey", "RowKey", "Timestamp", "Timestamp@odata.type"}
     body = reply.json()
     found = {k: v for k, v in body.items() if k not in system and not k.startswith("odata.")}
@@ -301,7 +301,7 @@ def _lacks_members(reply: Reply, expected: list[str]) -> None:
 
 
 def _order(reply: Reply, expected: list[str]) -> None:
-    """The members come in this order; others may stand between them."""
+    """Check that the members come in this order; others may stand between them."""
     members = list(entities_of(reply)[0])
     assert [name for name in members if name in expected] == expected, f"order {members}"
 
@@ -317,7 +317,7 @@ def _keys(reply: Reply, expected: list[list[str]]) -> None:
 
 
 def _bounds(reply: Reply, expected: list[str]) -> None:
-    """The first and the last key of what is listed, each as one text."""
+    """Check the first and the last key of a list, each as one text."""
     found = [entity["PartitionKey"] + entity["RowKey"] for entity in reply.json()["value"]]
     assert [found[0], found[-1]] == expected, f"keys {found}, not {expected}"
 
@@ -354,12 +354,12 @@ def _continued(reply: Reply, expected: bool) -> None:
 
 
 def _bodiless(reply: Reply, expected: bool) -> None:
-    """An answer to HEAD: an error code among the headers, no body to tell it."""
+    """Check whether the reply has a body; an answer to HEAD has its error code in the headers only."""
     assert (reply.body == b"") == expected
 
 
 def _bare(reply: Reply, expected: bool) -> None:
-    """Said below the protocol, by what reads HTTP: the rules of every reply do not hold."""
+    """Mark a reply of the HTTP parser, below the protocol, for which the rules of every reply do not hold."""
 
 
 def _closes(reply: Reply, expected: bool) -> None:
@@ -371,7 +371,7 @@ def _within(reply: Reply, expected: float) -> None:
 
 
 def _parts(reply: Reply, expected: list[dict[str, Any]]) -> None:
-    """The sub-responses of the one change set, or those that stand outside of one."""
+    """Check the sub-responses of the one change set, or those outside of one."""
     parts = batches.read(reply)
     assert len(parts) == len(expected), f"{len(parts)} parts, not {len(expected)}"
     for index, (part, wanted) in enumerate(zip(parts, expected, strict=True)):

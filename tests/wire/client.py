@@ -188,7 +188,7 @@ def write_json(value: Any) -> str:
 
 
 def _operations(spec: dict[str, Any]) -> list[dict[str, Any]]:
-    """The parts of a batch; `repeat` makes the first one several, with its number for `#`."""
+    """Return the operations of a batch; `repeat` makes several of the first one, with its number for `#`."""
     operations: list[dict[str, Any]] = spec["batch"]
     if "repeat" not in spec:
         return operations
@@ -259,7 +259,7 @@ def _canonical_path(target: str) -> str:
 
 
 class Connection:
-    """One kept-alive connection, opened anew when the server has closed it."""
+    """A kept-alive connection, opened again when the server has closed it."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -306,7 +306,7 @@ class Connection:
         return reply
 
     def _send_all(self, connection: socket.socket, outgoing: Outgoing) -> bool:
-        """True when the server asked for the body with 100 Continue."""
+        """Send the request and return whether the server asked for the body with 100 Continue."""
         if not outgoing.expects and not outgoing.pause:
             try:
                 connection.sendall(outgoing.head + outgoing.body)

@@ -25,7 +25,7 @@ def endpoint(request: pytest.FixtureRequest) -> Endpoint:
 
 @pytest.fixture(scope="session")
 def read_only_endpoint(endpoint: Endpoint, request: pytest.FixtureRequest) -> Endpoint:
-    """An account that may only be read; its table People holds one entity."""
+    """Make a read-only account whose table People holds one entity."""
     if os.environ.get("TABLE_ENDPOINT"):
         pytest.skip("only who starts the server can make an account read-only")
     server = request.getfixturevalue("server")
@@ -43,7 +43,7 @@ def read_only_endpoint(endpoint: Endpoint, request: pytest.FixtureRequest) -> En
 
 @pytest.fixture(scope="session")
 def cosmos_endpoint(endpoint: Endpoint, request: pytest.FixtureRequest) -> Endpoint:
-    """An account of the kind cosmos."""
+    """Make an account of the kind cosmos."""
     if os.environ.get("TABLE_ENDPOINT"):
         pytest.skip("only who starts the server can create an account of another kind")
     server = request.getfixturevalue("server")

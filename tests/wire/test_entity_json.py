@@ -76,7 +76,7 @@ JSON = "application/json;odata="
 
 
 def members(entity: dict[str, Value], kind: str, *, annotations: bool = True) -> str:
-    """The properties as an answer has them, each led by a comma."""
+    """Return the properties as an answer has them, each preceded by a comma."""
     written = []
     for name, value in entity.items():
         quoted = json.dumps(name, ensure_ascii=kind == "storage")
@@ -101,7 +101,7 @@ def ordinal(entity: dict[str, Value]) -> dict[str, Value]:
 
 
 def replaced(entity: dict[str, Value], kind: str) -> dict[str, Value]:
-    """What an entity has after any write that is no insert, also one that has inserted it."""
+    """Return an entity as any write other than an insert stores it, also an upsert that inserted it."""
     return entity if kind == "cosmos" else ordinal(entity)
 
 
@@ -126,7 +126,7 @@ class Table:
         return f"/{self.name}(PartitionKey='p',RowKey='{row}')"
 
     def whole(self, row: str, properties: str, ticks: str, etag: str, level: str, *, alone: bool) -> str:
-        """An entity that has these members, with its control information."""
+        """Return an entity that has these members, with its control information."""
         table, base, keys = self.name, self.endpoint.url.rstrip("/"), f'"PartitionKey":"p","RowKey":"{row}"'
         identity = f'"odata.type":"{self.endpoint.account}.{table}","odata.id":"{base}{self.row(row)}",'
         link, etag = f'"odata.editLink":"{self.row(row)[1:]}",', f'"odata.etag":{json.dumps(etag)},'

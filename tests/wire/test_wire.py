@@ -65,7 +65,7 @@ def test_wire(
 
 
 class SharedTables:
-    """The tables of cases that change nothing, by what is given: made once."""
+    """The tables of cases that change nothing, made once for each given state."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -84,7 +84,7 @@ class SharedTables:
 
 
 class Runner:
-    """Runs one case: its variables grow with what the steps capture."""
+    """The run of one case: its variables grow with the values that the steps capture."""
 
     def __init__(self, case: Case, endpoint: Endpoint, connection: Connection, shared: SharedTables) -> None:
         self._case = case
@@ -137,7 +137,10 @@ class Runner:
 
     @contextmanager
     def _shared_table(self) -> Iterator[None]:
-        """Make the table if no case before did; one that fails may have changed it, and leaves it to nobody."""
+        """Make the table if no case before did.
+
+        A case that fails may have changed it, so that no other case gets it.
+        """
         if not self._is_made:
             self._make_table()
             self._shared.keep(self._endpoint, self._case, self._variables["table"])
@@ -153,7 +156,7 @@ class Runner:
             self._insert(entity)
 
     def _insert(self, entity: Any) -> None:
-        """A table or JSON text; `repeat` inserts it so many times, with the number for `#`."""
+        """Insert a table or JSON text; `repeat` inserts it so many times, with the number for `#`."""
         if not isinstance(entity, dict) or "repeat" not in entity:
             self._set_up({"line": "POST /{table}", "json": entity})
             return

@@ -16,7 +16,7 @@ ACCOUNT_FIELDS = ("sp", "ss", "srt", "st", "se", "sip", "spr", "sv")
 
 
 def parameters(spec: Mapping[str, Any], account: str, key: str) -> dict[str, str]:
-    """The parameters of a request's token: `sas` over the defaults, signed, then changed by `tamper`."""
+    """Return the parameters of a request's token: `sas` over the defaults, signed, then changed by `tamper`."""
     token = _override(DEFAULTS, spec["sas"])
     digest = hmac.digest(base64.b64decode(key), string_to_sign(token, account).encode(), hashlib.sha256)
     return _override({**token, "sig": base64.b64encode(digest).decode()}, spec.get("tamper", {}))
@@ -34,6 +34,6 @@ def string_to_sign(token: Mapping[str, str], account: str) -> str:
 
 
 def _override(parameters: Mapping[str, str], changes: Mapping[str, Any]) -> dict[str, str]:
-    """`false` leaves a parameter out."""
+    """Change parameters; `false` leaves one out."""
     changed = {**parameters, **changes}
     return {name: value for name, value in changed.items() if value is not False}

@@ -101,7 +101,7 @@ def test_formulas_of_others_do_not_run_in_a_spreadsheet(visit, add_entity, field
     assert [found[name] for name in ("At", "Tab", "Return", "Plus")] == [
         mark + values[name] for name in ("At", "Tab", "Return", "Plus")
     ]
-    # text that is no formula, and numbers, whether they are typed or not
+    # texts other than formulas, and numbers, typed or not
     assert (found["Mail"], found["Negative"], found["Small"]) == ("a@b", "-5.5e-3", "-5")
     assert found["Low"] == "-Infinity" and found["Photo"] == mark + "++++"
 
