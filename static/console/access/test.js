@@ -1,5 +1,5 @@
-// data-sas-test="ADDRESS": a button that asks for it with nothing but the token in the address, and tells in words
-// what came back. The words are in templates: data-answer by code of the service, data-found by whether rows came.
+// data-sas-test="ADDRESS": a button that asks for it with nothing but the token in the address, and puts
+// the answer into words. The words are in templates: data-answer by code of the service, data-found by whether rows came.
 import { on } from "../site/on.js";
 import { plainRequest } from "../site/request.js";
 

@@ -53,7 +53,7 @@ document.addEventListener("focusin", async ({ target }) => {
   judge();
 });
 
-/** What the server said of each operation, shown where its text is. */
+/** Show the server's findings about each operation where its text is. */
 function judge() {
   for (const note of document.querySelectorAll("#operations [id$='-note']")) {
     const { problem, from, to } = note.dataset;

@@ -7,7 +7,7 @@ const WAIT = 120; // ms
 let field = null;
 let list = null;
 
-/** What is being typed after an @, before the caret: where it begins, and its text. */
+/** The name that is being typed after an @, before the caret: where it begins, and its text. */
 function typed() {
   const before = field.value.slice(0, field.selectionStart);
   const found = /(?:^|[^\w.+@/-])@([A-Za-z0-9._@+-]*)$/.exec(before);

@@ -115,7 +115,7 @@ function goOnTyping(editor) {
   if (editor.field) editor.field.readOnly = false;
 }
 
-/** The form with what waits to be saved, or what a reload took away. */
+/** The form with a staged value, or with the draft that a reload took away. */
 async function restored(editor, form) {
   const staged = find(editor.cell);
   const fields = editor.draft ?? (staged && !staged.removed ? { type: staged.type, form: staged.form, value: staged.text } : null);
@@ -244,7 +244,7 @@ function renewForm(editor, form, next, before) {
   checkSoon(next);
 }
 
-/** Save once at a time; what is still without an answer is given up for what the form says now. */
+/** Save once at a time; a request without an answer is given up for the form's present values. */
 function save(editor, form, submitter, goOn) {
   if (editor.saving) {
     if (!recovery.isWaiting(editor.saving.signal)) return;
@@ -253,7 +253,7 @@ function save(editor, form, submitter, goOn) {
   editor.checking.stop();
   editor.saving = new AbortController();
   editor.work = send(editor, form, submitter, goOn, editor.saving);
-  moveOn(editor, goOn); // what is typed next is for the next cell, not for this one
+  moveOn(editor, goOn); // text typed next is for the next cell, not for this one
 }
 
 function moveOn(editor, goOn) {
@@ -299,7 +299,7 @@ async function finish(editor, form, found, sent, goOn) {
   if (close(editor)) goOn?.(currentCell(cell));
 }
 
-/** What was typed after the value was sent stays, as a change of the value that was saved. */
+/** Text typed after the value was sent stays, as a change of the value that was saved. */
 function goOnEditing(editor, form, sent) {
   editor.first = sent;
   editor.cell.parentElement.dataset.editing = "";
@@ -472,7 +472,7 @@ function leaveField(editor) {
   else if (!signal.aborted && !recovery.isWaiting(signal)) editor.ending = LEFT;
 }
 
-// a reload opens the editor again with what was typed
+// a reload opens the editor again with the typed text
 function keepDrafts() {
   for (const editor of editors.values()) {
     const form = editor.dialog.querySelector("form");

@@ -21,7 +21,7 @@ export function addressOf(cell) {
   return `${editor ?? refused}?${query}`;
 }
 
-/** What the server needs to draw the row of a cell again. */
+/** Add the fields that the server needs to draw the row of a cell again. */
 export function describeRow(body, cell) {
   const heads = [...cell.closest("table").querySelectorAll("th[data-property]")];
   for (const head of heads) body.append("column", head.dataset.property);

@@ -6,7 +6,7 @@ const ANSWER = 700; // ms, for the answer to what was saved here
 
 let waiting;
 
-/** What became of the entity since it was opened: who did it, what, and a way to take it. */
+/** Show how others changed the entity since it was opened, and a way to take their change. */
 async function look() {
   const entity = shownEntity();
   const slot = entity?.querySelector("[data-changed-by-others]");

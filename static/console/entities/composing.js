@@ -4,7 +4,7 @@ const finePointer = matchMedia("(pointer: fine)"); // elsewhere a keyboard would
 
 /** `start(cell, text)` opens the editor of an editable cell. */
 export function listen(editable, start) {
-  let content = []; // of the cell, before something was composed in it
+  let content = []; // the cell's content before something was composed in it
 
   document.addEventListener("focusin", ({ target }) => {
     if (!finePointer.matches || !target.matches?.("td") || !editable(target)) return;

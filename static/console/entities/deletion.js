@@ -22,7 +22,7 @@ async function send(address, body) {
   document.dispatchEvent(new CustomEvent("grid:changed"));
 }
 
-/** What had the focus may be gone with the rows. */
+/** The focused element may be gone with the rows. */
 function keepFocus() {
   const grid = document.querySelector("#results [data-grid]");
   const it = document.activeElement;

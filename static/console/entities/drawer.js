@@ -8,10 +8,10 @@ import { draftOf } from "../site/drafts.js";
 import { anyDirty, guarded } from "../site/unsaved.js";
 
 const PATIENCE = 200; // milliseconds for which nothing is shown
-let awaited = null; // the address of what the drawer opens for
+let awaited = null; // the address that the drawer opens for
 let loads = 0;
 let coming = null; // the entity of the row that one stepped to, until it is here
-let drawer = null; // of the page, if it has one
+let drawer = null; // the page's drawer, if it has one
 let place = null; // where the focus was: { key, column } of a cell, or { element }
 
 const shown = () => (!drawer || drawer.hidden ? undefined : drawer.querySelector("[data-entity]")?.dataset.entity);
@@ -31,7 +31,7 @@ function open(address, from = document.activeElement) {
   load(address);
 }
 
-/** Of two loads the later is shown: the drawer's hx-sync ends the earlier. */
+/** The later of two loads is shown: the drawer's hx-sync ends the earlier. */
 async function load(address, token = null) {
   if (drawer.hidden) setTimeout(wait, PATIENCE, (awaited = address));
   const number = ++loads;
@@ -49,7 +49,7 @@ function endWait() {
   if (isWaiting()) close();
 }
 
-/** Open at once for what is on its way, with room for it. */
+/** Open at once, with room for the content on its way. */
 function wait(address) {
   if (awaited !== address || !drawer?.hidden) return;
   drawer.replaceChildren(document.getElementById("drawer-waiting").content.cloneNode(true));
@@ -63,7 +63,7 @@ function reload(token) {
   load(`${drawer.dataset.address}?${new URLSearchParams({ key: token })}`);
 }
 
-/** The row of what is open. */
+/** Mark the row of the open entity. */
 function mark() {
   const token = shown();
   for (const row of document.querySelectorAll("tr[data-key]")) row.toggleAttribute("data-opened", row.dataset.key === token);
@@ -71,7 +71,7 @@ function mark() {
 }
 
 function close() {
-  htmx.trigger(drawer, "htmx:abort"); // what is on its way would come too late
+  htmx.trigger(drawer, "htmx:abort"); // an answer on its way would come too late
   awaited = coming = null;
   drawer.hidden = true;
   drawer.replaceChildren();
@@ -127,7 +127,7 @@ bind(besideAdd, { "entity.new": (link) => link.click() });
 bind(besideDrawer, { "drawer.previous": () => go(-1), "drawer.next": () => go(1) });
 bind(inDrawer, { Escape: () => guarded(close) });
 
-/** Whatever was put into it: an entity, its form with what is wrong, a conflict; or that it can close. */
+/** Show its new content: an entity, its form with errors, a conflict; or close, when it is done. */
 function show() {
   if (!drawer.firstElementChild || isWaiting()) return;
   const done = drawer.querySelector("[data-done]")?.dataset.done;
@@ -166,7 +166,7 @@ function tell({ dataset: { entity, etag } }) {
   document.dispatchEvent(new CustomEvent("grid:changed", { detail: { keys: [entity], isShown: true } }));
 }
 
-// what was saved or undone elsewhere on the page
+// changes saved or undone elsewhere on the page
 document.addEventListener("grid:changed", ({ detail }) => {
   const token = shown();
   if (!token || detail?.isShown || anyDirty()) return;
@@ -175,7 +175,7 @@ document.addEventListener("grid:changed", ({ detail }) => {
 
 onPage((left) => {
   place = awaited = coming = null;
-  loads += 1; // what was asked for on the page before ends without a drawer
+  loads += 1; // loads of the page before end without a drawer
   drawer = document.getElementById("drawer");
   if (!drawer) return;
   // beside main, which is a container, and in some browsers what is fixed inside one is fixed to it

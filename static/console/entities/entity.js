@@ -14,7 +14,7 @@ function rowOf(element) {
   return element.closest("[data-property]");
 }
 
-// what was changed
+// changes
 
 function textOf(field) {
   return field.type === "checkbox" ? String(field.checked) : field.value;
@@ -31,7 +31,7 @@ function isChanged(row) {
   return before !== type.value || (value && textOf(value) !== initial(value));
 }
 
-/** What the server sent; an option that it selected is marked so. */
+/** The value that the server sent; an option that it selected is marked so. */
 function before_(select) {
   return rowOf(select).dataset.type ?? [...select.options].find((option) => option.defaultSelected)?.value;
 }
@@ -94,7 +94,7 @@ function convert(row) {
   askerOf(row).now();
 }
 
-/** What the server says replaces a row that is converted, or else only its notes. */
+/** The server's answer replaces a row that is converted, or else only its notes. */
 async function ask(row, signal) {
   const form = row.closest("form");
   const body = new FormData();

@@ -12,7 +12,7 @@ function changeable(event) {
   return cell?.matches("[data-grid][data-cells] td[data-property]") ? cell : null;
 }
 
-/** What the server needs to know of a rectangle; null if there are keys in it, or the Timestamp. */
+/** The rectangle as the server needs it; null if there are keys in it, or the Timestamp. */
 function describe(cells) {
   if (cells[0].some((cell) => !cell.dataset.property)) return null;
   const rows = cells.map(([first]) => [first.parentElement.dataset.key, first.parentElement.dataset.etag]);

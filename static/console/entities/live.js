@@ -19,7 +19,7 @@ const isLive = () => "live" in (results()?.dataset ?? {});
 document.addEventListener("table:open", ({ detail }) => isLive() && !detail.isWhole && look());
 document.addEventListener("table:change", ({ detail }) => isLive() && hear(detail));
 
-// what has been heard and not been looked at: the last change of each entity
+// changes that were heard and not looked at: the last one of each entity
 
 const heard = new Map();
 let timer = null;
@@ -107,7 +107,7 @@ function show(found, changes) {
   tellLater({ cells, gone });
 }
 
-/** Who changed an entity, as far as it is told, and when. */
+/** The author of a change, if known, and its time. */
 function explain(change) {
   if (!change) return "";
   const time = new Date(change.at).toLocaleTimeString(document.documentElement.lang);
@@ -152,10 +152,10 @@ function mark(cell, why) {
   delete cell.dataset.live;
   void cell.offsetWidth; // the animation begins again
   cell.dataset.live = "";
-  marks.set(cell, setTimeout(() => delete cell.dataset.live, MARKED)); // who did it stays to be read
+  marks.set(cell, setTimeout(() => delete cell.dataset.live, MARKED)); // the title with the author stays
 }
 
-// what waits until an edit ends
+// changes that wait until an edit ends
 
 const later = new Map();
 
@@ -171,7 +171,7 @@ function resume() {
 
 for (const kind of ["tablero:row", "focusin", "focusout"]) document.addEventListener(kind, () => later.size && setTimeout(resume));
 
-// new entities, which would move what is there
+// new entities, which would move the existing rows
 
 const fresh = new Set();
 

@@ -206,7 +206,7 @@ onPage(() => {
 });
 bind(pointedRow, { Any: pointNowhere }, 3);
 
-// what a mouse learns from a title
+// texts that a mouse shows as titles
 
 const tip = () => document.getElementById("grid-tip");
 

@@ -28,7 +28,7 @@ async function send(form, submitter) {
     isApplying = false;
     form.ariaBusy = null;
   });
-  if (form.elements.text.value !== text && !redirect) return send(form); // what was typed meanwhile is newer
+  if (form.elements.text.value !== text && !redirect) return send(form); // text typed meanwhile is newer
   if (redirect) return location.assign(location.pathname === redirect ? location.href : redirect);
   const next = found.getElementById("paste");
   if (next) present(next);
@@ -39,7 +39,7 @@ async function open(text) {
   const { found } = await get(grid().dataset.paste, nextPart());
   const form = found.getElementById("paste");
   if (!form) return;
-  // what the columns are, for lines without a header, and of what type they are here
+  // the columns, for lines without a header, and their types here
   for (const head of grid().querySelectorAll("th[data-property]")) {
     const { property, type } = head.dataset;
     add(form, "column", property);

@@ -5,8 +5,8 @@ import { cellOf } from "../grid/grid.js";
 import { close, show } from "../site/part_dialog.js";
 import { notify } from "../site/toast.js";
 
-let bar = null; // of the page, if it has one
-let dropped = []; // what was discarded last, until something else is changed
+let bar = null; // the page's bar, if it has one
+let dropped = []; // the last discarded changes, until something else is changed
 let changes = [];
 
 const placeOfBar = () => `tablero.staged.${bar.dataset.place}`;

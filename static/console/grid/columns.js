@@ -32,7 +32,7 @@ function isLoose(head) {
 
 let turn = Promise.resolve();
 
-/** Changes one after the other, each of what the one before it has drawn. */
+/** Make changes one after the other, each on the page that the one before it has drawn. */
 const inTurn = (change) => (...given) => {
   const left = pageSignal();
   const run = () => left.aborted || change(...given);
@@ -123,7 +123,7 @@ onSwap(() => {
 
 const settle = ofColumn(async (name, width) => {
   const hadFocus = document.activeElement === headOf(name);
-  show(headOf(name), width); // what was drawn meanwhile does not know it
+  show(headOf(name), width); // heads drawn meanwhile do not have it
   for (const head of heads().slice(0, heads().indexOf(headOf(name)) + 1)) delete head.dataset.loose;
   await go(write(heads()));
   if (hadFocus) focus(name);
@@ -207,7 +207,7 @@ document.addEventListener("pointerup", () => {
   drag = null;
   if (!done?.started) return;
   for (const head of heads()) delete head.dataset.drop;
-  // what was a drag is no click on the header
+  // a drag is not a click on the header
   addEventListener("click", (event) => event.stopPropagation(), { capture: true, once: true });
   setTimeout(() => dispatchEvent(new Event("click")));
   if (done.kind === "resize") resize(done.head.dataset.property, Number(done.head.dataset.width), 0);
@@ -244,7 +244,7 @@ onClick("[data-columns]", async (button) => {
   menu().querySelector("input[type=search]")?.focus();
 });
 
-/** What is ticked shows at once; the list stays open. */
+/** Ticked columns show at once; the list stays open. */
 const apply = inTurn(async (form, submitter) => {
   const body = new FormData(form, submitter);
   const { here, choice } = await json(form.action, { method: "POST", body });

@@ -1,4 +1,4 @@
-// Which rows are ticked: on this page, on pages before and after it, or all that the query finds.
+// Selection of rows: on this page, on pages before and after it, or all that the query finds.
 import { bind } from "../site/commands.js";
 import { on, onPage, onSwap } from "../site/on.js";
 import { get } from "../site/request.js";

@@ -13,7 +13,7 @@ const told = dialog.querySelector("[role=status]");
 let opener;
 let here = []; // commands of the page: { id, text, detail, icon, caps, run }
 let found = null; // the server's last answer
-const icons = new Map(); // of commands with keys
+const icons = new Map(); // icons of commands with keys
 let asking = null; // until the answer is to what the field says
 
 /** Open it for the page below, where the element has the focus and the given commands run. */
@@ -63,7 +63,7 @@ function matching() {
 }
 
 function draw() {
-  if (!found && !field.value.trim()) return; // what was opened last comes first
+  if (!found && !field.value.trim()) return; // the pages opened last come first
   const old = document.getElementById("palette-hits");
   const chosen = old.querySelector("[aria-selected=true]")?.dataset.id;
   const next = found?.cloneNode(true) ?? old.cloneNode(false);
@@ -93,7 +93,7 @@ function draw() {
   if (found) told.textContent = options.length ? told.dataset.found.replace("%s", options.length) : next.textContent.trim();
 }
 
-/** A group of what was used last, out of all that is shown. */
+/** A group of the options used last, out of all that are shown. */
 function usedLast(list) {
   const byId = new Map([...list.querySelectorAll("[role=option][data-id]")].map((it) => [it.dataset.id, it]));
   const options = recent().map((id) => byId.get(id)).filter(Boolean).slice(0, RECENT);
@@ -168,7 +168,7 @@ dialog.addEventListener("click", ({ target }) => {
   if (option.href) return; // a link
   const { run } = here.find(({ id }) => id === option.dataset.id);
   const from = opener;
-  opener = null; // what it runs may take the focus
+  opener = null; // the command may take the focus
   dialog.close();
   from?.focus?.();
   run();
@@ -180,7 +180,7 @@ for (const [key, step] of Object.entries({ ArrowDown: 1, ArrowUp: -1, PageDown: 
 field.form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const typed = field.value;
-  // what is shown may be of what was typed before
+  // the options on screen may belong to an earlier text
   if (dialog.dataset.shown !== typed) await ask();
   if (!dialog.open) return; // closed before the answer
   const chosen = dialog.querySelector("[aria-selected=true]");
@@ -195,7 +195,7 @@ dialog.addEventListener("pointermove", (event) => {
 
 dialog.addEventListener("close", () => opener?.focus?.());
 
-// what was used last, by ids that name no table and no account; signing out clears it
+// the options used last, by ids that name no table and no account; signing out clears it
 
 function recent() {
   try {

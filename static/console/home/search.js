@@ -16,7 +16,7 @@ async function open(opener, text = "") {
   const field = dialog.querySelector("input");
   if (dialog.open) return field.select();
   for (const menu of document.querySelectorAll("[popover]:popover-open")) menu.hidePopover();
-  // those of the page below, before the dialog has its keyboard
+  // commands of the page below, before the dialog has its keyboard
   const here = commandsAt(opener.matches("[data-palette]") ? document.body : opener);
   dialog.showModal();
   field.value = text;
@@ -28,7 +28,7 @@ async function open(opener, text = "") {
 const withPalette = () => palette() !== null;
 bind(withPalette, { "palette.open": () => void open(document.activeElement) });
 onClick("[data-palette]", (field) => open(field));
-// who comes by Tab may type, and is not taken elsewhere before
+// users who come by Tab may type, and are not taken elsewhere before
 on("input", "[data-palette]", (field) => {
   const text = field.value;
   field.value = "";

@@ -60,7 +60,7 @@ function stack(columns) {
   return sums;
 }
 
-/** What goes behind the lines: times without data; and in front of them: changes, with their numbers in the list. */
+/** Draw times without data behind the lines, and in front of them changes, with their numbers in the list. */
 function backgroundOf({ times, gaps }, marks, colours) {
   const step = times.length > 1 ? times[1] - times[0] : 60;
   const text = place().dataset.wait;

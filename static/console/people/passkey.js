@@ -1,5 +1,5 @@
-// A form with data-passkey="get" or "create" is sent once the browser has put a passkey's answer into it. The options
-// of the server are in data-options, or fetched from data-source; all bytes in them are written in base64url.
+// A form with data-passkey="get" or "create" is sent once the browser has put a passkey's answer into it. The server's
+// options are in data-options, or fetched from data-source; all bytes in them are written in base64url.
 import { onSwap } from "../site/on.js";
 import { json } from "../site/request.js";
 

@@ -1,4 +1,4 @@
-// Who else has the table open, in its header line, and who has this entity open, beside it; and what this tab shows.
+// Other users with the table open, in its header line, or with this entity, beside it; and the place of this tab.
 import { shownEntity } from "../entities/stream.js";
 import { onPage, onSwap } from "../site/on.js";
 import { postInBackground } from "../site/request.js";
@@ -59,7 +59,7 @@ function draw() {
   drawBeside();
 }
 
-/** Who has the entity open that is shown here. */
+/** Show who else has this entity open. */
 function drawBeside() {
   const entity = shownEntity();
   const line = entity?.querySelector("[data-also-here]");
@@ -97,7 +97,7 @@ document.addEventListener("table:source", ({ detail: source }) => {
   source.addEventListener("presence", ({ data }) => {
     show(JSON.parse(data));
     isKnown = true;
-    move(); // what was opened before
+    move(); // an entity may have been opened before
   });
 });
 document.addEventListener("table:disconnect", () => {

@@ -1,4 +1,4 @@
-// What a cell and a column have to say to the query: filter by this value, sort by this column.
+// Commands of a cell and a column that change the query: filter by this value, sort by this column.
 import { bind } from "../site/commands.js";
 import { onClick, onSubmit, openEmpty, putBelow } from "../site/on.js";
 import { get } from "../site/request.js";
@@ -14,7 +14,7 @@ document.addEventListener("tablero:filter", async (event) => {
   for (const [name, value] of Object.entries({ how, key: cell.parentElement.dataset.key, name: headOf(cell).dataset.property })) body.set(name, value);
   let status, found;
   do {
-    body.set("f", field().value); // again for what is typed meanwhile
+    body.set("f", field().value); // again for text typed meanwhile
     ({ status, found } = await send(card().dataset.narrow, body).catch(() => ({})));
   } while (status === 200 && field() && field().value !== body.get("f"));
   const text = found?.querySelector("[data-text]")?.dataset.text;
@@ -28,7 +28,7 @@ document.addEventListener("tablero:sort", (event) => {
   run();
 });
 
-/** Which of the menu's offers mean something for a value of this type, or for none. */
+/** Offer only the menu's items that make sense for a value of this type, or for none. */
 export function offer(menu, cell) {
   const head = headOf(cell);
   const type = cell.dataset.state === "absent" ? "" : (cell.dataset.type ?? head.dataset.type ?? "");

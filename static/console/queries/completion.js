@@ -1,4 +1,4 @@
-// What may be typed next in a filter: names of properties, operators, values that are stored. The server knows them.
+// Completion in a filter: names of properties, operators, values that are stored. The server knows them.
 import { onPage } from "../site/on.js";
 import { json } from "../site/request.js";
 
@@ -8,7 +8,7 @@ const TOKEN = /(?:datetime|guid|binary|[xX])?'(?:[^']|'')*'?|[\p{L}_][\p{L}\p{N}
 const COMPLETE = /^(?:-?\d.*|.*'(?:[^']|'')*')$/u; // a number, or a literal with its end
 const NAME = /^[\p{L}_][\p{L}\p{N}_]*$/u;
 
-const answers = new Map(); // of the server, by address
+const answers = new Map(); // the server's answers, by address
 onPage(() => answers.clear());
 
 export function ask(address) {
@@ -27,11 +27,11 @@ async function complete(context, addresses) {
   const text = context.state.sliceDoc(0, context.pos);
   const found = [...text.matchAll(TOKEN)];
   const last = found.at(-1);
-  // what the cursor touches is what is being typed
+  // the token at the cursor is being typed
   const isOpen = last && last.index + last[0].length === context.pos && last[0] !== "(" && last[0] !== ")" && last[0] !== ",";
   const before = (isOpen ? found.slice(0, -1) : found).map(([token]) => token);
   const typed = isOpen ? last[0] : "";
-  // what comes next comes after a space, not in the middle of a word
+  // the next token comes after a space, not in the middle of a word
   if (!context.explicit && !typed && !/[\s(]$/.test(text)) return null;
   const from = context.pos - typed.length;
   try {

@@ -58,10 +58,10 @@ const oneLine = EditorState.transactionFilter.of((change) => {
   return { changes: { from: 0, to: change.startState.doc.length, insert: text }, selection: { anchor: text.length }, userEvent: "input.paste" };
 });
 
-/** Chromium keeps the look of what is typed over by a style of its own, which the page's policy forbids. */
+/** Chromium keeps the look of replaced text by an inline style, which the page's policy forbids. */
 const overSelection = EditorView.domEventHandlers({
   beforeinput(event, view) {
-    // what the browser has selected: the editor may not have heard of it yet
+    // the browser's selection: the editor may not have heard of it yet
     const selection = document.getSelection();
     const range = event.getTargetRanges()[0] ?? (selection.rangeCount ? selection.getRangeAt(0) : null);
     if (!/^(insertText|delete)/.test(event.inputType) || !range || range.collapsed || view.composing) return false;
@@ -124,7 +124,7 @@ export function edit(old, { complete, run, checkSoon, leave }) {
   return handle(view);
 }
 
-/** What query.js needs of an editor. */
+/** An editor as query.js uses it. */
 function handle(view) {
   return {
     isConnected: () => view.dom.isConnected,
@@ -139,7 +139,7 @@ function handle(view) {
       const marks = problems.map(({ from, to, message, isError }) => ({
         from: Math.min(from, end), to: Math.min(to, end), message, severity: isError ? "error" : "warning",
       }));
-      view.dispatch(setDiagnostics(view.state, marks)); // which updates the attributes of the content
+      view.dispatch(setDiagnostics(view.state, marks)); // it updates the attributes of the content, too
     },
   };
 }

@@ -6,7 +6,7 @@ import { ask } from "./completion.js";
 import { card } from "./query.js";
 
 const MOST = 12;
-let field = null; // whose proposals are shown
+let field = null; // the field whose proposals are shown
 let list = null;
 let selected = -1;
 
@@ -26,7 +26,7 @@ async function find(it) {
   return fitting(values.filter(({ value }) => value).map(({ value, detail }) => ({ text: value, detail })), typed);
 }
 
-/** What begins as typed, then what contains it; nothing if it is there already. */
+/** Texts that begin as typed, then texts that contain it; nothing if it is one of them already. */
 function fitting(all, typed) {
   const texts = all.map((it) => ({ ...it, at: it.text.toLowerCase().indexOf(typed) })).filter(({ at }) => at >= 0);
   if (texts.some(({ text }) => text.toLowerCase() === typed)) return [];

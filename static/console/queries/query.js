@@ -14,7 +14,7 @@ export const field = () => card()?.querySelector("#filter");
 const form = () => document.getElementById("query");
 const shown = () => document.getElementById("results")?.dataset.filter;
 
-let editor = null; // what took the place of the field, if anything did
+let editor = null; // the editor that replaces the field, if any
 const current = () => (editor?.isConnected() ? editor : null);
 
 /** The control that changed the text has the focus, or gets it. */
@@ -65,7 +65,7 @@ function invite() {
   form()?.querySelector("[data-run]")?.classList.toggle("primary", Boolean(isNew));
 }
 
-/** As post, for what is no form of its own. */
+/** As post, for fields without a form of their own. */
 export function send(address, body, signal) {
   return post(address, ours(body), signal);
 }
@@ -90,7 +90,7 @@ export function take(found) {
   judge();
 }
 
-/** What the server said of the text, shown where the text is. */
+/** Show the server's findings about the text where the text is. */
 function judge() {
   const problem = document.getElementById("filter_error");
   const isWrong = Boolean(problem?.textContent.trim());

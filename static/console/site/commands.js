@@ -11,10 +11,10 @@ export function keysOf(name) {
 }
 
 /**
- * Bind commands: `bindings` has their names, or lists of keys, and what they run with what `place` finds and the event.
+ * Bind commands: `bindings` has their names, or lists of keys, and functions that take the target that `place` finds and the event.
  *
- * A place is a function with a name: it returns what an event there is about, or nothing. A command that returns false leaves
- * the key to others. Those of a higher rank are asked first; above 0 also before fields hear the key.
+ * A place is a function with a name: it returns the target of an event there, or nothing. A command that returns false leaves
+ * the key to others. Commands of a higher rank are asked first; above 0 also before fields hear the key.
  */
 export function bind(place, bindings, rank = 0) {
   for (const [given, run] of Object.entries(bindings)) {
@@ -25,7 +25,7 @@ export function bind(place, bindings, rank = 0) {
   commands.sort((one, other) => other.rank - one.rank);
 }
 
-/** What runs each command that works at an element, by its name; it is for the palette, which opens afterwards. */
+/** The function that runs each command that works at an element, by its name, for the palette, which opens afterwards. */
 export function commandsAt(target) {
   const found = new Map();
   for (const { key, place, run, name } of commands) {
@@ -36,7 +36,7 @@ export function commandsAt(target) {
   return found;
 }
 
-/** The place of what works wherever the focus is. */
+/** The place of commands that work wherever the focus is. */
 export const anywhere = () => true;
 
 /** The names of a key: with Ctrl or ⌘ as Mod; any character is also a Character, and any key is Any. */

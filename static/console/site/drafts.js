@@ -1,4 +1,4 @@
-// What was typed into form[data-guard] and not saved outlives a reload, for the same user and in the same tab. It is
+// Text typed into form[data-guard] and not saved outlives a reload, for the same user and in the same tab. It is
 // offered, not put back by itself: data-restore names the field that has the server show it without saving. The editor of a
 // cell keeps and shows its draft itself.
 import { onPage, onSwap } from "./on.js";
@@ -77,7 +77,7 @@ document.addEventListener("submit", (event) => {
     for (const name of Object.keys(sessionStorage)) if (name.startsWith("tablero.draft.")) sessionStorage.removeItem(name);
 });
 
-// what was typed since a form was sent is not in the answer that takes its place
+// text typed since a form was sent is not in the answer that takes its place
 
 let replaced = []; // forms
 

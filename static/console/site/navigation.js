@@ -5,9 +5,9 @@ import { turnPage } from "./on.js";
 import { loadHead, plainRequest, read } from "./request.js";
 import { anyDirty, guarded, isChanged, setSent, wasSent } from "./unsaved.js";
 
-const KEPT = ["toasts", "sign-in", "palette", "page-title"]; // of the document, not of a page
+const KEPT = ["toasts", "sign-in", "palette", "page-title"]; // parts of the document, not of a page
 const FRAME = ".layout > #main";
-const REGIONS = ["#sidebar", ".grid-region"]; // what scrolls beside the page itself
+const REGIONS = ["#sidebar", ".grid-region"]; // parts that scroll beside the page itself
 const FIELDS = "#main :is(input:not([type=hidden], [type=password], [type=file]), select, textarea)[name]:not([autocomplete=off])";
 const PATIENCE = 3000; // milliseconds for which a page that is about to go takes no clicks
 const ADDRESSES = /^\/ui\/a\//;
@@ -15,10 +15,10 @@ const ADDRESSES = /^\/ui\/a\//;
 let asking = null; // for the page that comes next
 
 function takes({ info, canIntercept, hashChange, downloadRequest, formData, navigationType, destination, sourceElement }) {
-  // who discards what was typed is asked by the browser
+  // the browser itself asks users who discard what they typed
   if (sourceElement?.closest?.("[data-look], [data-native]")) return false;
   if (info?.isNative || !canIntercept || hashChange || downloadRequest !== null || formData || navigationType === "reload") return false;
-  // what a module writes into the address is of the page that is shown
+  // an address that a module writes belongs to the page that is shown
   if (destination.sameDocument !== (navigationType === "traverse")) return false;
   return document.querySelector(FRAME) && [destination.url, location.href].every((url) => ADDRESSES.test(new URL(url).pathname));
 }
@@ -149,7 +149,7 @@ function announce() {
   voice.textContent = document.title;
 }
 
-/** Of the styles that were loaded, those of the page apply. */
+/** Apply the styles of the page, and no others that were loaded. */
 function useStyles(found) {
   const wanted = new Set([...found.querySelectorAll("link[rel=stylesheet]")].map(({ href }) => href));
   for (const { href, sheet } of document.querySelectorAll("head > link[rel=stylesheet]")) sheet.disabled = !wanted.has(href);
@@ -194,7 +194,7 @@ function placeOnPage() {
   return { page: [scrollX, scrollY], regions, focus: describe(document.activeElement), fields: changedFields() };
 }
 
-/** What was typed or chosen, as browsers keep it; what a form guards is in its draft. */
+/** Typed and chosen values, as browsers keep them; a guarded form has them in its draft. */
 function changedFields() {
   return [...document.querySelectorAll(FIELDS)].flatMap((field, at) => (isChanged(field) && !field.closest("[data-guard]") ? [[at, keyOf(field), field.checked ?? null, field.value]] : []));
 }

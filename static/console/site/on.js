@@ -12,7 +12,7 @@ export function on(kind, selector, act, options) {
   );
 }
 
-/** Call it instead of what a click does by itself; a link that is opened elsewhere is left alone. */
+/** Call it instead of the default action of a click; a link that is opened elsewhere is left alone. */
 export function onClick(selector, act, options) {
   const act_ = (element, event) => {
     if (element.matches("a") && (event.ctrlKey || event.metaKey)) return;
@@ -57,7 +57,7 @@ export function turnPage(change) {
   for (const act of acts) act(page.signal);
 }
 
-/** What is asked once typing rests, after this event or now, and for the newest text only: `ask(signal, …)`. */
+/** Functions that call `ask(signal, …)` once typing rests, after this event or now, and for the newest text only. */
 export function newest(wait, ask) {
   let timer;
   let asked = new AbortController();
@@ -85,7 +85,7 @@ export function keepCookie(name, value) {
   document.cookie = `tablero_${name}=${value}; path=/ui/; max-age=31536000; samesite=lax${secure}`;
 }
 
-/** Open a menu below its button, for what is on its way; or close it, and return false. */
+/** Open a menu below its button, with room for content on its way; or close it, and return false. */
 export function openEmpty(menu, button) {
   if (menu.matches(":popover-open")) {
     menu.hidePopover();

@@ -6,7 +6,7 @@ const dialog = () => document.getElementById("part-dialog");
 
 let asking = new AbortController();
 
-/** The signal for what is asked for the dialog now: of two parts the newest is shown, and none in a dialog that was closed. */
+/** The signal for the dialog's next request: the newer of two parts is shown, and none in a dialog that was closed. */
 export function nextPart() {
   asking.abort();
   asking = new AbortController();
@@ -19,7 +19,7 @@ document.addEventListener("close", ({ target }) => target === dialog() && asking
 export function show(title, part, focused) {
   const it = dialog();
   const heading = it.querySelector("h2");
-  // what is typed into a field meanwhile must press no button
+  // a key typed into a field meanwhile must press no button
   const isLate = isTypingOutside(it);
   heading.textContent = title;
   it.querySelector(".body").replaceChildren(document.adoptNode(part));

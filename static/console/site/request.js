@@ -9,7 +9,7 @@ const RENEWAL = "X-Tablero-Token"; // the form was made before a sign-in
 const IN_BACKGROUND = { isBackground: true };
 const PROBLEM = "X-Tablero-Problem"; // the answer is a message, not a part of the page
 
-/** What is done when there is no proper answer: `signIn` and `renew` by sign_in.js, `wait`, `isWaiting` and
+/** Functions for requests without a proper answer: `signIn` and `renew` by sign_in.js, `wait`, `isWaiting` and
  * `refuse` by trouble.js. */
 export const recovery = {};
 
@@ -46,7 +46,7 @@ async function attempt(address, options, left) {
   const { signal, body } = options;
   const headers = new Headers(options.headers);
   headers.set("X-Requested-With", "fetch");
-  headers.set("X-Tablero-Zone", document.documentElement.dataset.zone); // times in parts agree with those of the page
+  headers.set("X-Tablero-Zone", document.documentElement.dataset.zone); // times in parts agree with the page's
   if (token && headers.has("X-CSRFToken")) headers.set("X-CSRFToken", token);
   if (token && body?.has?.("csrfmiddlewaretoken")) body.set("csrfmiddlewaretoken", token);
   // a signal that has timed out has had its say: Retry starts without it
@@ -77,7 +77,7 @@ export async function read(answer) {
   return new DOMParser().parseFromString(await answer.text(), "text/html");
 }
 
-/** The answer as a document, of which nothing runs or loads before it is put into the page; `signal` aborts. */
+/** The answer as a document; nothing in it runs or loads before it is put into the page; `signal` aborts. */
 export function get(address, signal) {
   return documentOf(address, { signal });
 }
@@ -87,12 +87,12 @@ export function refresh(address) {
   return documentOf(address, IN_BACKGROUND, { "X-Tablero-Refresh": "true" });
 }
 
-/** As get, for what a form sends. */
+/** As get, with the content of a form. */
 export function post(address, body, signal) {
   return documentOf(address, { method: "POST", body, signal });
 }
 
-/** As post, for what is checked while the user types. */
+/** As post, for checks while the user types. */
 export function postInBackground(address, body, signal) {
   return documentOf(address, { method: "POST", body, signal, ...IN_BACKGROUND });
 }
@@ -120,7 +120,7 @@ export function announce(found) {
   }
 }
 
-/** What an answer says that has not the part that was asked for. */
+/** The message of an answer without the requested part. */
 export function explain(found, status = "") {
   return found.querySelector("h1")?.textContent ?? String(status);
 }
@@ -139,7 +139,7 @@ export async function loadHead(found) {
   await Promise.all(awaited);
 }
 
-// of two requests for one part of a page, the newest is shown; one that may change something is never given up
+// the newer of two requests for one part of a page is shown; one that may change something is never given up
 
 const filling = new Map(); // the part of the page that each request fills
 
@@ -154,7 +154,7 @@ document.addEventListener("htmx:finally:request", ({ detail }) => filling.delete
 document.addEventListener("htmx:before:request", (event) => {
   const { ctx } = event.detail;
   ctx.fetch = request;
-  // what was typed before the page was left, whose answer would change the address of the next one
+  // the answer to text typed before the page was left would change the address of the next one
   if (ctx.sourceElement.isConnected) filling.set(ctx, ctx.target);
   else event.preventDefault();
 });

@@ -6,7 +6,7 @@ import { isModalOpen, outsideFields } from "./dialog.js";
 import { pastedRequestId } from "./request_id.js";
 import { isPlain } from "./shortcuts.js";
 
-let drawer = null; // of the page, if it has one
+let drawer = null; // the page's drawer, if it has one
 let coming = null; // the row that one stepped to, until it is here
 
 const shown = () => (!drawer || drawer.hidden ? undefined : drawer.querySelector("[data-request]")?.dataset.request);
@@ -19,7 +19,7 @@ function beside(step) {
   return at < 0 ? undefined : all[at + step];
 }
 
-/** The row of what is open. */
+/** Mark the row of the open request. */
 function mark() {
   const open = shown();
   for (const row of rows()) row.toggleAttribute("data-opened", row.dataset.request === open);
@@ -33,7 +33,7 @@ function remember(id) {
   history.replaceState(history.state, "", address);
 }
 
-/** Of two that are opened the later is shown: the drawer's hx-sync ends the earlier. */
+/** The later of two that are opened is shown: the drawer's hx-sync ends the earlier. */
 async function open(row) {
   const link = linkOf(row);
   if (!link) return;
@@ -44,7 +44,7 @@ async function open(row) {
 
 function close() {
   const row = rows().find(({ dataset }) => dataset.request === shown());
-  htmx.trigger(drawer, "htmx:abort"); // what is on its way would come too late
+  htmx.trigger(drawer, "htmx:abort"); // an answer on its way would come too late
   coming = null;
   drawer.hidden = true;
   drawer.replaceChildren();

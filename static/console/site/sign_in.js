@@ -35,7 +35,7 @@ async function open(address) {
   await take(await plainRequest(address));
 }
 
-/** What the server shows on its way to a sign-in: the next form, or that it is done. */
+/** Show the server's answer on the way to a sign-in: the next form, or that it is done. */
 async function take(answer) {
   const found = await read(answer);
   if (isDone(answer)) return accept(found);
@@ -66,7 +66,7 @@ function show(card) {
   dialog().dispatchEvent(new CustomEvent("htmx:after:swap", { bubbles: true }));
 }
 
-/** A user is signed in: if it is the one who opened the page, continue with the new token. */
+/** A user is signed in: if it is the user who opened the page, continue with the new token. */
 function accept(found) {
   const { user: now } = found.documentElement.dataset;
   if (now !== user) return refuse(now);
@@ -78,7 +78,7 @@ function adoptTokenOf(found) {
   adoptToken(JSON.parse(found.body.getAttribute("hx-headers:inherited"))["x-csrftoken"]);
 }
 
-/** What one user typed is never sent as another's. */
+/** Text that one user typed is never sent as another's. */
 function refuse(now) {
   const note = document.getElementById("other-user").content.cloneNode(true);
   const text = note.querySelector("p");

@@ -1,4 +1,4 @@
-// Toasts: leave after ten seconds unless pointed at, focused, or an error. Of those that are no errors, the newest is seen, and
+// Toasts: leave after ten seconds unless pointed at, focused, or an error. The newest of the others is seen, and
 // the newest that can be undone, with the number of those behind them. Ctrl+Z undoes the newest.
 import { bind } from "./commands.js";
 import { outsideFields } from "./dialog.js";

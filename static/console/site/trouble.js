@@ -135,7 +135,7 @@ document.addEventListener("click", (event) => {
   }
 });
 
-// who presses Save again means what the form says now
+// pressing Save again sends the form's present values
 document.addEventListener(
   "submit",
   (event) => {

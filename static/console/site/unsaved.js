@@ -5,10 +5,10 @@ let leaving = false;
 
 const isBox = (field) => field.matches("[type=checkbox], [type=radio]");
 
-/** What a field says. */
+/** The value of a field. */
 export const stateOf = (field) => (isBox(field) ? field.checked : field.value);
 
-/** What it said when it was drawn. */
+/** Its value when it was drawn. */
 function drawnState(field) {
   if (isBox(field)) return field.defaultChecked;
   if (field.matches("select")) return ([...field.options].find((option) => option.defaultSelected) ?? field.options[0])?.value;
@@ -26,7 +26,7 @@ export function isDirty(form) {
 
 const sent = new WeakMap(); // by form that is on its way to the server, what its fields said
 
-/** What a field said when its form was sent, or else when it was drawn. */
+/** The value of a field when its form was sent, or else when it was drawn. */
 export const stateBefore = (field) => sent.get(field.form)?.get(field) ?? drawnState(field);
 
 /** Whether something in a form was typed that is not on its way to the server. */
@@ -34,7 +34,7 @@ export function hasNews(form) {
   return sent.has(form) ? fieldsOf(form).some((field) => stateOf(field) !== stateBefore(field)) : isDirty(form);
 }
 
-/** A form is sent, or the server has not taken it; of what is sent twice, the first counts. */
+/** Note that a form is sent, or that the server has not taken it; if it is sent twice, the first time applies. */
 export function setOnItsWay(form, is) {
   if (is && sent.has(form)) return;
   if (is) sent.set(form, new Map(fieldsOf(form).map((field) => [field, stateOf(field)])));
@@ -66,7 +66,7 @@ export function guarded(goOn) {
   dialog.showModal();
 }
 
-/** What saves all that was typed, if it is one form, and nothing in it has to be decided or mended first. */
+/** The button that saves all typed text, if it is in one form, and nothing in it has to be decided or corrected first. */
 function saveButton(forms) {
   if (forms.length !== 1 || document.querySelector("[data-error-summary]")) return null;
   return [...forms[0].elements].find((element) => element.matches(".primary[value=save]:enabled")) ?? null;
@@ -87,7 +87,7 @@ export function goOnSaved() {
   return Boolean(goOn);
 }
 
-// the answer took the form away: it is saved, or shown again with what is wrong
+// the answer took the form away: it is saved, or shown again with errors
 onSwap(() => {
   if (!onSaved || onSaved.form.isConnected) return;
   if (anyDirty() || document.querySelector("[data-error-summary]")) onSaved = null;

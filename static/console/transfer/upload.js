@@ -28,7 +28,7 @@ function pasted(form) {
 /** Upload a file; the address of the next step. */
 async function send(form, file) {
   const name = `import ${form.action} ${form.elements.table?.value ?? ""} ${file.name} ${file.size} ${file.lastModified}`;
-  const isKept = file === form.elements.file.files[0]; // what was pasted cannot be chosen again
+  const isKept = file === form.elements.file.files[0]; // pasted text cannot be chosen again
   let address = isKept ? localStorage.getItem(name) : null;
   let at = address ? await resume(address) : null;
   if (at === null) {
