@@ -139,7 +139,7 @@ GROUP BY request, tbl, actor, latest / {MINUTE}
 
 def groups(
     record: Record,
-    wanted: Selection,
+    selection: Selection,
     *,
     rows: int,
     top: int,
@@ -154,7 +154,7 @@ def groups(
     are returned, or those of one minute; the page then ends with a minute.
     """
     binder, direction, newer = Binder(), "ASC" if oldest_first else "DESC", ""
-    condition = wanted.condition(binder)
+    condition = selection.condition(binder)
     if before is not None:
         end = f"{binder.bind(str(before))}::bigint"
         shown = f"{condition} AND h.ts >= {end} AND h.ts < {end} + {_LONGEST_REQUEST}"
@@ -162,7 +162,7 @@ def groups(
         condition += f" AND h.ts < {end} AND (h.request, h.tbl) NOT IN (SELECT request, tbl FROM newer)"
     newest = f"ORDER BY h.ts {direction}, h.seq {direction} LIMIT {rows}"
     members = record.changes(_GROUPED, condition, newest)
-    found = _BY_MINUTE if by_minute else _EACH.format(direction=direction, top=top)
+    selected = _BY_MINUTE if by_minute else _EACH.format(direction=direction, top=top)
     is_cut = (
         f"edge.moment / {MINUTE} = {'earliest' if direction == 'DESC' else 'latest'} / {MINUTE}"
         if by_minute
@@ -170,30 +170,30 @@ def groups(
     )
 
     def read(result: Result) -> ChangePage[ChangeGroup[int, int]]:
-        found = [_read_group(result, row) for row in range(result.ntuples)]
-        if not found or text_at(result, 0, 11) == "true":
-            return ChangePage(found, None)
+        entries = [_read_group(result, row) for row in range(result.ntuples)]
+        if not entries or text_at(result, 0, 11) == "true":
+            return ChangePage(entries, None)
         if by_minute:
-            return _whole_minutes(found, integer_at(result, 0, 13), oldest_first=oldest_first)
-        return ChangePage(found, to_ticks(found[-1].latest))
+            return _whole_minutes(entries, integer_at(result, 0, 13), oldest_first=oldest_first)
+        return ChangePage(entries, to_ticks(entries[-1].latest))
 
     text = _GROUPS.format(
-        newer=newer, members=members, direction=direction, rows=rows, found=found, is_cut=is_cut
+        newer=newer, members=members, direction=direction, rows=rows, found=selected, is_cut=is_cut
     )
     return binder.statement(text, Lane.FILTER, read)
 
 
 def _whole_minutes(
-    found: list[ChangeGroup[int, int]], edge: int, *, oldest_first: bool
+    groups: list[ChangeGroup[int, int]], edge: int, *, oldest_first: bool
 ) -> ChangePage[ChangeGroup[int, int]]:
     """Leave out the groups of the last minute, which was not read whole, unless there is no other."""
     start = edge // MINUTE * MINUTE
     if oldest_first:
-        whole, end = [it for it in found if to_ticks(it.latest) < start], start - 1
+        whole, end = [it for it in groups if to_ticks(it.latest) < start], start - 1
     else:
         end = start + MINUTE
-        whole = [it for it in found if to_ticks(it.latest) >= end]
-    return ChangePage(whole, end) if whole else ChangePage(found, edge)
+        whole = [it for it in groups if to_ticks(it.latest) >= end]
+    return ChangePage(whole, end) if whole else ChangePage(groups, edge)
 
 
 def _read_group(result: Result, row: int) -> ChangeGroup[int, int]:
@@ -220,10 +220,10 @@ SELECT (ts - {since}) / {width}, count(*) FROM ({members}) AS h GROUP BY 1
 """
 
 
-def histogram(record: Record, wanted: Selection, since: int, width: int) -> Statement[dict[int, int]]:
+def histogram(record: Record, selection: Selection, since: int, width: int) -> Statement[dict[int, int]]:
     """Count the selected changes by time, in buckets of ``width`` ticks from ``since`` on."""
     binder = Binder()
-    condition = wanted.condition(binder)
+    condition = selection.condition(binder)
     text = _HISTOGRAM.format(
         since=f"{binder.bind(str(since))}::bigint",
         width=f"{binder.bind(str(width))}::bigint",
@@ -232,18 +232,18 @@ def histogram(record: Record, wanted: Selection, since: int, width: int) -> Stat
     return binder.statement(text, Lane.FILTER, _read_counts)
 
 
-def count(record: Record, wanted: Selection, column: str) -> Statement[dict[int, int]]:
+def count(record: Record, selection: Selection, column: str) -> Statement[dict[int, int]]:
     """Count the selected changes by a column of ids: ``tbl`` or ``actor``."""
     binder = Binder()
-    members = record.changes(f"h.{column}", wanted.condition(binder))
+    members = record.changes(f"h.{column}", selection.condition(binder))
     text = f"SELECT {column}, count(*) FROM ({members}) AS h GROUP BY 1 ORDER BY 1"
     return binder.statement(text, Lane.FILTER, _read_counts)
 
 
-def count_up_to(record: Record, wanted: Selection, most: int) -> Statement[int]:
+def count_up_to(record: Record, selection: Selection, most: int) -> Statement[int]:
     """Count the selected changes, but no more than so many."""
     binder = Binder()
-    members = record.changes("h.seq", wanted.condition(binder), f"LIMIT {most}")
+    members = record.changes("h.seq", selection.condition(binder), f"LIMIT {most}")
     text = f"SELECT count(*) FROM (SELECT * FROM ({members}) AS h LIMIT {most}) AS h"
     return binder.statement(text, Lane.FILTER, lambda result: integer_at(result, 0, 0))
 
@@ -268,14 +268,14 @@ Unnamed = list[tuple[int, RecordedChange]]
 
 
 def with_images(
-    source: str, table: tuple[str, int], record: Record, wanted: Selection, top: int | None
+    source: str, table: tuple[str, int], record: Record, selection: Selection, top: int | None
 ) -> Statement[Unnamed]:
     """Return the first of the selected changes of a table, given by its name and id.
 
     ``record`` reaches up to the present, ``source`` has the entities as they are now.
     """
     binder = Binder()
-    condition = wanted.condition(binder)
+    condition = selection.condition(binder)
     limit, same = "ALL" if top is None else str(top), is_of(table[1], "r.pk", "r.rk")
     text = _IMAGES.format(
         members=record.changes(
@@ -292,7 +292,7 @@ def with_images(
 
 
 def _read_changes(result: Result, tables: Mapping[int, str]) -> Unnamed:
-    found = []
+    changes = []
     for row in range(result.ntuples):
         ticks, table_id = integer_at(result, row, 2), integer_at(result, row, 5)
         key = EntityKey(text_at(result, row, 6), text_at(result, row, 7))
@@ -309,8 +309,8 @@ def _read_changes(result: Result, tables: Mapping[int, str]) -> Unnamed:
             None if before is None else StoredEntity(keys, was or b"0", before),
             None if after is None else StoredEntity(keys, b"%d" % ticks, after),
         )
-        found.append((integer_at(result, row, 3), change))
-    return found
+        changes.append((integer_at(result, row, 3), change))
+    return changes
 
 
 def beside(table_id: int, history: str) -> Record:
@@ -320,7 +320,7 @@ def beside(table_id: int, history: str) -> Record:
 
 
 def with_images_before(
-    table: tuple[str, int], record: Record, wanted: Selection, top: int | None
+    table: tuple[str, int], record: Record, selection: Selection, top: int | None
 ) -> Statement[Unnamed]:
     """Return the first selected changes of a table with a history of its own, without the entities after them."""
     binder = Binder()
@@ -328,7 +328,7 @@ def with_images_before(
         f"h.seq, h.op::text, h.ts, h.actor, h.request::text, h.tbl, h.pk, h.rk, h.was, {content('h.')}, NULL"
     )
     limit = "ALL" if top is None else str(top)
-    text = record.changes(columns, wanted.condition(binder), f"ORDER BY h.ts, h.pk, h.rk LIMIT {limit}")
+    text = record.changes(columns, selection.condition(binder), f"ORDER BY h.ts, h.pk, h.rk LIMIT {limit}")
     return binder.statement(text, Lane.FILTER, lambda result: _read_changes(result, {table[1]: table[0]}))
 
 
@@ -379,13 +379,13 @@ FROM chain GROUP BY pk, rk
 """
 
 
-def undoing(table_id: int, record: Record, wanted: Selection) -> Images:
+def undoing(table_id: int, record: Record, selection: Selection) -> Images:
     """Return the images that undo the selected changes of a table; entities with newer work in them never match.
 
     ``record`` has all changes from the first selected one up to the present.
     """
     binder = Binder()
-    condition = wanted.condition(binder)
+    condition = selection.condition(binder)
     selected = record.changes("h.pk, h.rk, h.seq", f"h.tbl = {table_id} AND {condition}")
     chain = record.changes(
         f"h.seq, h.ts, h.op, {content('h.')} AS vals, {condition} AS is_selected",

@@ -101,15 +101,15 @@ class Combiner:
             del self._queues[combination]
 
     async def _run_group(self, combination: Combination[Any], queue: _Queue, group: list[_Waiting]) -> None:
-        found: Mapping[Any, Any] = {}
+        results: Mapping[Any, Any] = {}
         error: Exception | None = None
         try:
             if len(group) == 1:
-                found = {group[0].key: await self._run(group[0].statement, group[0].session)}
+                results = {group[0].key: await self._run(group[0].statement, group[0].session)}
             else:
                 # in the order of keys, so that writes of the same entities wait for each other instead of deadlocking
                 several = sorted({waiting.key: waiting.statement.parameters for waiting in group}.values())
-                found = await self._run_several(combination.statement(several), group)
+                results = await self._run_several(combination.statement(several), group)
         except Exception as failure:
             # after ServerBusy it is unknown whether anything was done; what was too slow is not asked for again
             if len(group) == 1 or isinstance(failure, ServerBusy | Canceled):
@@ -122,7 +122,7 @@ class Combiner:
             if error is not None:
                 waiting.outcome.set_exception(error)
             else:
-                waiting.outcome.set_result(found.get(waiting.key, _ALONE))
+                waiting.outcome.set_result(results.get(waiting.key, _ALONE))
 
     async def _run_several(self, statement: Statement[Any], group: list[_Waiting]) -> Any:
         """Run a common statement; the position after it is that of all of its sessions."""
@@ -130,11 +130,11 @@ class Combiner:
         if not sessions:
             return await self._run(statement)
         common = Session()
-        found = await self._run(statement, common)
+        result = await self._run(statement, common)
         if common.position is not None:
             for session in sessions:
                 session.note(common.position)
-        return found
+        return result
 
 
 def _take(waiting: deque[_Waiting], is_write: bool) -> list[_Waiting]:

@@ -259,16 +259,16 @@ def count(pair: Pair) -> Statement[Counts]:
 
 
 def _join(
-    text: str, pair: Pair, wanted: str, binder: Binder, read: Callable[[Result], T], **parts: str
+    text: str, pair: Pair, key_condition: str, binder: Binder, read: Callable[[Result], T], **parts: str
 ) -> Statement[T]:
-    """Return the statement of a text that reads both sides as wholes, or those entities that are ``wanted``."""
+    """Return the statement of a text that reads both sides as wholes, or the entities that meet ``key_condition``."""
     changed = pair.changed
     if changed is None or changed.later is not None:
-        rows = _JOINED.format(left=pair.left, right=pair.right, wanted=wanted)
+        rows = _JOINED.format(left=pair.left, right=pair.right, wanted=key_condition)
         return _complete(binder.statement(text.format(rows=rows, **parts), Lane.FILTER, read), pair)
     then, now = ("l", "r") if pair.left == EARLIER else ("r", "l")
     is_after = changed_after(changed.earlier.moment, binder.parameters)
-    first = _first(changed.earlier, f"{is_after} AND {wanted}")
+    first = _first(changed.earlier, f"{is_after} AND {key_condition}")
     rows = _CHANGED.format(then=then, now=now, first=first, source=changed.earlier.source)
     return binder.statement(text.format(rows=rows, **parts), Lane.FILTER, read)
 
@@ -303,11 +303,11 @@ def _unwanted(kinds: Collection[DifferenceKind]) -> str:
 
 
 def _read_counts(result: Result) -> Counts:
-    found = {
+    numbers = {
         kind.decode() if (kind := result.get_value(row, 0)) is not None else None: integer_at(result, row, 1)
         for row in range(result.ntuples)
     }
-    return Counts(*(found.get(kind, 0) for kind in _IN_ORDER))
+    return Counts(*(numbers.get(kind, 0) for kind in _IN_ORDER))
 
 
 _IN_ORDER: Final[Sequence[DifferenceKind | None]] = (
@@ -355,19 +355,19 @@ def images(
 ) -> Images:
     """Return what makes one side equal to the other where they differ; ``keys``: only these entities."""
     binder = Binder()
-    wanted = "true"
+    key_condition = "true"
     if keys is not None:
         partition_keys = binder.bind_texts(key.partition_key for key in keys)
         row_keys = binder.bind_texts(key.row_key for key in keys)
-        wanted = f"(pk, rk) IN (SELECT * FROM unnest({partition_keys}::text[], {row_keys}::text[]))"
+        key_condition = f"(pk, rk) IN (SELECT * FROM unnest({partition_keys}::text[], {row_keys}::text[]))"
     timestamps = "WHEN lts <> rts THEN true" if pair.with_timestamps else ""
     condition = _DIFFERS.format(timestamps=timestamps)
     if set(kinds) != set(DifferenceKind):
         condition = f"coalesce({_kind(pair)} <> ALL ({binder.bind(_unwanted(kinds))}::text[]), false)"
-    found = _join(
+    statement = _join(
         _IMAGES,
         pair,
-        wanted,
+        key_condition,
         binder,
         lambda result: result.ntuples,
         newer=" OR ".join(_is_newer(it, binder) for it in newer) or "false",
@@ -376,7 +376,7 @@ def images(
         source="r" if to_left else "l",
         condition=condition,
     )
-    return Images(found.text, found.parameters)
+    return Images(statement.text, statement.parameters)
 
 
 def _is_newer(since: Since, binder: Binder) -> str:

@@ -42,7 +42,7 @@ SELECT pk, rk FROM next ORDER BY pk DESC, rk DESC LIMIT 1
 def rewrite(relation: str, after: list[str] | None) -> list[str] | None:
     """Give the next rows after a key their one text; return the key of the last, None if there are no more."""
     if after is None:
-        found = fetch(_REWRITE.format(relation=relation, after="true", rows=_ROWS))
+        rows = fetch(_REWRITE.format(relation=relation, after="true", rows=_ROWS))
     else:
-        found = fetch(_REWRITE.format(relation=relation, after="(pk, rk) > (%s, %s)", rows=_ROWS), *after)
-    return list(found[0]) if found else None
+        rows = fetch(_REWRITE.format(relation=relation, after="(pk, rk) > (%s, %s)", rows=_ROWS), *after)
+    return list(rows[0]) if rows else None

@@ -78,11 +78,11 @@ def insert(target: str, entities: Collection[Entity]) -> Generator[Statement[Any
     by_length: dict[bool, list[Entity]] = {}
     for entity in entities:
         by_length.setdefault(is_long(entity.key), []).append(entity)
-    for are_long, found in by_length.items():
+    for are_long, group in by_length.items():
         if are_long:
-            yield Statement(_MAKE_ROOM_FOR, (target, *found[0].key), Lane.FILTER, lambda result: None)
+            yield Statement(_MAKE_ROOM_FOR, (target, *group[0].key), Lane.FILTER, lambda result: None)
         text = _INSERT_GIVEN.format(target=f"{target}_long" if are_long else target, now=moments.PRESENT)
-        rows = [(*it.key, *written(it)) for it in found]
+        rows = [(*it.key, *written(it)) for it in group]
         yield Statement(text, arrays.columns(rows), Lane.FILTER, lambda result: None)
 
 

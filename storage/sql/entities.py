@@ -223,8 +223,8 @@ class _Verb:
         parts.append(f"recorded AS (INSERT INTO {history} {RECORDED_COLUMNS} {changes})")
         ticks = "was" if self.op is Op.DELETE else "ts"
         columns = f"pk, rk, {ticks}" if is_several else ticks
-        found = " UNION ALL ".join(f"SELECT {columns} FROM {name}" for name in commands)
-        return f"WITH {', '.join(parts)} {found}"
+        selected = " UNION ALL ".join(f"SELECT {columns} FROM {name}" for name in commands)
+        return f"WITH {', '.join(parts)} {selected}"
 
     def _op(self, name: str) -> Op | None:
         return Op.INSERT if name == "inserted" else self.op

@@ -275,10 +275,10 @@ WHERE n.was = c.ts
 def rows(page: RawPage) -> Statement[Images]:
     """Return the statement that reads the rows which changes have left, unless they have been changed since."""
     relations = {(relation, page.changes[place].table_id) for place, relation in page.relations.items()}
-    found = " UNION ALL ".join(
+    row_queries = " UNION ALL ".join(
         _ROW.format(relation=relation, table_id=table_id) for relation, table_id in sorted(relations)
     )
-    return _images(found, {place: page.changes[place] for place in page.relations})
+    return _images(row_queries, {place: page.changes[place] for place in page.relations})
 
 
 def replaced(record: Record, wanted: Mapping[int, RecordedChange]) -> Statement[Images]:
@@ -286,10 +286,10 @@ def replaced(record: Record, wanted: Mapping[int, RecordedChange]) -> Statement[
     return _images(_REPLACED.format(following=_following(record)), wanted)
 
 
-def _images(found: str, wanted: Mapping[int, RecordedChange]) -> Statement[Images]:
-    changes = wanted.values()
+def _images(query: str, changes_by_place: Mapping[int, RecordedChange]) -> Statement[Images]:
+    changes = changes_by_place.values()
     parameters = (
-        arrays.bigints(wanted),
+        arrays.bigints(changes_by_place),
         arrays.bigints(it.table_id for it in changes),
         arrays.bigints(it.sequence for it in changes),
         arrays.bigints(it.ticks for it in changes),
@@ -300,7 +300,7 @@ def _images(found: str, wanted: Mapping[int, RecordedChange]) -> Statement[Image
         integer_at(result, row, 0): result.get_value(row, 1) for row in range(result.ntuples)
     }
     return Statement(
-        _WANTED + _MEASURED.format(rows=found, bytes=PAGE_BYTES, content=CONTENT), parameters, Lane.KEY, read
+        _WANTED + _MEASURED.format(rows=query, bytes=PAGE_BYTES, content=CONTENT), parameters, Lane.KEY, read
     )
 
 

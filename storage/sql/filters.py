@@ -287,10 +287,10 @@ class _Compiler:
         )
 
     def _compare_boolean(self, comparison: Comparison, truth: bool) -> _Part:
-        wanted = [value for value in (False, True) if comparison.operator.holds(value, truth)]
-        if not wanted:
+        matching = [value for value in (False, True) if comparison.operator.holds(value, truth)]
+        if not matching:
             return _constant(False)
-        having = [_having(comparison.property, EdmValue(Edm.BOOLEAN, value)) for value in wanted]
+        having = [_having(comparison.property, EdmValue(Edm.BOOLEAN, value)) for value in matching]
         return having[0] if len(having) == 1 else self._either(having)
 
     def _compare_number(self, comparison: Comparison) -> _Part:

@@ -87,7 +87,7 @@ def stored(table_id: int, index_ids: Sequence[int]) -> dict[int, StoredIndex]:
     names = {index_name(table_id, index_id): index_id for index_id in index_ids}
     rows = fetch(_INDEXES, list(names))
     # the name of an index that was just dropped is a number
-    return {names[name]: StoredIndex(*found) for name, *found in rows if name in names}
+    return {names[name]: StoredIndex(*fields) for name, *fields in rows if name in names}
 
 
 def scans(known: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:

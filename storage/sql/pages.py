@@ -45,8 +45,8 @@ def _point(
     content = _content(EntityQuery(select=select, annotations=annotations, kind=kind), binder)
     names = tuple(binder.parameters[2:])
     columns = f"pk, rk, ts, {', '.join(content.fetched)}"
-    wanted = "unnest($1::text[], $2::text[]) AS wanted (pk, rk)"
-    several = f"SELECT {columns} FROM {wanted} JOIN {relation} USING (pk, rk)"
+    given_keys = "unnest($1::text[], $2::text[]) AS wanted (pk, rk)"
+    several = f"SELECT {columns} FROM {given_keys} JOIN {relation} USING (pk, rk)"
 
     def read(result: Result) -> StoredEntity:
         if result.ntuples == 0:
@@ -101,7 +101,7 @@ def get_many(
 ) -> Generator[Statement[Any], Any, dict[EntityKey, StoredEntity]]:
     """Return the entities of these keys that exist; ``lock`` prevents changes until the transaction ends."""
     content = _content(EntityQuery(), Binder())
-    found: dict[EntityKey, StoredEntity] = {}
+    by_key: dict[EntityKey, StoredEntity] = {}
     text, lock_clause = (
         (_GET_MANY, "ORDER BY e.pk, e.rk FOR UPDATE OF e")
         if capabilities(relation).joins_partitions
@@ -111,8 +111,8 @@ def get_many(
         content=", ".join(content.fetched), relation=relation, lock=lock_clause if lock else ""
     )
     for parameters in _wanted(relation, keys):
-        found |= yield Statement(text, parameters, Lane.KEY, lambda result: _by_key(result, content))
-    return found
+        by_key |= yield Statement(text, parameters, Lane.KEY, lambda result: _by_key(result, content))
+    return by_key
 
 
 def total_bytes(relation: str, keys: Collection[EntityKey]) -> Generator[Statement[Any], Any, int]:

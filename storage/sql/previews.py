@@ -85,11 +85,11 @@ def _asked(query: EntityQuery, binder: Binder) -> str:
 
 
 def _read_sorted(result: Result, top: int) -> SortedPage:
-    found = [_read(result, row) for row in range(min(result.ntuples, top))]
+    previews = [_read(result, row) for row in range(min(result.ntuples, top))]
     if result.ntuples <= top:
-        return SortedPage(found, None)
+        return SortedPage(previews, None)
     rank, number, text, partition_key, row_key = (text_at(result, top, it) for it in (6, 7, 8, 0, 1))
-    return SortedPage(found, SortedPosition(int(rank), number, text, partition_key, row_key))
+    return SortedPage(previews, SortedPosition(int(rank), number, text, partition_key, row_key))
 
 
 def _read(result: Result, row: int) -> EntityPreview:

@@ -365,8 +365,8 @@ FAULTS: Final = (
     Fault(
         "combined-loses-who-runs-alone",
         _COMBINING,
-        "found.get(waiting.key, _ALONE)",
-        "found.get(waiting.key)",
+        "results.get(waiting.key, _ALONE)",
+        "results.get(waiting.key)",
     ),
     Fault(
         "combined-has-a-key-twice",
