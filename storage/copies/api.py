@@ -94,10 +94,10 @@ class RemoteCopyViewSet(AccountScopedViewSet):
         )
         credentials = Credentials(data["service"], data["bearer"], data["feed_token"])
         try:
-            wanted = copy_jobs.request(self.account, credentials, options, is_outgoing=is_outgoing)
+            job_request = copy_jobs.request(self.account, credentials, options, is_outgoing=is_outgoing)
         except EndpointMalformed as malformed:
             raise problems.invalid(str(malformed), "/service") from None
-        return self.answer_job(jobs.start_requested(wanted, by=self.by))
+        return self.answer_job(jobs.start_requested(job_request, by=self.by))
 
 
 def _read_options(data: Mapping[str, Any], **of_kind: Any) -> CopyOptions:

@@ -134,8 +134,10 @@ class _CopyJob(JobKind[Arguments, NoState]):
 
     def _find_first(self, account: Account, service: str) -> int:
         """Return the copy that goes first: the one that is at it, otherwise the oldest; not one that is paused."""
-        found = Job.objects.filter(kind=self.name, account=account, ended_at=None, arguments__service=service)
-        going = found.exclude(status=JobStatus.PAUSED).exclude(arguments__options__dry_run=True)
+        unfinished = Job.objects.filter(
+            kind=self.name, account=account, ended_at=None, arguments__service=service
+        )
+        going = unfinished.exclude(status=JobStatus.PAUSED).exclude(arguments__options__dry_run=True)
         numbers = set(going.values_list("pk", flat=True))
         latest = progress.find_latest_job(account, is_outgoing=self.is_outgoing, service=service)
         return latest if latest in numbers else min(numbers)
@@ -233,10 +235,10 @@ def start_from_file(
         return jobs.start(COPY_IN_JOB, arguments, account=account, files=[file], by=by)
 
 
-def _choose_account(names: Sequence[str], wanted: str, path: str) -> str:
-    """Return the account of a file that is wanted, or its only one; raises NotAzurite."""
-    names = names or [wanted or DEVELOPMENT_ACCOUNT]
-    chosen = wanted or (names[0] if len(names) == 1 else "")
+def _choose_account(names: Sequence[str], requested: str, path: str) -> str:
+    """Return the requested account of a file, or its only one; raises NotAzurite."""
+    names = names or [requested or DEVELOPMENT_ACCOUNT]
+    chosen = requested or (names[0] if len(names) == 1 else "")
     if chosen not in names:
         raise NotAzurite(Reason.FILE_ACCOUNTS, path=path, accounts=", ".join(names))
     return chosen
@@ -244,11 +246,11 @@ def _choose_account(names: Sequence[str], wanted: str, path: str) -> str:
 
 def find_file(account: Account, pk: int, *, by: Actor) -> JobFile | None:
     """Return a file that a user has uploaded for a copy, or from which an earlier one has read."""
-    found = uploads.get(account, pk, by=by)
-    if found is None or not found.is_complete or ImportDraft.objects.filter(file=found).exists():
+    upload = uploads.get(account, pk, by=by)
+    if upload is None or not upload.is_complete or ImportDraft.objects.filter(file=upload).exists():
         return None
-    job = found.job
-    return found if job is None or (job.kind == COPY_IN_JOB.name and job.ended_at) else None
+    job = upload.job
+    return upload if job is None or (job.kind == COPY_IN_JOB.name and job.ended_at) else None
 
 
 def accounts_of(file: JobFile) -> list[str] | None:
@@ -274,9 +276,9 @@ def _opening(run: Run[Arguments], copying: Copying) -> Iterator[Side]:
         file = JobFile.objects.filter(pk=arguments.file, is_complete=True).first()
         if file is None:
             raise NotAzurite(Reason.FILE_NOT_READ, path=arguments.service, why="it has expired")
-        found = AzuriteFile(partial(files.open_file, file), file.name, run.look)
-        chosen = _choose_account(found.accounts(), arguments.file_account, file.name)
-        yield FileSide(found, chosen, kind)
+        azurite = AzuriteFile(partial(files.open_file, file), file.name, run.look)
+        chosen = _choose_account(azurite.accounts(), arguments.file_account, file.name)
+        yield FileSide(azurite, chosen, kind)
         return
     if not arguments.secret:
         raise CopyRefused(Reason.REMOTE_CREDENTIALS_GONE, service=arguments.service, job=run.job.pk)

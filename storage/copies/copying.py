@@ -202,12 +202,12 @@ class Copying:
             finally:
                 self.stop.set()  # let threads that write end
             return
-        found: queue.Queue[tuple[_Work, SourcePage] | Exception | None] = queue.Queue(_PAGES_AHEAD)
+        page_queue: queue.Queue[tuple[_Work, SourcePage] | Exception | None] = queue.Queue(_PAGES_AHEAD)
 
         def put(item: tuple[_Work, SourcePage] | Exception | None) -> None:
             while not self.stop.is_set():
                 try:
-                    return found.put(item, timeout=_LOOK)
+                    return page_queue.put(item, timeout=_LOOK)
                 except queue.Full:
                     pass
             raise Stopped
@@ -229,7 +229,7 @@ class Copying:
                     pool.submit(read, work)
                 while left:
                     try:
-                        item = found.get(timeout=_LOOK)
+                        item = page_queue.get(timeout=_LOOK)
                     except queue.Empty:
                         self.save(Chunk())
                         continue
@@ -385,10 +385,12 @@ class Copying:
         return deleted
 
     def _copy_policies(self, work: _Work) -> None:
-        found = self.source.policies(work.pair.source)
-        if found is None:
+        source_policies = self.source.policies(work.pair.source)
+        if source_policies is None:
             work.progress.notes.append("the source does not tell its stored access policies")
-        elif (found or self.options.deletes) and not self.target.replace_policies(work.pair.target, found):
+        elif (source_policies or self.options.deletes) and not self.target.replace_policies(
+            work.pair.target, source_policies
+        ):
             work.progress.notes.append("the target has no stored access policies")
 
     def _copy_service_properties(self) -> None:
@@ -411,12 +413,12 @@ class Copying:
         else:
             measure = self._count_keys if progress.since else self._sum
             expected = measure(self.source, work.pair.source, progress.filter)
-            found = measure(self.target, work.pair.target, progress.filter)
-            progress.entities = found[0]
-            if expected[0] != found[0]:
-                progress.missing = max(0, expected[0] - found[0])
-                progress.extra = max(0, found[0] - expected[0])
-            progress.differing = int(expected != found and not progress.extra and not progress.missing)
+            actual = measure(self.target, work.pair.target, progress.filter)
+            progress.entities = actual[0]
+            if expected[0] != actual[0]:
+                progress.missing = max(0, expected[0] - actual[0])
+                progress.extra = max(0, actual[0] - expected[0])
+            progress.differing = int(expected != actual and not progress.extra and not progress.missing)
             self._note_unexplained(work)
         progress.verified = not (progress.differing or progress.missing)
 

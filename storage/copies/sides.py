@@ -157,10 +157,10 @@ def read_item(members: Mapping[str, Any], kind: AccountKind) -> Item:
     return Item(key, entity.fragments.content.encode(), entity)
 
 
-def read_page(table: str, found: Sequence[Mapping[str, Any]], kind: AccountKind) -> SourcePage:
+def read_page(table: str, raw_entities: Sequence[Mapping[str, Any]], kind: AccountKind) -> SourcePage:
     """Read the entities of a page; those that do not fit are its failures."""
     page = SourcePage()
-    for members in found:
+    for members in raw_entities:
         try:
             page.items.append(read_item(members, kind))
         except (StorageError, UnicodeEncodeError) as error:
@@ -196,20 +196,24 @@ class RemoteSide:
             filter_ = f"({filter_}) and {later}" if filter_ else later
         following: tuple[str, str] | None = (start[0], start[1]) if start else None
         while True:
-            found = self.client.page(table, following, filter_=filter_)
-            page = read_page(table, found.entities, self._kind)
-            page.next, page.at = found.next, found.at
+            remote_page = self.client.page(table, following, filter_=filter_)
+            page = read_page(table, remote_page.entities, self._kind)
+            page.next, page.at = remote_page.next, remote_page.at
             yield page
-            following = found.next
+            following = remote_page.next
             if following is None:
                 return
 
     def keys(self, table: str, filter_: str) -> Iterator[list[EntityKey]]:
         following = None
         while True:
-            found = self.client.page(table, following, filter_=filter_, select=("PartitionKey", "RowKey"))
-            yield [EntityKey(str(it.get("PartitionKey")), str(it.get("RowKey"))) for it in found.entities]
-            following = found.next
+            remote_page = self.client.page(
+                table, following, filter_=filter_, select=("PartitionKey", "RowKey")
+            )
+            yield [
+                EntityKey(str(it.get("PartitionKey")), str(it.get("RowKey"))) for it in remote_page.entities
+            ]
+            following = remote_page.next
             if following is None:
                 return
 
@@ -228,18 +232,18 @@ class RemoteSide:
         """Yield what became of the entities that were changed after a token; raises FeedEnded."""
         has_more = True
         while has_more:
-            found = self.client.changes(table, token)
+            feed_page = self.client.changes(table, token)
             # the changes of an entity are in their order
-            latest = {EntityKey(it["partition_key"], it["row_key"]): it for it in found.changes}
+            latest = {EntityKey(it["partition_key"], it["row_key"]): it for it in feed_page.changes}
             deleted = [key for key, it in latest.items() if it["operation"] == "delete"]
             left = [it["after"] for it in latest.values() if it["operation"] != "delete"]
             if None in left:  # the history was turned off meanwhile
                 raise FeedEnded
             page = read_page(table, left, self._kind)
-            page.deleted, page.feed, page.at = deleted, found.token, found.at
-            page.next = () if found.has_more else None
+            page.deleted, page.feed, page.at = deleted, feed_page.token, feed_page.at
+            page.next = () if feed_page.has_more else None
             yield page
-            token, has_more = found.token, found.has_more
+            token, has_more = feed_page.token, feed_page.has_more
 
     def policies(self, table: str) -> list[SignedIdentifier] | None:
         return _unless_missing(lambda: self.client.policies(table))
@@ -268,9 +272,9 @@ class RemoteSide:
         """Write transactions of a partition each, several at the same time."""
         written = Written()
         writing = [self._writers.submit(self._write, table, several) for several in _transactions(items)]
-        for found in map(self.client.await_result, writing):
-            written.changed += found.changed
-            written.failures += found.failures
+        for result in map(self.client.await_result, writing):
+            written.changed += result.changed
+            written.failures += result.failures
         return written
 
     def _write(self, table: str, items: Sequence[Item]) -> Written:
@@ -354,8 +358,8 @@ class FileSide:
 
     def pages(self, table: str, filter_: str, *, start: Start = (), since: float = 0) -> Iterator[SourcePage]:
         number = int(start[0]) if start else 0
-        found = islice(self._file.entities(self._account, table), number, None)
-        while members := list(islice(found, _PAGE)):
+        file_entities = islice(self._file.entities(self._account, table), number, None)
+        while members := list(islice(file_entities, _PAGE)):
             number += len(members)
             page = read_page(table, members, self._kind)
             page.next = (str(number),)
@@ -363,8 +367,8 @@ class FileSide:
         yield SourcePage()
 
     def keys(self, table: str, filter_: str) -> Iterator[list[EntityKey]]:
-        found = self._file.entities(self._account, table)
-        while members := list(islice(found, _PAGE)):
+        file_entities = self._file.entities(self._account, table)
+        while members := list(islice(file_entities, _PAGE)):
             pairs = ((it.get("PartitionKey"), it.get("RowKey")) for it in members)
             yield [
                 EntityKey(partition_key, row_key)
@@ -400,12 +404,12 @@ class AccountSide:
         query = EntityQuery(filter=parse(filter_), start=position)
         while True:
             at = timezone.now().timestamp()
-            found = entities.page(self._table(table), query)
-            items = [Item(it.key, it.content) for it in found.entities]
-            yield SourcePage(items, next=found.next, at=at)
-            if found.next is None:
+            stored_page = entities.page(self._table(table), query)
+            items = [Item(it.key, it.content) for it in stored_page.entities]
+            yield SourcePage(items, next=stored_page.next, at=at)
+            if stored_page.next is None:
                 return
-            query = EntityQuery(filter=query.filter, start=found.next)
+            query = EntityQuery(filter=query.filter, start=stored_page.next)
 
     def keys(self, table: str, filter_: str) -> Iterator[list[EntityKey]]:
         query = EntityQuery(filter=parse(filter_), select=())
@@ -458,14 +462,14 @@ class AccountSide:
 
     def delete(self, table: str, keys: Sequence[EntityKey]) -> int:
         """Delete entities, in the caller's transaction."""
-        found = self._table(table)
+        table_row = self._table(table)
         accounts.writable(self._account)
-        table_relations.refuse_without_images(found)
+        table_relations.refuse_without_images(table_row)
         recorder = history.recorder(self._account, self._by)
-        images = [Image(*it.key, it.timestamp, None) for it in entities.get_many(found, keys)]
+        images = [Image(*it.key, it.timestamp, None) for it in entities.get_many(table_row, keys)]
         if not images:
             return 0
-        return write_images(relation_of(found), images, recorder, has_long=False).deleted
+        return write_images(relation_of(table_row), images, recorder, has_long=False).deleted
 
     def replace_policies(self, table: str, wanted: Sequence[SignedIdentifier]) -> bool:
         if self._account.kind == AccountKind.COSMOS:
@@ -480,11 +484,11 @@ class AccountSide:
         return True
 
     def _table(self, name: str) -> Table:
-        found = self._tables.get(name)
-        if found is None:
-            found = self._tables[name] = tables.get(self._account, name)
-            found.account = self._account
-        return found
+        table_row = self._tables.get(name)
+        if table_row is None:
+            table_row = self._tables[name] = tables.get(self._account, name)
+            table_row.account = self._account
+        return table_row
 
 
 def _read_entity(item: Item) -> Entity:
