@@ -85,12 +85,14 @@ class ChangeViewSet(AccountScopedViewSet):
         },
     )
     def index(self, request: Request, account: str) -> HttpResponse:
-        wanted = self.read_query()
-        is_cosmos = wanted["shape"] == "cosmos" or _accepts(request, COSMOS_TYPE) or "A-IM" in request.headers
+        parameters = self.read_query()
+        is_cosmos = (
+            parameters["shape"] == "cosmos" or _accepts(request, COSMOS_TYPE) or "A-IM" in request.headers
+        )
         is_stream = _accepts(request, streams.MEDIA_TYPE)
-        after, parameter = _start(request, wanted, is_cosmos=is_cosmos, is_stream=is_stream)
-        followed = Feed(self.account.pk, self._tables(wanted.get("table")))
-        page, token = self._read(followed, after, wanted["top"], parameter)
+        after, parameter = _start(request, parameters, is_cosmos=is_cosmos, is_stream=is_stream)
+        followed = Feed(self.account.pk, self._tables(parameters.get("table")))
+        page, token = self._read(followed, after, parameters["top"], parameter)
         if is_stream:
             return self._stream(followed, page, token, is_cosmos=is_cosmos)
         if is_cosmos:
@@ -101,13 +103,13 @@ class ChangeViewSet(AccountScopedViewSet):
         """Return the ids of tables."""
         if names is None:
             return None
-        found = []
+        table_ids = []
         for name in names:
             try:
-                found.append(tables.get(self.account, name).pk)
+                table_ids.append(tables.get(self.account, name).pk)
             except StorageError:
                 raise Problem(problems.NOT_FOUND, f"The table {name} does not exist.") from None
-        return tuple(sorted(set(found)))
+        return tuple(sorted(set(table_ids)))
 
     def _read(self, followed: Feed, after: str | Start, top: int, parameter: str) -> tuple[FeedPage, str]:
         try:
@@ -154,7 +156,7 @@ def _accepts(request: Request, media_type: str) -> bool:
 
 
 def _start(
-    request: Request, wanted: dict[str, Any], *, is_cosmos: bool, is_stream: bool
+    request: Request, parameters: dict[str, Any], *, is_cosmos: bool, is_stream: bool
 ) -> tuple[str | Start, str]:
     """Return where to start, and what said so."""
     known = request.headers.get("If-None-Match", "") if is_cosmos else ""
@@ -162,7 +164,7 @@ def _start(
         return request.headers["Last-Event-ID"], "Last-Event-ID"
     if known:
         return (NOW if known == "*" else known.removeprefix("W/").strip('"')), "If-None-Match"
-    return wanted.get("after") or wanted.get("from", feed.OLDEST if is_cosmos else NOW), "after"
+    return parameters.get("after") or parameters.get("from", feed.OLDEST if is_cosmos else NOW), "after"
 
 
 def _answer_cosmos(page: FeedPage, token: str) -> HttpResponse:
@@ -194,11 +196,13 @@ class HistoryViewSet(AccountScopedViewSet):
         query=serializers.VersionParameters,
     )
     def index(self, request: Request, account: str, table: str) -> Response:
-        wanted = self.read_query()
-        key = EntityKey(wanted["pk"], wanted["rk"])
+        parameters = self.read_query()
+        key = EntityKey(parameters["pk"], parameters["rk"])
         check_entity_key(*key, dialects.WIDEST)
-        first = read_number(wanted["cursor"])
-        page = versions.page(self._find_table(wanted.get("as_of")), key, first=first, top=wanted["limit"])
+        first = read_number(parameters["cursor"])
+        page = versions.page(
+            self._find_table(parameters.get("as_of")), key, first=first, top=parameters["limit"]
+        )
         return self.answer_page(Page(page.entries, None if page.next is None else str(page.next)))
 
     def _find_table(self, as_of: Moment | None) -> Table:

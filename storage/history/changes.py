@@ -72,25 +72,25 @@ class ChangeFilter:
 
     def dump(self) -> str:
         """Write the filter as a text, which may hold what PostgreSQL's JSON cannot."""
-        found = asdict(self)
+        fields = asdict(self)
         if self.entity is None:  # servers of older versions do not know it
-            del found["entity"]
-        return json.dumps(found, default=datetime.isoformat)
+            del fields["entity"]
+        return json.dumps(fields, default=datetime.isoformat)
 
     @classmethod
     def load(cls, text: str) -> Self:
-        found = json.loads(text)
-        times = {name: found[name] and datetime.fromisoformat(found[name]) for name in ("since", "until")}
+        fields = json.loads(text)
+        times = {name: fields[name] and datetime.fromisoformat(fields[name]) for name in ("since", "until")}
         several = {
-            "actors": tuple((kind, name) for kind, name in found["actors"]),
-            "doors": tuple(map(ActorKind, found["doors"])),
-            "ops": tuple(map(Op, found["ops"])),
-            "requests": tuple(found["requests"]),
-            "numbers": tuple(found["numbers"]),
+            "actors": tuple((kind, name) for kind, name in fields["actors"]),
+            "doors": tuple(map(ActorKind, fields["doors"])),
+            "ops": tuple(map(Op, fields["ops"])),
+            "requests": tuple(fields["requests"]),
+            "numbers": tuple(fields["numbers"]),
         }
-        entity = EntityKey(*found["entity"]) if "entity" in found else None
-        span = found["span"] and tuple(found["span"])
-        return cls(**{**found, **times, **several, "span": span, "entity": entity})
+        entity = EntityKey(*fields["entity"]) if "entity" in fields else None
+        span = fields["span"] and tuple(fields["span"])
+        return cls(**{**fields, **times, **several, "span": span, "entity": entity})
 
 
 # the table is None if it is dropped
@@ -107,26 +107,26 @@ class Caller:
 
 def page(
     account: Account,
-    wanted: ChangeFilter,
+    change_filter: ChangeFilter,
     *,
     before: datetime | None = None,
     top: int = 50,
     oldest_first: bool = False,
     by_minute: bool = False,
 ) -> ChangePage[ChangeEntry]:
-    """Return the newest entries, or those after ``wanted.since``; raises OperationTimedOut.
+    """Return the newest entries, or those after ``change_filter.since``; raises OperationTimedOut.
 
     ``before`` is the time at which the page with newer entries ended, whose entries are left out. With ``by_minute``,
     many requests of a client to a table within a minute are one entry; then there may be more than ``top``, and
     ``next`` is a time down (or up) to which the page is complete.
     """
-    selection = select(account, wanted)
+    selection = select(account, change_filter)
     if selection is None:
         return ChangePage([], None)
-    until = min(filter(None, (wanted.until, before)), default=None)
+    until = min(filter(None, (change_filter.until, before)), default=None)
     pages = [
-        _groups(found, selection, top, before=before, oldest_first=oldest_first, by_minute=by_minute)
-        for found in _records(account, selection, wanted.since, until)
+        _groups(record, selection, top, before=before, oldest_first=oldest_first, by_minute=by_minute)
+        for record in _records(account, selection, change_filter.since, until)
     ]
     if by_minute:
         return _merge_minutes(account, pages, oldest_first=oldest_first)
@@ -173,7 +173,7 @@ def _groups(
 ) -> ChangePage[ChangeGroup[int, int]]:
     end = None if before is None else to_ticks(before)
     for rows in (*_WINDOWS[:-1], _LARGEST_WINDOW) if by_minute else _WINDOWS:
-        found = run_limited(
+        group_page = run_limited(
             statements.groups(
                 record,
                 selection,
@@ -184,9 +184,9 @@ def _groups(
                 by_minute=by_minute,
             )
         )
-        if found.next is None or len(found.entries) > top:
+        if group_page.next is None or len(group_page.entries) > top:
             break
-    return found
+    return group_page
 
 
 def _records(
@@ -210,16 +210,16 @@ def _history(table: Table) -> str:
 
 
 def histogram(
-    account: Account, wanted: ChangeFilter, since: datetime, until: datetime, buckets: int
+    account: Account, change_filter: ChangeFilter, since: datetime, until: datetime, buckets: int
 ) -> list[TimeBucket]:
     """Count the changes between two times, in buckets with the count `changes`; raises OperationTimedOut."""
     width = max(1, -(-(to_ticks(until) - to_ticks(since)) // buckets))
     counted: Counter[int] = Counter()
-    wanted = replace(wanted, since=since, until=until)
-    selection = select(account, wanted)
+    change_filter = replace(change_filter, since=since, until=until)
+    selection = select(account, change_filter)
     if selection is not None:
-        for found in _records(account, selection, since, until):
-            counted.update(run_limited(statements.histogram(found, selection, to_ticks(since), width)))
+        for record in _records(account, selection, since, until):
+            counted.update(run_limited(statements.histogram(record, selection, to_ticks(since), width)))
     starts = [to_datetime(to_ticks(since) + width * number) for number in range(buckets + 1)]
     return [
         TimeBucket(starts[number], starts[number + 1], Counter(changes=counted[number]))
@@ -232,38 +232,38 @@ def count_by_table(account: Account, wanted: ChangeFilter) -> dict[int, int]:
     return _count(account, wanted, "tbl")
 
 
-def _count(account: Account, wanted: ChangeFilter, column: str) -> Counter[int]:
+def _count(account: Account, change_filter: ChangeFilter, column: str) -> Counter[int]:
     counted: Counter[int] = Counter()
-    selection = select(account, wanted)
+    selection = select(account, change_filter)
     if selection is not None:
-        for found in _records(account, selection, wanted.since, wanted.until):
-            counted.update(run_limited(statements.count(found, selection, column)))
+        for record in _records(account, selection, change_filter.since, change_filter.until):
+            counted.update(run_limited(statements.count(record, selection, column)))
     return counted
 
 
-def count_up_to(account: Account, wanted: ChangeFilter, most: int) -> int:
+def count_up_to(account: Account, change_filter: ChangeFilter, most: int) -> int:
     """Count the matching changes, but no more than so many; raises OperationTimedOut."""
-    selection = select(account, wanted)
+    selection = select(account, change_filter)
     if selection is None:
         return 0
-    found = 0
-    for record in _records(account, selection, wanted.since, wanted.until):
-        found += run_limited(statements.count_up_to(record, selection, most))
-    return min(found, most)
+    total = 0
+    for record in _records(account, selection, change_filter.since, change_filter.until):
+        total += run_limited(statements.count_up_to(record, selection, most))
+    return min(total, most)
 
 
 def recent_callers(account: Account, since: datetime, top: int) -> list[Actor]:
     """Return the clients that wrote since a time, the last one first, as the newest changes name them."""
     try:
-        found = page(account, ChangeFilter(since=since, doors=CLIENTS), top=top, by_minute=True).entries
+        entries = page(account, ChangeFilter(since=since, doors=CLIENTS), top=top, by_minute=True).entries
     except OperationTimedOut:
         return []
-    return list({(it.actor.kind, it.actor.name, it.actor.address): it.actor for it in found}.values())
+    return list({(it.actor.kind, it.actor.name, it.actor.address): it.actor for it in entries}.values())
 
 
-def callers(account: Account, wanted: ChangeFilter) -> list[Caller]:
+def callers(account: Account, change_filter: ChangeFilter) -> list[Caller]:
     """Return who made the matching changes, with any address and client, the most first; raises OperationTimedOut."""
-    counted = _count(account, wanted, "actor")
+    counted = _count(account, change_filter, "actor")
     actors = HistoryActor.objects.in_bulk(counted)
     totals: Counter[tuple[str, str]] = Counter()
     for pk, actor in actors.items():
@@ -274,38 +274,40 @@ def callers(account: Account, wanted: ChangeFilter) -> list[Caller]:
 
 
 def with_images(
-    account: Account, table: Table, wanted: ChangeFilter, top: int | None
+    account: Account, table: Table, change_filter: ChangeFilter, top: int | None
 ) -> list[RecordedChange]:
     """Return the first matching changes of a table, which may be deleted, with the entities before and after."""
-    selection, record = select(account, wanted), recorded_changes(account.pk, wanted.since)
+    selection, record = select(account, change_filter), recorded_changes(account.pk, change_filter.since)
     if selection is None:
         return []
     named, source = (table.name, table.pk), past.source_of(table)
     if not capabilities_of(table).records_in_account:
-        if wanted.span is None:
+        if change_filter.span is None:
             own = statements.beside(table.pk, _history(table))
-            found = run_limited(statements.with_images_before(named, own, selection, top))
-            return [_complete(table, it) for it in name_actors(account.pk, found)]
+            changes = run_limited(statements.with_images_before(named, own, selection, top))
+            return [_complete(table, it) for it in name_actors(account.pk, changes)]
         # before it had that form, its changes were recorded together with other tables' changes
         source = NO_TABLE
     if not record:
         return []
     try:
-        found = run_limited(statements.with_images(source, named, record, selection, top))
+        changes = run_limited(statements.with_images(source, named, record, selection, top))
     except TableNotFound:  # it is dropped
-        found = run_limited(statements.with_images(NO_TABLE, named, record, selection, top))
-    return name_actors(account.pk, found)
+        changes = run_limited(statements.with_images(NO_TABLE, named, record, selection, top))
+    return name_actors(account.pk, changes)
 
 
-def recorded_apart(account: Account, table: Table, wanted: ChangeFilter, top: int) -> list[RecordedChange]:
+def recorded_apart(
+    account: Account, table: Table, change_filter: ChangeFilter, top: int
+) -> list[RecordedChange]:
     """Return the first matching changes of a table that records them apart, and of the time before it did."""
-    wanted = replace(wanted, table="", table_id=table.pk, span=None)
-    found = with_images(account, table, wanted, top)
-    selection, record = select(account, wanted), recorded_changes(account.pk, wanted.since)
+    change_filter = replace(change_filter, table="", table_id=table.pk, span=None)
+    changes = with_images(account, table, change_filter, top)
+    selection, record = select(account, change_filter), recorded_changes(account.pk, change_filter.since)
     if selection is None or not record:
-        return found
+        return changes
     former = statements.with_images(NO_TABLE, (table.name, table.pk), record, selection, top)
-    return [*name_actors(account.pk, run_limited(former)), *found][:top]
+    return [*name_actors(account.pk, run_limited(former)), *changes][:top]
 
 
 def _complete(table: Table, change: RecordedChange) -> RecordedChange:
@@ -340,59 +342,59 @@ def made_by(done: Activity, top: int | None = None) -> list[RecordedChange]:
     """
     if done.recorded is None and "began" not in done.detail:
         return activity.former_changes(done, top=top)
-    wanted = selection_of(done)
+    change_filter = selection_of(done)
     tables = Table.objects.filter(account=done.account_id or 0).select_related("account").order_by("pk")
-    if wanted.table_id is None:
+    if change_filter.table_id is None:
         account = Account.objects.filter(pk=done.account_id or 0).first()
-        tables = tables.filter(pk__in=() if account is None else count_by_table(account, wanted))
+        tables = tables.filter(pk__in=() if account is None else count_by_table(account, change_filter))
     else:
-        tables = tables.filter(pk=wanted.table_id)
-    found: list[RecordedChange] = []
+        tables = tables.filter(pk=change_filter.table_id)
+    changes: list[RecordedChange] = []
     for table in tables:
-        if top is None or len(found) < top:
-            found += with_images(table.account, table, wanted, top)
+        if top is None or len(changes) < top:
+            changes += with_images(table.account, table, change_filter, top)
     places = {key: place for place, key in enumerate(activity.keys_of(done))}
-    return sorted(found[:top], key=lambda it: places.get(it.key, len(places)))
+    return sorted(changes[:top], key=lambda it: places.get(it.key, len(places)))
 
 
-def select(account: Account, wanted: ChangeFilter) -> Selection | None:
+def select(account: Account, change_filter: ChangeFilter) -> Selection | None:
     """Find the ids of the tables and actors that a filter names; None if nothing can match."""
-    tables: tuple[int, ...] | None = None if wanted.table_id is None else (wanted.table_id,)
-    if wanted.table:
-        named = Table.objects.filter(account=account, name__iexact=wanted.table)
+    tables: tuple[int, ...] | None = None if change_filter.table_id is None else (change_filter.table_id,)
+    if change_filter.table:
+        named = Table.objects.filter(account=account, name__iexact=change_filter.table)
         tables = tuple(named.values_list("pk", flat=True))
-    actors = _find_actors(account, wanted)
+    actors = _find_actors(account, change_filter)
     if tables == () or actors == ():
         return None
     return Selection(
         tables,
-        None if wanted.since is None else to_ticks(wanted.since),
-        None if wanted.until is None else to_ticks(wanted.until),
+        None if change_filter.since is None else to_ticks(change_filter.since),
+        None if change_filter.until is None else to_ticks(change_filter.until),
         actors,
-        wanted.ops,
-        wanted.requests,
-        wanted.numbers,
-        wanted.key,
-        wanted.entity,
-        wanted.span,
+        change_filter.ops,
+        change_filter.requests,
+        change_filter.numbers,
+        change_filter.key,
+        change_filter.entity,
+        change_filter.span,
     )
 
 
-def _find_actors(account: Account, wanted: ChangeFilter) -> tuple[int, ...] | None:
+def _find_actors(account: Account, change_filter: ChangeFilter) -> tuple[int, ...] | None:
     conditions = Q()
-    if wanted.doors:
-        conditions &= Q(kind__in=wanted.doors)
-    if wanted.actor:
-        conditions &= _is_named(account, wanted.actor, "icontains")
-    if wanted.caller:
-        conditions &= _is_named(account, wanted.caller, "exact")
-    if wanted.actors:
+    if change_filter.doors:
+        conditions &= Q(kind__in=change_filter.doors)
+    if change_filter.actor:
+        conditions &= _is_named(account, change_filter.actor, "icontains")
+    if change_filter.caller:
+        conditions &= _is_named(account, change_filter.caller, "exact")
+    if change_filter.actors:
         exact = Q()
-        for kind, name in wanted.actors:
+        for kind, name in change_filter.actors:
             exact |= Q(kind=kind, name=name)
         conditions &= exact
-    if wanted.actor_id is not None:
-        conditions &= Q(pk=wanted.actor_id)
+    if change_filter.actor_id is not None:
+        conditions &= Q(pk=change_filter.actor_id)
     if not conditions:
         return None
     return tuple(HistoryActor.objects.filter(conditions).values_list("pk", flat=True))

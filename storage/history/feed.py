@@ -279,16 +279,16 @@ def _page(
 
 def _complete(record: Record, page: RawPage) -> Steps[list[RecordedChange]]:
     """Add the images after; the page ends before the first change for whose images it has no room."""
-    found: statements.Images = {}
+    images: statements.Images = {}
     if page.relations:
-        found = yield statements.rows(page)
-        since = {place: page.changes[place] for place in page.relations if place not in found}
+        images = yield statements.rows(page)
+        since = {place: page.changes[place] for place in page.relations if place not in images}
         if since:  # changed or deleted after the page was read
-            found |= yield statements.replaced(record, since)
+            images |= yield statements.replaced(record, since)
     complete = []
     for place, change in enumerate(page.changes):
-        if place in found:
-            content = found[place]
+        if place in images:
+            content = images[place]
             if content is None:
                 break
             keys = encode_entity_key(change.key)

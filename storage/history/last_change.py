@@ -73,8 +73,8 @@ def of_table(account: Account, name: str) -> TableDeletion | None:
 
 
 def _deletion(account: Account, name: str, kind: AccountKind) -> Activity | None:
-    wanted = ActivityFilter(account_ids=[account.pk], verbs=(TableVerb.DELETE,), table=name)
-    found = activity.find(wanted)
+    deletion_filter = ActivityFilter(account_ids=[account.pk], verbs=(TableVerb.DELETE,), table=name)
+    deletions = activity.find(deletion_filter)
     if kind is AccountKind.COSMOS:
-        found = found.filter(table_name=name)  # others may differ in letter case
-    return found.annotate(sas_label=SAS_LABEL).first()
+        deletions = deletions.filter(table_name=name)  # others may differ in letter case
+    return deletions.annotate(sas_label=SAS_LABEL).first()

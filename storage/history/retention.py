@@ -80,13 +80,13 @@ def tidy(now: datetime) -> None:
 def _to_look_at(sizes: Mapping[tuple[int, int], int]) -> list[Account]:
     """Return the accounts whose segments are not just an empty one and the next, as those of thousands may be."""
     kept = HistorySegment.objects.filter(dropped_at=None)
-    found = {account_id for (account_id, _), size in sizes.items() if size}
-    found |= set(kept.exclude(ended_at=None).values_list("account", flat=True))
+    account_ids = {account_id for (account_id, _), size in sizes.items() if size}
+    account_ids |= set(kept.exclude(ended_at=None).values_list("account", flat=True))
     opened = kept.filter(ended_at=None).values("account").annotate(number=Count("pk"))
     numbers = dict(opened.values_list("account", "number"))
     recorded = Account.objects.filter(history_days__gt=0).values_list("pk", flat=True)
-    found |= {pk for pk in recorded if numbers.get(pk) != _OPEN}
-    return list(Account.objects.filter(pk__in=found).order_by("pk"))
+    account_ids |= {pk for pk in recorded if numbers.get(pk) != _OPEN}
+    return list(Account.objects.filter(pk__in=account_ids).order_by("pk"))
 
 
 def _tidy(

@@ -52,10 +52,10 @@ def page(
         source = NO_TABLE
     if len(rows) <= top:
         rows += sql.run_in_lane(versions.page(table.pk, source, kept, key, first, top))
-    found = versions.read_page(rows, (table.name, table.pk), key, first, top)
-    actors = label_actors(table.account_id, (it.actor for it in found.entries))
-    named = [it._replace(actor=actor) for it, actor in zip(found.entries, actors, strict=True)]
-    return ChangePage(named, found.next)
+    change_page = versions.read_page(rows, (table.name, table.pk), key, first, top)
+    actors = label_actors(table.account_id, (it.actor for it in change_page.entries))
+    named = [it._replace(actor=actor) for it, actor in zip(change_page.entries, actors, strict=True)]
+    return ChangePage(named, change_page.next)
 
 
 def newest(table: Table, key: EntityKey) -> RecordedChange | None:
@@ -74,8 +74,8 @@ def newest_of(
     if not (keys and kept):
         return {}
     names = dict(Table.objects.filter(pk__in={it for it, _ in keys}).values_list("pk", "name"))
-    found = name_actors(account_id, sql.run_in_lane(latest(kept, names, list(keys))))
-    return {(it.table_id, it.key): it for it in found}
+    latest_changes = name_actors(account_id, sql.run_in_lane(latest(kept, names, list(keys))))
+    return {(it.table_id, it.key): it for it in latest_changes}
 
 
 def _beside(table: Table, source: str, key: EntityKey, first: int, top: int) -> list[RawVersion]:
