@@ -72,7 +72,7 @@ class ImportViewSet(UploadViewSet):
     )
     def run(self, request: Request, account: str, table: str) -> Response:
         data = self.read_query()
-        found = self._find_table(create=data["create"])
+        target = self._find_table(create=data["create"])
         accounts.check_writable(self.account)
         job = self._job_of_same_request()
         if job is not None:
@@ -83,7 +83,7 @@ class ImportViewSet(UploadViewSet):
             return self.ask_for_body()
         try:
             with discarding(file):
-                job, columns = self._start(found, file, data)
+                job, columns = self._start(target, file, data)
         except ConcurrentRequest:
             job, columns = self._job_of_same_request(), []
             assert job is not None
@@ -95,11 +95,11 @@ class ImportViewSet(UploadViewSet):
         """Return the table, or one that is not created yet."""
         if not create:
             return self.table()
-        found = tables.get_or_new(self.account, self.kwargs["table"])
-        if found.pk is None:
+        table = tables.get_or_new(self.account, self.kwargs["table"])
+        if table.pk is None:
             access.check_scope(self.token, Capability.MANAGE_TABLES)
             access.find_account(self.token, self.account.name, Capability.MANAGE_TABLES)
-        return found
+        return table
 
     def _job_of_same_request(self) -> Job | None:
         key = idempotency.read_key(self.request)
@@ -201,8 +201,8 @@ class ExportViewSet(AccountScopedViewSet):
         },
     )
     def export(self, request: Request, account: str, table: str) -> StreamingHttpResponse:
-        wanted = self._read_export(self.read_query())
-        pieces = exports.write(wanted)
+        export = self._read_export(self.read_query())
+        pieces = exports.write(export)
         # given a synchronous iterator, an ASGI server would first collect all of it
         is_streamed = isinstance(request._request, ASGIRequest)
         try:
@@ -210,10 +210,10 @@ class ExportViewSet(AccountScopedViewSet):
         except TooManyDownloads:
             detail = f"A token can have {quotas.limit(DOWNLOADS)} downloads at a time; finish one first."
             raise Problem(problems.TOO_MANY, detail, headers={"Retry-After": "5"}) from None
-        name = f"{wanted.table.name}.{wanted.format}"
+        name = f"{export.table.name}.{export.format}"
         return StreamingHttpResponse(
             content,
-            content_type=exports.MEDIA_TYPES[wanted.format],
+            content_type=exports.MEDIA_TYPES[export.format],
             headers={"Content-Disposition": f'attachment; filename="{name}"'},
         )
 
@@ -231,11 +231,11 @@ class ExportViewSet(AccountScopedViewSet):
         return self.answer_job(export_jobs.start(self._read_export(self.read_body())))
 
     def _read_export(self, data: dict[str, Any]) -> Export:
-        found = self.table()
+        table = self.table()
         filter_ = parse_filter(data["filter"], timezone.now())
         check_library(data["format"])
         return Export(
-            found,
+            table,
             data["format"],
             self.by,
             Scope.TABLE if filter_ is None else Scope.QUERY,

@@ -50,7 +50,7 @@ class _TableExportJob(ExportJob[Arguments]):
         return FileType(f"{run.table.name}.{run.arguments.format}", MEDIA_TYPES[run.arguments.format])
 
     def export(self, run: Run[Arguments], stream: BinaryIO, progress: Progress) -> Exported:
-        wanted, count = _exports(run), 0
+        table_exports, count = _exports(run), 0
 
         def add(number: int) -> None:
             nonlocal count
@@ -58,20 +58,22 @@ class _TableExportJob(ExportJob[Arguments]):
             progress(count)
 
         is_zip = run.job.table_id is None
-        with closing(exports.write_zip(wanted, add) if is_zip else exports.write(wanted[0], add)) as pieces:
+        with closing(
+            exports.write_zip(table_exports, add) if is_zip else exports.write(table_exports[0], add)
+        ) as pieces:
             stream.writelines(pieces)
-        return Exported(len(wanted), count)
+        return Exported(len(table_exports), count)
 
 
 TABLE_EXPORT_JOB: Final = _TableExportJob()
 
 
-def start(wanted: Export) -> Job:
+def start(export: Export) -> Job:
     """Export a table, or what a query finds, as a job; its keys, if any, and its past are left out."""
-    table = wanted.table
-    query = json.dumps({"text": wanted.text, "columns": list(wanted.columns)})
-    arguments = Arguments([table.pk], wanted.format, query, wanted.escapes_formulas)
-    return jobs.start(TABLE_EXPORT_JOB, arguments, account=table.account, table=table, by=wanted.by)
+    table = export.table
+    query = json.dumps({"text": export.text, "columns": list(export.columns)})
+    arguments = Arguments([table.pk], export.format, query, export.escapes_formulas)
+    return jobs.start(TABLE_EXPORT_JOB, arguments, account=table.account, table=table, by=export.by)
 
 
 def start_zip(
@@ -90,15 +92,15 @@ def _exports(run: Run[Arguments]) -> list[Export]:
     # times in a filter that are relative to now are those of the start
     filter_ = parse(text, dialects.CONSOLE, run.job.created_at) if text else None
     scope = Scope.TABLE if filter_ is None else Scope.QUERY
-    found = Table.objects.filter(pk__in=arguments.tables, account=run.account, deleted_at=None).in_bulk()
-    if found.keys() != set(arguments.tables):
+    tables = Table.objects.filter(pk__in=arguments.tables, account=run.account, deleted_at=None).in_bulk()
+    if tables.keys() != set(arguments.tables):
         raise ResourceNotFound
-    for table in found.values():
+    for table in tables.values():
         table.account = run.account
     columns = query.get("columns", ())
     return [
         Export(
-            found[pk],
+            tables[pk],
             arguments.format,
             run.by,
             scope,

@@ -69,7 +69,7 @@ def _ignore(_: int) -> None:
     pass
 
 
-def write(wanted: Export, progress: Progress = _ignore) -> Generator[bytes, None, int]:
+def write(export: Export, progress: Progress = _ignore) -> Generator[bytes, None, int]:
     """Yield the pieces of a file and return the number of entities; recorded at the end, or where it was interrupted.
 
     ``progress`` is called with the number of entities of each page. Raises FileRefused if an entity gets a property
@@ -79,27 +79,27 @@ def write(wanted: Export, progress: Progress = _ignore) -> Generator[bytes, None
 
     def counted() -> Iterator[list[StoredEntity]]:
         nonlocal count
-        for page in wanted.pages():
+        for page in export.pages():
             count += len(page)
             progress(len(page))
             yield page
 
     is_whole = False
     try:
-        if wanted.format == PARQUET:
-            found = properties.types(wanted.table, wanted.query, wanted.past)
-            yield from parquet.write(counted(), [parquet.Use(*use) for use in found])
+        if export.format == PARQUET:
+            column_types = properties.types(export.table, export.query, export.past)
+            yield from parquet.write(counted(), [parquet.Use(*use) for use in column_types])
         else:
-            format_ = ExportFormat(wanted.format)
-            names = property_names(wanted) if writing.has_columns(format_) else []
-            texts = writing.write(format_, counted(), names, escapes_formulas=wanted.escapes_formulas)
+            format_ = ExportFormat(export.format)
+            names = property_names(export) if writing.has_columns(format_) else []
+            texts = writing.write(format_, counted(), names, escapes_formulas=export.escapes_formulas)
             for text in texts:
                 yield text.encode(errors="surrogatepass")
         is_whole = True
     except UnexpectedProperty:
         raise FileRefused(Reason.FILE_ROWS_CHANGED) from None
     finally:
-        _record(wanted, count, is_whole=is_whole)
+        _record(export, count, is_whole=is_whole)
     return count
 
 
@@ -110,17 +110,17 @@ def write_zip(
     counts = {}
     sink = _Sink()
     with ZipFile(sink, "w", ZIP_DEFLATED) as archive:
-        for wanted in several:
+        for export in several:
             # how large it gets is not known when it begins
-            with archive.open(f"{wanted.table.name}.{wanted.format}", "w", force_zip64=True) as file:
-                pieces = write(wanted, progress)
+            with archive.open(f"{export.table.name}.{export.format}", "w", force_zip64=True) as file:
+                pieces = write(export, progress)
                 try:
                     while True:
                         file.write(next(pieces))
                         if sink.size >= _PIECE:
                             yield sink.take()
                 except StopIteration as end:
-                    counts[wanted.table.name] = end.value
+                    counts[export.table.name] = end.value
                 finally:
                     pieces.close()
     yield sink.take()
@@ -152,34 +152,34 @@ class _Sink:
         return taken
 
 
-def property_names(wanted: Export) -> list[str]:
+def property_names(export: Export) -> list[str]:
     """Return all properties: those that are to come first, the others in the order of the first entities."""
-    if wanted.scope is Scope.ROWS:
-        found = _names(stored for page in wanted.pages() for stored in page)
+    if export.scope is Scope.ROWS:
+        names = _names(stored for page in export.pages() for stored in page)
     else:
         first = next(
-            entities.all_pages(wanted.table, EntityQuery(filter=wanted.filter, top=100), wanted.past), []
+            entities.all_pages(export.table, EntityQuery(filter=export.filter, top=100), export.past), []
         )
-        everywhere = properties.names(wanted.table, wanted.query, wanted.past)
-        found = list(dict.fromkeys((*_names(iter(first)), *everywhere)))
-    known = frozenset(found)
-    named = [name for name in wanted.columns if name in known]
-    return list(dict.fromkeys((*named, *found)))
+        everywhere = properties.names(export.table, export.query, export.past)
+        names = list(dict.fromkeys((*_names(iter(first)), *everywhere)))
+    known = frozenset(names)
+    named = [name for name in export.columns if name in known]
+    return list(dict.fromkeys((*named, *names)))
 
 
 def _names(found: Iterator[StoredEntity]) -> list[str]:
     return list(dict.fromkeys(name for stored in found for name in read_stored(stored).properties))
 
 
-def _record(wanted: Export, count: int, *, is_whole: bool) -> None:
+def _record(export: Export, count: int, *, is_whole: bool) -> None:
     detail = {
-        "scope": wanted.scope,
-        "format": wanted.format,
-        "filter": wanted.text,
+        "scope": export.scope,
+        "format": export.format,
+        "filter": export.text,
         "rows": count,
         "is_whole": is_whole,
-        **({} if wanted.past is None else {"as_of": str(wanted.past.moment)}),
+        **({} if export.past is None else {"as_of": str(export.past.moment)}),
     }
     activity.record(
-        TransferVerb.EXPORT, wanted.by, account=wanted.table.account, table=wanted.table, detail=detail
+        TransferVerb.EXPORT, export.by, account=export.table.account, table=export.table, detail=detail
     )

@@ -216,13 +216,15 @@ def check(draft: ImportDraft, *, by: Actor, left: Sequence[RejectGroup] = ()) ->
     ``left``: groups of rows that are known to be rejected still.
     """
     accounts.check_writable(draft.account)
-    found = read(draft)
-    _require_fit(found)
+    draft_file = read(draft)
+    _require_fit(draft_file)
     table, mode = tables.get_or_new(draft.account, draft.table_name), WriteMode(draft.mode)
     with transaction.atomic():
         _forget_check(draft)
-        job = import_jobs.start_check(table, _file(draft), found.rows, found.mapping, mode, by=by, left=left)
-        draft.check_job, draft.mapping = job, json.dumps(found.mapping.dump())
+        job = import_jobs.start_check(
+            table, _file(draft), draft_file.rows, draft_file.mapping, mode, by=by, left=left
+        )
+        draft.check_job, draft.mapping = job, json.dumps(draft_file.mapping.dump())
         draft.save(update_fields=("check_job", "mapping"))
     return job
 
@@ -255,16 +257,16 @@ def run(draft: ImportDraft, *, by: Actor) -> Job:
     while True:
         if draft.job is not None:
             return draft.job
-        found = read(draft)
-        _require_fit(found)
-        job = _run(draft, found, by=by)
+        draft_file = read(draft)
+        _require_fit(draft_file)
+        job = _run(draft, draft_file, by=by)
         if job is not None:
             return job
         draft = ImportDraft.objects.select_related("account", "file", "job__account").get(pk=draft.pk)
 
 
 @transaction.atomic
-def _run(read_from: ImportDraft, found: DraftFile, *, by: Actor) -> Job | None:
+def _run(read_from: ImportDraft, draft_file: DraftFile, *, by: Actor) -> Job | None:
     """Import the file as it was read from a draft; None if another request has changed the draft since."""
     draft = (
         ImportDraft.objects.select_for_update(of=("self",))
@@ -280,7 +282,7 @@ def _run(read_from: ImportDraft, found: DraftFile, *, by: Actor) -> Job | None:
     table = tables.get_or_new(draft.account, draft.table_name)
     if table.pk is None:
         table = tables.create(draft.account, table.name, by=by)
-    job = import_jobs.start(table, file, found.rows, found.mapping, WriteMode(draft.mode), by=by)
+    job = import_jobs.start(table, file, draft_file.rows, draft_file.mapping, WriteMode(draft.mode), by=by)
     _forget_check(draft)
     # another user may look at an import that has not ended
     _imported(draft.account, draft.table_name).exclude(job__isnull=False, job__ended_at=None).delete()

@@ -118,11 +118,11 @@ class _RowsJob(JobKind[A, ImportState]):
         chunk: Chunk | None = run.prepared
         if chunk is None:
             return Step(state, is_finished=True)
-        wanted = Import(run.table, WriteMode(run.arguments.mode), run.by)
-        wanted.outcome = ImportOutcome.load(state.outcome)
-        rejects = wanted.step(chunk)
-        self.report(run, rejects, wanted.outcome)
-        after = replace(state, position=chunk.position, outcome=wanted.outcome.dump())
+        table_import = Import(run.table, WriteMode(run.arguments.mode), run.by)
+        table_import.outcome = ImportOutcome.load(state.outcome)
+        rejects = table_import.step(chunk)
+        self.report(run, rejects, table_import.outcome)
+        after = replace(state, position=chunk.position, outcome=table_import.outcome.dump())
         in_bytes = self.unit(run.arguments) is Unit.BYTES
         return Step(
             after,
@@ -249,7 +249,7 @@ LOCAL_IMPORT_JOB: Final = LocalImportJob()
 
 
 def run(
-    wanted: Import,
+    table_import: Import,
     chunks: Iterator[Chunk],
     *,
     on_rejects: OnRejects = ignore,
@@ -260,16 +260,16 @@ def run(
     Rows that were written before a failure stay, and the activity log has the import as interrupted. Raises
     StorageError if the account or the table refuses writes.
     """
-    account, table = wanted.table.account, wanted.table
+    account, table = table_import.table.account, table_import.table
     accounts.check_writable(account)
     with (
         closing(read_ahead(chunks)) as ahead,
-        local.offering(_LocalRows(wanted, ahead, on_rejects, progress)) as place,
+        local.offering(_LocalRows(table_import, ahead, on_rejects, progress)) as place,
     ):
-        arguments = LocalArguments(wanted.name, place, wanted.mode.value)
+        arguments = LocalArguments(table_import.name, place, table_import.mode.value)
         request = JobRequest(LOCAL_IMPORT_JOB, arguments, account, table)
-        wanted.outcome.activity = running.complete(request, by=wanted.by).activity
-    return wanted.outcome
+        table_import.outcome.activity = running.complete(request, by=table_import.by).activity
+    return table_import.outcome
 
 
 class ImportCheckJob(JobKind[ImportArguments, NoState]):
@@ -287,11 +287,11 @@ class ImportCheckJob(JobKind[ImportArguments, NoState]):
     def step(self, run: Run[ImportArguments], state: NoState) -> Step[NoState]:
         files.discard_results(run.job)  # an interrupted process may have left some
         run.save(Step(state, starts_over=True))
-        wanted = Import(_table_or_new(run), WriteMode(run.arguments.mode), run.by)
+        table_import = Import(_table_or_new(run), WriteMode(run.arguments.mode), run.by)
         source = open_rows(_file(run), run.arguments.read_layout(), check=run.look)
         kind, last, in_bytes = AccountKind(run.account.kind), START, run.arguments.unit is Unit.BYTES
-        chunks = source.chunks(run.arguments.read_mapping(), kind, wanted.began)
-        with Check(wanted) as check:
+        chunks = source.chunks(run.arguments.read_mapping(), kind, table_import.began)
+        with Check(table_import) as check:
             for chunk in chunks:
                 rejects = check.add(chunk)
                 done = chunk.position.offset - last.offset if in_bytes else chunk.rows
@@ -369,10 +369,10 @@ def arguments_of(job: Job) -> ImportArguments:
 def outcome_of(job: Job) -> ImportOutcome:
     """Return what an import or a check that has ended came to."""
     if job.kind == IMPORT_CHECK_JOB.name:
-        found = job.result.get("outcome")
+        dumped = job.result.get("outcome")
     else:
-        found = None if job.state is None else job.state["outcome"]
-    outcome = ImportOutcome() if found is None else ImportOutcome.load(found)
+        dumped = None if job.state is None else job.state["outcome"]
+    outcome = ImportOutcome() if dumped is None else ImportOutcome.load(dumped)
     if job.activity_id is not None:
         outcome.activity = Activity.objects.filter(pk=job.activity_id).first()
     return outcome
@@ -435,19 +435,19 @@ _opening: Final = Lock()
 def _next_chunk(run: Run[ImportArguments], state: ImportState) -> Chunk | None:
     start = state.position
     with _opening:
-        found = _open.pop(run.job.pk, None)
-    if found is None or found.position != start:  # a step was rolled back, or done by another process
-        found = _OpenFile(start)
-        source = open_rows(_file(run), run.arguments.read_layout(), check=lambda: found.look())
+        opened = _open.pop(run.job.pk, None)
+    if opened is None or opened.position != start:  # a step was rolled back, or done by another process
+        opened = _OpenFile(start)
+        source = open_rows(_file(run), run.arguments.read_layout(), check=lambda: opened.look())
         kind, now = AccountKind(run.account.kind), datetime.fromisoformat(state.began)
         mapping = run.arguments.read_mapping()
-        found.chunks = source.chunks(mapping, kind, now, start, lambda: found.size)
-    found.size, found.look = run.size, run.look
-    chunk = next(found.chunks, None)
+        opened.chunks = source.chunks(mapping, kind, now, start, lambda: opened.size)
+    opened.size, opened.look = run.size, run.look
+    chunk = next(opened.chunks, None)
     if chunk is not None:
-        found.position = chunk.position
+        opened.position = chunk.position
         with _opening:
-            _open[run.job.pk] = found
+            _open[run.job.pk] = opened
             while len(_open) > _OPEN_FILES:
                 _open.popitem(last=False)
     return chunk

@@ -71,11 +71,11 @@ class ImportOutcome:
         return {**counts, "repeated_lines": lines, "rejected": rejected, "report": self.report.dump()}
 
     @classmethod
-    def load(cls, found: Mapping[str, Any]) -> Self:
-        counts = {name: found[name] for name in _COUNTS}
-        lines = [(first, line) for first, line in found["repeated_lines"]]
-        groups = RejectGroups([RejectGroup.load(it) for it in found["rejected"]])
-        report = FileReport.load(found.get("report", {}))
+    def load(cls, dumped: Mapping[str, Any]) -> Self:
+        counts = {name: dumped[name] for name in _COUNTS}
+        lines = [(first, line) for first, line in dumped["repeated_lines"]]
+        groups = RejectGroups([RejectGroup.load(it) for it in dumped["rejected"]])
+        report = FileReport.load(dumped.get("report", {}))
         return cls(**counts, repeated_lines=lines, groups=groups, report=report)
 
 
@@ -118,17 +118,17 @@ def read_ahead(chunks: Iterator[Chunk]) -> Generator[Chunk, None, None]:
 
 
 def check(
-    wanted: Import,
+    table_import: Import,
     chunks: Iterator[Chunk],
     *,
     on_rejects: OnRejects = ignore,
     progress: Progress = ignore,
 ) -> ImportOutcome:
     """Say what an import would do now; reads everything and writes nothing."""
-    with Check(wanted) as checked:
+    with Check(table_import) as checked:
         for chunk in read_ahead(chunks):
             on_rejects(checked.add(chunk))
-            progress(wanted.outcome)
+            progress(table_import.outcome)
         return checked.finish()
 
 
@@ -151,21 +151,21 @@ class Check:
         outcome, mode, table = self._wanted.outcome, self._wanted.mode, self._wanted.table
         keys = [entity.key for _, entity in chunk.entities]
         existing = existing_keys(table, keys) if table.pk is not None else set()
-        found = list(chunk.rejects)
+        chunk_rejects = list(chunk.rejects)
         for row, entity in chunk.entities:
             self._repeated.add(entity.key, row.line)
             if entity.key not in existing:
                 outcome.inserted += 1
             elif mode is WriteMode.INSERT:
-                found.append(rejects.of_error(row, EntityAlreadyExists()))
+                chunk_rejects.append(rejects.of_error(row, EntityAlreadyExists()))
             elif mode is WriteMode.SKIP:
                 outcome.skipped += 1
             else:
                 outcome.changed += 1
         outcome.rows += chunk.rows
-        outcome.reject(found)
+        outcome.reject(chunk_rejects)
         outcome.report.add(chunk.report)
-        return found
+        return chunk_rejects
 
     def finish(self) -> ImportOutcome:
         """Return the outcome, with the rows that repeat keys."""

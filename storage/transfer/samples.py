@@ -48,12 +48,12 @@ def take(file: JobFile, wishes: Wishes = NO_WISHES) -> FileSample:
         if (known := _find(key)) is not None:  # another request was faster
             return known
         try:
-            found = _take(file, wishes)
+            file_sample = _take(file, wishes)
         except FileRefused as refused:
             _keep(key, refused.refusal)
             raise
-        _keep(key, found)
-        return found
+        _keep(key, file_sample)
+        return file_sample
 
 
 def _take(file: JobFile, wishes: Wishes) -> FileSample:

@@ -21,8 +21,8 @@ def require_room(by: Actor, size: int) -> None:
     Files that wait for their jobs, or are read by them, count.
     """
     waits = Q(job=None, expires_at__gt=timezone.now()) | Q(job__isnull=False, job__ended_at=None)
-    found = JobFile.objects.filter(waits, owner=files.owner_of(by), is_result=False)
-    used: int = found.aggregate(total=Sum("size"))["total"] or 0
+    waiting_files = JobFile.objects.filter(waits, owner=files.owner_of(by), is_result=False)
+    used: int = waiting_files.aggregate(total=Sum("size"))["total"] or 0
     room = max(0, (quotas.limit(UPLOADS) << 20) - used)
     if size > room:
         raise UploadTooLarge(Reason.FILE_TOO_LARGE, megabytes=room >> 20)
