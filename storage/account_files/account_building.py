@@ -52,10 +52,10 @@ class BuiltAccount:
 
 def describe(account: Account, branch: Branch | None = None) -> BuiltAccount:
     """Return an account, which may be a branch, with estimates of its present tables and entities."""
-    found = totals.contents([account.pk]).get(account.pk)
+    contents = totals.contents([account.pk]).get(account.pk)
     originals = [] if branch is None else [Original(*it) for it in branch.originals]
     return BuiltAccount(
-        account, found.tables if found else 0, found.entities if found else 0, branch, originals
+        account, contents.tables if contents else 0, contents.entities if contents else 0, branch, originals
     )
 
 

@@ -89,8 +89,8 @@ class Fitting:
         """Check an entity and set its kind."""
         misfit = find_misfit(entity, self._kind)
         if misfit is not None:
-            found = self._entities.get((table, misfit), Finding(misfit, table, 0, entity.key))
-            self._entities[table, misfit] = replace(found, number=found.number + 1)
+            finding = self._entities.get((table, misfit), Finding(misfit, table, 0, entity.key))
+            self._entities[table, misfit] = replace(finding, number=finding.number + 1)
 
 
 def check(source: Account, kind: AccountKind) -> list[Finding]:
@@ -122,14 +122,14 @@ class _CopyJob(BuildJob[Arguments]):
         return totals.contents([source]).get(source, Contents()).entities
 
     def build(self, building: Building[Arguments]) -> None:
-        wanted, kind = building.run.arguments, AccountKind(building.run.arguments.kind)
-        source = Account.objects.filter(pk=wanted.source).first()
+        arguments, kind = building.run.arguments, AccountKind(building.run.arguments.kind)
+        source = Account.objects.filter(pk=arguments.source).first()
         if source is None:
-            raise AccountError(Reason.NO_ACCOUNT, account=wanted.origin)
+            raise AccountError(Reason.NO_ACCOUNT, account=arguments.origin)
         side = sides.live(source)
         refused = {it.table for it in _check(side, kind, with_entities=False).refused}
-        new = replace(NewAccount.like(source), kind=kind, request_digest=wanted.request_digest)
-        account = building.create(wanted.name, new)
+        new = replace(NewAccount.like(source), kind=kind, request_digest=arguments.request_digest)
+        account = building.create(arguments.name, new)
         for it in side.tables.values():
             if it.name in refused:
                 continue
@@ -170,8 +170,8 @@ def copy(
     request_digest: str = "",
 ) -> BuiltAccount:
     """Copy an account, and wait for the end: see ``request``."""
-    wanted = request(source, name, kind, skip=skip, request_digest=request_digest)
-    return built_by(running.complete(wanted, by=by))
+    job_request = request(source, name, kind, skip=skip, request_digest=request_digest)
+    return built_by(running.complete(job_request, by=by))
 
 
 def _convert(source: SideTable, account: Account, building: Building[Arguments]) -> None:

@@ -122,22 +122,22 @@ def _header(side: Side, *, with_keys: bool) -> Header:
     )
 
 
-def _pages(found: SideTable, moment: Moment | None) -> Iterator[list[StoredEntity]]:
-    table, past_of_table = found.table, found.past
+def _pages(source: SideTable, moment: Moment | None) -> Iterator[list[StoredEntity]]:
+    table, past_of_table = source.table, source.past
     assert isinstance(table, Table)
     start, looked_up_at = None, time.monotonic()
     while True:
         if moment is not None and time.monotonic() - looked_up_at > _PAST_SECONDS:
             past_of_table, looked_up_at = _find_again(table, moment), time.monotonic()
-        wanted = EntityQuery(start=start)
+        query = EntityQuery(start=start)
         try:
-            page = entities.page(table, wanted, past_of_table)
+            page = entities.page(table, query, past_of_table)
         except TableNotFound:
             if moment is None:
                 raise
             # it was deleted, and its entities are kept under another name
             past_of_table = _find_again(table, moment)
-            page = entities.page(table, wanted, past_of_table)
+            page = entities.page(table, query, past_of_table)
         yield page.entities
         if page.next is None:
             return

@@ -195,38 +195,38 @@ class FileReader:
             table = self._valid(_read_table, self._ahead["table"])
             self.tables += 1
             table = replace(table, lines=self._read_lines())
-            found = self._read_entities()
-            yield table, found
-            deque(found, maxlen=0)
+            table_entities = self._read_entities()
+            yield table, table_entities
+            deque(table_entities, maxlen=0)
         self._check_end(self._ahead.get("end"))
 
     def _read_header(self) -> Header:
-        found = self._read_line()
-        if found.get("format") != FORMAT:
+        members = self._read_line()
+        if members.get("format") != FORMAT:
             raise FileRefused(Reason.FILE_UNKNOWN)
-        if found.get("version") != VERSION:
-            raise FileRefused(Reason.FILE_VERSION, version=_shown(found.get("version")), known=VERSION)
-        return self._valid(_read_header, found)
+        if members.get("version") != VERSION:
+            raise FileRefused(Reason.FILE_VERSION, version=_shown(members.get("version")), known=VERSION)
+        return self._valid(_read_header, members)
 
     def _read_lines(self) -> Mapping[str, Sequence[Any]]:
         items = defaultdict[str, list[Any]](list)
-        while "PartitionKey" not in (found := self._read_line()):
-            name = next((name for name in self._lines if name in found), None)
+        while "PartitionKey" not in (members := self._read_line()):
+            name = next((name for name in self._lines if name in members), None)
             if name is None:
                 break
             lines = self._lines[name]
-            item = self._valid(partial(_read, name, read=lines.read), found)
+            item = self._valid(partial(_read, name, read=lines.read), members)
             self._counts[name] += lines.count(item)
             if self._counts[name] > lines.most:
                 raise FileRefused(lines.too_many)
             items[name].append(item)
-        self._ahead = found
+        self._ahead = members
         return items
 
     def _read_entities(self) -> Iterator[Entity]:
-        last, found = None, self._ahead
-        while "PartitionKey" in found:
-            entity = self._valid(_read_entity, found)
+        last, members = None, self._ahead
+        while "PartitionKey" in members:
+            entity = self._valid(_read_entity, members)
             if entity.key == last:
                 raise FileRefused(Reason.FILE_KEY_TWICE, line=self.line)
             if last is not None and entity.key < last:
@@ -234,14 +234,14 @@ class FileReader:
             last = entity.key
             self.entities += 1
             yield entity
-            found = self._read_line()
-        self._ahead = found
+            members = self._read_line()
+        self._ahead = members
 
-    def _check_end(self, found: object) -> None:
-        if found is None:
+    def _check_end(self, ending: object) -> None:
+        if ending is None:
             raise FileRefused(Reason.FILE_LINE, line=self.line)
         digest = self._digest.hexdigest()
-        if found != {"tables": self.tables, "entities": self.entities, "sha256": digest}:
+        if ending != {"tables": self.tables, "entities": self.entities, "sha256": digest}:
             raise FileRefused(Reason.FILE_CHECKSUM, line=self.line)
         if self._read_raw():
             raise FileRefused(Reason.FILE_LINE, line=self.line)
@@ -251,14 +251,14 @@ class FileReader:
         if not raw.endswith(b"\n"):
             self._refuse_incomplete()
         try:
-            found = _decode(raw.decode())
+            members = _decode(raw.decode())
         except (ValueError, RecursionError):
             raise FileRefused(Reason.FILE_NOT_JSON, line=self.line) from None
-        if not isinstance(found, dict):
+        if not isinstance(members, dict):
             raise FileRefused(Reason.FILE_LINE, line=self.line)
-        if "end" not in found or "PartitionKey" in found:
+        if "end" not in members or "PartitionKey" in members:
             self._digest.update(raw)
-        return found
+        return members
 
     def _read_raw(self) -> bytes:
         try:
@@ -301,45 +301,45 @@ class _InvalidField(Exception):
         self.name = name
 
 
-def _read_entity(found: dict[str, Any]) -> Entity:
-    key = EntityKey(found.pop("PartitionKey"), found.pop("RowKey", None))
+def _read_entity(members: dict[str, Any]) -> Entity:
+    key = EntityKey(members.pop("PartitionKey"), members.pop("RowKey", None))
     name = "key"
     properties: dict[str, EdmValue] = {}
     try:
         check_entity_key(*key, dialects.WIDEST)
-        found.pop("Timestamp", None)
-        for name, value in found.items():
+        members.pop("Timestamp", None)
+        for name, value in members.items():
             annotation = annotation_name(name)
             if annotation is not None:
-                properties[name] = read_value(value, found.get(annotation))
-            elif described_name(name) not in found:
+                properties[name] = read_value(value, members.get(annotation))
+            elif described_name(name) not in members:
                 raise _InvalidField(name)
     except (StorageError, TypeError):
         raise _InvalidField(name) from None
     return Entity(key, properties)
 
 
-def _read_header(found: dict[str, Any]) -> Header:
+def _read_header(members: dict[str, Any]) -> Header:
     return Header(
-        _read("account", found, _read_name),
-        _read("kind", found, AccountKind),
+        _read("account", members, _read_name),
+        _read("kind", members, AccountKind),
         {
-            name: _read(name, found["settings"], _setting_reader(name))
-            for name in _read("settings", found, dict)
+            name: _read(name, members["settings"], _setting_reader(name))
+            for name in _read("settings", members, dict)
         },
-        _read("service_properties", found, _read_service_properties),
-        _read("keys", {"keys": [], **found}, _read_keys),
-        _read("time", found, _read_text),
+        _read("service_properties", members, _read_service_properties),
+        _read("keys", {"keys": [], **members}, _read_keys),
+        _read("time", members, _read_text),
     )
 
 
-def _read_table(found: dict[str, Any]) -> TableInFile:
+def _read_table(members: dict[str, Any]) -> TableInFile:
     return TableInFile(
-        _read("name", found, _read_table_name),
-        _read("description", found, _read_text),
-        _read("tags", found, lambda value: [_read_text(tag) for tag in value]),
-        _read("throughput", found, _read_throughput),
-        _read("policies", found, _read_policies),
+        _read("name", members, _read_table_name),
+        _read("description", members, _read_text),
+        _read("tags", members, lambda value: [_read_text(tag) for tag in value]),
+        _read("throughput", members, _read_throughput),
+        _read("policies", members, _read_policies),
     )
 
 

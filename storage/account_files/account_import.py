@@ -89,9 +89,9 @@ def check(
     name, kind = name or reader.header.account, kind or reader.header.kind
     _check_name(name)
     fitting = Fitting(kind)
-    for table, found in reader.read_tables():
+    for table, table_entities in reader.read_tables():
         fitting.check_table(table.name, has_policies=bool(table.policies))
-        for entity in found:
+        for entity in table_entities:
             fitting.check_entity(table.name, entity)
             if reader.entities % _AT_ONCE == 0:
                 progress(reader.entities)
@@ -107,8 +107,8 @@ def load(file: CheckedFile, *, by: Actor = SERVER, progress: Progress = lambda n
         raise CopyRefused(file.fitting.refused)
     account_building.settle(file.name)
     with local.offering((file, progress)) as place:
-        wanted = JobRequest(IMPORT_JOB, Arguments(file.name, place), None)
-        return built_by(running.complete(wanted, by=by))
+        job_request = JobRequest(IMPORT_JOB, Arguments(file.name, place), None)
+        return built_by(running.complete(job_request, by=by))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +128,12 @@ class _ImportJob(BuildJob[Arguments]):
         return None if found is None else found[0].entities
 
     def build(self, building: Building[Arguments]) -> None:
-        wanted = building.run.arguments
-        found: tuple[CheckedFile, Progress] | None = local.find(wanted.place)
-        if found is None:
+        arguments = building.run.arguments
+        offered: tuple[CheckedFile, Progress] | None = local.find(arguments.place)
+        if offered is None:
             why = "the process that has read it was ended"
-            raise FileRefused(Reason.FILE_NOT_READ, path=wanted.name, why=why)
-        _load(building, *found)
+            raise FileRefused(Reason.FILE_NOT_READ, path=arguments.name, why=why)
+        _load(building, *offered)
 
 
 IMPORT_JOB: Final = _ImportJob()
@@ -150,8 +150,8 @@ def _load(building: Building[Arguments], file: CheckedFile, progress: Progress) 
         account.save(update_fields=("service_properties",))
     file.stream.seek(0)
     reader = FileReader(file.stream)
-    for table, found in reader.read_tables():
-        _load_table(account, table, found, lambda: progress(reader.entities))
+    for table, table_entities in reader.read_tables():
+        _load_table(account, table, table_entities, lambda: progress(reader.entities))
         building.add(reader.entities - building.entities)
     settings = {name: value for name, value in header.settings.items() if name not in described}
     if not history.is_available():
@@ -169,7 +169,7 @@ def _check_name(name: str) -> None:
 
 
 def _load_table(
-    account: Account, found: TableInFile, in_table: Iterable[Entity], progress: Callable[[], None]
+    account: Account, table_in_file: TableInFile, in_table: Iterable[Entity], progress: Callable[[], None]
 ) -> None:
     """Make a table with its entities, in a transaction of its own."""
     kind = AccountKind(account.kind)
@@ -183,17 +183,17 @@ def _load_table(
         return count
 
     described = Table(
-        name=found.name,
-        description=found.description,
-        tags=list(found.tags),
-        throughput=found.throughput if kind is AccountKind.COSMOS else 0,
+        name=table_in_file.name,
+        description=table_in_file.description,
+        tags=list(table_in_file.tags),
+        throughput=table_in_file.throughput if kind is AccountKind.COSMOS else 0,
     )
     with transaction.atomic():
         table, _ = tables.create_filled(account, described, fill)
         for lines in table_lines():
-            lines.add(table, found.lines.get(lines.name, ()))
+            lines.add(table, table_in_file.lines.get(lines.name, ()))
         if kind is AccountKind.STORAGE:
-            policies.copy(found.policies, table)
+            policies.copy(table_in_file.policies, table)
 
 
 def _batches(in_table: Iterable[Entity], kind: AccountKind) -> Iterator[list[Entity]]:

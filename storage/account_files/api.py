@@ -59,10 +59,10 @@ class AccountCopyViewSet(AccountScopedViewSet):
         kind = data.get("kind") or AccountKind(self.account.kind)
         if self.is_async and not accounts.exists(data["name"]):
             digest = idempotency.request_digest(request)
-            wanted = account_copies.request(
+            job_request = account_copies.request(
                 self.account, data["name"], kind, skip=data["skip"], request_digest=digest
             )
-            return self.answer_job(jobs.start_requested(wanted, by=self.by))
+            return self.answer_job(jobs.start_requested(job_request, by=self.by))
         copied, is_new = self._copy(data["name"], kind, skip=data["skip"])
         activity.record(AccountVerb.KEY_REVEAL, self.by, account=copied.account, detail={"key": "key1"})
         return self.answer_created(copied, is_new=is_new)
