@@ -47,11 +47,11 @@ class RestoreViewSet(AccountScopedViewSet):
         example={"tables": ["customers"], "dry_run": True},
     )
     def restore(self, request: Request, account: str, snapshot: str) -> Response:
-        found, data = find_snapshot(self.account, snapshot), self.read_body()
+        stored_snapshot, data = find_snapshot(self.account, snapshot), self.read_body()
         if data["policies"] or data["service_properties"]:
             access.check_scope(self.token, Capability.MANAGE_ACCESS)
         keys = data.get("entities")
-        wanted = RestoreRequest(
+        restore_request = RestoreRequest(
             tables=data.get("tables"),
             keys=None if keys is None else [EntityKey(**key) for key in keys],
             with_policies=data["policies"],
@@ -59,8 +59,8 @@ class RestoreViewSet(AccountScopedViewSet):
             deletes_new=data["delete_new_tables"],
         )
         if data["dry_run"]:
-            return self.answer(snapshot_restores.preview(found, wanted))
-        restore = snapshot_restores.request(found, wanted)
+            return self.answer(snapshot_restores.preview(stored_snapshot, restore_request))
+        restore = snapshot_restores.request(stored_snapshot, restore_request)
         return self.answer_by_job(restore, lambda job: self.answer(outcome_of(job)))
 
 
@@ -95,11 +95,13 @@ class BranchViewSet(AccountScopedViewSet):
         data = self.read_body()
         access.check_server(self.token)
         digest = idempotency.request_digest(request)
-        wanted = self._wanted(data, digest)
-        if self.is_async and not accounts.exists(wanted.name):
-            return self.answer_job(jobs.start_requested(branches.request(self.account, wanted), by=self.by))
+        branch_request = self._wanted(data, digest)
+        if self.is_async and not accounts.exists(branch_request.name):
+            return self.answer_job(
+                jobs.start_requested(branches.request(self.account, branch_request), by=self.by)
+            )
         try:
-            made, is_new = branches.create(self.account, wanted, by=self.by), True
+            made, is_new = branches.create(self.account, branch_request, by=self.by), True
         except AccountExists:
             made, is_new = self._find(data["name"], digest), False
         activity.record(AccountVerb.KEY_REVEAL, self.by, account=made.account, detail={"key": "key1"})
@@ -122,8 +124,8 @@ class BranchViewSet(AccountScopedViewSet):
 
     def _find(self, name: str, digest: str) -> BuiltAccount:
         """Return the branch that the same request has made; raises a conflict if another has."""
-        found = accounts.find(name)
-        branch = None if found is None else branches.find(found)
+        account = accounts.find(name)
+        branch = None if account is None else branches.find(account)
         if branch is None or branch.account.request_digest != digest:
             raise Problem(problems.CONFLICT, f"An account named {name} already exists.")
         if not branches.is_complete(branch):
@@ -148,14 +150,14 @@ class BranchViewSet(AccountScopedViewSet):
         named = self.read_body().get("snapshot")
         branch = branches.find(self.account)
         if named is not None:
-            found = snapshots.get(self.account, named)
-            wanted = snapshot_restores.request_reset_to(found)
+            snapshot = snapshots.get(self.account, named)
+            job_request = snapshot_restores.request_reset_to(snapshot)
         elif branch is not None:
-            wanted = snapshot_restores.request_reset(branch)
+            job_request = snapshot_restores.request_reset(branch)
         else:
             detail = "The account is not a branch; name the snapshot to reset it to."
             raise Problem(problems.CONFLICT, detail)
-        return self.answer_by_job(wanted, lambda job: self.answer(outcome_of(job)))
+        return self.answer_by_job(job_request, lambda job: self.answer(outcome_of(job)))
 
 
 urlpatterns = [

@@ -92,18 +92,20 @@ class BranchRequest:
     @classmethod
     def load(cls, text: str, source: Account) -> Self:
         """Read what ``dump`` wrote; raises SnapshotNotFound."""
-        found = json.loads(text)
-        snapshot, filters = None, found["filters"]
-        if found["snapshot"] is not None:
-            pk, name = found["snapshot"]
+        members = json.loads(text)
+        snapshot, filters = None, members["filters"]
+        if members["snapshot"] is not None:
+            pk, name = members["snapshot"]
             snapshot = Snapshot.objects.filter(pk=pk).first()
             if snapshot is None:
                 raise SnapshotNotFound(Reason.NO_SNAPSHOT, account=source.name, snapshot=name)
-        times = {name: found[name] and datetime.fromisoformat(found[name]) for name in ("at", "expires_at")}
-        rules = {table: read_rules(rules) for table, rules in found["rules"].items()}
+        times = {
+            name: members[name] and datetime.fromisoformat(members[name]) for name in ("at", "expires_at")
+        }
+        rules = {table: read_rules(rules) for table, rules in members["rules"].items()}
         if filters is not None:
             filters = {name: parse(it) if it else None for name, it in filters.items()}
-        return cls(**{**found, **times, "snapshot": snapshot, "filters": filters, "rules": rules})
+        return cls(**{**members, **times, "snapshot": snapshot, "filters": filters, "rules": rules})
 
 
 _AS_THEY_ARE: Final = ("name", "with_policies", "with_settings", "request_digest")
@@ -130,17 +132,19 @@ class _BranchJob(BuildJob[Arguments]):
         source = Account.objects.filter(pk=arguments.source).first()
         if source is None:
             raise AccountError(Reason.NO_ACCOUNT, account=arguments.origin)
-        wanted = BranchRequest.load(arguments.wanted, source)
-        side, chosen = _check(source, wanted)
+        branch_request = BranchRequest.load(arguments.wanted, source)
+        side, chosen = _check(source, branch_request)
         new = replace(
             NewAccount.like(source),
-            labels={**source.labels, **wanted.labels},
-            expires_at=wanted.expires_at,
-            request_digest=wanted.request_digest,
+            labels={**source.labels, **branch_request.labels},
+            expires_at=branch_request.expires_at,
+            request_digest=branch_request.request_digest,
         )
-        account = building.create(wanted.name, new)
-        is_whole = len(chosen) == len(side.tables) and (wanted.snapshot is None or wanted.snapshot.is_whole)
-        branch = _fill(source, account, chosen, wanted, building, is_whole=is_whole)
+        account = building.create(branch_request.name, new)
+        is_whole = len(chosen) == len(side.tables) and (
+            branch_request.snapshot is None or branch_request.snapshot.is_whole
+        )
+        branch = _fill(source, account, chosen, branch_request, building, is_whole=is_whole)
         _complete(building, source, branch)
 
 
@@ -148,16 +152,18 @@ BRANCH_JOB: Final = _BranchJob()
 account_building.KINDS[BRANCH_JOB.name] = BRANCH_JOB
 
 
-def request(source: Account, wanted: BranchRequest) -> JobRequest[Arguments, BuildState]:
+def request(source: Account, branch_request: BranchRequest) -> JobRequest[Arguments, BuildState]:
     """Return the job that makes a branch.
 
     The branch refuses requests until it is complete and holds no value that should be masked. Raises AccountError for a
     name that is taken by an account in the making, and for tables that do not exist.
     """
-    wanted = _folded(wanted, AccountKind(source.kind))
-    _check(source, wanted)
-    account_building.settle(wanted.name)
-    return JobRequest(BRANCH_JOB, Arguments(source.pk, source.name, wanted.name, wanted.dump()), None)
+    branch_request = _folded(branch_request, AccountKind(source.kind))
+    _check(source, branch_request)
+    account_building.settle(branch_request.name)
+    return JobRequest(
+        BRANCH_JOB, Arguments(source.pk, source.name, branch_request.name, branch_request.dump()), None
+    )
 
 
 def create(source: Account, wanted: BranchRequest, *, by: Actor = SERVER) -> BuiltAccount:
@@ -165,10 +171,10 @@ def create(source: Account, wanted: BranchRequest, *, by: Actor = SERVER) -> Bui
     return built_by(running.complete(request(source, wanted), by=by))
 
 
-def _check(source: Account, wanted: BranchRequest) -> tuple[Side, Mapping[str, SideTable]]:
+def _check(source: Account, branch_request: BranchRequest) -> tuple[Side, Mapping[str, SideTable]]:
     """Return what to make a branch of, and the tables to copy."""
-    side = _side(source, wanted)
-    chosen = _chosen(side, wanted)
+    side = _side(source, branch_request)
+    chosen = _chosen(side, branch_request)
     for it in chosen.values():
         if reason := it.form.lacks.get(Ability.COPY):
             raise AccountError(reason, table=it.name)
@@ -179,7 +185,7 @@ def _fill(
     source: Account,
     account: Account,
     chosen: Mapping[str, SideTable],
-    wanted: BranchRequest,
+    branch_request: BranchRequest,
     building: Building[Arguments],
     *,
     is_whole: bool,
@@ -187,12 +193,12 @@ def _fill(
     secret = secrets.token_bytes(32)
     now = timezone.now()
     with sql.repeatable_read():
-        copied = [_copy(name, it, account, wanted, secret) for name, it in chosen.items()]
-        originals = _find_originals(chosen, [table for table, _ in copied], wanted.rules)
-        if wanted.with_settings:
+        copied = [_copy(name, it, account, branch_request, secret) for name, it in chosen.items()]
+        originals = _find_originals(chosen, [table for table, _ in copied], branch_request.rules)
+        if branch_request.with_settings:
             Account.objects.filter(pk=account.pk).update(
-                service_properties=wanted.snapshot.service_properties
-                if wanted.snapshot is not None
+                service_properties=branch_request.snapshot.service_properties
+                if branch_request.snapshot is not None
                 else Account.objects.values_list("service_properties", flat=True).get(pk=source.pk)
             )
         Membership.objects.bulk_create(
@@ -203,12 +209,14 @@ def _fill(
             account=account,
             source=source,
             source_name=source.name,
-            snapshot_name=wanted.snapshot.name if wanted.snapshot is not None else "",
-            at=wanted.snapshot.taken_at if wanted.snapshot is not None else wanted.at or now,
+            snapshot_name=branch_request.snapshot.name if branch_request.snapshot is not None else "",
+            at=branch_request.snapshot.taken_at
+            if branch_request.snapshot is not None
+            else branch_request.at or now,
             is_whole=is_whole,
             masking={
                 table: {name: str(rule) for name, rule in rules.items()}
-                for table, rules in wanted.rules.items()
+                for table, rules in branch_request.rules.items()
             },
             originals=[[it.table, it.property, it.entities] for it in originals],
             actor_kind=building.run.by.kind,
@@ -235,57 +243,57 @@ def _complete(building: Building[Arguments], source: Account, branch: Branch) ->
 # copied tables and entities
 
 
-def _folded(wanted: BranchRequest, kind: AccountKind) -> BranchRequest:
+def _folded(branch_request: BranchRequest, kind: AccountKind) -> BranchRequest:
     """Return the request with folded names of tables."""
     return replace(
-        wanted,
+        branch_request,
         filters=None
-        if wanted.filters is None
-        else {fold_table_name(name, kind): filter_ for name, filter_ in wanted.filters.items()},
-        rules={fold_table_name(name, kind): rules for name, rules in wanted.rules.items() if rules},
+        if branch_request.filters is None
+        else {fold_table_name(name, kind): filter_ for name, filter_ in branch_request.filters.items()},
+        rules={fold_table_name(name, kind): rules for name, rules in branch_request.rules.items() if rules},
     )
 
 
-def _side(source: Account, wanted: BranchRequest) -> Side:
+def _side(source: Account, branch_request: BranchRequest) -> Side:
     """Return what to make a branch of; tables of a time have the policies of the present."""
-    if wanted.snapshot is not None:
-        return sides.of_snapshot(wanted.snapshot, source)
-    if wanted.at is None:
+    if branch_request.snapshot is not None:
+        return sides.of_snapshot(branch_request.snapshot, source)
+    if branch_request.at is None:
         return sides.live(source)
     since = past.kept_since(source)
     if since is None:
         raise AccountError(Reason.ACCOUNT_NOT_READ_THEN, account=source.name)
-    if wanted.at < since:
+    if branch_request.at < since:
         raise AccountError(Reason.ACCOUNT_READ_SINCE, account=source.name, since=f"{since:%Y-%m-%d %H:%M:%S}")
     try:
-        return sides.as_of(source, Moment(to_ticks(wanted.at)), with_present_settings=True)
+        return sides.as_of(source, Moment(to_ticks(branch_request.at)), with_present_settings=True)
     except SideNotFound as error:
         raise AccountError(error.refusal) from None
 
 
-def _chosen(side: Side, wanted: BranchRequest) -> Mapping[str, SideTable]:
-    for name in (*(wanted.filters or ()), *wanted.rules):
+def _chosen(side: Side, branch_request: BranchRequest) -> Mapping[str, SideTable]:
+    for name in (*(branch_request.filters or ()), *branch_request.rules):
         if name not in side.tables:
             raise AccountError(Reason.NO_TABLE_TO_COPY, table=name)
-    if wanted.filters is None:
+    if branch_request.filters is None:
         return side.tables
-    unused = wanted.rules.keys() - wanted.filters.keys()
+    unused = branch_request.rules.keys() - branch_request.filters.keys()
     if unused:
         raise AccountError(Reason.MASKED_NOT_COPIED, table=min(unused))
-    return {name: it for name, it in side.tables.items() if name in wanted.filters}
+    return {name: it for name, it in side.tables.items() if name in branch_request.filters}
 
 
 # copying
 
 
 def _copy(
-    name: str, source: SideTable, account: Account, wanted: BranchRequest, secret: bytes
+    name: str, source: SideTable, account: Account, branch_request: BranchRequest, secret: bytes
 ) -> tuple[Table, int]:
-    rules = wanted.rules.get(name)
+    rules = branch_request.rules.get(name)
     masking = None if rules is None else Masking(rules, secret)
-    query = EntityQuery(filter=None if wanted.filters is None else wanted.filters[name])
+    query = EntityQuery(filter=None if branch_request.filters is None else branch_request.filters[name])
     table, count = account_building.copy_table(source, account, query, masking)
-    if wanted.with_policies:
+    if branch_request.with_policies:
         policies.copy(source.policies, table)
     return table, count
 

@@ -67,12 +67,14 @@ def _everything(snapshot: Snapshot) -> RestoreRequest:
     return RestoreRequest(with_policies=True, with_settings=True, deletes_new=snapshot.is_whole)
 
 
-def preview(snapshot: Snapshot, wanted: RestoreRequest, *, limit: timedelta = COLLECTION_LIMIT) -> Outcome:
+def preview(
+    snapshot: Snapshot, restore_request: RestoreRequest, *, limit: timedelta = COLLECTION_LIMIT
+) -> Outcome:
     """Return what a restore would change now; raises SnapshotError for tables that the snapshot does not have.
 
     Raises OperationTimedOut if a table takes longer than ``limit``.
     """
-    restoration = _Restoration(snapshot, wanted, SERVER, Outcome(is_preview=True))
+    restoration = _Restoration(snapshot, restore_request, SERVER, Outcome(is_preview=True))
     for source, deleted in restoration.missing():
         if deleted is not None:
             table_relations.refuse_without_images(deleted)
@@ -117,7 +119,7 @@ class _RestoreJob(OutcomeJob[Arguments]):
         outcome.seconds = round((timezone.now() - run.job.started_at).total_seconds(), 3)
 
     def describe(self, run: Run[Arguments], outcome: Outcome) -> dict[str, object]:
-        wanted = RestoreRequest.load(run.arguments.wanted)
+        restore_request = RestoreRequest.load(run.arguments.wanted)
         kept = [it for it in outcome.tables if not it.is_deleted]
         created = (TableAction.CREATE, TableAction.RESTORE)
         return {
@@ -127,8 +129,8 @@ class _RestoreJob(OutcomeJob[Arguments]):
             "created": [it.name for it in kept if it.action in created],
             "deleted": [it.name for it in outcome.tables if it.is_deleted],
             "skipped": [[it.name, *one.key] for it in kept for one in it.examples[:_EXAMPLES] if one.key],
-            "policies": wanted.with_policies,
-            "settings": wanted.with_settings,
+            "policies": restore_request.with_policies,
+            "settings": restore_request.with_settings,
         }
 
     def undoes(self, run: Run[Arguments]) -> int | None:
@@ -157,7 +159,7 @@ def _load(run: Run[Arguments], outcome: Outcome) -> "_Restoration":
 
 def request(
     snapshot: Snapshot,
-    wanted: RestoreRequest,
+    restore_request: RestoreRequest,
     *,
     takes_snapshot: bool = True,
     undoes: Activity | None = None,
@@ -169,11 +171,11 @@ def request(
     so, and are recorded. Raises SnapshotError, and InsufficientAccountPermissions in a read-only account.
     """
     accounts.check_writable(snapshot.account)
-    _Restoration(snapshot, wanted, SERVER, Outcome())
+    _Restoration(snapshot, restore_request, SERVER, Outcome())
     arguments = Arguments(
         snapshot.pk,
         snapshot.name,
-        asdict(wanted),
+        asdict(restore_request),
         takes_snapshot,
         None if undoes is None else undoes.pk,
         None if branch is None else branch.pk,
@@ -207,12 +209,12 @@ def request_reset_to(snapshot: Snapshot) -> JobRequest[Arguments, OutcomeState]:
 def request_undo(account: Account, done: Activity) -> JobRequest[Arguments, OutcomeState]:
     """Return the job that restores what a restore has kept before it; raises SnapshotNotFound when that is gone."""
     before = snapshots.get(account, str(done.detail["before"]))
-    wanted = RestoreRequest(
+    restore_request = RestoreRequest(
         with_policies=bool(done.detail["policies"]),
         with_settings=bool(done.detail["settings"]),
         deletes=done.detail["created"],
     )
-    return request(before, wanted, undoes=done)
+    return request(before, restore_request, undoes=done)
 
 
 class _Restoration:
@@ -221,29 +223,31 @@ class _Restoration:
     Raises SnapshotError if the request makes no sense for the snapshot.
     """
 
-    def __init__(self, snapshot: Snapshot, wanted: RestoreRequest, by: Actor, outcome: Outcome) -> None:
+    def __init__(
+        self, snapshot: Snapshot, restore_request: RestoreRequest, by: Actor, outcome: Outcome
+    ) -> None:
         self.outcome = outcome
         self._snapshot, self._account = snapshot, snapshot.account
-        self._wanted, self._by = wanted, by
+        self._wanted, self._by = restore_request, by
         self._fold = partial(fold_table_name, kind=AccountKind(self._account.kind))
         self._tables = self._find_tables()
 
     def _find_tables(self) -> list[SnapshotTable]:
-        snapshot, wanted = self._snapshot, self._wanted
-        if wanted.deletes_new and not snapshot.is_whole:
+        snapshot, restore_request = self._snapshot, self._wanted
+        if restore_request.deletes_new and not snapshot.is_whole:
             raise SnapshotError(Reason.SNAPSHOT_OF_SOME_TABLES, snapshot=snapshot.name)
-        if wanted.deletes_new and wanted.tables is not None:
+        if restore_request.deletes_new and restore_request.tables is not None:
             raise SnapshotError(Reason.ONLY_SOME_RESTORED)
-        found = snapshots.tables(snapshot)
-        if wanted.tables is not None:
-            names = set(map(self._fold, wanted.tables))
-            missing = names - {it.folded_name for it in found}
+        snapshot_tables = snapshots.tables(snapshot)
+        if restore_request.tables is not None:
+            names = set(map(self._fold, restore_request.tables))
+            missing = names - {it.folded_name for it in snapshot_tables}
             if missing:
                 raise SnapshotError(Reason.NO_TABLE_IN_SNAPSHOT, snapshot=snapshot.name, table=min(missing))
-            found = [it for it in found if it.folded_name in names]
-        if wanted.keys is not None and len(found) != 1:
+            snapshot_tables = [it for it in snapshot_tables if it.folded_name in names]
+        if restore_request.keys is not None and len(snapshot_tables) != 1:
             raise SnapshotError(Reason.ONE_TABLE)
-        return found
+        return snapshot_tables
 
     def missing(self) -> list[tuple[SnapshotTable, Table | None]]:
         """Return the tables whose names are free, each with the one that it was if that is deleted, not dropped."""
@@ -278,18 +282,18 @@ class _Restoration:
 
     def _application(self) -> Application:
         """Compare the present with the tables to restore; the left side becomes what the right one is."""
-        wanted = self._wanted
+        restore_request = self._wanted
         then = sides.of_snapshot(self._snapshot, self._account, only=[it.folded_name for it in self._tables])
         comparison = comparing.compare(sides.live(self._account), then)
-        deletes = set(map(self._fold, wanted.deletes))
+        deletes = set(map(self._fold, restore_request.deletes))
         selection = Selection(
             [
                 it.name
                 for it in comparison.tables
-                if it.right is not None or wanted.deletes_new or self._fold(it.name) in deletes
+                if it.right is not None or restore_request.deletes_new or self._fold(it.name) in deletes
             ],
-            {} if wanted.keys is None else {self._tables[0].name: wanted.keys},
-            policies=wanted.with_policies,
-            service_properties=wanted.with_settings,
+            {} if restore_request.keys is None else {self._tables[0].name: restore_request.keys},
+            policies=restore_request.with_policies,
+            service_properties=restore_request.with_settings,
         )
         return Application(comparison, Target.LEFT, selection, self._by, outcome=self.outcome)
