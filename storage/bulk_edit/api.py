@@ -47,15 +47,15 @@ class BulkEditViewSet(AccountScopedViewSet):
         },
     )
     def edit(self, request: Request, account: str, table: str) -> Response:
-        data, found = self.read_body(), self.table()
-        wanted = BulkEditRequest(data["filter"], data["operations"], data["allow_loss"])
+        data, target = self.read_body(), self.table()
+        edit_request = BulkEditRequest(data["filter"], data["operations"], data["allow_loss"])
         read_at: datetime | None = data["read_at"]
         try:
             if data["dry_run"]:
-                return self.answer(_describe_preview(bulk_edit_previews.preview(found, wanted)))
+                return self.answer(_describe_preview(bulk_edit_previews.preview(target, edit_request)))
             job = bulk_edit_jobs.start(
-                found,
-                wanted,
+                target,
+                edit_request,
                 by=self.by,
                 number=data["number"],
                 read_at=None if read_at is None else to_ticks(read_at),
@@ -87,19 +87,19 @@ def _describe_run(done: BulkEditOutcome) -> dict[str, Any]:
     }
 
 
-def _describe_preview(found: BulkEditPreview) -> dict[str, Any]:
+def _describe_preview(preview: BulkEditPreview) -> dict[str, Any]:
     return {
-        **_describe_counts(found.counts),
+        **_describe_counts(preview.counts),
         "dry_run": True,
-        "matches": found.matches,
-        "exact": found.is_exact,
-        "examined": found.examined,
-        "complete": found.is_complete,
-        "losses": [{**it._asdict(), "entities": number} for it, number in found.losses.most_common()],
-        "types": [{**it._asdict(), "entities": number} for it, number in found.types.most_common()],
-        "samples": [{"before": _members(it.stored), "after": _members(it.result)} for it in found.samples],
-        "can_undo": found.can_undo,
-        "read_at": to_datetime(found.read_at),
+        "matches": preview.matches,
+        "exact": preview.is_exact,
+        "examined": preview.examined,
+        "complete": preview.is_complete,
+        "losses": [{**it._asdict(), "entities": number} for it, number in preview.losses.most_common()],
+        "types": [{**it._asdict(), "entities": number} for it, number in preview.types.most_common()],
+        "samples": [{"before": _members(it.stored), "after": _members(it.result)} for it in preview.samples],
+        "can_undo": preview.can_undo,
+        "read_at": to_datetime(preview.read_at),
         "activity": None,
     }
 

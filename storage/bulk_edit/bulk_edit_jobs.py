@@ -115,14 +115,14 @@ class _PreviewJob(JobKind[PreviewArguments, NoState]):
         examination, known = Examination.begin(run.table, _read_request(run)), run.job.done
         while True:
             examination.advance_for(_PREVIEW_STEP)
-            found = examination.summarize()
+            preview = examination.summarize()
             # entities that an interrupted process has examined are not counted twice
-            step = Step(state, max(0, found.examined - known), result={"preview": found.dump()})
-            if found.is_complete:
-                counts = _numbers(found.counts)
-                return replace(step, total=found.examined, counts=counts, is_finished=True)
+            step = Step(state, max(0, preview.examined - known), result={"preview": preview.dump()})
+            if preview.is_complete:
+                counts = _numbers(preview.counts)
+                return replace(step, total=preview.examined, counts=counts, is_finished=True)
             run.save(step)
-            known = max(known, found.examined)
+            known = max(known, preview.examined)
             run.rest()
 
 
@@ -154,11 +154,11 @@ def _failure(skipped: SkippedEntity) -> Failure:
 
 def read_skipped(failure: Failure) -> SkippedEntity | None:
     """Return the entity that the failure of an edit is about; None if it is one of another job."""
-    found = failure.details
-    if failure.refusal.reason is not Reason.NOT_EDITED or found.get("kind") not in set(ObstacleKind):
+    details = failure.details
+    if failure.refusal.reason is not Reason.NOT_EDITED or details.get("kind") not in set(ObstacleKind):
         return None
-    obstacle = Obstacle(ObstacleKind(found["kind"]), found["property"], found["detail"])
-    return SkippedEntity(EntityKey(found["partition_key"], found["row_key"]), obstacle)
+    obstacle = Obstacle(ObstacleKind(details["kind"]), details["property"], details["detail"])
+    return SkippedEntity(EntityKey(details["partition_key"], details["row_key"]), obstacle)
 
 
 def start(
@@ -196,8 +196,8 @@ def preview_of(job: Job, table: Table, request: BulkEditRequest) -> BulkEditPrev
     written = job.arguments.get("request")
     if job.kind != PREVIEW_JOB.name or job.table_id != table.pk or written != json.dumps(request.dump()):
         return None
-    found = job.result.get("preview")
-    return None if found is None else bulk_edit_previews.load(table, request, found)
+    dumped = job.result.get("preview")
+    return None if dumped is None else bulk_edit_previews.load(table, request, dumped)
 
 
 @dataclass(frozen=True, slots=True)

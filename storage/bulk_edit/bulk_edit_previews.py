@@ -74,10 +74,10 @@ class BulkEditPreview:
         }
 
 
-def load(table: Table, request: BulkEditRequest, found: Mapping[str, Any]) -> BulkEditPreview:
+def load(table: Table, request: BulkEditRequest, dumped: Mapping[str, Any]) -> BulkEditPreview:
     """Read a preview that was dumped; its sample is evaluated again, or left out where the database has no time."""
     work = Work.of(table, request, timezone.now(), notes_types=True)
-    keys = [EntityKey(*it) for it in found["samples"]]
+    keys = [EntityKey(*it) for it in dumped["samples"]]
     try:
         edited, _ = work.evaluate(entities.get_many(table, keys))
     except Canceled:
@@ -85,14 +85,14 @@ def load(table: Table, request: BulkEditRequest, found: Mapping[str, Any]) -> Bu
     sample = {it.old_key: it for it in edited}
     return BulkEditPreview(
         **{
-            name: found[name]
+            name: dumped[name]
             for name in ("read_at", "matches", "is_exact", "examined", "is_complete", "can_undo")
         },
-        counts=Counts.load(found["counts"]),
+        counts=Counts.load(dumped["counts"]),
         types=Counter(
-            {TypeChange(name, *map(_load_type, it)): number for name, *it, number in found["types"]}
+            {TypeChange(name, *map(_load_type, it)): number for name, *it, number in dumped["types"]}
         ),
-        losses=Counter({LossOfProperty(name, Loss(loss)): number for name, loss, number in found["losses"]}),
+        losses=Counter({LossOfProperty(name, Loss(loss)): number for name, loss, number in dumped["losses"]}),
         samples=[sample[key] for key in keys if key in sample],
     )
 
@@ -168,21 +168,21 @@ class Examination:
 
     def summarize(self) -> BulkEditPreview:
         """Return what is known by now."""
-        found = self.preview
-        found.samples = [*self.first, *sorted([*self.spread, *self.typical], key=lambda it: it.old_key)]
-        if found.is_complete:
-            found.matches, found.is_exact = found.examined, True
-        elif found.matches is None:
+        preview = self.preview
+        preview.samples = [*self.first, *sorted([*self.spread, *self.typical], key=lambda it: it.old_key)]
+        if preview.is_complete:
+            preview.matches, preview.is_exact = preview.examined, True
+        elif preview.matches is None:
             total = entities.total(self.table, self.work.query, limit=COUNT_MOMENT)
-            found.matches, found.is_exact = total.number, total.is_exact
-        if found.matches is not None:
-            found.matches = max(found.matches, found.examined)
-        return found
+            preview.matches, preview.is_exact = total.number, total.is_exact
+        if preview.matches is not None:
+            preview.matches = max(preview.matches, preview.examined)
+        return preview
 
-    def _add(self, found: Sequence[StoredEntity]) -> None:
+    def _add(self, stored_entities: Sequence[StoredEntity]) -> None:
         counts = self.preview.counts
-        self.preview.examined += len(found)
-        edited, skipped = self.work.evaluate(found)
+        self.preview.examined += len(stored_entities)
+        edited, skipped = self.work.evaluate(stored_entities)
         taken = self._taken([it.key for it in edited if it.is_moved])
         for it in edited:
             if it.is_moved and it.key in taken:

@@ -123,14 +123,14 @@ class Counts:
         }
 
     @classmethod
-    def load(cls, found: Mapping[str, Any]) -> Self:
+    def load(cls, dumped: Mapping[str, Any]) -> Self:
         return cls(
-            found["changed"],
-            found["moved"],
-            found["deleted"],
-            found["unchanged"],
-            Counter({_load(it[:3]): it[3] for it in found["obstacles"]}),
-            [SkippedEntity(EntityKey(*it[:2]), _load(it[2:])) for it in found["examples"]],
+            dumped["changed"],
+            dumped["moved"],
+            dumped["deleted"],
+            dumped["unchanged"],
+            Counter({_load(it[:3]): it[3] for it in dumped["obstacles"]}),
+            [SkippedEntity(EntityKey(*it[:2]), _load(it[2:])) for it in dumped["examples"]],
         )
 
 
@@ -195,19 +195,19 @@ class Work:
         return relation_name(self.table.pk)
 
     def read(self, position: Position | None, size: int = CHUNK) -> Page[StoredEntity]:
-        wanted = replace(using(self.table, self.query), start=position, top=size)
-        steps = entities.query(self.relation, wanted, time.monotonic, pages.page)
+        page_query = replace(using(self.table, self.query), start=position, top=size)
+        steps = entities.query(self.relation, page_query, time.monotonic, pages.page)
         try:
             return sql.walk(steps, sql.run_in_lane)
         except Canceled:
             raise OperationTimedOut from None
 
-    def evaluate(self, found: Sequence[StoredEntity]) -> tuple[list[Edited], list[SkippedEntity]]:
+    def evaluate(self, stored_entities: Sequence[StoredEntity]) -> tuple[list[Edited], list[SkippedEntity]]:
         """Edit entities, and find those that cannot be edited."""
         edited: list[Edited] = []
         skipped: list[SkippedEntity] = []
         new_keys: set[EntityKey] = set()
-        for stored in found:
+        for stored in stored_entities:
             try:
                 result = self.editor.edit(stored)
                 if result.is_moved:
@@ -243,8 +243,8 @@ def begin(
     check(table, request)
     if number is None and table.account.protected:
         raise BulkEditRefused(Reason.BULK_EDIT_NUMBER, account=table.account.name)
-    if number is not None and (found := count(table, request, COUNT_LIMIT)) != number:
-        raise BulkEditRefused(Reason.BULK_EDIT_COUNT, found=found, number=number)
+    if number is not None and (actual := count(table, request, COUNT_LIMIT)) != number:
+        raise BulkEditRefused(Reason.BULK_EDIT_COUNT, found=actual, number=number)
     present = past.closed_present().ticks
     latest = present if read_at is None else min(read_at, present)
     return Progress(to_datetime(present), latest)
@@ -289,14 +289,14 @@ def advance(
 
 
 def _divide(
-    work: Work, found: Sequence[StoredEntity], progress: Progress, by: Actor
+    work: Work, stored_entities: Sequence[StoredEntity], progress: Progress, by: Actor
 ) -> tuple[list[StoredEntity], list[SkippedEntity]]:
     """Return the entities as they were when the edit began, and the skipped ones that were written since.
 
     Entities that the edit itself has moved, ahead of its walk, are in neither.
     """
-    known = [it for it in found if it.timestamp <= progress.read_at]
-    newer = [it.key for it in found if it.timestamp > progress.read_at]
+    known = [it for it in stored_entities if it.timestamp <= progress.read_at]
+    newer = [it.key for it in stored_entities if it.timestamp > progress.read_at]
     if newer and work.editor.changes_keys:
         account = work.table.account
         if not history.is_recorded(account):
