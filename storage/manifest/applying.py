@@ -36,13 +36,13 @@ def apply(
     ChangedSince where the changes are no longer those that were ``planned``; either is found before the first
     change, unless an account changes in the very moment.
     """
-    found = plan(manifest, prunes=prunes)
-    if planned is not None and list(planned) != found:
+    current = plan(manifest, prunes=prunes)
+    if planned is not None and list(planned) != current:
         raise ChangedSince
-    _check(found, check)
+    _check(current, check)
     done: list[Change] = []
     for name, declared in sorted(manifest.items()):
-        expected = [it for it in found if it.account == name]
+        expected = [it for it in current if it.account == name]
         if expected:
             done += _apply_account(
                 name, declared, expected, by, check, prunes=prunes, is_fixed=planned is not None

@@ -43,11 +43,11 @@ def plan_account(name: str, declared: DeclaredAccount | None, *, prunes: bool) -
         return [] if account is None else [_checked(account, _deletion(account), AccountKind(account.kind))]
     wanted_kind = declared.kind or AccountKind.STORAGE
     kind = wanted_kind if account is None else AccountKind(account.kind)
-    found = list(_Comparison(name, account, kind, prunes=prunes).changes(declared))
+    differences = list(_Comparison(name, account, kind, prunes=prunes).changes(declared))
     stays_read_only = account is not None and account.read_only and declared.settings.get("read_only", True)
     changes = [
         _checked(account, change, kind, is_read_only=stays_read_only)
-        for change in _without_owner(account, found)
+        for change in _without_owner(account, differences)
     ]
     # a read-only account refuses the other changes
     if declared.settings.get("read_only"):
@@ -111,11 +111,11 @@ class _Comparison:
         if section is None:
             return
         stored = self._stored(resources.POLICIES, table)
-        wanted = {**dict.fromkeys(stored if self._prunes else ()), **section}
-        changed = [name for name, fields in wanted.items() if stored.get(name) != fields]
+        declared = {**dict.fromkeys(stored if self._prunes else ()), **section}
+        changed = [name for name, fields in declared.items() if stored.get(name) != fields]
         if changed:
             before = {name: stored.get(name) for name in changed}
-            after = {name: wanted[name] for name in changed}
+            after = {name: declared[name] for name in changed}
             resource = resources.POLICIES.resource
             yield Change(Action.CHANGE, resource, self._account.name, table, before=before, after=after)
 
@@ -133,8 +133,8 @@ class _Comparison:
         others: list[Change] = []
         for name, fields in section.items():
             identity = self._identify(kind, name)
-            found = names.get(identity)
-            action, before, after = _difference(None if found is None else stored[found], fields)
+            stored_name = names.get(identity)
+            action, before, after = _difference(None if stored_name is None else stored[stored_name], fields)
             if identity in seen:  # two names of a table may differ in letter case only
                 others.append(change(Action.CREATE, name, {}, after, TableAlreadyExists.message))
             elif action is Action.DELETE:
@@ -163,12 +163,12 @@ class _Comparison:
             return name  # the check of the change refuses it
 
 
-def _difference(stored: Fields | None, wanted: Fields | None) -> tuple[Action | None, Fields, Fields]:
-    if wanted is None:
+def _difference(stored: Fields | None, declared: Fields | None) -> tuple[Action | None, Fields, Fields]:
+    if declared is None:
         return (None, {}, {}) if stored is None else (Action.DELETE, stored, {})
     if stored is None:
-        return Action.CREATE, {}, wanted
-    after = {name: value for name, value in wanted.items() if stored.get(name) != value}
+        return Action.CREATE, {}, declared
+    after = {name: value for name, value in declared.items() if stored.get(name) != value}
     return (Action.CHANGE if after else None), {name: stored.get(name) for name in after}, after
 
 

@@ -17,40 +17,40 @@ def describe(account: Account) -> dict[str, Any]:
     Webhooks are left out, because their addresses often contain a token, and so is what has no value.
     """
     settings = account_settings.to_json(resources.ACCOUNT.stored(account)[""])
-    found = {name: value for name, value in settings.items() if value is not None}
+    described = {name: value for name, value in settings.items() if value is not None}
     if account.kind == AccountKind.STORAGE:
-        found["service_properties"] = _without_nulls(resources.SERVICE_PROPERTIES.stored(account)[""])
-    found["members"] = {name: it["role"] for name, it in resources.MEMBER.stored(account).items()}
+        described["service_properties"] = _without_nulls(resources.SERVICE_PROPERTIES.stored(account)[""])
+    described["members"] = {name: it["role"] for name, it in resources.MEMBER.stored(account).items()}
     changed = {
         str(it.kind): {"enabled": it.is_on, **({} if it.threshold is None else {"threshold": it.threshold})}
         for it in rules.for_account(account)
         if not it.is_default
     }
     if changed:
-        found["notice_rules"] = changed
+        described["notice_rules"] = changed
     schedule = resources.SNAPSHOT_SCHEDULE.stored(account)
     if schedule:
-        found["snapshot_schedule"] = _without_nulls(schedule[""])
-    found["tables"] = _describe_tables(account)
-    return found
+        described["snapshot_schedule"] = _without_nulls(schedule[""])
+    described["tables"] = _describe_tables(account)
+    return described
 
 
 def _describe_tables(account: Account) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    described: dict[str, Any] = {}
     indexes = resources.INDEX.stored_by_table(account)
     policies = resources.POLICIES.stored_by_table(account)
     for name, fields in resources.TABLE.stored(account).items():
         folded = resources.TABLE.identify(AccountKind(account.kind), name)
-        found[name] = {
+        described[name] = {
             **{field: value for field, value in fields.items() if field != "throughput" or value},
             "indexes": list(indexes[folded]),
         }
         if account.kind == AccountKind.STORAGE:
-            found[name]["policies"] = {
+            described[name]["policies"] = {
                 it: {field: value.replace(_NO_FRACTION, "Z") for field, value in policy.items()}
                 for it, policy in policies[folded].items()
             }
-    return found
+    return described
 
 
 def _without_nulls(value: Any) -> Any:

@@ -84,17 +84,17 @@ class AccountResource(ResourceKind):
     def check(self, account: Account | None, kind: AccountKind, change: Change) -> None:
         if change.action is Action.DELETE and account is not None:
             removal.request(account, with_tables=True)
-        wanted = dict(change.after)
+        fields = dict(change.after)
         if "kind" in change.before:
             raise AccountKindIsFixed(
                 Reason.ACCOUNT_KIND_IS_FIXED,
                 account=change.account,
                 kind=change.before["kind"],
-                wanted=wanted["kind"],
+                wanted=fields["kind"],
             )
-        wanted.pop("kind", None)
-        account_settings.check(wanted)
-        end: datetime | None = wanted.get("expires_at")
+        fields.pop("kind", None)
+        account_settings.check(fields)
+        end: datetime | None = fields.get("expires_at")
         now = timezone.now()
         if end is not None and not now < end <= now + lifetimes.LONGEST:
             raise AccountError(Reason.LIFETIME)
@@ -267,15 +267,15 @@ class WebhookResource(ResourceKind):
             webhooks.check(owner, WebhookFields(change.name, **{"url": "", **former, **change.after}))
 
     def make(self, account: Account, change: Change, *, by: Actor) -> None:
-        found = webhooks.for_account(account).filter(name=change.name).first()
+        webhook = webhooks.for_account(account).filter(name=change.name).first()
         if change.action is Action.DELETE:
-            if found is not None:
-                webhooks.remove(found, by=by)
-        elif found is None:
+            if webhook is not None:
+                webhooks.remove(webhook, by=by)
+        elif webhook is None:
             webhooks.create(account, WebhookFields(change.name, **change.after), by=by)
         else:
             former = self.stored(account)[change.name]
-            webhooks.change(found, WebhookFields(change.name, **{**former, **change.after}), by=by)
+            webhooks.change(webhook, WebhookFields(change.name, **{**former, **change.after}), by=by)
 
 
 class NoticeRuleResource(ResourceKind):

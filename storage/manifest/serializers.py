@@ -137,10 +137,10 @@ class DeclaredAccountSerializer(DeletableSerializer):
             }
         return super().to_internal_value(data)
 
-    def validate_members(self, found: dict[str, Any]) -> dict[str, Any]:
-        numbers = Counter(map(str.lower, found))
+    def validate_members(self, members: dict[str, Any]) -> dict[str, Any]:
+        numbers = Counter(map(str.lower, members))
         return _check_names(
-            found,
+            members,
             lambda name: (
                 _UNPRINTABLE if not name.isprintable() else _TWICE if numbers[name.lower()] > 1 else ""
             ),
@@ -150,9 +150,9 @@ class DeclaredAccountSerializer(DeletableSerializer):
         known = [str(kind) for kind in kinds_of_accounts()]
         return _check_names(found, lambda name: "" if name in known else "There is no such kind of notice.")
 
-    def validate_webhooks(self, found: dict[str, Any]) -> dict[str, Any]:
+    def validate_webhooks(self, webhooks: dict[str, Any]) -> dict[str, Any]:
         return _check_names(
-            found,
+            webhooks,
             lambda name: (
                 _UNPRINTABLE
                 if "\0" in name
@@ -175,9 +175,9 @@ class ManifestSerializer(StrictSerializer):
         child=DeclaredAccountSerializer(), help_text="Accounts by their names: the whole manifest."
     )
 
-    def validate_accounts(self, found: dict[str, Any]) -> dict[str, Any]:
+    def validate_accounts(self, accounts: dict[str, Any]) -> dict[str, Any]:
         return _check_names(
-            found,
+            accounts,
             lambda name: (
                 "" if is_account_name(name) else "An account name has 3 to 24 lower-case letters and digits."
             ),
@@ -192,8 +192,8 @@ def read_manifest(data: Any) -> Manifest:
     """Read a manifest in JSON; raises a ValidationError."""
     serializer = ManifestSerializer(data=data)
     serializer.is_valid(raise_exception=True)
-    found: Manifest = serializer.validated_data["manifest"]
-    return found
+    manifest: Manifest = serializer.validated_data["manifest"]
+    return manifest
 
 
 def _read_account(data: Mapping[str, Any]) -> DeclaredAccount | None:
@@ -244,10 +244,10 @@ def _read_table(item: Fields) -> DeclaredTable | None:
 
 
 def _read_policies(items: Mapping[str, Fields]) -> Section:
-    found = {name: _unless_absent(item) for name, item in items.items()}
+    policies = {name: _unless_absent(item) for name, item in items.items()}
     return {
         name: None if it is None else {field: value for field, value in it.items() if value}
-        for name, it in found.items()
+        for name, it in policies.items()
     }
 
 
