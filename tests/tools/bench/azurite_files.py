@@ -54,7 +54,7 @@ def wait_for_entities(path: Path) -> dict[str, Any]:
     while time.monotonic() < deadline:
         try:
             found: dict[str, Any] = json.loads(path.read_text())
-        except (OSError, ValueError):  # it is not there, or being written
+        except (OSError, ValueError):  # missing, or being written
             found = {"collections": []}
         if sum(len(it["data"]) for it in found["collections"] if is_of_entities(it)) == len(TABLES):
             return found

@@ -1,4 +1,4 @@
-"""What bulk edits cost: `python3 -m tests.tools.bench.bulk_edit`, a minute.
+"""Cost of bulk edits: `python3 -m tests.tools.bench.bulk_edit`, a minute.
 
 Entities of 1 KB are edited by the management API of a server with durable defaults, each edit first as a dry run.
 """

@@ -1,4 +1,4 @@
-"""Clients of every consistency level, over a primary and two replicas of which one fails in several ways.
+"""Load of clients of every consistency level, on a primary and two replicas; one replica fails in several ways.
 
 python3 -m tests.tools.bench.consistency
 """
@@ -72,7 +72,7 @@ def run(made: World, fault: str, seconds: float) -> Phase:
 
 
 def lookups(made: World) -> dict[str, int]:
-    """Of the nodes that can be asked; the far one may be killed or stopped, and has answered nothing then."""
+    """Return the lookups of each node; the far one is left out while it is killed or stopped."""
     asked = [made.primary, made.near]
     if made.far.answers():
         asked.append(made.far)
@@ -100,7 +100,7 @@ def report(loads: Sequence[Load], phases: Sequence[Phase], found: Sequence[Viola
     return "\n".join(lines) + "\n"
 
 
-AgedReads = dict[str, list[tuple[Read, float]]]  # of each kind, with their ages
+AgedReads = dict[str, list[tuple[Read, float]]]  # each kind of read, with ages
 
 
 def aged_reads(loads: Sequence[Load], phase: Phase) -> AgedReads:

@@ -1,4 +1,4 @@
-"""How long the console's pages take, against their budgets: `python3 -m tests.tools.bench.console`.
+"""Response times of the console's pages, against their budgets: `python3 -m tests.tools.bench.console`.
 
 Server times are what a client waits for an answer on loopback, one at a time; CPU is that of the server and its
 PostgreSQL for each answer, which other programs do not lengthen. With Chromium on the machine, pages are opened in it,
@@ -83,7 +83,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def widen(server: Server) -> None:
-    """A table whose rows have as many properties as rows may have."""
+    """Make a table whose rows have the greatest number of properties."""
     credential = AzureNamedKeyCredential("devstoreaccount1", server.key)
     with TableServiceClient(server.endpoint, credential=credential) as service:
         table = service.create_table("wide")
@@ -115,7 +115,7 @@ def pages(contender: Contender) -> Iterator[tuple[str, str]]:
 
 
 def shown(contender: Contender) -> Iterator[tuple[str, str]]:
-    """The pages that are opened in a browser."""
+    """Yield the pages that are opened in a browser."""
     found = dict(pages(contender))
     table = found["grid, the first page"]
     for title in ("grid, the first page", "entity"):

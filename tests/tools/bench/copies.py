@@ -1,10 +1,10 @@
-"""What copies between services cost: `python3 -m tests.tools.bench.copies`, three minutes.
+"""Cost of copies between services: `python3 -m tests.tools.bench.copies`, three minutes.
 
 A table of entities of 1 KB is copied from Azurite, or with `--from tablero` from another server, to a server with
-durable defaults, beside what the source alone gives to the Python SDK and to the client of copies, and what the target
-alone takes in batches on several connections. Another copy is interrupted in its middle, where the command and the
-whole server with its PostgreSQL are killed, and finished by a server that is started on the same data. Then it is
-copied back.
+durable defaults. For comparison, the source alone is read by the Python SDK and by the client of copies, and the
+target alone is written in batches on several connections. Another copy is interrupted in its middle, where the command
+and the whole server with its PostgreSQL are killed, and finished by a server that is started on the same data. Then it
+is copied back.
 
 `--small --size 1000000` has so many entities of two short properties in ten tables, which are written to Azurite's own
 file before it starts: a million could not be sent to it, nor copied back, in reasonable time. They are copied from the

@@ -17,7 +17,7 @@ VARIANTS = 97
 
 
 class Layout(Enum):
-    """How the entities of a table are divided into partitions."""
+    """The division of a table's entities into partitions."""
 
     ONE = "one"
     MANY = "many"
@@ -45,7 +45,7 @@ class Dataset:
         return partition_key(number // self.per_partition), row_key(number)
 
     def new_key(self, number: int) -> tuple[str, str]:
-        """A key that no entity of the table has, anywhere in the order of the keys."""
+        """Return a key that no entity of the table has, anywhere in the order of the keys."""
         partition, row = self.key(number * 7919 % self.size)
         return partition, f"{row}n{number // self.size}"
 
@@ -55,7 +55,7 @@ class Dataset:
         return max(1, PER_OWNER * self.per_partition // self.size)
 
     def body(self, number: int, partition_key: str, row_key: str) -> str:
-        """The entity as a client sends it."""
+        """Return the entity as a client sends it."""
         turn = number // self.cities
         return (
             f'{{"PartitionKey":"{partition_key}","RowKey":"{row_key}",'

@@ -1,4 +1,4 @@
-"""How long tests wait for Tablero: `python3 -m tests.tools.bench.fixtures`, half a minute on a quiet machine.
+"""Time that tests wait for Tablero: `python3 -m tests.tools.bench.fixtures`, half a minute on a quiet machine.
 
 A run of tests with an empty cache, and others that find it filled: from joining the run to the first account, and what
 each account after it takes. The docs name these figures in testing.md.
@@ -43,7 +43,7 @@ def row_of(seconds: list[float]) -> list[str]:
 
 
 def measure(folder: Path, run: str) -> tuple[float, float]:
-    """Seconds until a process that joins a run has its first account, and for each of those that follow."""
+    """Return the seconds until a process that joins a run has its first account, and those for each further account."""
     began = time.perf_counter()
     with testing.join(f"{folder} {run}") as service:
         service.create_account()

@@ -1,8 +1,8 @@
-"""What the history costs: `python3 -m tests.tools.bench.history`, some minutes.
+"""Cost of the history: `python3 -m tests.tools.bench.history`, some minutes.
 
-Two accounts on one server, one of which records its changes, take turns with the same writes. Then: what a recorded
-change takes on disk, before and after its segment was packed, and how long writers wait while segments end, are packed
-and are dropped several times a second.
+Two accounts on one server, with and without a record of changes, take turns with the same writes. Then the size of a
+recorded change on disk is measured, before and after its segment was packed, and the waits of writers while segments
+end, are packed and are dropped several times a second.
 """
 
 import argparse

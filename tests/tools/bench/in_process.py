@@ -99,7 +99,7 @@ async def loaded_table(link: Link, table: str, data: Dataset) -> Site:
 
 @contextmanager
 def product(folder: Path) -> Iterator[Path]:
-    """The service of this process over a temporary PostgreSQL, which does not wait for the disk; yields its socket."""
+    """Run the service in this process, over a temporary PostgreSQL without waits for the disk; yield its socket."""
     os.environ |= {"TABLERO_DATA": str(folder / "data"), "DJANGO_SETTINGS_MODULE": "console.settings"}
     os.environ.pop("DATABASE_URL", None)
     from storage.server import embedded, options, secret

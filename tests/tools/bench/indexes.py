@@ -1,7 +1,7 @@
-"""What indexes of properties are worth: `python3 -m tests.tools.bench.indexes`, some minutes.
+"""Benefit and cost of indexes of properties: `python3 -m tests.tools.bench.indexes`, some minutes.
 
-Each filter runs without and with indexes, and on Azurite; then writes run on tables with more and more indexes, and the
-CPU time of the backend says what these cost.
+Each filter runs without and with indexes, and on Azurite; then writes run on tables with more and more indexes, and
+the CPU time of the backend shows their cost.
 """
 
 import argparse
@@ -181,7 +181,7 @@ def ask_once(contender: Contender) -> float:
 def run(
     options: argparse.Namespace, contenders: list[Contender], measured: Contender | None
 ) -> dict[str, float]:
-    """Requests per second of one of the servers by filter, the other stopped meanwhile."""
+    """Return the requests per second of one of the servers by filter; the other is stopped meanwhile."""
     found: dict[str, float] = {}
     for contender in rounds.alternate(contenders, 1):
         if contender is not measured:
@@ -255,7 +255,9 @@ def make_indexes(database: "Connection", table: str, names: Iterable[str]) -> No
 
 
 def costs(server: Server, data: Dataset, database: "Connection", turns: int) -> list[str]:
-    """What writes cost PostgreSQL with more and more indexes on their table, in turns: least CPU times of a request."""
+    """Return the CPU time that writes cost PostgreSQL with a growing number of indexes: the least per request, in
+    turns.
+    """
     tables = {}
     for level in LEVELS:
         tables[level] = rounds.enter(server, data)
@@ -273,7 +275,7 @@ def costs(server: Server, data: Dataset, database: "Connection", turns: int) -> 
                 before = cpu_of_backends(database)
                 rounds.send(server, now, workload.expected(tables[level].site.data))
                 after = cpu_of_backends(database)
-                # of the only connection that was used; the others are those of background jobs
+                # CPU of the only connection in use; the others belong to background jobs
                 used = max(after[pid] - before[pid] for pid in before.keys() & after.keys())
                 least[level] = min(least[level], used / each / 1e3)
         ratios = [report.times(report.divide(least[level], least[0])) for level in LEVELS[1:]]
@@ -294,7 +296,7 @@ def cpu_of_backends(database: "Connection") -> dict[int, int]:
 
 
 def nanoseconds(schedstat: Path) -> int:
-    """The CPU time of a process."""
+    """Return the CPU time of a process."""
     return int(schedstat.read_text().split()[0])
 
 

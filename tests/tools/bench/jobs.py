@@ -1,4 +1,4 @@
-"""What a running job costs others, and how soon another process takes it over: `python3 -m tests.tools.bench.jobs`.
+"""Cost of a running job for other requests, and time of its takeover: `python3 -m tests.tools.bench.jobs`.
 
 Clients read single entities of a table at an even pace, first alone, then while a job edits all entities of another
 one. Then the worker processes are killed, one after another, in the middle of the job, which has to end with each

@@ -19,7 +19,7 @@ CONTINUED = b"\r\nx-ms-continuation-"
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a right answer looks like: its status, and how often a text occurs in its body."""
+    """A correct answer: its status, and the number of occurrences of a text in its body."""
 
     status: bytes
     text: bytes = b""
@@ -95,7 +95,7 @@ def answer_length(buffer: bytearray, filled: int) -> int:
 
 
 def occurrences(answer: bytearray, end: int, text: bytes) -> int:
-    """How often a text occurs in the body of an answer, chunk framing removed."""
+    """Return how often a text occurs in the body of an answer, with chunk framing removed."""
     body = answer.index(HEAD_END) + 4
     if b"\r\ntransfer-encoding: chunked" not in bytes(answer[:body]).lower():
         return answer.count(text, body, end)

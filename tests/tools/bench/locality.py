@@ -43,7 +43,7 @@ class Region:
     distance: float
     server: LiveServer
     replica: Node | None
-    times: dict[str, list[float]] = field(default_factory=dict)  # of operations, in seconds
+    times: dict[str, list[float]] = field(default_factory=dict)  # seconds by operation
     per_second: dict[str, float] = field(default_factory=dict)
 
     def client(self, account: str, table: str, **options: object) -> Client:
@@ -102,7 +102,7 @@ def regions(folder: Path, distances: Sequence[float]) -> Iterator[list[Region]]:
 
 
 def prepare(region: Region, account: str, size: int = PAGE) -> str:
-    """A table with a page of entities."""
+    """Make a table with a page of entities."""
     table = f"t{uuid4().hex}"
     with region.client(account, table) as client:
         client.create_table()
@@ -136,7 +136,7 @@ def measure(region: Region, tables: Mapping[str, str], times: int) -> None:
 
 
 def measure_first(region: Region, tables: Sequence[str]) -> None:
-    """What a server has to look up once."""
+    """Measure the first requests to tables, for which a server has to look them up."""
     taken = []
     for table in tables:
         with region.client(ACCOUNT, table) as client:

@@ -1,4 +1,4 @@
-"""What figures depend on beside the code: the processor, and how Python was built."""
+"""The machine's influence on figures: the processor, and the build of Python."""
 
 import os
 import platform
@@ -17,9 +17,10 @@ def described() -> str:
 
 
 def has_pgo() -> bool:
-    """Whether this Python was built with profile-guided optimization.
+    """Return whether this Python was built with profile-guided optimization.
 
-    Debian and Ubuntu run `make profile-opt` without configuring it; their own installation scheme tells their builds.
+    Debian and Ubuntu run `make profile-opt` without configuring it; their builds are recognized by their own
+    installation scheme.
     """
     is_configured = "--enable-optimizations" in (sysconfig.get_config_var("CONFIG_ARGS") or "")
     return is_configured or "deb_system" in sysconfig.get_scheme_names()

@@ -1,4 +1,4 @@
-"""What a browser makes of the console's pages: part of `python3 -m tests.tools.bench.console`.
+"""Loading times of the console's pages in a browser: part of `python3 -m tests.tools.bench.console`.
 
 A warm visit is one of a browser that has been there: over loopback, so that it shows the time of server and
 browser. A cold visit is the first one, over a line with a latency of 150 ms and 10 Mbit/s. A page is interactive
@@ -90,9 +90,9 @@ def visit(page: Any, client: Any, address: str) -> Visit:
     loaded.clear()
     page.goto(address, wait_until="load")
     first_byte, paint, interactive, nodes = page.evaluate(TIMES)
-    page.wait_for_timeout(300)  # for what the page asks for by itself
+    page.wait_for_timeout(300)  # requests that the page sends by itself
     client.remove_listener("Network.loadingFinished", hear)
-    sent = [size for size in loaded if size]  # what comes from the cache has none
+    sent = [size for size in loaded if size]  # responses from the cache have no size
     return Visit(first_byte, paint, interactive, sum(sent) / 1024, len(sent), nodes)
 
 
@@ -110,7 +110,7 @@ def follow(page: Any, tab: str) -> float:
         })""",
         tab,
     )
-    page.wait_for_timeout(200)  # for what comes later
+    page.wait_for_timeout(200)  # later events
     return taken
 
 

@@ -1,4 +1,4 @@
-"""What a form of the benchmark measures, and how long that takes."""
+"""The steps of a form of the benchmark, and their duration."""
 
 import argparse
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ ANSWERS_PER_SECOND = {"batch": 170, "page": 150, "page-minimal": 130, "select": 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What a workload is on a table: the servers that take part in it."""
+    """A workload on a table, and the servers that take part in it."""
 
     workload: Workload
     servers: list[str]
@@ -68,7 +68,7 @@ def tables(options: argparse.Namespace) -> list[Dataset]:
 
 
 def turns(options: argparse.Namespace, data: Dataset) -> Iterator[Turn]:
-    """The workloads on a table, in their order: what makes an index comes last."""
+    """Yield the workloads on a table, in order: those that make an index come last."""
     for workload in WORKLOADS:
         if workload.name not in options.workloads:
             continue
@@ -122,7 +122,7 @@ def length(options: argparse.Namespace, workload: Workload, connections: int) ->
 
 
 def loads(options: argparse.Namespace, turn: Turn, data: Dataset) -> int:
-    """How often a table is loaded for a workload that writes."""
+    """Return how often a table is loaded for a workload that writes."""
     if data.size < REUSED_FROM:
         return len(turn.servers) * len(options.connections) * options.pairs
     return len(turn.servers) * (options.pairs if turn.workload.ground is Ground.DOOMED else 1)

@@ -1,4 +1,4 @@
-"""What a server costs: CPU time of a process and all below it, read from /proc."""
+"""Resources of a server: CPU time of a process and all its descendants, read from /proc."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def tree(root: int) -> list[int]:
-    """The process and its descendants, those that are gone by now left out."""
+    """Return the process and its running descendants."""
     found = [root]
     for pid in found:
         for children in Path(f"/proc/{pid}/task").glob("*/children"):

@@ -78,7 +78,7 @@ class Raw:
         return {**os.environ, **where, "PGOPTIONS": " ".join(f"-c {setting}" for setting in planner)}
 
     def _prepare(self, clients: int, doomed: int) -> None:
-        """A relation of the product's shape, with a part of its rows and as many as each client may delete."""
+        """Make a relation of the product's shape, with a part of its rows and as many as each client may delete."""
         with connect(self.folder) as connection:
             connection.execute(f"DROP TABLE IF EXISTS {RELATION}")
             connection.execute(f"CREATE TABLE {RELATION} (LIKE {self.standing} INCLUDING ALL)")
@@ -115,7 +115,7 @@ class Raw:
         return f"\\set n {number}\n\\set i :i + 1\n{text};\n"
 
 
-# as the product does it: one plan for what goes by key, a plan per execution for what does not
+# as in the product: one plan for reads by key, and a plan per execution for others
 BY_KEY = (
     "plan_cache_mode=force_generic_plan",
     "enable_bitmapscan=off",
@@ -201,7 +201,7 @@ def connect(folder: DataFolder) -> psycopg.Connection:
 
 
 def relation_of(connection: psycopg.Connection, table: str) -> str:
-    """Return the product's relation of a table, of which no other account has one of this name."""
+    """Return the product's relation of a table whose name is unique among all accounts."""
     row = connection.execute(
         "SELECT id FROM storage_table WHERE name = %s AND deleted_at IS NULL", (table,)
     ).fetchone()

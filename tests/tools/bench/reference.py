@@ -1,15 +1,16 @@
-"""Whether operations need more CPU time than the stored reference says: `python3 -m tests.tools.bench.stages --check`.
+"""CPU time of operations, compared with the stored reference: `python3 -m tests.tools.bench.stages --check`.
 
-Each operation is measured against a fixed piece of work, `calibration`, which alternates with it request by request, so
-that the speed of the machine and what other programs do to its caches cancel out. Waiting is left out: for an operation
-and the calibration the event loop's calls of the operating system for events do not count. The ratio of the two, the
-median of many short slices, is compared with `reference.json`.
+Each operation is measured against a fixed piece of work, `calibration`, which alternates with it request by request,
+so that the speed of the machine and the effects of other programs on its caches cancel out. Waiting is left out: for
+an operation and the calibration the event loop's calls of the operating system for events do not count. The ratio of
+the two, the median of many short slices, is compared with `reference.json`.
 
-What still remains on a busy machine moves all operations alike. So an operation is slower if it needs a tenth more than
-the reference and than the median of all operations, or if that median itself has risen by more than a tenth; and it has
-to be so in each of three measurements in processes of their own.
+The effects that remain on a busy machine move all operations alike. So an operation is slower if it needs a tenth more
+than the reference and than the median of all operations, or if that median itself has risen by more than a tenth; and
+this must hold in each of three measurements in processes of their own.
 
-Ratios depend on the version and build of Python and on the processor. Without a reference for these nothing is judged.
+Ratios depend on the version and build of Python and on the processor. Without a reference for these no verdict is
+given.
 """
 
 import asyncio
@@ -91,7 +92,7 @@ def save() -> int:
 
 
 def slower(ratios: Ratios, known: Ratios) -> list[str]:
-    """The operations that need a tenth more; "all operations" if their median does."""
+    """Return the operations that need a tenth more; "all operations" if their median does."""
     changes = {name: ratios[name] / before for name, before in known.items()}
     common = median(changes.values())
     if common > LIMIT:
@@ -118,7 +119,7 @@ def table_of(attempts: list[Ratios], known: Ratios) -> list[str]:
 
 
 def measure_apart() -> Ratios:
-    """A measurement in a process of its own, whose hashes do not depend on chance."""
+    """Measure in a separate process, with a fixed seed of hashes."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.tools.bench.reference"],
         cwd=ROOT,
@@ -192,7 +193,7 @@ async def measure(selector: UncountedWaits, socket_folder: Path) -> Ratios:
 
 
 async def prepare(link: Link, workload: Workload) -> Subject:
-    """A table of its own, loaded, with all statements prepared."""
+    """Make and load a table of its own, with all statements prepared."""
     site = await loaded_table(link, f"reference{workload.name}", Dataset(SIZE))
     subject = Subject(workload, [], workload.expected(site.data))
     subject.requests = workload.build(site, (subject.count + 1) * ROUNDS + 10)
@@ -203,7 +204,7 @@ async def prepare(link: Link, workload: Workload) -> Subject:
 async def measure_slice(
     link: Link, connection: AsyncConnection, selector: UncountedWaits, subject: Subject
 ) -> None:
-    """Requests and calibrations in alternation, after one of each that brings their code into the caches."""
+    """Alternate requests and calibrations, after one of each that brings their code into the caches."""
     first, *requests = subject.next_requests(subject.count + 1)
     check_answer(await link.send(first), subject.expected)
     await calibration.work(connection)

@@ -25,7 +25,7 @@ IN_LAYOUT = {Layout.ONE: "in one partition", Layout.MANY: "in partitions of a hu
 
 
 class Cell(NamedTuple):
-    """What is compared: a workload on a table at a number of connections."""
+    """A unit of comparison: a workload on a table at a number of connections."""
 
     workload: str
     data: Dataset
@@ -63,12 +63,12 @@ class Results:
         return list(dict.fromkeys(cell.data for cell, _ in self.runs))
 
     def value(self, cell: Cell, server: str, name: str) -> float | None:
-        """The median over the runs of a cell."""
+        """Return the median over the runs of a cell."""
         runs = self.runs.get((cell, server))
         return median(getattr(run, name) for run in runs) if runs else None
 
     def ratio(self, cell: Cell, server: str = OURS, figure: str = "per_second") -> float | None:
-        """How many times better than Azurite: more requests per second, or a lower response time."""
+        """Return how many times better than Azurite: more requests per second, or a lower response time."""
         if cell.connections == 1 and self.disturbances:
             return None
         ours, theirs = self.value(cell, server, figure), self.value(cell, PEER, figure)
@@ -188,7 +188,7 @@ def titled(workload: Workload, server: str) -> str:
 
 
 def of_ours(results: Results, workload: Workload) -> list[str]:
-    """The servers of ours that were measured with a workload: with writes the one that saves later, too."""
+    """Return our servers that were measured with a workload: for writes, also the one with relaxed durability."""
     names = {server for _, server in results.runs}
     return [OURS, *([RELAXED] if workload.is_write and RELAXED in names else [])]
 
@@ -245,7 +245,7 @@ def worst(
 
 
 def mark(results: Results, found: Iterable[Cell]) -> str:
-    """A star behind what was measured while other programs ran."""
+    """Return a star for figures that were measured while other programs ran."""
     return "\\*" if any(map(results.is_disturbed, found)) else ""
 
 

@@ -1,12 +1,12 @@
-"""What the request log costs a request, and how much it keeps of a million refused ones.
+"""Cost of the request log per request, and its size after a million refused ones.
 
 python3 -m tests.tools.bench.request_log
 python3 -m tests.tools.bench.request_log --seconds 2
 python3 -m tests.tools.bench.request_log --refused 1000000
 
-Everything runs in one process, without a network, as in tests.tools.bench.stages. What the log does is timed where it
-happens: at the end of a request, and in the background. As a check of that, short rounds with the log and without it
-follow each other in turn, and each is compared with its neighbour: the last column, with its standard error.
+Everything runs in one process, without a network, as in tests.tools.bench.stages. The work of the log is timed where
+it happens: at the end of a request, and in the background. As a check, short rounds with the log and without it follow
+each other in turn, and each is compared with its neighbour: the last column, with its standard error.
 """
 
 import argparse
@@ -38,7 +38,7 @@ REFUSED = Expected(b"403")
 
 
 def refused(site: Site) -> Iterator[bytes]:
-    """Requests that no key has signed, of as many clients as a log has to tell apart."""
+    """Yield requests that no key has signed, from as many clients as a log has to tell apart."""
     number = 0
     while True:
         head = site.client.head("GET", f"/{site.table}()", extra=f"User-Agent: client {number % 100}\r\n")
@@ -48,7 +48,7 @@ def refused(site: Site) -> Iterator[bytes]:
 
 
 def uncounted(service: Any, head: Any, observed: Any) -> None:
-    """What the service does with a finished request when there is no request log."""
+    """Finish a request as the service does without a request log."""
     service._service.observer.record(observed)
     observed.refusal = None
 
@@ -144,7 +144,7 @@ async def subjects(link: Link) -> list[tuple[str, Iterator[bytes], Expected]]:
 
 
 def endless(site: Site, workload: Workload) -> Iterator[bytes]:
-    """Requests of which no write repeats."""
+    """Yield requests without a repeated write."""
     while True:
         yield from workload.build(site, PART)
         site = replace(site, first=site.first + PART)

@@ -66,7 +66,7 @@ def entity_path(table: str, partition_key: str, row_key: str) -> str:
 
 
 def insert_batch(endpoint: str, table: str, entities: list[str]) -> str:
-    """The body of a change set that inserts the given entities."""
+    """Return the body of a change set that inserts the given entities."""
     part = (
         "--changeset_7f3c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n"
         f"POST {endpoint}/{table} HTTP/1.1\r\nContent-Type: {JSON}\r\nAccept: {MINIMAL}\r\n"

@@ -116,7 +116,7 @@ class Grounds:
 
     @contextmanager
     def site(self, contender: Contender, count: int) -> Iterator[Site]:
-        """The table for a run of so many requests."""
+        """Yield the table for a run of so many requests."""
         server = contender.server
         if self._kind is Ground.STANDING:
             yield Site(server.client(), contender.site.table, contender.site.data)

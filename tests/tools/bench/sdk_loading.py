@@ -80,7 +80,7 @@ def send(endpoint: str, key: str, table: str, entities: int, numbers: range) -> 
 
 
 def entity(data: Dataset, number: int) -> dict[str, Any]:
-    """An entity with the types of the SDK."""
+    """Return an entity with the types of the SDK."""
     from azure.data.tables import EdmType, EntityProperty
 
     members = json.loads(data.body(number, *data.key(number)))

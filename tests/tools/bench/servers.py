@@ -76,7 +76,7 @@ class Server:
 
 @contextmanager
 def tablero(folder: Path, *, is_relaxed: bool = False) -> Iterator[Server]:
-    """The product as its command starts it, on a port of its choice; ``is_relaxed``: it saves writes a little later."""
+    """Run the product as its command starts it, on a free port; if ``is_relaxed``, with relaxed durability."""
     name = "tablero-relaxed" if is_relaxed else "tablero"
     if SHARED in os.environ and not (folder / name).exists():
         seeded(folder / name)  # a run of the tests, in which a first start would take most of the time
@@ -90,7 +90,7 @@ def tablero(folder: Path, *, is_relaxed: bool = False) -> Iterator[Server]:
 
 @contextmanager
 def azurite(folder: Path, program: "Azurite") -> Iterator[Server]:
-    """The table service of Azurite with its default persistence, and without a log; its data is kept in the folder."""
+    """Run the table service of Azurite with its default persistence and no log; its data stays in the folder."""
     port = free_port()
     data = folder / AZURITE_FOLDER
     data.mkdir(exist_ok=True)
@@ -150,14 +150,14 @@ def tail(log: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Azurite:
-    """The installed package: what starts its table service, and its version with that of Node.js."""
+    """An installed Azurite: the command of its table service, and its version and the one of Node.js."""
 
     command: list[str]
     version: str
 
 
 def find_azurite() -> Azurite:
-    """Update the npm package in the user's cache folder; without a network, what is there is used.
+    """Update the npm package in the user's cache folder; without a network, use the installed one.
 
     Azurite names the oldest Node.js it runs on. If the machine's is older, the npm package `node` brings another.
     """
@@ -186,7 +186,7 @@ def install(npm: str, package: str, modules: Path) -> None:
 
 
 def node_version(program: str) -> str:
-    """The version of a Node.js, empty if the program does not run."""
+    """Return the version of a Node.js, empty if the program does not run."""
     if not Path(program).exists():
         return ""
     done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""What size costs: `python3 -m tests.tools.bench.size`, half an hour with a new data folder.
+"""Cost of size: `python3 -m tests.tools.bench.size`, half an hour with a new data folder.
 
 Two servers take turns with the same requests: one with a table of 100,000 entities and hardly anything else, one with
 10,000,000 entities in that table, 20,000 tables and 10,000 accounts. The ratio of each pair of runs cancels what other
@@ -71,18 +71,18 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Requests to the Table service and what answers them; ``most``: how many there are if none may repeat."""
+    """Requests to the Table service and the expected answers."""
 
     title: str
     build: Callable[[Client, Entities, int], list[bytes]]
     expected: Expected
     connections: int = 1
-    most: int = 0
+    most: int = 0  # how many requests there are if none may repeat
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What the small and the large side took in one turn each: milliseconds, and CPU in microseconds."""
+    """Results of the small and the large side in one turn each: milliseconds, and CPU in microseconds."""
 
     times: tuple[float, float]
     cpu: tuple[float, float]
@@ -383,7 +383,7 @@ def ratio(of_both: tuple[float, float]) -> float:
 
 
 def idle(sides: Sequence[Side], seconds: float) -> Iterator[list[str]]:
-    """The CPU of servers to which nobody sends anything, and the memory of all their processes."""
+    """Yield the CPU of idle servers, and the memory of all their processes."""
     before = [side.server.cpu_seconds() for side in sides]
     time.sleep(seconds)
     used = [(side.server.cpu_seconds() - at) / seconds for side, at in zip(sides, before, strict=True)]

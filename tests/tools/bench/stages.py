@@ -1,13 +1,13 @@
-"""Where the CPU time of a request goes, in microseconds per stage: `python3 -m tests.tools.bench.stages`.
+"""CPU time of a request, in microseconds per stage: `python3 -m tests.tools.bench.stages`.
 
 Everything runs in one process, without a network: the connection gets the bytes of signed requests from a transport
 that only collects the answers, and the lanes send statements to a temporary PostgreSQL. One request is under way at a
 time, so that all that happens until its answer belongs to it. Time spent waiting for PostgreSQL is left out.
 
 Rounds with and without timers alternate. Without timers the process's CPU time is the total of a request; with timers
-around the functions of STAGES each stage has its own time, without that of the stages it calls. What the stages leave
-of the total is the rest: the event loop, and the feeding of requests. Figures are medians. A fixed piece of work after
-each request tells how fast the machine is at the moment; figures are those of a machine that does it in YARDSTICK
+around the functions of STAGES each stage has its own time, without that of the stages it calls. The rest is the total
+without the stages: the event loop, and the feeding of requests. Figures are medians. A fixed piece of work after each
+request measures the speed of the machine at the moment; figures are those of a machine that does it in YARDSTICK
 microseconds, so that they can be compared although other programs run.
 """
 
@@ -71,7 +71,7 @@ STAGES = {
         "storage.sql.walks:walk",
     ],
     "lane": ["storage.sql.lanes:Lanes.run"],  # with the database client
-    "rows": ["storage.sql.pages:_read_page"],  # those of a page; one row is read in the lane
+    "rows": ["storage.sql.pages:_read_page"],  # rows of a page; one row is read in the lane
     "answer": [
         "storage.protocol.entities:write_changed",
         "storage.protocol.formats:write_entity",
@@ -120,7 +120,9 @@ class Stopwatch:
         return previous
 
     def take(self) -> tuple[list[float], list[float]]:
-        """The microseconds of all stages since the last time, and how many of them, at reference speed, are timers'."""
+        """Return the microseconds of all stages since the last call, and the timers' share of them, at reference
+        speed.
+        """
         self.switch(0)
         spent = [nanoseconds / 1000 for nanoseconds in self.spent[1:]]
         calls = zip(self.calls[1:], self.inner_calls[1:], strict=True)
@@ -157,7 +159,9 @@ class Stopwatch:
         return call
 
     def stepping(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """A step of a request ends in no stage when the event loop took it: the request waits, or is answered."""
+        """Wrap a step of a request, so that it ends in no stage when the event loop took it: the request waits, or
+        is answered.
+        """
 
         def step(exchange: Any, future: Any = None) -> None:
             before = self.stage if future is None else 0
@@ -202,7 +206,7 @@ class Stopwatch:
 
 @contextmanager
 def timers(watch: Stopwatch) -> Iterator[None]:
-    """The functions of all stages timed, for as long as this lasts."""
+    """Time the functions of all stages inside the block."""
     with ExitStack() as stack:
         for number, names in enumerate(STAGES.values(), 1):
             for name in names:
@@ -228,7 +232,7 @@ def find(name: str) -> tuple[Any, str]:
 
 
 class Extent(NamedTuple):
-    """How much is measured: rounds of each kind, and requests in a round."""
+    """The extent of a measurement: rounds of each kind, and requests in a round."""
 
     rounds: int
     requests: int
@@ -278,7 +282,7 @@ class Subject:
 
 
 async def prepare(link: Link, workload: Workload, extent: Extent) -> Subject:
-    """A table of its own, loaded, with all statements prepared."""
+    """Make and load a table of its own, with all statements prepared."""
     site = await loaded_table(link, f"stages{workload.name.replace('-', '')}", Dataset(SIZE))
     is_large = workload.name in ("batch", "page", "page-minimal", "select")
     count = max(2, extent.requests // (LARGE if is_large else 1))
@@ -289,7 +293,7 @@ async def prepare(link: Link, workload: Workload, extent: Extent) -> Subject:
 
 
 async def measure_round(link: Link, watch: Stopwatch, subject: Subject) -> None:
-    """The requests of a round without timers, then as many with timers."""
+    """Send the requests of a round without timers, then as many with timers."""
     requests = subject.next_requests()
     speeds = []
     began = process_time_ns()
@@ -328,7 +332,7 @@ def yardstick() -> float:
 
 
 def compare(figures: Figures, earlier: Figures) -> list[str]:
-    """The stages that need more time than before: more than a tenth, and more than a microsecond.
+    """Return the stages that need more time than before: more than a tenth, and more than a microsecond.
 
     The rest is a difference of larger figures, too uncertain to compare; the total contains it.
     """

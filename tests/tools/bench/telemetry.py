@@ -1,4 +1,4 @@
-"""What traces for OpenTelemetry cost a request: python3 -m tests.tools.bench.telemetry.
+"""Cost of traces for OpenTelemetry per request: `python3 -m tests.tools.bench.telemetry`.
 
 Everything runs in one process, without a network but to the collector, which is another process. The CPU time is that
 of the whole process, so it contains what the exporter does in the background; that is waited for after each round.
@@ -24,7 +24,7 @@ from tests.tools.bench.servers import ROOT, scratch_folder
 from tests.tools.bench.workloads import WORKLOADS
 
 NAMES = ("get", "insert", "page")
-SHARES = {"get": 1.0, "insert": 1.0, "page": 0.1}  # of the requests of a round
+SHARES = {"get": 1.0, "insert": 1.0, "page": 0.1}  # traced shares of a round
 RATES = (0.0, 0.1, 1.0)
 
 

@@ -316,7 +316,7 @@ def test_a_closed_connection_is_an_error(closing_server):
 
 @pytest.fixture
 def closing_server():
-    """Accepts, and closes at the first request."""
+    """Listen on a port, accept a connection, and close it at the first request."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def close_the_first() -> None:

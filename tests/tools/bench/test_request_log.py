@@ -1,4 +1,4 @@
-"""That the benchmark of the request log measures."""
+"""The benchmark of the request log."""
 
 import argparse
 import base64

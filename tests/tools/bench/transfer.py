@@ -1,7 +1,7 @@
-"""What imports and exports cost: `python3 -m tests.tools.bench.transfer`, two minutes.
+"""Cost of imports and exports: `python3 -m tests.tools.bench.transfer`, two minutes.
 
-A table of entities of 1 KB is exported by the command, and each file imported into a table of its own, beside what
-change sets of a hundred from the Python SDK reach; and gets are timed while an import runs. The server has durable
+A table of entities of 1 KB is exported by the command, and each file imported into a table of its own. For comparison,
+the Python SDK sends change sets of a hundred; and gets are timed while an import runs. The server has durable
 defaults. The time of a command is that of its whole process.
 """
 

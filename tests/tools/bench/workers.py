@@ -1,10 +1,10 @@
 """Workers and connections: `python3 -m tests.tools.bench.workers`, some minutes.
 
-What a request costs in CPU time with one worker and with two, and how connections are divided between them. Then the
-memory of one worker with its PostgreSQL: alone, with a thousand idle clients, and with two hundred busy ones.
+It measures the CPU time of a request with one worker and with two, and the division of connections between them. Then
+the memory of one worker with its PostgreSQL: alone, with a thousand idle clients, and with two hundred busy ones.
 
 CPU time is compared with --pin: each server has the first core for itself and its PostgreSQL, and the clients have the
-others. Otherwise two workers share caches with more work than one does, and each request seems dearer.
+others. Otherwise two workers share caches with more work than a single one, and each request seems to cost more.
 """
 
 import argparse
@@ -97,7 +97,7 @@ def row(title: str, runs: list[list[Measurement]], share: float) -> str:
 
 
 def division(contender: Contender) -> str:
-    """How many of some new connections each process has accepted."""
+    """Return how many of some new connections each process has accepted."""
     address = contender.site.client.address
     request = next(it for it in WORKLOADS if it.name == "get").build(contender.site, 1)[0]
     with clients(address, 64, request):
@@ -110,7 +110,7 @@ def division(contender: Contender) -> str:
 
 
 def established(pid: int, port: int) -> int:
-    """The connections to a port that a process has accepted."""
+    """Return the number of connections to a port that a process has accepted."""
     lines = processes.read(Path(f"/proc/{pid}/net/tcp")).splitlines()[1:]
     fields = [line.split() for line in lines]
     inodes = {field[9] for field in fields if field[1].endswith(f":{port:04X}") and field[3] == "01"}
@@ -173,7 +173,7 @@ def memory(root: int) -> tuple[int, int]:
 
 @contextmanager
 def clients(address: tuple[str, int], number: int, request: bytes) -> Iterator[None]:
-    """Connections that have sent a request each, and stay open."""
+    """Keep connections open that have sent a request each."""
     opened = []
     try:
         for _ in range(number):

@@ -44,7 +44,7 @@ class Ground(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where requests go: a table of one server and what is in it."""
+    """The target of requests: a table of one server, and its data."""
 
     client: Client
     table: str
@@ -55,7 +55,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """How many times better than Azurite at a number of connections, in the median over all tables."""
+    """The factor by which to beat Azurite at a number of connections, in the median over all tables."""
 
     least: dict[int, float]
     is_relaxed: bool = False
@@ -85,7 +85,7 @@ def no_content(data: Dataset) -> Expected:
 
 
 def entities(count: Callable[[Dataset], int]) -> Callable[[Dataset], Expected]:
-    """A page of so many entities: each opens one brace, and so does the page; no value has any."""
+    """Expect a page of so many entities: each opens one brace, and so does the page; no value has any."""
     return lambda data: Expected(b"200", b"{", count(data) + 1)
 
 
@@ -159,7 +159,7 @@ def batch(site: Site, count: int) -> list[bytes]:
 
 
 def batch_key(data: Dataset, number: int) -> tuple[str, str]:
-    """A new partition for each batch where partitions are small; else all at the end of the large one."""
+    """Return the key of a batch's entity: a new partition for each batch, or the end of the large partition."""
     small = data.layout is Layout.MANY
     return f"q{number // BATCH_SIZE:06}" if small else data.key(0)[0], row_key(data.size + number)
 
@@ -179,7 +179,7 @@ def loading(site: Site, numbers: range) -> list[bytes]:
 
 
 def query(options: Callable[[Dataset, int], str], accept: str = "") -> Callable[[Site, int], list[bytes]]:
-    """Requests for entities by the query options made from a number at random."""
+    """Return a builder of requests for entities, with query options made from a random number."""
 
     def build(site: Site, count: int) -> list[bytes]:
         more = {"accept": accept} if accept else {}
@@ -194,7 +194,7 @@ def query(options: Callable[[Dataset, int], str], accept: str = "") -> Callable[
 
 
 def stretch(data: Dataset, number: int, length: int) -> tuple[str, int]:
-    """A partition and the first of so many consecutive numbers within it."""
+    """Return a filter for a partition from a row key on, and the first of so many consecutive numbers within it."""
     first = number // data.per_partition * data.per_partition
     start = first + number % (data.per_partition - length + 1)
     return f"PartitionKey eq '{data.key(start)[0]}' and RowKey ge '{row_key(start)}'", start

@@ -1,1 +1,1 @@
-"""What clients did and saw while processes were killed and connections cut, and the laws that it must keep."""
+"""A checker of the history of clients while processes were killed and connections cut, against its laws."""

@@ -38,7 +38,7 @@ class Unavailable(Exception):
 
 
 class Refused(Exception):
-    """An operation did nothing, because of what was there; the message is its code."""
+    """The refusal of an operation, which had no effect; the message is its code."""
 
 
 class Endpoint(NamedTuple):
@@ -144,7 +144,7 @@ class Client:
         content: str = "application/json",
         **given: str,
     ) -> Answer:
-        """Raises Unavailable, Refused, and ConnectionError or TimeoutError."""
+        """Send a request; raises Unavailable, Refused, and ConnectionError or TimeoutError."""
         host = f"{self._account}-secondary" if self._secondary else self._account
         fields = {"Accept": JSON["Accept"], **given}
         if body is not None:
@@ -175,12 +175,12 @@ def read_entity(entity: Mapping[str, Any]) -> Seen:
 
 
 def read_etag(etag: str) -> int:
-    """The Timestamp in an ETag, in ticks."""
+    """Return the Timestamp in an ETag, in ticks."""
     return read_time(re.search("datetime'(.*)'", unquote(etag))[1])
 
 
 def read_time(text: str) -> int:
-    """A time such as 2026-11-23T06:00:00.1234567Z in ticks since 1970; zeros at its end may be missing."""
+    """Return a time such as 2026-11-23T06:00:00.1234567Z in ticks since 1970; zeros at its end may be missing."""
     seconds, _, fraction = text.removesuffix("Z").partition(".")
     return int((datetime.fromisoformat(f"{seconds}Z") - EPOCH).total_seconds()) * 10**7 + int(
         fraction.ljust(7, "0")
@@ -201,7 +201,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.history = History()
-        self.answered: Counter[str] = Counter()  # of each kind
+        self.answered: Counter[str] = Counter()  # answers of each kind
         self._values = count(1)
 
     def write(
@@ -234,7 +234,7 @@ class Recorder:
             self.history.writes += writes
             raise
         except Refused as refused:
-            # of a change set nobody knows which of the writes was refused
+            # in a change set it is unknown which of the writes was refused
             if len(writes) == 1:
                 without_effect = replace(writes[0], ended=time.monotonic(), refused=str(refused))
                 self.history.without_effect.append(without_effect)
@@ -251,11 +251,11 @@ class Recorder:
         return self._read(client, lambda: {key: client.get(key)})
 
     def page(self, client: Client, keys: Sequence[Key]) -> Read:
-        """All of a partition, of which these are the keys that there may be."""
+        """Read a whole partition, whose only possible keys are these."""
         return self._read(client, lambda: {**dict.fromkeys(keys, ABSENT), **client.page(keys[0][0])})
 
     def past(self, client: Client, keys: Sequence[Key], moment: int) -> None:
-        """A partition as it was."""
+        """Read a partition as of a moment."""
         began = time.monotonic()
         seen = {**dict.fromkeys(keys, ABSENT), **client.page(keys[0][0], moment)}
         self.history.past.append(Read(client.name, PAST, began, time.monotonic(), seen, moment))
@@ -305,7 +305,7 @@ class Load:
         return Client(endpoint or self._endpoint, self.table, name, **options)
 
     def add(self, client: Client, turn: Callable[[Client, Random], None]) -> None:
-        """A client that takes one turn after the other."""
+        """Start a client that takes one turn after the other."""
         thread = threading.Thread(target=self._run, args=(client, turn), name=client.name)
         self._threads.append(thread)
         self._kinds.add(client.kind or WRITES)
@@ -409,7 +409,10 @@ class Load:
             thread.join(PATIENCE)
 
     def wait_for(self, is_reached: Callable[[], bool], what: str) -> None:
-        """Ask ever less often, since some of what is asked takes as long as an operation of the clients."""
+        """Wait until a condition holds.
+
+        Pauses grow, because some conditions take as long as an operation of the clients.
+        """
         deadline = time.monotonic() + PATIENCE
         pause = 0.01
         while not is_reached():
@@ -428,7 +431,7 @@ class Load:
         )
 
     def final(self, endpoint: Endpoint | None = None) -> dict[Key, Seen]:
-        """What the primary has at the end; perhaps at another port than before."""
+        """Return the final state of the primary, which may have moved to another port."""
         with self.client("last", endpoint) as client:
             if self._has_sessions:
                 client.upsert(

@@ -30,7 +30,7 @@ class Api:
         self._table = table
 
     def get(self, path: str, **parameters: Any) -> Any:
-        """Raises requests.RequestException for all that is only now impossible."""
+        """Get a resource of the API; raises requests.RequestException for temporary failures."""
         url = path if path.startswith("http") else f"{self._url}/{path}"
         answer = requests.get(url, params=parameters, headers=self._headers, timeout=PATIENCE)
         if answer.status_code in (429, 500, 503):
@@ -52,7 +52,7 @@ class Api:
 
 
 class FeedReader:
-    """A consumer that keeps each token with what it has read up to there, and goes on with it after a failure."""
+    """A consumer that keeps each token with the changes up to there, and resumes from it after a failure."""
 
     def __init__(self, api: Api) -> None:
         self.changes: list[Change] = []
@@ -111,7 +111,7 @@ def by_key(changes: Sequence[Change]) -> dict[Key, list[Change]]:
 
 
 def check_feed(changes: Sequence[Change], final: Mapping[Key, Seen]) -> Iterator[Violation]:
-    """What a feed promises whatever clients did; ``final`` is what is there at the end."""
+    """Yield violations of promises that a feed keeps whatever clients did; ``final`` is the final state."""
     for sequence, number in Counter(it.sequence for it in changes).items():
         if number > 1:
             yield Violation("no duplicates in the feed", f"{sequence}: {number} times")
@@ -133,7 +133,7 @@ def check_feed(changes: Sequence[Change], final: Mapping[Key, Seen]) -> Iterator
 
 
 def check_feed_of(history: History, changes: Sequence[Change]) -> Iterator[Violation]:
-    """That the feed has what clients did and saw, nothing else, and change sets as a whole."""
+    """Check that the feed has all observed operations, nothing else, and change sets as a whole."""
     images = {(it.key, it.after) for it in changes}
     by_value = {(it.key, it.after.value): it for it in changes if it.after != ABSENT}
     deletions = Counter(it.key for it in changes if it.after == ABSENT)
@@ -167,7 +167,7 @@ def check_feed_of(history: History, changes: Sequence[Change]) -> Iterator[Viola
 
 
 def check_past(history: History, changes: Sequence[Change]) -> Iterator[Violation]:
-    """That reads of a moment, whenever they are made, see the last changes up to it."""
+    """Check that reads of a moment, whenever they are made, see the last changes up to it."""
     ordered = by_key(changes)
     versions = {key: [it.version for it in own] for key, own in ordered.items()}
     for read in history.past:
@@ -182,7 +182,7 @@ def check_past(history: History, changes: Sequence[Change]) -> Iterator[Violatio
 def check_versions(
     versions: Mapping[Key, Sequence[Change]], changes: Sequence[Change]
 ) -> Iterator[Violation]:
-    """That the lists of versions have the same changes."""
+    """Check that the lists of versions have the same changes."""
     ordered = by_key(changes)
     for key, found in versions.items():
         if list(found) != ordered.get(key, []):

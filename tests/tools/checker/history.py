@@ -1,10 +1,10 @@
-"""What clients did and saw, with the times at which each operation began and was answered.
+"""Observed operations of clients, with the times at which each began and was answered.
 
 Times are those of the monotonic clock, which all processes of the machine share. The version of an entity is its
 Timestamp in ticks: the service promises that it grows with each write of the entity.
 
 Each write has a value of its own, which it leaves in the property ``n``. Merges leave it in another property as well,
-so that what is there tells which writes it was made of.
+so that an entity shows which writes it was made of.
 """
 
 from collections.abc import Mapping
@@ -52,43 +52,39 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A write; without ``ended`` and ``version`` if it was not acknowledged: it may have happened, even later.
-
-    No two writes of a key have the same value. Those of a change set have the same ``change_set``. A deletion has no
-    version. ``refused`` is the code of a write that did nothing.
-    """
+    """A write; no two writes of a key have the same value."""
 
     session: str
     key: Key
     value: int
     began: float
-    ended: float | None = None
-    version: int | None = None
-    change_set: int | None = None
+    ended: float | None = None  # None without an acknowledgement: it may have happened, even later
+    version: int | None = None  # None also for a deletion
+    change_set: int | None = None  # the same number for all writes of a change set
     kind: Kind = Kind.UPSERT
     other: str = ""  # the other property that a merge writes
     if_match: int = 0  # a version; 0 means any
-    refused: str = ""
+    refused: str = ""  # the code of a write without effect
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What one read saw: of one entity, or of several in one snapshot; ``moment`` in ticks if it was of the past."""
+    """An observation of one entity, or of several in one snapshot."""
 
     session: str
     level: str
     began: float
     ended: float
     seen: Mapping[Key, Seen]
-    moment: int | None = None
+    moment: int | None = None  # ticks of a read of the past
 
 
 class Change(NamedTuple):
-    """A change as the feed, or the list of versions of an entity, tells of it."""
+    """A change in the feed, or in the list of versions of an entity."""
 
     sequence: int
     key: Key
-    version: int  # of a deletion: when it was made
+    version: int  # the time of a deletion
     before: Seen
     after: Seen
     request: str

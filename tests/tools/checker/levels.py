@@ -1,4 +1,4 @@
-"""Which promises of the consistency levels a history breaks, for writes that are never refused and no deletions.
+"""Broken promises of the consistency levels in a history, for writes that are never refused and no deletions.
 
 The versions of a key are in the order of its writes, so that no search for an order is needed: a register with
 writes in a known order is linearizable if, and only if, no operation that began after another one had ended has an
@@ -35,14 +35,14 @@ class _Newest:
         self._versions = list(accumulate((version for _, version in ordered), max))
 
     def before(self, time: float) -> int:
-        """The newest version of the events before this time; 0 if there is none."""
+        """Return the newest version of the events before this time; 0 if there is none."""
         number = bisect_left(self._times, time)
         return self._versions[number - 1] if number else 0
 
 
 @dataclass
 class _Register:
-    """What is known of the writes of a key."""
+    """The known writes of a key."""
 
     writes: dict[int, Write] = field(default_factory=dict)  # by version
     by_value: dict[int, Write] = field(default_factory=dict)
@@ -55,22 +55,22 @@ class _Register:
         self.latest_begin = list(accumulate((self.writes[it].began for it in self.versions), max))
         by_version = sorted((version, ended) for ended, version in acknowledged)
         self.newer = [version for version, _ in by_version]
-        # of this version and all newer ones
+        # first acknowledgements of a version or a newer one
         self.first_end = list(accumulate((ended for _, ended in reversed(by_version)), min))[::-1]
 
     def contained_since(self, version: int) -> float:
-        """When the last of the writes up to a version began."""
+        """Return when the last of the writes up to a version began."""
         number = bisect_right(self.versions, version)
         return self.latest_begin[number - 1] if number else float("-inf")
 
     def stale_since(self, version: int) -> float:
-        """When the first write after a version was acknowledged; infinity if there is none."""
+        """Return when the first write after a version was acknowledged; infinity if there is none."""
         number = bisect_right(self.newer, version)
         return self.first_end[number] if number < len(self.newer) else float("inf")
 
 
 class Checker:
-    """A history with the order of the writes of each key; ``violations`` of what holds for all levels."""
+    """A history with the order of the writes of each key, and the ``violations`` common to all levels."""
 
     def __init__(self, history: History) -> None:
         self._history = history
@@ -81,7 +81,7 @@ class Checker:
         self.violations += self._future()
         self.violations += self._halves()
 
-    # what holds for all levels
+    # laws of all levels
 
     def _order_writes(self) -> None:
         for write in self._history.writes:
@@ -117,7 +117,7 @@ class Checker:
             if known:
                 self._violated("one version per write", f"{seen} and {known[0]}", read)
             else:
-                register.writes[seen.version] = write  # it happened, although nobody was told
+                register.writes[seen.version] = write  # it happened, although it was not acknowledged
         elif register.writes.get(seen.version) is not write:
             self._violated("one version per write", f"{key} has {seen}, written was {write}", read)
 
@@ -191,7 +191,7 @@ class Checker:
         return [violation for name, its in sessions.items() for violation in self._session(its, writes[name])]
 
     def _session(self, reads: Sequence[Read], writes: Sequence[Write]) -> Iterator[Violation]:
-        """The operations of a session follow one another."""
+        """Check that the operations of a session follow one another."""
         known: dict[Key, tuple[int, str]] = {}
         since = float("-inf")
         for operation in sorted([*reads, *writes], key=lambda it: it.began):
@@ -227,7 +227,7 @@ class Checker:
             if write.version is not None and write.version > final.get(key, ABSENT).version
         ]
 
-    # what was seen of the distance between primary and replicas
+    # distance between primary and replicas, as clients observed it
 
     def staleness(self, read: Read) -> float:
         """For how many seconds, when it began, a read had been out of date; 0 if it was not."""
@@ -236,7 +236,8 @@ class Checker:
 
 
 def check(history: History, *, bound: float, lag: float) -> list[Violation]:
-    """All violations of what the level of each read promises, and of the lag, by which no replica may be behind.
+    """Return all violations of the promises of each read's level, and of the lag, by which no replica may be
+    behind.
 
     The times are in seconds. Reads of any level see a prefix of the commits.
     """

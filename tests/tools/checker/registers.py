@@ -1,10 +1,10 @@
-"""Whether one order of the operations on each entity explains all answers: linearizability.
+"""Linearizability: whether one order of the operations on each entity explains all answers.
 
-The change feed gives the order of the changes of an entity, and with it what became of writes that were not
-acknowledged. What is left is to find a moment for every operation between its beginning and its answer, and which of
-the deletions, which leave no trace of their own, is which. It is the search of Wing and Gong in the form of Lowe
-("Testing for linearizability", 2017): operations are taken in the order of their answers, and only when one is
-answered, changes that have begun are made until it has had its effect. What was reached once is not searched again.
+The change feed gives the order of the changes of an entity, and with it the fate of writes that were not acknowledged.
+The search finds a moment for every operation between its beginning and its answer, and matches the deletions, which
+leave no trace of their own. It is the search of Wing and Gong in the form of Lowe ("Testing for linearizability",
+2017): operations are taken in the order of their answers, and only when one is answered, changes that have begun are
+made until it has had its effect. A state that was reached once is not searched again.
 """
 
 from collections import defaultdict
@@ -33,7 +33,7 @@ class Operation(NamedTuple):
         return self.seen is None and not self.call.refused
 
     def is_explained_by(self, there: Seen) -> bool:
-        """Whether a read, or a refusal, is what a client is answered when this is there."""
+        """Return whether a read, or a refusal, is the right answer in a state."""
         if self.seen is not None:
             return self.seen == there
         match self.call.refused:
@@ -47,7 +47,7 @@ class Operation(NamedTuple):
 
 
 class Point(NamedTuple):
-    """How many changes have been made, and which of the operations that are not answered have had their effect."""
+    """A point of the search: the number of changes made, and the unanswered operations that have had their effect."""
 
     place: int
     done: frozenset[int]
@@ -77,7 +77,7 @@ def operations_by_key(history: History) -> dict[Key, list[Operation]]:
 
 
 def check_effects(operations: Iterable[Operation], changes: Iterable[Change]) -> Iterator[Violation]:
-    """That each change is what its write does to what was there."""
+    """Check that each change is the effect of its write on the previous state."""
     writes = {it.call.value: it.call for it in operations if it.changes}
     for change in changes:
         write = writes.get(change.after.value)
@@ -86,7 +86,7 @@ def check_effects(operations: Iterable[Operation], changes: Iterable[Change]) ->
 
 
 def effect_of(write: Write, change: Change) -> Seen | None:
-    """What a write leaves of what was there; None if it is refused."""
+    """Return the effect of a write on the state before it; None if it is refused."""
     before = change.before
     is_there = before != ABSENT
     if (write.kind is Kind.INSERT and is_there) or (write.kind.is_conditional and not is_there):
@@ -106,17 +106,17 @@ class Search:
         self._images = [ABSENT, *(it.after for it in changes)]
         places = {it.after.value: place for place, it in enumerate(changes) if it.after != ABSENT}
         self._operations = list(operations)
-        self._places: dict[int, int] = {}  # of writes that are known to have made a change
+        self._places: dict[int, int] = {}  # places of writes that are known to have made a change
         self._makers: dict[int, int] = {}
         for number, it in enumerate(self._operations):
             if it.changes and it.call.kind is not Kind.DELETE and it.call.value in places:
                 self._places[number] = places[it.call.value]
                 self._makers[places[it.call.value]] = number
         self._pending: set[int] = set()  # have begun, and are not answered
-        self._deletions: set[int] = set()  # of these
+        self._deletions: set[int] = set()  # deletions among them
 
     def run(self) -> Write | Read | None:
-        """The first operation whose answer no order explains; None if there is none."""
+        """Return the first operation whose answer no order explains; None if there is none."""
         events = sorted(
             event
             for number, it in enumerate(self._operations)
@@ -178,7 +178,9 @@ class Search:
             yield self._observe(Point(place, point.done), self._pending - point.done)
 
     def _deletions_of(self, version: int, done: frozenset[int]) -> Iterator[int]:
-        """All that may be answered yet; one of those that never are, rather one that asks for this version."""
+        """Yield deletions that may still be answered, and one that never is, preferably with this version's
+        condition.
+        """
         unknown = []
         for number in sorted(self._deletions - done):
             operation = self._operations[number]

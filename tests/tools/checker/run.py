@@ -20,7 +20,7 @@ from tests.tools.checker.levels import Violation
 from tests.tools.checker.registers import check_registers
 from tests.tools.checker.site import Fault, Site
 
-# what a fault was meant for
+# errors of a fault whose target does not exist
 GONE = (psutil.NoSuchProcess, ProcessLookupError, FileNotFoundError, IndexError, psycopg.OperationalError)
 
 
@@ -55,21 +55,21 @@ class Figures:
 
 @dataclass(frozen=True)
 class Plan:
-    """``answers``: of writes and of reads before a fault and after the last one.
+    """The parameters of a run.
 
-    ``is_durable``: without it a crash may lose what was acknowledged just before, though never half of a write, and
-    never what the feed has delivered.
+    Without durability, a crash may lose the last acknowledged writes, though never half of a write, and never changes
+    that the feed has delivered.
     """
 
     clients: int = 32
-    answers: int = 40
+    answers: int = 40  # writes, and reads, before a fault and after the last one
     seed: int = 0
     is_durable: bool = True
-    record: Path | None = None  # of the history, if a law is broken
+    record: Path | None = None  # the file for the history if a law is broken
 
 
 def happens(fault: Fault, site: Site, dice: Random) -> bool:
-    """Whether there was what the fault was meant for."""
+    """Apply a fault, and return whether its target existed."""
     try:
         fault(site, dice)
     except GONE:

@@ -24,7 +24,7 @@ FIRST, SECOND = range(2)
 
 
 class Site:
-    """``servers``: one, or a second one on the database of the first.
+    """One server, or two on the same database.
 
     The first may find its data in the folder `first`. Ports stay the same when a server is started again.
     """
@@ -32,7 +32,7 @@ class Site:
     def __init__(self, folder: Path, *options: str, servers: int = 2) -> None:
         self.data = folder / "first"
         self.servers: list[LiveServer | None] = [None] * servers
-        self.output: list[str] = []  # of servers that have ended
+        self.output: list[str] = []  # output of stopped servers
         self._folder = folder
         self._options = options
         self._ports = [free_port() for _ in self.servers]
@@ -105,7 +105,7 @@ class Site:
             for place, line in enumerate(lines)
             if "Traceback" in line
         ]
-        # what a server that is stopped does not wait for, on a busy machine
+        # on a busy machine a stopped server gives up waiting
         return [it for it in found if "timeout graceful shutdown exceeded" not in it]
 
 
@@ -149,7 +149,7 @@ def kill_the_postmaster(site: Site, dice: Random) -> None:
 
 
 def kill_the_supervisor(site: Site, dice: Random) -> None:
-    """The process that starts the database again."""
+    """Kill the process that starts the database again."""
     psutil.Process(site.first.postmaster()).parent().kill()
 
 
@@ -158,7 +158,7 @@ def kill_a_backend(site: Site, dice: Random) -> None:
 
 
 def _children(pid: int, text: str) -> list[psutil.Process]:
-    """Those with a text in their command line, without those that end meanwhile."""
+    """Return the children with a text in their command line, except those that end meanwhile."""
     found = []
     for child in psutil.Process(pid).children():
         with suppress(psutil.NoSuchProcess):
@@ -213,7 +213,7 @@ def cut_connections(site: Site, dice: Random) -> None:
 
 
 def delay_connections(site: Site, dice: Random) -> None:
-    """What was held back arrives late, unless the connection is cut first."""
+    """Delay data on connections; it arrives late, unless the connection is cut first."""
     site.link.hang()
     time.sleep(dice.random())
     if dice.random() < 0.5:

@@ -109,11 +109,11 @@ def test_a_right_store_keeps_all_laws(seed):
     assert store.history.without_effect and any(write.ended is None for write in store.history.writes)
 
 
-# what goes wrong; each time at a place where it matters
+# faults, each at a place where it matters
 
 
 def stale_read(store: Store) -> None:
-    """A read sees a state that an acknowledged write had replaced before the read began."""
+    """Let a read see a state that an acknowledged write had replaced before the read began."""
     reads = store.history.reads
     for place in store.dice.sample(range(len(reads)), len(reads)):
         read = reads[place]
@@ -142,7 +142,7 @@ def lost_update(store: Store) -> None:
 
 
 def lost_write(store: Store) -> None:
-    """An acknowledged write has no effect, and all that is recorded looks right."""
+    """Lose an acknowledged write, while all that is recorded looks right."""
     store.now += 10
     for kind, entity in ((Kind.UPSERT, ("p", "x")), (Kind.UPSERT, ("p", "y"))):
         store.history.writes.append(
@@ -153,7 +153,7 @@ def lost_write(store: Store) -> None:
 
 
 def lost_property(store: Store) -> None:
-    """A merge replaces."""
+    """Let a merge replace."""
     place, read, key = next(
         (place, read, key)
         for place, read in enumerate(store.history.reads)
@@ -167,7 +167,7 @@ def lost_property(store: Store) -> None:
 
 
 def half_a_change_set(store: Store) -> None:
-    """A page sees one of two writes."""
+    """Let a page see one of two writes of a change set."""
     store.now += 100
     seen = dict(store.entities)
     store.write_set()
@@ -250,7 +250,7 @@ def invention_in_the_feed(store: Store) -> None:
 
 
 def half_a_change_set_in_the_feed(store: Store) -> None:
-    """The rest of it came in another request."""
+    """Put the rest of a change set into another request."""
     place = next(place for place, it in enumerate(store.changes) if it.request.isdecimal())
     store.changes[place] = store.changes[place]._replace(request="other")
 

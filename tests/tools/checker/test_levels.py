@@ -25,13 +25,13 @@ def write(began: float, ended: float | None, key: Key, value: int, session: str 
 
 
 def read(began: float, ended: float, session: str = "r", **values: int) -> Read:
-    """What it saw: a=1, b=0."""
+    """Return a read that saw these values, such as a=1, b=0."""
     seen = {("p", name): Seen(10 * value, value) for name, value in values.items()}
     return Read(session, "level", began, ended, seen)
 
 
 def broken(promise: str, *operations: Write | Read, bound: float = 0.0) -> list[str]:
-    """The names of what is violated."""
+    """Return the names of the violations."""
     given = history(*operations)
     checker = Checker(given)
     found = {
@@ -144,7 +144,7 @@ class TestPrefix:
         assert broken("prefix", write(0, 2, B, 1), write(1, 3, A, 1), read(4, 5, a=1, b=0)) == []
 
     def test_what_was_overwritten_counts(self):
-        """Of A the newer version was written earlier; the older one began after B had been acknowledged."""
+        """The newer version of A was written earlier; the older one began after B had been acknowledged."""
         newer, older = Write("w", A, 2, 0, 9, 20), Write("w", A, 1, 5, 9, 10)
         assert broken("prefix", newer, older, write(3, 4, B, 1), read(10, 11, a=2, b=0)) == [
             "a prefix of the commits"
@@ -222,7 +222,7 @@ def test_one_old_value_among_many_right_ones_is_found(level, seed):
     ]
     place = simulation.dice.choice(places)
     old = history.reads[place]
-    # of the two keys the one that was written first, as it was long before
+    # the key that was written first, long before
     key = min(old.seen, key=lambda it: old.seen[it].version)
     history.reads[place] = Read(old.session, kind, old.began, old.ended, {**old.seen, key: ABSENT})
 

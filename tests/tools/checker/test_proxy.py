@@ -12,7 +12,7 @@ from tests.tools.checker.proxy import Proxy
 
 @pytest.fixture
 def echo() -> Iterator[int]:
-    """The port of a server that sends back what it receives, on one connection after the other."""
+    """Run a server that echoes data, on one connection after the other, and yield its port."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve() -> None:

@@ -95,7 +95,7 @@ def read(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def console_doors(server: LiveServer, folder: Path) -> dict[str, tuple[Requests, Check]]:
-    """Of an account of their own, so that the others are not disturbed."""
+    """Return the API and the pages of a separate account, so that others are not disturbed."""
     session = sign_in(server, folder, "fuzz")
     token = server.add_token("fuzz", "fuzz")
     api = f"{server.url}/ui/api/v1"

@@ -1,4 +1,4 @@
-"""What every answer must look like, whatever the request was."""
+"""Requirements of every answer, whatever the request was."""
 
 import json
 import re
@@ -13,7 +13,7 @@ UNAVAILABLE = {(503, "ServerBusy"), (500, "OperationTimedOut")}
 
 
 def check_answer(answer: Answer, *, head: bool = False) -> None:
-    """Raises AssertionError unless the answer is a success or a well-formed refusal."""
+    """Check that an answer is a success or a well-formed refusal; raises AssertionError."""
     assert answer.status < 500 or answer.status == 501, answer
     assert answer.headers.get("server"), answer
     assert re.fullmatch(GUID, answer.headers["x-ms-request-id"]), answer
@@ -53,7 +53,7 @@ def is_failed_change_set(answer: Answer) -> bool:
 
 
 def check_api_answer(answer: Answer) -> None:
-    """Of the management API: JSON, and problem details for what is refused."""
+    """Check an answer of the management API: JSON, and problem details for refusals."""
     assert answer.status < 500 and answer.status != 401, answer
     kind = answer.headers.get("content-type", "")
     if answer.status >= 400:
@@ -65,7 +65,7 @@ def check_api_answer(answer: Answer) -> None:
 
 
 def check_page_answer(answer: Answer) -> None:
-    """Of the console: a page or a part of one, a redirection, a file, or nothing."""
+    """Check an answer of the console: a page or a part of one, a redirection, a file, or nothing."""
     assert answer.status < 500, answer
     kind = answer.headers.get("content-type", "")
     if 300 <= answer.status < 400 and answer.status != 304:

@@ -46,7 +46,7 @@ def wild_sas(draw: st.DrawFn) -> Request:
         name = draw(st.sampled_from([*tokens.FIELDS, "sig", "skoid", "SP", "x"]))
         fields[name] = draw(st.one_of(st.sampled_from(SAS_VALUES), texts))
     if not is_signed_early:
-        # what cannot be signed is sent as it is
+        # fields that cannot be signed are sent unsigned
         with suppress(KeyError, UnicodeEncodeError):
             fields = tokens.signed(fields, ACCOUNT)
     pairs = [b"%b=%b" % (escaped(name), escaped(value)) for name, value in fields.items()]

@@ -1,6 +1,7 @@
-"""Hypothesis strategies for the management API and the console, made of what a running server offers.
+"""Hypothesis strategies for the management API and the console, made from a running server.
 
-The API's operations come from its OpenAPI document; pages and forms are found by following the links of the console.
+The API's operations come from its OpenAPI document; pages and forms are found by following the links of the
+console.
 """
 
 import json
@@ -106,7 +107,7 @@ def wild_calls(operations: Sequence[ApiOperation], token: str) -> st.SearchStrat
 
 @dataclass(frozen=True)
 class Form:
-    """What a page sends; ``fields`` with the values that it shows."""
+    """A form of a page, with the values that it shows."""
 
     method: str
     address: str
@@ -148,7 +149,7 @@ class _Page(HTMLParser):
 
 
 def crawl(get: Callable[[str], str], start: Sequence[str]) -> tuple[list[str], list[Form]]:
-    """Addresses of pages and the forms on them; of those that differ in numbers only, one."""
+    """Return addresses of pages and the forms on them; one of several that differ in numbers only."""
     pages: dict[str, str] = {}
     forms: dict[tuple[str, ...], Form] = {}
     waiting = list(start)
@@ -183,7 +184,7 @@ def written(pairs: Sequence[tuple[str, str]]) -> bytes:
 
 
 def _change(draw: st.DrawFn, pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Fields of which some have odd values, some are missing, and some come twice."""
+    """Change some fields to odd values, leave some out, and repeat others."""
     for name, value in pairs:
         match draw(st.integers(0, 5)):
             case 0 | 1 | 2:

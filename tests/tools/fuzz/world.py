@@ -1,4 +1,4 @@
-"""What requests are fed to, and what has to hold after each of them."""
+"""The servers under test, and the invariants after each request."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence

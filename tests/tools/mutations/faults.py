@@ -6,13 +6,13 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Fault:
-    """``place``: which occurrence of the text is replaced, from 0; None: there is only one."""
+    """A fault in the source: a text that replaces another one."""
 
     name: str
     file: str
     before: str
     after: str
-    place: int | None = None
+    place: int | None = None  # the occurrence to replace, from 0; None if there is only one
 
     def apply(self, text: str) -> str:
         """Return the text of the file with the fault; raises ValueError if there is no such text."""

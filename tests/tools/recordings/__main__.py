@@ -65,7 +65,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
 
 @contextmanager
 def _accounts(options: argparse.Namespace) -> Iterator[Accounts]:
-    """Those that are named, or the two of a server that is started for the run."""
+    """Yield the given accounts, or the two of a server that is started for the run."""
     if options.storage:
         yield Accounts(*(_endpoint(url, options.key) for url in (options.storage, options.cosmos)))
         return

@@ -1,4 +1,4 @@
-"""Compares a recorded answer with one of today, after what must differ is replaced on both sides."""
+"""Comparison of a recorded answer with a current one, after necessary differences are replaced on both sides."""
 
 import json
 import re
@@ -116,7 +116,7 @@ def read_known(path: Path = _FOLDER / "known.toml") -> list[Known]:
 
 
 def _describe(recorded: str, answered: str) -> str:
-    """How two bodies differ, in a word."""
+    """Describe the difference of two bodies in a word."""
     if not recorded or not answered:
         return "missing" if recorded else "added"
     if recorded.startswith("--batchresponse"):

@@ -18,7 +18,7 @@ _SANITIZED = {"sanitized", "fake_token_value"}
 
 
 class Unreadable(Exception):
-    """Says why a file is no recording."""
+    """The reason why a file is not a recording."""
 
 
 class Number(str):
@@ -51,7 +51,7 @@ class Exchange:
 
     @property
     def moment(self) -> datetime:
-        """When it was recorded."""
+        """Return the time of the recording."""
         sent = self.request.header("x-ms-date") or self.request.header("Date") or self.answer.header("Date")
         return parsedate_to_datetime(sent) if sent else datetime.now(UTC)
 
@@ -76,7 +76,7 @@ def find(paths: list[Path]) -> Iterator[Path]:
 
 
 def read(path: Path) -> Recording:
-    """Raises Unreadable."""
+    """Read a recording; raises Unreadable."""
     text = path.read_text("utf-8-sig")
     try:
         if path.suffix == ".json":
@@ -139,7 +139,7 @@ def _read_entry(entry: dict[str, Any]) -> Exchange:
 
 
 def _read_side(fields: dict[str, list[str] | str], body: Any) -> Message:
-    """A body of JSON stands there as JSON, text as a list of its lines, anything else as base64."""
+    """Read a message; a JSON body is stored as JSON, text as a list of its lines, anything else as base64."""
     headers = [pair for pair in _read_lists(fields) if pair[1].lower() not in _SANITIZED]
     if isinstance(body, str) and not isinstance(body, Number):
         media_type = Message(headers, b"").header("Content-Type") or ""
@@ -166,7 +166,7 @@ def write_json(value: Any) -> str:
 
 
 def rewrite_json(body: bytes) -> bytes:
-    """A body as `write_json` would have it; one that is no JSON as it is."""
+    """Return a body as `write_json` would write it; one that is not JSON stays unchanged."""
     try:
         return write_json(json.loads(body, **_RAW)).encode()
     except ValueError:

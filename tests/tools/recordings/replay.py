@@ -1,4 +1,4 @@
-"""Sends the requests of a recording anew: to our hosts, with our signatures, and with what was answered before."""
+"""Replay of a recording: its requests go to our hosts, with our signatures and values of earlier answers."""
 
 import base64
 import json
@@ -20,13 +20,13 @@ _HOST = re.compile(
     re.IGNORECASE,
 )
 _TABLE = re.compile(r"/Tables\('(.+)'\)")
-_CLOCK = ("start", "end")  # what recorders write for the times of a token
+_CLOCK = ("start", "end")  # placeholders of recorders for the times of a token
 _TOKENS = ("NextPartitionKey", "NextRowKey", "NextTableName")
 _WRONG_KEY = base64.b64encode(bytes(64)).decode()  # for requests that were refused because of their signature
 _MOMENT = re.compile(r"W/\"datetime'[^']+'\"")
 _BOUNDARY = re.compile(rb"--(batch_\S+)\r?\n")
 _POLICY_TIME = re.compile(r"(<(?:Start|Expiry)>)(\d{4}-\d\d-\d\d)")
-# written anew, or of the recorded connection
+# set again for each request, or belonging to the recorded connection
 _OURS = {
     "authorization", "host", "content-length", "date", "x-ms-date", "connection", "accept-encoding", "user-agent",
     "transfer-encoding", "expect", "traceparent",
@@ -71,7 +71,7 @@ def replay(recording: Recording, accounts: Accounts, rules: Rules) -> Iterator[R
 
 
 def _set_up(recording: Recording) -> Iterator[dict[str, str]]:
-    """What makes an empty account look as the recorded one did before: its tables, and its service properties."""
+    """Yield requests that bring an empty account into the recorded initial state: its tables and service properties."""
     known: set[str] = set()
     for name, is_new in _mentioned_tables(recording):
         if name not in known and not is_new:
@@ -128,7 +128,7 @@ def _list_tables(connection: Connection, endpoint: Endpoint) -> list[str]:
 
 
 class _Memory:
-    """What later requests take from earlier answers: ETags and continuation tokens."""
+    """Values of earlier answers for later requests: ETags and continuation tokens."""
 
     def __init__(self) -> None:
         self._ours: dict[str, str] = {}
@@ -145,7 +145,7 @@ class _Memory:
         return self._ours.get(text, text)
 
     def shift_back(self, exchange: Exchange, body: bytes) -> bytes:
-        """Times of access policies as they were recorded."""
+        """Shift the times of access policies back to the recorded ones."""
         return _shift_policies(body, -_age(exchange)) if b"<SignedIdentifier" in body else body
 
 
@@ -192,7 +192,7 @@ def _prepare(exchange: Exchange, endpoint: Endpoint, memory: _Memory):
 
 
 def _complete(headers: dict[str, str], body: bytes, exchange: Exchange) -> dict[str, str | bool]:
-    """The headers of the request and no others: what a wire case adds by itself is left out."""
+    """Return the headers of the request and no others: those that a wire case adds by itself are left out."""
     names = {name.lower() for name in headers}
     defaults = ("x-ms-version", "x-ms-client-request-id", "Accept", "DataServiceVersion")
     absent = {name: False for name in defaults if name.lower() not in names}
@@ -212,7 +212,7 @@ def _translate_body(exchange: Exchange, endpoint: Endpoint, memory: _Memory) -> 
 
 
 def _translate_query(query: str, memory: _Memory) -> str:
-    """The query as it was, but for continuation tokens."""
+    """Return the recorded query with current continuation tokens."""
     options = []
     for option in query.split("&") if query else []:
         name, _, value = option.partition("=")
@@ -246,7 +246,7 @@ def _move(moment: str, hours: int, exchange: Exchange) -> str:
 
 
 def _recorded_names(exchange: Exchange) -> list[tuple[str, str]]:
-    """Recorders replace the name of the account in some places and leave it in others."""
+    """Return the recorded base URLs and account names; recorders replace the name in some places only."""
     text = f"{exchange.url} {exchange.answer.body.decode('utf-8', 'replace')} {json.dumps(exchange.answer.headers)}"
     found = {(match[0], match[1]) for match in _HOST.finditer(text)}
     found |= {

@@ -24,7 +24,7 @@ class Report:
             return
         exchange = replayed.exchange
         reasons = [self._reason(name, exchange, it) for it in replayed.differences]
-        # what follows from a status that differs is not counted besides
+        # differences that follow from another status are not counted in addition
         self.unlisted += None in reasons
         self._listed_only += None not in reasons
         for difference, reason in zip(replayed.differences, reasons, strict=True):
@@ -60,7 +60,7 @@ def _note(reason: str | None) -> str:
 
 
 def _cut(text: str, other: str) -> str:
-    """A text on one line, from a little before the first place where it differs."""
+    """Return a text on one line, from a little before the first place where it differs."""
     same = next((at for at, (one, two) in enumerate(zip(text, other, strict=False)) if one != two), 0)
     start = max(0, same - 200)
     shown = text[start : start + _WIDTH]

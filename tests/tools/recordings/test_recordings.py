@@ -55,7 +55,7 @@ DELETED["request"]["headers"]["If-Match"] = [ETAG]
 
 
 def reading(metadata):
-    """A point read whose entity is recorded with so much of metadata before its properties."""
+    """Return the exchange of a point read, with this metadata before the properties of the entity."""
     return exchange(
         "GET", "/recorded(PartitionKey='p',RowKey='r')", 200, "OK", None,
         f'{{{metadata}"PartitionKey":"p","RowKey":"r","Timestamp":"2021-05-26T15:48:14.0142524Z","x":1}}',

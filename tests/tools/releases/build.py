@@ -20,7 +20,9 @@ from pathlib import Path
 from tests import programs, wheels
 from tests.live_server import ROOT
 
-NAMESPACE = "tablero-release"  # of the signature: one that was made for something else is not accepted
+NAMESPACE = (
+    "tablero-release"  # the namespace of the signature; signatures made for other purposes are not accepted
+)
 SUMS = "SHA256SUMS"
 
 

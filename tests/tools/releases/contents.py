@@ -1,4 +1,6 @@
-"""What is put into a server of a release through its public doors, and what a later version must still answer."""
+"""Contents that are put into a server of a release through its public interfaces, and answers that later versions
+must keep.
+"""
 
 import base64
 import hmac
@@ -29,7 +31,7 @@ ACCOUNT = "shop"
 END = datetime(2199, 1, 1, tzinfo=UTC)
 PEOPLE = f"a/{ACCOUNT}/t/people/"
 LONG_FILTER = " or ".join(f"Name eq '{'x' * 40}{number}'" for number in range(50)) + " or Name eq 'Ada'"
-# what another request changes, the time, or an upgrade on purpose
+# changed by other requests, by time, or by an upgrade on purpose
 _VOLATILE = {"requests_24h", "last_used_at", "history_days", "kept_until", "adaptive_indexes"}
 
 # each type with its borders, written as a client may write it
@@ -297,7 +299,9 @@ def use(doors, made):
 
 
 def _unordered(value):
-    """The members of an answer in JSON: servers up to 1.0 had them in another order, and line feeds between them."""
+    """Return the sorted members of a JSON answer; servers up to 1.0 had another order, and line feeds between
+    members.
+    """
     return sorted(_MEMBER.findall(value)) if isinstance(value, str) and '"PartitionKey":' in value else value
 
 

@@ -14,11 +14,11 @@ import psutil
 
 from tests.tools.bench import processes
 
-WARMING_UP = 0.3  # of a piece: caches fill, connections are opened
-FEWEST = 6  # samples of a piece after that, of which a trend can be told
-GROWTH = 0.15  # of the median, over what is left of a piece
+WARMING_UP = 0.3  # the part of a piece in which caches fill and connections are opened
+FEWEST = 6  # samples after that from which a trend can be computed
+GROWTH = 0.15  # the limit of growth, relative to the median, over the rest of a piece
 MEGABYTE = 1 << 20
-# what may grow so much in any case: garbage that is not yet collected, connections at the moment of a sample
+# permitted growth: garbage that is not yet collected, connections at the moment of a sample
 ALLOWANCES = {
     "memory of the server, MB": 40,
     "memory of PostgreSQL, MB": 60,
@@ -29,16 +29,16 @@ ALLOWANCES = {
 
 @dataclass
 class Sample:
-    """``piece`` numbers the starts of the server; ``hours`` of load in all pieces up to now; values by their names."""
+    """A sample of values, by name."""
 
-    piece: int
-    hours: float
+    piece: int  # the number of the server's start
+    hours: float  # load of all pieces so far
     values: dict[str, float]
     errors: dict[str, int] = field(default_factory=dict)
 
 
 class Latencies:
-    """How long requests took since the last sample, and what went wrong."""
+    """Durations of requests since the last sample, and errors."""
 
     def __init__(self) -> None:
         self._lock = Condition()
@@ -51,7 +51,7 @@ class Latencies:
             self._lock.notify_all()
 
     def wait_for(self, kind: str, patience: float) -> bool:
-        """Whether a request of a kind was answered since the last sample, within so many seconds."""
+        """Wait so many seconds for a request of a kind, and return whether one was answered since the last sample."""
         with self._lock:
             return self._lock.wait_for(lambda: kind in self._taken, patience)
 
@@ -65,7 +65,7 @@ class Latencies:
             self._taken, self._errors = defaultdict(list), Counter()
         found: dict[str, float] = {}
         for kind, seconds in taken.items():
-            cuts = quantiles([*seconds, *seconds], n=100)  # twice, for there may be only one
+            cuts = quantiles([*seconds, *seconds], n=100)  # twice, because there may be only one
             found |= {
                 f"{kind}: p50, ms": 1e3 * cuts[49],
                 f"{kind}: p99, ms": 1e3 * cuts[98],
@@ -75,7 +75,7 @@ class Latencies:
 
 
 def measure(pid: int, data: Path) -> dict[str, float]:
-    """Of the processes of a server, and of its data."""
+    """Measure the processes of a server, and its data."""
     found: Counter[str] = Counter()
     for number in processes.tree(pid):
         try:
@@ -118,7 +118,7 @@ def read(path: Path) -> list[Sample]:
 
 
 def problems(samples: Sequence[Sample]) -> list[str]:
-    """What must not be: errors, and values that grow through a piece without an end."""
+    """Return problems: errors, and values that grow throughout a piece."""
     errors: Counter[str] = Counter()
     for sample in samples:
         errors.update(sample.errors)
@@ -138,7 +138,7 @@ def problems(samples: Sequence[Sample]) -> list[str]:
 
 
 def summary(samples: Sequence[Sample]) -> str:
-    """A table: each value at the beginning, in the middle of all and at most."""
+    """Return a table with each value at the beginning, in the middle and at most."""
     lines = [
         f"{samples[-1].hours:.2f} hours, {len(samples)} samples, {samples[-1].piece} pieces",
         "",
@@ -164,7 +164,7 @@ WIDTH, HEIGHT, MARGIN = 420, 120, 30
 
 
 def draw(samples: Sequence[Sample]) -> str:
-    """An SVG with a chart for each value over the hours; a line begins with each piece."""
+    """Draw an SVG with a chart for each value over the hours; a line begins with each piece."""
     names = names_of(samples)
     rows = (len(names) + 1) // 2
     charts = [

@@ -1,4 +1,4 @@
-"""What drifts is found, what does not is not, and pieces add up."""
+"""The figures of the soak test: drift is found, stable values are not reported, and pieces add up."""
 
 from xml.etree import ElementTree
 
@@ -13,7 +13,7 @@ MEMORY = "memory of the server, MB"
 
 
 def piece(number=1, *, memory=lambda minute: 300 + minute % 7, errors=None):
-    """An hour with a sample each minute; the first minutes need more and more."""
+    """Return an hour with a sample each minute; the first minutes need more and more."""
     return [
         Sample(
             number,
