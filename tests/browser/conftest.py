@@ -16,7 +16,7 @@ from tests.seeds import seeded
 
 expect.set_options(timeout=PATIENCE)
 wait_for_turns()
-# tests wait for the end of what the page waits for, on machines that are slow at times
+# tests wait until pages stop waiting, also on machines that are slow at times
 PATIENT = {"console.site.waiting": {"PATIENCE": PATIENCE / 1000}}
 # the shell draws the same pages for a third less of the processor
 ARGUMENTS = [
@@ -37,14 +37,14 @@ def chromium():
 
 @pytest.fixture(scope="package")
 def console(scratch):
-    """A server of its own, with nobody in it yet."""
+    """Start a separate server without users."""
     with start_server(seeded(scratch / "console"), hurried=PATIENT) as live:
         yield live
 
 
 @pytest.fixture(scope="module")
 def service(console):
-    """The account of the console, as the SDK sees it."""
+    """Open the account of the console with the SDK."""
     with TableServiceClient.from_connection_string(console.connection_string) as service:
         yield service
 
@@ -56,9 +56,9 @@ def pool(chromium):
 
 @pytest.fixture
 def open_page(pool, console):
-    """`open_page("/ui/", width=320)`: that page, to which nobody has been yet; whatever fails in it fails the test.
+    """Return `open_page("/ui/", width=320)`, which opens an unused page; any error in it fails the test.
 
-    `fresh` for what a first visit costs, and for a clock that stands still: both stay with a browser.
+    Use `fresh` to measure a first visit, and for a frozen clock: both stay with a browser.
     """
     watches = []
     pages = []
@@ -83,7 +83,7 @@ def open_page(pool, console):
 
 @pytest.fixture(scope="package")
 def admin(chromium, console):
-    """The cookies of the first admin, made as a user would: with the address the server printed."""
+    """Return the cookies of the first admin, created as a user would: with the address the server printed."""
     address = next(word for line in console.output for word in line.split() if "/ui/setup/?token=" in word)
     with patient(chromium.new_context(locale="en-US")) as context:
         page = context.new_page()
@@ -100,7 +100,7 @@ def admin(chromium, console):
 
 @pytest.fixture(scope="package")
 def tables(console):
-    """A full table with hostile values, an empty one, one of a very long name."""
+    """Make a full table with hostile values, an empty one, and one with a very long name."""
     with TableServiceClient.from_connection_string(console.connection_string) as service:
         for name in ("people", "empty", "a" * 63):
             service.create_table(name)

@@ -1,4 +1,4 @@
-"""What every page must be, whatever it shows: the lines G1 to G4 and G7 of the console's acceptance list."""
+"""Requirements of every page: the lines G1 to G4 and G7 of the console's acceptance list."""
 
 import time
 from functools import cache
@@ -13,9 +13,9 @@ PATIENCE = 60_000  # milliseconds; what never comes fails either way, and machin
 AXE = Path(__file__).parent / "vendor" / "axe-core" / "4.14.1" / "axe.min.js"
 REFUSALS = (401, 409, 412, 422)
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-# what colours, widths and hidden parts can change of a page that was checked before
+# rules that colours, widths and hidden parts can break on a page that was checked before
 OF_APPEARANCE = ["color-contrast", "target-size", "scrollable-region-focusable", "link-in-text-block"]
-# what is about to appear, or to change its colour, is judged when it has
+# elements that are about to appear, or to change their colour, are checked afterwards
 RUN_AXE = """
 async ([within, rules]) => {
     const passing = document.getAnimations().filter(it => it.effect.getComputedTiming().endTime <= 1000);
@@ -92,7 +92,7 @@ PROBE = "/ui/healthz?intercepted"
 
 
 def patient(context):
-    """The context, for use in a ``with`` statement, whose waits end when those of all tests do."""
+    """Return the context, for use in a ``with`` statement, with the timeout of all tests."""
     context.set_default_timeout(PATIENCE)
     return context
 
@@ -122,7 +122,7 @@ class Held:
             self._page.wait_for_timeout(10)
 
     def take(self):
-        """The oldest one, as a route, which is held no more."""
+        """Remove the oldest request and return its route."""
         self.wait()
         return self.requests.pop(0)[0]
 
@@ -165,7 +165,7 @@ class Watch:
     def _hear(self, message):
         if message.type not in {"error", "warning"}:
             return
-        # what a server answered is judged as an answer, whose page is known; this may be of the page before
+        # error statuses are checked with the answer, whose page is known; this message may belong to the previous page
         if "the server responded with a status of" in message.text:
             return
         self.faults.append(f"{message.type}: {message.text}")
@@ -189,7 +189,7 @@ def _axe():
 @still
 def check_axe(page, within="body", *, appearance_only=False):
     """G1: no violation of any rule; rules for whole pages are left out within a part of one."""
-    page.evaluate("window.scrollTo(0, 0)")  # what a bar that stays in view covers would count as obscured
+    page.evaluate("window.scrollTo(0, 0)")  # elements below a sticky bar would count as obscured
     if not page.evaluate("'axe' in window"):
         page.evaluate(_axe())  # by the debugger, which the CSP does not bind
     rules = {"type": "rule", "values": OF_APPEARANCE} if appearance_only else {"type": "tag", "values": TAGS}
@@ -199,7 +199,7 @@ def check_axe(page, within="body", *, appearance_only=False):
 
 @still
 def check_stability(page):
-    """Nothing that is shown moves when what comes later comes."""
+    """Check that late content does not move visible elements."""
     total, moved = page.evaluate(SHIFTS)
     assert total < MOST_SHIFT, "\n".join([f"{total:.3f}", *moved])
 
@@ -261,13 +261,13 @@ def check_reflow(page):
     )
 
 
-# what follows its own size has followed it
+# elements that follow their own size have settled
 TWO_FRAMES = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
 @still
 def check_on_a_phone(page):
-    """The page as it is, in the dark and 390 px wide, without another load of it."""
+    """Check the loaded page in the dark and 390 px wide."""
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size({"width": 390, "height": 900})
     page.evaluate(TWO_FRAMES)
@@ -311,7 +311,7 @@ OVERLAPS = """
     }).map(it => it.outerHTML.slice(0, 120));
 }
 """
-# words that stick out of what holds them
+# words that overflow their container
 CUT = """
 () => [...document.querySelectorAll("button, .button, .badge, label, legend, h1, h2, .tabs a")]
     .filter(it => it.checkVisibility() && !it.closest(".visually-hidden, [hidden], .sidebar, dialog, [popover]"))
@@ -347,9 +347,9 @@ def check(page, language="en", *, within="main"):
 
 
 def confirm_identity(page):
-    """Sign the admin in again, as sensitive actions ask after ten minutes, and return to the page.
+    """Sign the admin in again, as sensitive actions require after ten minutes, and return to the page.
 
-    The session is the page's own: that of all tests stays one that has to be confirmed.
+    The session is the page's own; the shared one still needs a confirmation.
     """
     address = urlsplit(page.url)
     asked_by = dict(parse_qsl(address.query)).get("next") if address.path == "/ui/me/again/" else None

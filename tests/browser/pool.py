@@ -4,7 +4,7 @@ from collections import defaultdict
 
 from tests.browser.page import patient
 
-# what a page can change later; everything else is of the context, for good
+# options that a page can change later; all others belong to the context
 MEDIA = {
     "color_scheme": "light",
     "reduced_motion": "no-preference",
@@ -16,7 +16,7 @@ STAYING_TOASTS = """
 const timer = setTimeout;
 window.setTimeout = (act, wait, ...given) => timer(act, wait === 10_000 ? 120_000 : wait, ...given);
 """
-BETWEEN = "/ui/healthz"  # of the same origin, or Chromium makes a new process; and with nothing in it
+BETWEEN = "/ui/healthz"  # an empty page of the same origin, because Chromium would start a new process for another one
 
 
 class Pool:
@@ -26,7 +26,7 @@ class Pool:
         self._kinds = {}
 
     def take(self, *, fresh=False, width=1280, height=900, state=None, cookies=(), permissions=(), **options):
-        """A page that knows nothing of the tests before but the files it loaded, or not even these when `fresh`."""
+        """Return a page without traces of earlier tests except cached files, or without these too if `fresh`."""
         media = {name: options.pop(name, usual) for name, usual in MEDIA.items()}
         kind = tuple(sorted((name, repr(value)) for name, value in options.items()))
         kept = None if fresh else self._idle[kind]
@@ -41,7 +41,7 @@ class Pool:
 
     def _make(self, options, fresh):
         context = patient(self._chromium.new_context(**options))
-        if not fresh:  # which may have a clock of its own
+        if not fresh:  # a fresh page may have a clock of its own
             context.add_init_script(STAYING_TOASTS)
         return context.new_page()
 

@@ -1,4 +1,4 @@
-"""Names, roles and states of what scripts lay over a page; pages in forced colors and without motion."""
+"""Names, roles and states of overlays made by scripts; pages in forced colors and without motion."""
 
 import re
 

@@ -21,7 +21,7 @@ def open_signed_in(open_page, admin, tables):
 
 @pytest.fixture(scope="module")
 def shop(chromium, console, admin):
-    """An account with a colour and a label, made as an admin makes it; its connection string."""
+    """Make an account with a colour and a label, as an admin does, and return its connection string."""
     made = chromium.new_context(base_url=console.url, locale="en-US", storage_state=admin)
     with patient(made) as context:
         page = context.new_page()
@@ -46,7 +46,7 @@ def shop(chromium, console, admin):
 
 
 def prove(page):
-    """Whoever asks for a secret is asked who they are, over the page, which then goes on."""
+    """Confirm the user's identity in the dialog that appears over the page when it asks for a secret."""
     dialog = page.locator("dialog#sign-in")
     dialog.get_by_label("Password").fill(PASSWORD)
     dialog.get_by_role("button", name="Confirm").click()
@@ -111,7 +111,9 @@ def test_the_palette_finds_everything_by_keys_alone(open_signed_in, service):
     chosen = field.get_attribute("aria-activedescendant")
     expect(page.locator(f"#{chosen}")).to_have_attribute("aria-selected", "true")
     field.fill("o")
-    page.locator("#palette[data-shown=o]", has_text="people").wait_for()  # the arrow is for what "o" finds
+    page.locator(
+        "#palette[data-shown=o]", has_text="people"
+    ).wait_for()  # the arrow key is for the results of "o"
     before = field.get_attribute("aria-activedescendant")
     page.keyboard.press("ArrowDown")
     expect(field).not_to_have_attribute("aria-activedescendant", before)

@@ -14,7 +14,7 @@ INCREASE = "0-op=set&0-property=Total&0-expression=Total+%2B+1"
 
 @pytest.fixture
 def orders(service):
-    """Sixty entities, of which fifty have a Total from 10 on."""
+    """Make sixty entities; fifty have a Total from 10 on."""
     table = service.create_table_if_not_exists("orders")
     keys = ({"PartitionKey": "shop", "RowKey": f"{number:02}", "Total": number} for number in range(60))
     table.submit_transaction([("upsert", key | {"Note": "Zoë <b>"}) for key in keys])
@@ -84,7 +84,9 @@ def test_what_is_typed_and_pressed_while_operations_are_arranged_is_kept(open_pa
 def test_all_that_a_query_finds_is_deleted_by_a_job(open_page, admin, orders):
     page = open_page(TABLE + "?f=Total+ge+10&top=25", state=admin)
     page.locator("[data-select-page]").check()
-    page.get_by_role("button", name=re.compile("^Select all")).click()  # which may have to count them first
+    page.get_by_role(
+        "button", name=re.compile("^Select all")
+    ).click()  # the button may have to count them first
     expect(page.locator("[data-picked-count]")).to_have_text("50 selected")
     page.locator("#selection [data-delete]").click()
     page.get_by_role("button", name="Delete 50 entities").click()

@@ -14,7 +14,7 @@ HOSTILE = '<img src=x onerror="alert(1)">'
 
 @pytest.fixture
 def cells(console):
-    """A table of its own, and the client that sees it from outside."""
+    """Make a table for each test, and yield a client outside the console."""
     with TableServiceClient.from_connection_string(console.connection_string) as service:
         service.delete_table("cells")
         table = service.create_table("cells")
@@ -411,7 +411,7 @@ def paste(page, text):
 
 @pytest.fixture
 def staging(open_page, admin, cells):
-    """The grid of a user whose changes wait until they are saved."""
+    """Open the grid of a user who stages changes until they are saved."""
     page = open_page("/ui/me/", state=admin)
 
     def choose_mode(mode):

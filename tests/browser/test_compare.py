@@ -14,7 +14,7 @@ COMPARE = f"/ui/a/{ACCOUNT}/compare/"
 
 @pytest.fixture
 def compared(console, service):
-    """A table in which three entities were changed after a snapshot."""
+    """Make a table in which three entities were changed after a snapshot."""
     table = service.create_table("compared")
     put(table, 0)
     console.manage("snapshot", "take", ACCOUNT, "compared")

@@ -1,4 +1,4 @@
-"""A row that a client deletes while somebody writes into one of its cells loses nothing."""
+"""Deletion of a row by a client while a user writes into one of its cells: typed text is not lost."""
 
 import pytest
 from azure.core.exceptions import ResourceNotFoundError
@@ -26,7 +26,7 @@ def test_what_was_typed_is_copied_and_inserted_again(open_page, admin, deleted):
     page.keyboard.type("Gr")
     editor = page.locator("dialog #cell-editor")
     expect(editor).to_contain_text("key1 deleted this entity at")
-    page.keyboard.type("ace")  # which goes on where it began
+    page.keyboard.type("ace")  # typing continues where it began
     expect(editor.locator("[name=value]")).to_have_value("Grace")
     check_axe(page, "dialog:has(#cell-editor)")
 

@@ -23,7 +23,7 @@ EXACT = {
 
 @pytest.fixture(scope="module")
 def edited(service):
-    """A table, as the SDK sees it."""
+    """Make a table with the SDK."""
     with service.create_table("edited") as table:
         yield table
 
@@ -179,7 +179,7 @@ def test_saves_before_it_goes_on(open_entity, edited):
     goes_on.click()
     expect(drawer).to_be_hidden()
     assert edited.get_entity("se", "goes")["Name"] == "Zoe"
-    # what is wrong has to be mended first
+    # errors must be fixed first
     page.locator("td[data-property=Name]").click()
     page.keyboard.press("Alt+o")
     field(drawer, "Age").fill("many")
@@ -213,7 +213,7 @@ def test_the_drawer_opens_before_its_entity_comes(open_entity, edited):
     expect(drawer).to_be_hidden()
     expect(drawer).to_be_empty()
     expect(page.locator("td[data-property=Name]")).to_be_focused()
-    # what is refused leaves no room that waits for it
+    # a refused request leaves no empty placeholder
     page.keyboard.press("Alt+o")
     refusal = '<div class="toast problem" data-toast="error">Not now</div>'
     held.take().fulfill(status=409, headers={"X-Tablero-Problem": "409"}, body=refusal)
@@ -238,7 +238,7 @@ def test_steps_in_the_drawer_do_not_wait_for_each_other(open_entity, edited):
         page.keyboard.press("Alt+ArrowDown")
     held.take().continue_()
     expect(drawer.locator(".drawer-head")).to_contain_text("step2")
-    # what comes after it is closed does not open it
+    # an answer that arrives after closing does not open it
     page.keyboard.press("Alt+ArrowUp")
     held.take()
     page.keyboard.press("Escape")
@@ -369,7 +369,7 @@ def test_the_drawer_lies_over_the_grid_and_gives_the_place_back(open_entity, edi
     foot = drawer.locator(".entity-foot").bounding_box()
     last = drawer.locator(".property").last.bounding_box()
     assert drawer.locator(".property").count() == 10 and last["y"] + last["height"] <= foot["y"]
-    # what was changed is marked and asked about before the next entity
+    # changed properties are marked, and the next entity asks about them first
     field(drawer, "P1").fill("y")
     expect(drawer.locator(".property[data-changed] .was")).to_have_text("was x", use_inner_text=True)
     page.keyboard.press("Alt+ArrowDown")

@@ -11,7 +11,7 @@ from tests.browser.new_users import sign_in_first
 from tests.browser.page import Held, check_axe
 
 FOLK = "/ui/a/devstoreaccount1/t/folk/"
-SHOWN = re.compile(re.escape(f"{FOLK}?"))  # the address that answers with what is shown
+SHOWN = re.compile(re.escape(f"{FOLK}?"))  # the address of the grid's rows
 ROWS = 120
 
 
@@ -59,7 +59,7 @@ def open_grid(open_page, admin, folk):
 
 
 def place(page):
-    """The row and the column of the cell with the focus, from 1, the header being row 1."""
+    """Return the row and the column of the cell with the focus, from 1; the header is row 1."""
     return page.evaluate(
         "[document.activeElement.parentElement.ariaRowIndex, document.activeElement.ariaColIndex].map(Number)"
     )
@@ -176,7 +176,7 @@ def test_run_stands_out_while_the_text_is_another_one(open_grid):
     page.keyboard.press("Control+Enter")
     expect(page.locator("#results > .empty")).to_be_visible()
     expect(run).not_to_have_class(re.compile("primary"))
-    # what is wrong stands at the filter alone, and the box is as high as what is in it
+    # the error is shown at the filter only, and the box is as high as its content
     error = page.locator("#filter_error .text").inner_text()
     expect(page.locator("#results > .empty")).not_to_contain_text(error)
     assert page.locator("#results > .empty").bounding_box()["height"] < 300
@@ -274,7 +274,7 @@ def test_pages_forth_and_back(open_grid):
 
 @pytest.fixture
 def columns(open_grid):
-    """The grid with all its columns, whose layout is reset in the end."""
+    """Open the grid with all its columns, and reset its layout in the end."""
     page = open_grid("?top=25&cols=*")
     yield page
     page.goto(FOLK + "columns/")
@@ -299,7 +299,7 @@ def test_columns_are_widened_and_moved_by_keys(columns):
     expect(columns.locator("th[data-property]").nth(2)).to_have_attribute("data-property", "Age")
     assert heads(columns)[:4] == ["PartitionKey", "RowKey", "Age", "Name"]
     expect(name).to_be_focused()
-    # two moves, of which the second is asked for before the first is drawn
+    # two moves; the second is requested before the first is drawn
     cell(columns, 2, "Age").click()
     press(columns, "ArrowUp")
     drawn = Held(columns, "**/t/folk/?*cols=*")

@@ -13,7 +13,7 @@ ACCOUNT = "/ui/a/devstoreaccount1/"
 
 @pytest.fixture
 def ranged(service):
-    """A table in which the Status of one entity was changed last."""
+    """Make a table in which the Status of one entity was changed last."""
     table = service.create_table("ranged")
     for number in range(3):
         table.upsert_entity({"PartitionKey": "p", "RowKey": str(number), "Status": "paid"})
@@ -24,7 +24,7 @@ def ranged(service):
 
 @pytest.fixture
 def past(open_page, admin, ranged):
-    """The grid as it was before the last change."""
+    """Open the grid as it was before the last change."""
     page = open_page(f"{ACCOUNT}t/ranged/", state=admin)
     page.locator("#past-button").click()
     expect(page.locator(".travel")).to_contain_text("read-only")

@@ -18,7 +18,7 @@ DROP = """([name, text]) => {
 
 @pytest.fixture
 def page(open_page, admin):
-    """The page on which columns are mapped, after a file was dropped on the list of tables."""
+    """Open the page that maps columns, by dropping a file on the list of tables."""
     page = open_page(TABLES, state=admin)
     page.evaluate(DROP, ["people.csv", ROWS + "tr;x;n/a;01.12.2026\n"])
     dialog = page.get_by_role("dialog", name="Import a file")

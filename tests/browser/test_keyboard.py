@@ -1,4 +1,4 @@
-"""What is typed belongs to what has the focus: before a cell's editor comes, under a dialog, without a connection."""
+"""Keyboard input goes to the focused element: before a cell's editor appears, under a dialog, without a connection."""
 
 import re
 
@@ -33,7 +33,7 @@ def typed(service):
 
 @pytest.fixture
 def page(pool, console, admin, typed):
-    """A grid of the admin; here answers may fail."""
+    """Open a grid of the admin, in which requests may fail."""
     page = pool.take(base_url=console.url, state=admin, width=1440, locale="en-US", reduced_motion="reduce")
     page.goto(GRID)
     yield page
@@ -41,7 +41,7 @@ def page(pool, console, admin, typed):
     pool.give_back(page)
 
 
-# the commands that could take each key at a target, but for those that only watch all keys
+# commands that could handle a key at a target, except those that only watch all keys
 COMMANDS = """
 async selector => {
     const main = document.querySelector('script[src$="console/main.js"]').src;
@@ -98,7 +98,7 @@ def test_a_password_typed_over_a_cell_stays_in_its_dialog(page, typed, way, endi
     sent = []
     page.on("request", lambda request: sent.append((request.url, request.post_data or "")))
     expire(page)
-    editor = Held(page, EDITOR)  # what asks for the password comes when the text is typed
+    editor = Held(page, EDITOR)  # the request for the password comes when the text is typed
     cell(page, "Name").click()
     page.keyboard.type("Hi")
     if ending:

@@ -42,7 +42,7 @@ def test_structure_and_focus(open_page, width):
 
 @pytest.fixture(scope="module")
 def console(scratch):
-    """A server with the development pages."""
+    """Start a server with the development pages."""
     with start_server(seeded(scratch / "kit"), env={"TABLERO_DEBUG": "1"}) as live:
         yield live
 

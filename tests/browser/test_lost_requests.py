@@ -1,4 +1,4 @@
-"""What was typed outlives an expired session, a lost connection, a deleted table and a reload."""
+"""Typed text survives an expired session, a lost connection, a deleted table and a reload."""
 
 import re
 
@@ -22,7 +22,7 @@ def kept(service):
 
 @pytest.fixture
 def page(pool, console, admin, kept):
-    """A page of the admin; here answers may fail."""
+    """Open a page of the admin, in which requests may fail."""
     page = pool.take(base_url=console.url, state=admin, width=1440, locale="en-US", reduced_motion="reduce")
     yield page
     page.context.set_offline(False)
@@ -77,7 +77,7 @@ def test_an_expired_session_is_renewed_in_a_dialog(page, kept):
 @pytest.mark.long
 def test_a_page_after_the_dialog_comes_with_its_scripts(page, kept):
     page.goto(f"{ACCOUNT}sas/new/?table=kept")
-    with page.expect_response("**/preview/**"):  # which would ask to sign in before the button does
+    with page.expect_response("**/preview/**"):  # it would ask to sign in before the button does
         page.get_by_label("Label").fill("For the night job")
     expire(page)
     script = Held(page, "**/console/access/test.js")
@@ -106,13 +106,13 @@ def test_without_an_answer_the_text_stays_and_retry_sends_it(page, kept):
     name.fill("Offline, then changed")
     page.context.set_offline(False)
     expect(trouble).to_contain_text("Connected again")
-    save.click()  # as good as Retry, and with what the form says now
+    save.click()  # same as Retry, with the present fields of the form
     said(page, "Saved 1 property")
     expect(trouble).to_have_count(0)
     assert kept.get_entity("se", "0")["Name"] == "Offline, then changed"
     page.locator("[data-drawer-close]").click()
     page.context.set_offline(True)
-    page.get_by_role("button", name="Run").click()  # what only reads goes on by itself
+    page.get_by_role("button", name="Run").click()  # requests that only read are repeated by themselves
     trouble.wait_for()
     page.context.set_offline(False)
     expect(trouble).to_have_count(0)

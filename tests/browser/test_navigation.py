@@ -13,7 +13,7 @@ TABLE = ACCOUNT + "t/people/"
 
 @pytest.fixture
 def page(open_page, admin, tables):
-    """A grid, in a document with a mark: it goes with the document."""
+    """Open a grid in a document with a mark, which ends with the document."""
     page = open_page(TABLE, state=admin, width=1280, height=700, reduced_motion="reduce")
     page.evaluate("window.marked = true")
     return page
@@ -30,7 +30,7 @@ def follow(page, address):
 
 @pytest.fixture
 def measure(page):
-    """Listeners of the document and the window, and how many pages that were left are still in memory."""
+    """Count listeners of the document and the window, and left pages that are still in memory."""
     client = page.context.new_cdp_session(page)
 
     def listeners(expression):
@@ -38,7 +38,7 @@ def measure(page):
         return len(client.send("DOMDebugger.getEventListeners", {"objectId": it})["listeners"])
 
     def measure():
-        for _ in range(3):  # what a first collection ends may have held others
+        for _ in range(3):  # objects freed by the first collection may have held others
             client.send("HeapProfiler.collectGarbage")
         kept = page.evaluate("left.filter(it => it.deref() && !it.deref().isConnected).length")
         return (listeners("document"), listeners("window")), kept
@@ -53,7 +53,7 @@ def test_pages_that_are_left_leave_nothing(page, measure):
         for address in (TABLE + "schema/", TABLE + "metrics/", ACCOUNT + "activity/", TABLE):
             page.evaluate("left.push(new WeakRef(document.getElementById('main')))")
             follow(page, address)
-        # what a grid sets up: an editor of the filter, one of a cell, the drawer
+        # parts of a grid: an editor of the filter, one of a cell, the drawer
         page.locator("#filter").click()
         page.locator(".cm-content").wait_for()
         page.locator("tr[data-key] td[data-property=Age]").first.click()

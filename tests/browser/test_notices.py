@@ -1,4 +1,4 @@
-"""The bell, which is renewed when its reader comes back to the tab, and a list of notices from which one is muted."""
+"""The bell, which refreshes when the user returns to the tab, and the list of notices with a muted one."""
 
 import re
 from contextlib import suppress
@@ -15,7 +15,7 @@ ACCOUNT = "/ui/a/noticed/notices/"  # its own, since other tests have notices to
 
 @pytest.fixture
 def page(open_page, console, admin):
-    """A page that was opened before there was a notice."""
+    """Open a page before there is a notice."""
     console.manage("account", "add", "noticed")
     console.manage("snapshot", "take", "noticed", "first")
     page = open_page(f"{ACCOUNT}settings/", state=admin)

@@ -60,7 +60,7 @@ PAGES = [
     if name not in NO_PAGES
     for state in STATES.get(name, ("",))
 ]
-NAMES = {"acme": "devstoreaccount1", "access": "console"}  # of arguments elsewhere, and here
+NAMES = {"acme": "devstoreaccount1", "access": "console"}  # arguments elsewhere, and here
 # one of each kind
 SAMPLE = [
     ("home:index", ""), ("tables:index", ""), ("entities:index", ""), ("entities:show", ENTITY),
@@ -68,9 +68,9 @@ SAMPLE = [
     ("accounts:settings", ""), ("compare:index", ""),
 ]  # fmt: skip
 LANGUAGES = {"tr": SAMPLE, "zh-hans": SAMPLE[2:5]}
-QUICK = SAMPLE[1:4]  # those of the default tier
+QUICK = SAMPLE[1:4]  # pages of the default tier
 SCREEN, PHONE = {"width": 1280, "height": 900}, {"width": 320, "height": 640}
-# of many alike the first ones are looked at closely
+# only the first ones of many similar elements are checked
 THIN_OUT = """
 () => {
     for (const it of document.querySelectorAll("main :is(tbody, ul, ol, dl, div, section, g)")) {
@@ -97,7 +97,7 @@ def open_signed_in(open_page, admin, tables):
 
 
 def prove(page):
-    """Some pages ask again who it is."""
+    """Confirm the user's identity if the page asks for it."""
     if "/ui/me/again/" in page.url:
         confirm_identity(page)
 

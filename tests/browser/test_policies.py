@@ -14,7 +14,7 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture
 def page(open_page, admin, service):
-    """The form of a table with two policies, gone in the end."""
+    """Open the form of a table with two policies, and delete the table in the end."""
     later = datetime.now(UTC) + timedelta(days=40)
     with service.create_table("policies") as table:
         table.set_table_access_policy(

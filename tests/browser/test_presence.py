@@ -1,4 +1,4 @@
-"""Two people in one table: who is there, what one changes under the eyes of the other, comments and short links."""
+"""Two people in one table: presence, changes of the other person, comments and short links."""
 
 import re
 
@@ -26,7 +26,7 @@ def rows(console):
 
 @pytest.fixture(scope="module")
 def bob(chromium, console, admin):
-    """The cookies of a second person, who edits in the account."""
+    """Return the cookies of a second person, who is an editor in the account."""
     added = console.manage("user", "add", "bob.b")
     console.manage("user", "role", "bob.b", "devstoreaccount1", "editor")
     with patient(chromium.new_context(base_url=console.url, locale="en-US")) as context:
@@ -94,7 +94,7 @@ def test_a_mention_appears_in_the_bell_of_the_other(open_page, admin, bob, rows)
     notice = other.get_by_role("link", name=re.compile("mentioned you in a comment on shared: p, ada"))
     notice.or_(other.locator("a[href*='/comments/']")).first.click()
     expect(other.locator(".comment .text")).to_contain_text("Please look")
-    expect(other.locator("[data-also-here]")).to_be_visible()  # which moves what is below it
+    expect(other.locator("[data-also-here]")).to_be_visible()  # it moves the elements below
     other.get_by_role("button", name="Resolve").click()
     expect(other.get_by_text("1 resolved thread")).to_be_visible()
 

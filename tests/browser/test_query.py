@@ -10,7 +10,7 @@ from tests.browser.page import LOOK_AT_FOCUS, Held, check_axe, check_reflow
 
 CHECK = "**/query/check/"
 TABLE = "/ui/a/devstoreaccount1/t/queried/"
-# as somebody would write it who likes it so: switching tabs must not tidy it
+# spaces as a user might type them: switching tabs must not tidy them
 TEXT = "PartitionKey  eq 'se' and (Age ge 3 or  Name eq 'Ada 1')"
 
 
@@ -23,13 +23,13 @@ def queried(service):
 
 @pytest.fixture
 def page(open_page, admin, queried):
-    """The table in a window in which fifteen entities are in view."""
+    """Open the table in a window that shows fifteen entities."""
     return open_page(TABLE, state=admin, width=1280, height=720)
 
 
 @pytest.fixture
 def field(page):
-    """The filter, with the editor that comes with the first focus."""
+    """Focus the filter and return it, with the editor that comes with the first focus."""
     field = page.get_by_label("$filter")
     field.click()
     page.locator(".cm-editor").wait_for()
@@ -187,7 +187,7 @@ def test_half_a_string_is_no_fault_before_it_is_left(page, field):
     with page.expect_response(CHECK):
         page.get_by_role("link", name="Code").focus()
     expect(problem).to_contain_text("The string has no closing quote.")
-    # nor is anything proposed when it was left
+    # there are no suggestions after the focus has left either
     with page.expect_response("**/query/values/?name=Name"):
         stored.release()
     page.get_by_role("link", name="Add '").click()

@@ -19,7 +19,7 @@ LISTED = f"{LOG}?span=hour&table={TABLE}&kind=refused"
 
 @pytest.fixture(scope="module")
 def refusal(console, service):
-    """The message of an SDK for the last of three requests with an expired token."""
+    """Return the message of an SDK for the last of three requests with an expired token."""
     service.create_table(TABLE).close()
     now = datetime.now(UTC)
     token = generate_table_sas(

@@ -13,7 +13,7 @@ TABLE = "orders"
 
 @pytest.fixture
 def page(open_page, admin, service):
-    """The form for a table with a policy that says everything, gone in the end."""
+    """Open the form for a table with a complete policy, and delete the table in the end."""
     with service.create_table(TABLE) as table:
         table.set_table_access_policy({"partner": TableAccessPolicy(permission="r", expiry="2099-01-01")})
     page = open_page(f"{SAS}new/?table={TABLE}", state=admin, fresh=True)

@@ -1,4 +1,6 @@
-"""Saved queries over the grid: a dialog, what is told of changes, ways by keys; the short address of a long filter."""
+"""Saved queries over the grid: a dialog, messages about changes, keyboard navigation; the short address of a long
+filter.
+"""
 
 import re
 from urllib.parse import quote
@@ -36,12 +38,12 @@ def menu(page):
 
 @pytest.fixture
 def saved(open_grid):
-    """The grid of a shared query with a parameter, which has run with a value; deleted in the end."""
+    """Open the grid of a shared query with a parameter, which has run with a value; delete the query in the end."""
     page = open_grid("queries/new/?f=Age+ge+{{least}}")
     page.get_by_label("Name", exact=True).fill(HOSTILE)
     page.get_by_text("Share with everyone in this account").click()
     page.get_by_role("button", name="Save query").click()
-    # it asks for what stands in its place
+    # it asks for the value of the parameter
     expect(page.get_by_role("heading", level=1)).to_have_text(HOSTILE)
     expect(page.locator("#id_v-least")).to_be_focused()
     page.locator("#id_v-least").fill("59")

@@ -1,4 +1,4 @@
-"""The pictures of the documents: TEST_SCREENSHOTS=tests/browser/screenshots writes them anew."""
+"""The pictures of the documents: TEST_SCREENSHOTS=tests/browser/screenshots updates them."""
 
 import base64
 import os
@@ -62,7 +62,7 @@ def entities():
 
 @pytest.fixture(scope="module")
 def screenshots(scratch):
-    """A folder for the pictures; kept where TEST_SCREENSHOTS says, if it does."""
+    """Return the folder for the pictures; TEST_SCREENSHOTS names one to keep."""
     folder = Path(os.environ.get("TEST_SCREENSHOTS") or scratch / "screenshots")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -70,7 +70,7 @@ def screenshots(scratch):
 
 @pytest.fixture(scope="module")
 def studio(scratch, chromium):
-    """A server as a team has it: an account with a colour, tables, a few days' work."""
+    """Start a server as a team has it: an account with a colour, tables, a few days' work."""
     with start_server(scratch / "studio", env={"TABLERO_ACCOUNTS": f"acme:{KEY}"}) as live:
         address = next(word for line in live.output for word in line.split() if "/ui/setup/?token=" in word)
         fill(live)
@@ -105,7 +105,7 @@ def fill(live):
 
 
 def share(live):
-    """Three policies, each with a token that somebody uses."""
+    """Make three policies, each with a token in use."""
     now = datetime.now(UTC).replace(microsecond=0)
     shared = {
         "reader": ("reports/3.1", TableAccessPolicy(permission="r", expiry=now + timedelta(days=30)), {}),
@@ -124,7 +124,7 @@ def share(live):
 
 
 def settle(page):
-    """A colour, and something to tell in the record."""
+    """Choose a colour, which also adds an entry to the activity log."""
     page.goto("/ui/a/acme/settings/")
     page.get_by_role("textbox", name="Label (optional)").fill("Production copy")
     page.get_by_role("radio", name="Orange").check(force=True)
@@ -146,7 +146,7 @@ def context(request, studio, chromium):
 
 @pytest.fixture
 def show(context, screenshots):
-    """A page, and `show.take("grid")`: its picture."""
+    """Open a page; `show.take("grid")` takes its picture."""
     page = context.new_page()
 
     def take(name):

@@ -38,7 +38,7 @@ def test_five_rules_are_the_most_and_the_meter_counts_their_bytes(page):
         page.get_by_label("Allowed origins").first.fill(f"https://{number}{'x' * 200}.example,")
         if not number:
             checks.wait()
-    checks.release()  # its answer comes before what was typed since is sent
+    checks.release()  # its answer comes before the newly typed text is sent
     expect(page.locator("#cors-meter .over")).to_contain_text("of 2,048 bytes")
     page.set_viewport_size({"width": 320, "height": 700})
     check_reflow(page)

@@ -36,7 +36,7 @@ def elsewhere():
 
 @pytest.fixture(scope="module")
 def place(scratch, elsewhere):
-    """A server that lets people of another place in."""
+    """Start a server that admits people of another provider."""
     settings = {
         "TABLERO_LOGIN_OIDC_ISSUER": elsewhere.url,
         "TABLERO_LOGIN_OIDC_CLIENT_ID": CLIENT_ID,
@@ -50,13 +50,13 @@ def place(scratch, elsewhere):
 
 @pytest.fixture
 def person(place, request):
-    """A new user, by name and password; named after the test."""
+    """Add a user with a password, named after the test."""
     return add_user(place, request.node.name)
 
 
 @pytest.fixture(scope="module")
 def anybody(place):
-    """A user for tests that leave nothing behind."""
+    """Add a user for tests that leave nothing behind."""
     return add_user(place, "anybody")
 
 
@@ -70,7 +70,7 @@ def add_user(place, name):
 
 @pytest.fixture
 def open_browser(pool, place):
-    """`open_browser()`: a page of a browser that knows nobody yet, at a name that passkeys can be bound to."""
+    """Return `open_browser()`, which opens a page without a session, at a host name to which passkeys can be bound."""
     pages, watches = [], []
 
     def open_it(expect=200, **options):

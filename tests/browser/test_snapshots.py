@@ -35,7 +35,7 @@ def test_a_rule_of_masking_shows_an_example(open_page, admin, service):
     table.upsert_entity({"PartitionKey": "se", "RowKey": "1", "Email": "ada@shop.test", "City": "Izmir"})
     page = open_page(f"{PAGE}branch/", state=admin)
     confirm_identity(page)
-    # what looks personal is in sight, all else one click away
+    # personal-looking properties are visible, all others one click away
     expect(page.locator(".masking tbody tr").filter(has_text="masked.Email")).to_contain_text(
         "looks personal"
     )

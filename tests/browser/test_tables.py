@@ -76,7 +76,7 @@ def test_the_list_is_there_before_the_sizes(open_list):
     sizes.take().continue_()
     expect(page.locator("#entities-people")).to_have_text("60")
     expect(page.locator("#partitions-people")).to_have_text("1")
-    # what was ticked meanwhile stays
+    # boxes ticked meanwhile stay ticked
     expect(page.get_by_label("Select people")).to_be_checked()
     assert sizes.requests == []  # asked for once
 
@@ -111,7 +111,7 @@ def test_the_rules_of_a_name_are_told_while_it_is_typed(open_list, make):
 def test_deleting_in_a_protected_account_asks_for_its_name(open_page, admin, console):
     console.manage("account", "add", "guarded")
     page = open_page("/ui/a/guarded/", state=admin)
-    check(page)  # of an account without tables
+    check(page)  # an account without tables
     page.get_by_role("button", name="Create a table with sample data").click()
     page.wait_for_url("**/t/people/")
     page.goto("/ui/a/guarded/settings/")

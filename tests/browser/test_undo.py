@@ -99,7 +99,7 @@ def test_by_keyboard_and_without_leaving_the_place(open_page, admin, make):
     expect(remove_toast).to_have_count(1)
 
     page.locator("#who").focus()
-    page.keyboard.press("Control+z")  # what was typed is not what was deleted
+    page.keyboard.press("Control+z")  # typed text is undone instead of the deletion
     assert rows(table) == ["0", "2"]
     page.locator("#main").focus()
     page.keyboard.press("Control+z")
@@ -153,7 +153,7 @@ def test_hostile_names_fit_a_narrow_page(open_page, admin, make):
 
 @pytest.fixture
 def mistake(console, service):
-    """A table in which a script with a SAS token overwrote six entities, one of which was written again."""
+    """Make a table in which a script with a SAS token overwrote six entities; one was written again later."""
     table = service.create_table("mistake")
 
     def write(client, value, names="abcdef"):

@@ -9,14 +9,14 @@ HAS_COME = "html:not([data-turning])"
 IS_TURNING = "document.documentElement?.hasAttribute('data-turning') ?? true"
 evaluate = Page.evaluate
 STILL = set()  # pages that are checked, in which no act leads to another
-# what may lead to another page
+# methods that may lead to another page
 ACTS = {
     Page: ("go_back", "go_forward", "wait_for_url", "wait_for_function"),
     Locator: ("check", "click", "dblclick", "press", "press_sequentially", "select_option", "set_checked", "uncheck"),
     Keyboard: ("press", "type", "up"),
     Mouse: ("click", "dblclick", "up"),
 }  # fmt: skip
-# what looks at the page once, whichever it is
+# methods that read the page once, whichever it is
 READS = {
     Page: ("content", "evaluate", "reload", "screenshot", "title"),
     Locator: (
@@ -54,7 +54,7 @@ def _wrap(owner, name, *, is_read):
 
 
 def _know_page(owner):
-    """Keyboards and mice are of a page, and do not say of which."""
+    """Make keyboards and mice know the page they belong to."""
     name = owner.__name__.lower()
     read = getattr(Page, name).fget
 
@@ -71,7 +71,7 @@ def until_turned(it):
     if page in STILL or page.is_closed():
         return
     try:
-        is_turning = evaluate(page, IS_TURNING)  # a tenth of what a wait costs
+        is_turning = evaluate(page, IS_TURNING)  # a tenth of the time of a wait
     except Error:  # the document goes
         is_turning = True
     if is_turning:

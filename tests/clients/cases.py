@@ -32,7 +32,7 @@ _CASE = re.compile(
 @dataclass(frozen=True)
 class Case:
     name: str
-    only_kind: str = ""  # of the accounts it runs with; empty: all
+    only_kind: str = ""  # the kind of accounts it runs with; empty: all
     reason: str = ""  # why
 
 

@@ -1,4 +1,4 @@
-"""What clients need: the server once more, over TLS with a certificate they trust, and the JavaScript SDKs."""
+"""Fixtures of clients: a second server, over TLS with a certificate they trust, and the JavaScript SDKs."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -22,7 +22,7 @@ HOST_SUFFIX = "table.localhost"
 
 @pytest.fixture(scope="session")
 def certificate(scratch: Path) -> Path:
-    """A certificate of this machine that signed itself; its key is beside it, in `server.key`."""
+    """Make a self-signed certificate of this machine; its key is next to it, in `server.key`."""
     key = ec.generate_private_key(ec.SECP256R1())
     place = scratch / "server.pem"
     place.write_bytes(signed_by_itself(key).public_bytes(serialization.Encoding.PEM))
@@ -36,7 +36,7 @@ def certificate(scratch: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def secure_server(scratch: Path, certificate: Path) -> Iterator[LiveServer]:
-    """A server over TLS that knows its account by host names, too."""
+    """Start a server over TLS that knows its account by host names, too."""
     key = str(certificate.with_suffix(".key"))
     options = ("--tls-cert", str(certificate), "--tls-key", key, "--host-suffix", HOST_SUFFIX)
     with start_server(seeded(scratch / "secure"), *options) as live:
@@ -45,10 +45,10 @@ def secure_server(scratch: Path, certificate: Path) -> Iterator[LiveServer]:
 
 @pytest.fixture(scope="session")
 def cosmos_endpoint(server: LiveServer) -> str:
-    """Of an account of the kind cosmos with the key of the other one.
+    """Return the endpoint of an account of the kind cosmos with the key of the other one.
 
-    SDKs take localhost for the emulator of Azure Cosmos DB, unless the port is that of Azurite; the one for Go does so
-    where 8902, a part of the emulator's port, is in the address.
+    SDKs take localhost for the emulator of Azure Cosmos DB, unless the port is that of Azurite; the one for Go does
+    so where 8902, a part of the emulator's port, is in the address.
     """
     name = "cosmos8902"
     server.change_accounts("add", name, "--kind", "cosmos", "--key1", server.key)
@@ -57,7 +57,7 @@ def cosmos_endpoint(server: LiveServer) -> str:
 
 @pytest.fixture(scope="session")
 def sdk_folder(require: Callable[[str, str], str]) -> Path:
-    """Where the JavaScript SDKs are installed: a cache of this user, filled once."""
+    """Return the folder with the JavaScript SDKs: a cache of this user, filled once."""
     folder = user_cache_path("tablero") / "npm" / installation.VERSIONS
     if not folder.exists():
         installation.install(folder, require("npm", "the JavaScript SDK"))

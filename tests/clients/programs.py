@@ -79,18 +79,18 @@ def build_go(module: Path, package: str, folder: Path) -> str:
 
 
 def build_java(pom: Path, sources: Sequence[Path], folder: Path) -> list[str]:
-    """Compile Java sources with what a ``pom.xml`` depends on, and return the command that runs ``cases.Main``."""
+    """Compile Java sources with the dependencies of a ``pom.xml``, and return the command that runs ``cases.Main``."""
     compiler, runner = (_compiler(name, "the Java SDK") for name in ("javac", "java"))
     classes = f"{folder}{os.pathsep}{_java_classes(pom)}"
     options = ["-encoding", "UTF-8", "-cp", classes, "-d", str(folder)]
     environment = {"PATH": os.environ.get("PATH", "")}
     _build([compiler, *options, *map(str, sources)], environment)
-    # what runs for seconds is not worth the better compiler
+    # a program that runs for seconds does not need the better compiler
     return [runner, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", classes, "cases.Main"]
 
 
 def _java_classes(pom: Path) -> str:
-    """Return the class path of what a ``pom.xml`` depends on; Maven is asked once per cache."""
+    """Return the class path of the dependencies of a ``pom.xml``; Maven is asked once per cache."""
     cache = user_cache_path("tablero") / "java"
     known = cache / hashlib.sha256(pom.read_bytes()).hexdigest()
     if not known.exists():

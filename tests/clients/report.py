@@ -1,7 +1,7 @@
-"""The table of docs/compatibility.md that says which clients were tested, in which version, with how many cases.
+"""The table of tested clients in docs/compatibility.md, with their versions and numbers of cases.
 
-It is made from clients.toml and from the tests as pytest collects them: `python3 -m tests.clients.report` writes it
-anew, and tests/clients/test_report.py fails when it is not current.
+It is made from clients.toml and from the tests as pytest collects them: `python3 -m tests.clients.report` updates
+it, and tests/clients/test_report.py fails when it is outdated.
 """
 
 import json

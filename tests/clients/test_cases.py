@@ -1,4 +1,4 @@
-"""What the tests of clients in other languages have in common."""
+"""Common parts of the tests of clients in other languages."""
 
 import pytest
 

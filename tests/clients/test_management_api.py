@@ -106,7 +106,7 @@ def test_a_body_that_is_too_large_is_a_problem(server, token):
 
 @pytest.fixture(scope="module")
 def api(server, token):
-    """The document, and an account for the requests."""
+    """Return the OpenAPI document, and make an account for the requests."""
     session = requests.Session()
     session.headers["Authorization"] = f"Bearer {token}"
     base = f"{server.url}/ui/api/v1"
@@ -139,7 +139,7 @@ def test_answers_are_as_documented(api, token):
     headers = {"Authorization": f"Bearer {token}"}
 
     def ask(case):
-        if case.method != "DELETE":  # what is there stays there
+        if case.method != "DELETE":  # existing objects stay
             given = case.path_parameters or {}
             case.path_parameters = {name: there.get(name, value) for name, value in given.items()}
         case.call_and_validate(headers=headers, checks=CHECKS, timeout=60)

@@ -1,4 +1,4 @@
-"""What docs/compatibility.md says of tested clients is what the tests of this folder do."""
+"""Agreement of docs/compatibility.md with the tests of clients."""
 
 import re
 import tomllib

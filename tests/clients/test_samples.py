@@ -1,4 +1,4 @@
-"""What the console offers for pasting runs as it is."""
+"""Samples in the console run as they are."""
 
 import subprocess
 import sys

@@ -166,7 +166,7 @@ def test_runs(request, server, table, language, key):
 
 
 def check_same(found):
-    """What the SDK reads is what the snippet was written for."""
+    """Check that the SDK reads the values that the snippet was written for."""
     assert found["Text"] == PROPERTIES["Text"].value
     assert found["Empty"] == ""
     assert (found["Yes"], found["Small"], found["Big"].value) == (True, -7, 2**63 - 1)
@@ -180,7 +180,7 @@ def check_same(found):
 
 
 def test_the_azure_cli_gets_every_word_whole(require):
-    """What it would be called with; itself it is too much to install for this."""
+    """The command's arguments are checked without the Azure CLI, which is too large to install for this."""
     target = Target("http://127.0.0.1/acme", "acme", TABLE)
     text = 'it\'s "%2F" $HOME `x` \\ \n \u202e 🦊'
     values = {
@@ -231,7 +231,7 @@ def test_every_language_has_every_operation(language, key):
 
 TEXT = 'it\'s "%2F" $HOME `x` ${y} \\ @p0 ( ) 🦊'
 ASKED = {
-    # of all types that a filter has; a text that every language would break in another way; parentheses
+    # all types that a filter has; a text that breaks in every language in another way; parentheses
     "filter": (
         "PartitionKey eq 'asked' and (Text eq '{}' or Big eq 9223372036854775807L) and not (Small gt 4)"
         " and Since ge datetime'2020-01-01T00:00:00.1234567Z' and Yes eq true and Half lt 1.5"
@@ -303,7 +303,7 @@ def table_token(server: LiveServer, table: str) -> str:
 
 
 def keys_in(shown: str) -> set[str]:
-    """Of entities as Python, JavaScript, C# and JSON show them."""
+    """Return the row keys of entities as Python, JavaScript, C# and JSON print them."""
     found = re.findall(r"""["']?[Rr]owKey["']?: ?("[^"]*"|'[^']*')|\[RowKey, ([^\]]*)\]""", shown)
     return {quoted[1:-1] or plain for quoted, plain in found}
 

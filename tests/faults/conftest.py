@@ -30,7 +30,7 @@ def start(started):
 
 @pytest.fixture(autouse=True)
 def quiet(started):
-    """Nothing that a client does, nor the death of a process, is an error that the server did not expect."""
+    """Check that no act of a client, nor the death of a process, is an unexpected error of the server."""
     before = {id(live): len(live.output) for live in started}
     yield
     logged = [line for live in started for line in live.output[before.get(id(live), 0) :]]
@@ -39,7 +39,7 @@ def quiet(started):
 
 @pytest.fixture(scope="package")
 def server(start, scratch):
-    """A server of this folder's own: what it is fed must not disturb other tests."""
+    """Start a server for this folder, so that hostile input does not disturb other tests."""
     with start(seeded(scratch / "faults")) as live:
         yield live
 
@@ -63,13 +63,13 @@ def two_servers(start, scratch):
 
 @pytest.fixture
 def table():
-    """A name that no other test has used."""
+    """Return a name that no other test has used."""
     return f"t{uuid4().hex}"
 
 
 @pytest.fixture(params=["two workers", "two servers"])
 def crowd(request):
-    """Of two processes, each of which has many clients, as one alone would have."""
+    """Return two processes with as many clients each as one alone would have."""
     if request.param == "two workers":
         return Crowd([request.getfixturevalue("two_workers")])
     return Crowd(request.getfixturevalue("two_servers"))

@@ -1,6 +1,7 @@
 """Requests byte for byte over a plain socket, signed by a signer of its own.
 
-HTTP libraries would tidy up exactly what these tests are about.
+HTTP libraries would tidy up exactly the details under test.
+
 https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key
 """
 
@@ -133,14 +134,17 @@ class Connection:
         return request.written(self.account, self._key)
 
     def send_bytes(self, data: bytes) -> None:
-        """A server that refuses may close before it has read everything: its answer still counts."""
+        """Send bytes.
+
+        A server that refuses may close before it has read everything: its answer is still valid.
+        """
         try:
             self.open().sendall(data)
         except (BrokenPipeError, ConnectionResetError):
             pass
 
     def read(self, *, head: bool = False) -> Answer:
-        """The next answer; raises Closed when there is none, TimeoutError when the server hangs."""
+        """Return the next answer; raises Closed when there is none, TimeoutError when the server hangs."""
         while b"\r\n\r\n" not in self._buffer:
             self._receive()
         start, _, self._buffer = self._buffer.partition(b"\r\n\r\n")
@@ -190,7 +194,7 @@ class Connection:
         self._buffer += received
 
     def _expect_end(self) -> None:
-        """`Connection: close` must be true, or a client would wait."""
+        """Check that the connection ends: `Connection: close` must be true, or a client would wait."""
         rest = self._rest()
         assert not rest, rest
 
@@ -317,7 +321,7 @@ def write_batch(account: str, changes: Sequence[Change]) -> tuple[bytes, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a change set: `statuses` of its operations, or the one error with its code."""
+    """The outcome of a change set: the statuses of its operations, or the one error with its code."""
 
     status: int
     statuses: tuple[int, ...]

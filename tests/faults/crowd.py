@@ -22,7 +22,7 @@ class Crowd:
         return Connection(self.servers[number % len(self.servers)])
 
     def run(self, clients: Iterable[Callable[[Connection], T]]) -> list[T]:
-        """What each client returns; they start together, and the first failure of one is raised."""
+        """Return the results of the clients; they start together, and the first failure of one is raised."""
         tasks = list(clients)
         barrier = threading.Barrier(len(tasks))
 

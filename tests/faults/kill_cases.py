@@ -66,15 +66,12 @@ EVERYTHING = RestoreRequest(with_policies=True, with_settings=True, deletes_new=
 
 @dataclass(frozen=True)
 class Case:
-    """``undone``: the verbs of activities whose undo takes back what an interrupted operation did.
-
-    ``in_cluster``: in a database with the stand-ins of Citus.
-    """
+    """An operation to interrupt."""
 
     prepare: Callable[[], object]
     request: Callable[[], object]
-    undone: tuple[Verb, ...] = ()
-    in_cluster: bool = False
+    undone: tuple[Verb, ...] = ()  # verbs of activities whose undo reverts the interrupted operation
+    in_cluster: bool = False  # whether the database has the stand-ins of Citus
 
 
 def put(account, name, by=SERVER, **values):
@@ -222,7 +219,7 @@ def delete_table():
 
 
 def bulk_edit():
-    """An edit that is not the same when it is done twice."""
+    """Apply an edit that has another effect when it is done twice."""
     operations = ({"op": "set", "property": "Name", "expression": "Name + '!'"},)
     table = tables.get(find("shop"), "customers")
     if not Job.objects.exists():

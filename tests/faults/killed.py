@@ -15,7 +15,7 @@ import traceback
 
 from tests.live_server import ROOT, clean_environment
 
-NAME = "victim"  # of the sessions of processes that are killed
+NAME = "victim"  # application name of sessions of killed processes
 FEW = 2  # tables and entities that a step of a deletion takes
 
 

@@ -13,7 +13,7 @@ from tests.faults.connection import Request
 
 JSON = (b"Accept", b"application/json;odata=nometadata")
 TYPED = (JSON, (b"Content-Type", b"application/json"))
-# what a value of the query string may be given to
+# query options that may carry a value
 OPTIONS = (
     "comp",
     "restype",
@@ -99,15 +99,12 @@ HEADERS = (
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A request, or bytes as they are; ``mark`` is the secret in it.
+    """A request, or bytes as they are, with a secret in it."""
 
-    ``is_understood``: it stands where a value may be, which Azure's files of requests and counts of partitions have.
-    """
-
-    mark: str
+    mark: str  # the secret
     where: str
     request: Request | bytes
-    is_understood: bool = False
+    is_understood: bool = False  # whether it is in a value, as in Azure's request files and partition counts
 
 
 class Marks:
@@ -407,7 +404,7 @@ def _in_keys(account: str, marks: Marks) -> Iterator[Sent]:
         )
 
 
-# what a client that does not escape sends as it is; `%` is that of an escape in the form
+# characters that a client without escapes sends as they are; `%` begins an escape in the form
 CHARACTERS = "/?:@!$&'()*+,;=-._~%[]{}`\\"
 
 

@@ -1,4 +1,4 @@
-"""How much memory a process takes while something happens."""
+"""Memory that a process takes during an operation."""
 
 import threading
 from collections.abc import Iterator

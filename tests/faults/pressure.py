@@ -35,16 +35,14 @@ TABLE = "pressure"
 FOLLOWED = "followed"  # by the streams
 LARGEST = 4 * MEGABYTE  # bytes of a change set
 PATIENCE = 120.0  # seconds
-THREADS = 8  # of clients: the machine is the server's
-ALLOWED = (
-    64 * MEGABYTE
-)  # what a worker may have grown at the end, most of it code and caches of its first requests
+THREADS = 8  # client threads: the machine is the server's
+ALLOWED = 64 * MEGABYTE  # growth of a worker until the end, most of it code and caches of its first requests
 _EVENT = re.compile(rb"id: [^\n]+\n")
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What the process of a worker takes."""
+    """Resources of a worker process."""
 
     memory: int  # bytes
     descriptors: int
@@ -89,7 +87,7 @@ def prepare(server: LiveServer) -> Caller:
 
 @contextmanager
 def idle(server: LiveServer, number: int) -> Iterator[list[socket.socket]]:
-    """Connections that have asked once."""
+    """Open connections that have sent one request."""
     with ExitStack() as stack:
         opened = []
         for _ in range(number):
@@ -265,7 +263,7 @@ def _each_thread(run: Callable[[int], None], number: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How much of each; ``requests`` are those to the console."""
+    """The number of connections of each kind; ``requests`` go to the console."""
 
     idle: int = 1000
     busy: int = 200
@@ -326,7 +324,7 @@ def _press_connections(server: LiveServer, caller: Caller, load: Load, say: Call
 
 
 def settled(server: LiveServer, wanted: Usage) -> Usage:
-    """What a server takes as soon as that is not more than wanted, or no longer becomes less."""
+    """Return a server's usage as soon as it is within a limit, or no longer falls."""
     usage, since = Usage.of(server), time.monotonic()
     patience = PATIENCE if wanted.memory else 5  # seconds; nothing is wanted of the first round
     while (usage.memory > wanted.memory or usage.descriptors > wanted.descriptors) and (

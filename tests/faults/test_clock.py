@@ -88,7 +88,7 @@ class Writer:
     def __init__(self, connection, table):
         self.connection, self.table = connection, table
         self.versions = []  # the value and the Timestamp, in the order of the commits
-        self.seen = {}  # what there was at each moment that was read
+        self.seen = {}  # state at each moment that was read
         self.unread = {}  # the value at each other that was over
         connection.create_table(table)
 
@@ -114,7 +114,7 @@ class Writer:
         self.seen[moment] = self.get(moment)
 
     def look(self, clock):
-        """Note what there is as of now, without reading it."""
+        """Note the present state without reading it."""
         moment = datetime.fromtimestamp(clock.time(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         over = [value for value, at in self.versions if read_datetime(at) <= read_datetime(moment)]
         self.unread[moment] = over[-1]
@@ -210,7 +210,7 @@ class Watched:
 
 def test_what_expires_by_a_jump_is_kept_for_an_hour():
     watched = Watched()
-    assert watched.after(10) and watched.after(30 * DAY)  # asleep, which counts as passed
+    assert watched.after(10) and watched.after(30 * DAY)  # sleep is counted as elapsed time
     assert watched.after(10, jump=60) and watched.after(10, jump=-10 * DAY)
     assert not watched.after(10, jump=40 * DAY)
     assert not watched.after(HOUR - 1)

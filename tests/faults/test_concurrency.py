@@ -70,7 +70,7 @@ class ComingAndGoing:
         return []
 
     def insert(self, connection: Connection) -> list[Key]:
-        """The keys inserted after the table was there to stay."""
+        """Insert keys, and return those inserted after the table was permanent."""
         kept: list[Key] = []
         while len(kept) < 5:
             stays = self.stays.is_set()

@@ -27,7 +27,7 @@ def fill(connection, table):
 
 @pytest.fixture(scope="module")
 def damage(start, scratch):
-    """A server, and the RowKeys of the entities in a damaged page."""
+    """Start a server with a damaged page, and return the RowKeys of the entities in it."""
     data = seeded(scratch / "damaged")
     with start(data) as live, Connection(live) as connection:
         for table in ("intact", "entities", "index"):
@@ -86,14 +86,14 @@ def test_what_is_damaged_is_found_and_not_backed_up(damage, scratch):
     said = manage("backup", scratch / "backups", "--data", live.data, status=1)
     assert "damaged pages, and no backup was made" in said and "tablero doctor --pages" in said
 
-    # what the doctor says about the index mends it, while the server runs
+    # the doctor's advice for an index repairs it while the server runs
     command = index.partition("tablero pg psql -c ")[2].strip('"')
     manage("pg", "--data", live.data, "psql", "-c", command)
     with Connection(live) as connection:
         assert len(connection.entities("index")) == ROWS
     assert "of the index" not in manage("doctor", "--data", live.data, "--pages", status=1)
 
-    # what the documentation says about a page of entities gives up that page alone
+    # the documented repair gives up only the damaged page of entities
     before = {row for row in (f"{row:03}" for row in range(ROWS)) if row not in lost}
     manage(
         "pg",

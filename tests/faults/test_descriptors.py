@@ -40,7 +40,7 @@ def test_a_server_with_far_too_few_refuses_to_start(scratch):
 
 @pytest.fixture(scope="module")
 def narrow(start, scratch):
-    """A server that may have few, and raises its soft limit to that."""
+    """Start a server with a low hard limit, to which it raises its soft limit."""
     with start(seeded(scratch / "narrow"), shell=f"ulimit -Sn 100 && ulimit -Hn {LEAST}") as live:
         assert psutil.Process(live.pid).rlimit(psutil.RLIMIT_NOFILE) == (LEAST, LEAST)
         yield live
@@ -59,7 +59,7 @@ def test_clients_beyond_the_limit_are_refused_and_the_others_served(narrow, tabl
         assert said.startswith("HTTP/1.1 503 Service Unavailable\r\n")
         assert "\r\nretry-after: 1\r\n" in said and "<m:code>ServerBusy</m:code>" in said
 
-        # what is connected is served, also what needs connections and files that were not opened before
+        # open connections are served, also if they need new connections and files
         assert connection.insert(table, {"PartitionKey": "p", "RowKey": "a"}).status == 204
         assert connection.get(table, ("p", "a")).status == 200
         assert process.num_fds() < LEAST
@@ -70,7 +70,7 @@ def test_clients_beyond_the_limit_are_refused_and_the_others_served(narrow, tabl
 
 
 def test_without_any_left_connections_are_closed_and_the_server_lives(narrow, table):
-    """When the reserve is used up as well, accepting fails; it must neither end the server nor keep it busy."""
+    """With the reserve used up as well, accepting fails; it must neither end the server nor keep it busy."""
     process = psutil.Process(narrow.pid)
     with Connection(narrow) as connection:
         connection.create_table(table)

@@ -126,9 +126,7 @@ def test_a_disk_that_becomes_read_only_is_named_and_loses_nothing(require, start
     data = folder / "data"
     with mounted(folder, "-o", "loop", image):
         seeded(data)
-        subprocess.run(
-            ["sync", "--file-system", folder], check=True
-        )  # what was copied is not part of the test
+        subprocess.run(["sync", "--file-system", folder], check=True)  # copied files are not part of the test
         with start(data) as live:
             load = writers(live, table)
             with load.running():

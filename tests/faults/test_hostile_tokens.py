@@ -1,4 +1,4 @@
-"""Tokens that somebody without a key has changed: none gets in, and none is answered with more than a refusal."""
+"""Tokens changed without the key: none is accepted, and the answer is only a refusal."""
 
 import base64
 import itertools
@@ -12,7 +12,7 @@ from tests.wire.tokens import ACCOUNT_FIELDS, TABLE_FIELDS
 
 REFUSED = (403, "AuthenticationFailed")
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-# values that are well-formed, and better for whoever holds the token
+# well-formed values that would help the holder of the token
 OTHERS = {
     "sv": ["2012-02-12", "2015-02-21", "2015-04-05", "2019-02-03", "2020-12-06", "2099-01-01"],
     "st": ["2019-01-01", "2020-01-01", "2020-01-01T00:00Z", "2020-01-01T00:00:00.0Z", "2020-01-01T01:00:00+01:00"],
@@ -40,7 +40,7 @@ def connection(server):
 
 @pytest.fixture(scope="module")
 def people(connection):
-    """A table with the partitions a to c of five rows each, beside another."""
+    """Make a table with the partitions a to c of five rows each, next to another table."""
     connection.create_table("OtherKept")
     connection.create_table("PeopleKept")
     for partition, row in itertools.product("abc", "12345"):
@@ -92,7 +92,7 @@ def test_no_field_can_be_added(token, status):
 
 
 def test_no_field_comes_twice(token, status):
-    """Whoever reads the first and whoever reads the last would see two tokens."""
+    """A reader of the first value and a reader of the last one would see two tokens."""
     for name, value in token.items():
         for other_name in (name, name.upper(), name.title(), f"%{ord(name[0]):02x}{name[1:]}"):
             for other in (value, "", *OTHERS.get(name, [])[:2]):
@@ -199,7 +199,7 @@ HEADERS = [
 @pytest.mark.long
 def test_no_shape_of_a_request_does_more_than_the_token_grants(connection, people):
     reading = [tokens.of_table(people, connection.account), tokens.of_account(connection.account)]
-    # of the key that is in the body there is an entity already
+    # an entity with the key in the body already exists
     nothing = [
         tokens.of_table(people, connection.account, sp="a"),
         tokens.of_account(connection.account, sp="aw"),
@@ -239,7 +239,7 @@ def everything(connection, table):
     )
 
 
-# what is kept of them
+# stored data
 
 
 def test_no_log_holds_a_signature(server, token, status):

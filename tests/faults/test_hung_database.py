@@ -49,7 +49,7 @@ async def test_a_statement_that_gets_no_answer_is_given_up(stopped, monkeypatch,
     try:
         former = await found.run(PID)
         stopped(former)
-        with monkeypatch.context() as hurried:  # not for what is only slow
+        with monkeypatch.context() as hurried:  # a slow database must not fail outside this block
             hurried.setattr(lanes, "_HUNG_AFTER", 2.0)
             with pytest.raises(ServerBusy):
                 await asyncio.wait_for(found.run(PID), 60)
@@ -61,7 +61,7 @@ async def test_a_statement_that_gets_no_answer_is_given_up(stopped, monkeypatch,
 
 @pytest.mark.django_db(transaction=True)
 async def test_a_thread_that_gets_no_answer_is_freed(stopped, monkeypatch, caplog):
-    monkeypatch.setattr(threads, "_PATIENCE", 60)  # for what is only slow
+    monkeypatch.setattr(threads, "_PATIENCE", 60)  # a slow database is not a hung one
     first = await threads.in_thread(backend)
     hanging, wait = [], asyncio.wait
 
@@ -116,7 +116,7 @@ def test_the_doctor_examines_the_next_part_after_one_that_hangs(stopped, monkeyp
 
 
 def test_a_hung_postgresql_is_killed_and_started_again(scratch, monkeypatch, stopped, capfd):
-    """Nothing that was acknowledged is lost, and what is stopped does not keep the others from ending."""
+    """No acknowledged write is lost, and a stopped process does not keep the others from ending."""
     monkeypatch.setattr(embedded, "HUNG_AFTER", 10.0)  # longer than a busy machine takes to connect
     data = seeded(scratch / "hung")
     found = options.read({"TABLERO_DATA": str(data)})

@@ -100,7 +100,7 @@ def content(table):
 
 
 def made(file):
-    """What a file to download has; times differ from run to run."""
+    """Return the content of a file to download, without times, which differ in each run."""
     content = b"".join(files.read(file))
     if file.name.endswith(".ndjson"):
         return [(it["RowKey"], it["Name"]) for it in map(json.loads, content.splitlines())]
@@ -111,7 +111,7 @@ def made(file):
 
 
 def relations():
-    """The ids of tables that have a relation."""
+    """Return the ids of tables that have a relation."""
     found = fetch(
         "SELECT substring(relname FROM '[0-9]+')::bigint FROM pg_class WHERE relname ~ '^entity_[0-9]+$'"
     )
@@ -151,7 +151,7 @@ class Attempt:
         """End what was killed by the same request or by jobs, and return what became of it."""
         if is_repeated:
             self.case.request()
-            # of what was killed before it changed an account as a whole, jobs record how far it came
+            # jobs killed before they changed an account as a whole have recorded their progress
             run_jobs()
             assert state() == after
             return "finished by the same request"
@@ -231,7 +231,7 @@ def cancel_after(monkeypatch):
 
 
 def latest_job():
-    """The job that was requested, not one that tidies up."""
+    """Return the requested job instead of one that cleans up."""
     return Job.objects.filter(actor__name=ADA.name).latest("pk")
 
 

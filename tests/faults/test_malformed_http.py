@@ -1,4 +1,4 @@
-"""Bytes that are no sound HTTP, and bodies that break off: refused or closed, nothing is written.
+"""Malformed HTTP and truncated bodies: they are refused or the connection is closed, and nothing is written.
 
 Clients that stall are in tests/protocol/test_http_connection.py.
 """
@@ -62,7 +62,7 @@ def connection(server):
 
 @pytest.fixture
 def control(server):
-    """A table that must be the same afterwards, and a server that must still serve."""
+    """Make a table, and check in the end that it is unchanged and that the server still serves."""
     with Connection(server) as connection:
         connection.create_table("malformed")
         connection.insert("malformed", {"PartitionKey": "p", "RowKey": "r", "n": 1})
@@ -72,7 +72,7 @@ def control(server):
 
 
 def outcome(connection: Connection) -> Answer | None:
-    """The answer, or None when the connection was closed without; raises TimeoutError when neither happens."""
+    """Return the answer, or None when the connection was closed without; raises TimeoutError when neither happens."""
     try:
         answer = connection.read()
     except Closed as closed:

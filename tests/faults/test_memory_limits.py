@@ -56,7 +56,10 @@ def score(process):
 
 
 def are_killed_in_order(server, postmaster, workers):
-    """Whether the system would kill workers, then backends, then what all of them need; some may just begin or end."""
+    """Return whether the system would kill workers first, then backends, then the processes that all need.
+
+    The result is false also while a process begins or ends.
+    """
     try:
         backends = [score(it) for it in postmaster.children() if "[local]" in " ".join(it.cmdline())]
         found = [score(it) for it in workers]

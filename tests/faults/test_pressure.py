@@ -26,7 +26,7 @@ LIMITS = {"TABLERO_REQUEST_MEMORY": f"{MEMORY >> 20}M", "TABLERO_METRICS_TOKEN":
 
 @pytest.fixture(scope="module")
 def small(start, scratch):
-    """A server whose requests may take 32 MiB."""
+    """Start a server whose requests may take 32 MiB."""
     folder = scratch / "pressure"
     folder.mkdir(mode=0o711)
     with start(seeded(folder / "tablero"), env=LIMITS) as live:
@@ -73,7 +73,7 @@ def test_a_burst_of_large_change_sets_ends_complete_while_small_requests_are_ans
         finally:
             ended.set()
         assert asking.result() == {204}
-    # far less than the 300 MiB that all of them take at once; the allocator keeps some of what it frees
+    # far less than the 300 MiB that all of them take at once; the allocator keeps some of the freed memory
     assert growth.most < 6 * MEMORY
 
 

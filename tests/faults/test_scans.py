@@ -31,7 +31,7 @@ PAGE_BYTES = 4 * MEGABYTE
 
 @pytest.fixture(scope="module")
 def large(server):
-    """A table of many small entities."""
+    """Make a table of many small entities."""
     text = EdmValue(Edm.STRING, "a text of some length")
     keys = (EntityKey(*key_of(number)) for number in range(ROWS))
     load(
@@ -64,7 +64,7 @@ def database(server) -> str:
 
 
 def matching_nothing(clauses):
-    """A filter that no index serves, and whose cost for each entity grows with its clauses."""
+    """Return a filter that no index serves, and whose cost for each entity grows with its clauses."""
     return " or ".join(f"(n gt {ROWS + n} or n lt {-n} or s gt 'x{n}')" for n in range(1, clauses))
 
 
@@ -192,7 +192,7 @@ def test_backends_stay_small(server, large):
 
 def test_deleting_a_large_table_leaves_its_entities_where_they_are(server, large):
     with Connection(server) as connection, psycopg.connect(database(server), autocommit=True) as session:
-        session.execute("VACUUM (ANALYZE)")  # which autovacuum might do meanwhile
+        session.execute("VACUUM (ANALYZE)")  # autovacuum might do it meanwhile
         position = "SELECT pg_current_wal_insert_lsn() - '0/0'"
         [before] = session.execute(position).fetchone()
         assert connection.delete_table(large).status == 204

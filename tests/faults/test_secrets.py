@@ -62,7 +62,7 @@ def bearer(live):
 
 @pytest.fixture(scope="module")
 def ask(live, bearer):
-    """The answer of the management API to a GET, whose path is below the account."""
+    """Return a function that sends a GET to the management API, with a path below the account."""
     session = requests.Session()
     session.headers["Authorization"] = f"Bearer {bearer}"
 
@@ -110,7 +110,7 @@ def test_no_secret_that_a_client_sends_is_written_down(live, bearer, ask, collec
 
 
 def find_marks(text):
-    """Marks in any letter case and encoding, with what stands around them."""
+    """Yield marks in any letter case and encoding, with the surrounding text."""
     for read in {text, unquote(text), unquote(unquote(text))}:
         for found in re.finditer("Zq7[0-9]{4}x", read, re.IGNORECASE):
             yield found[0].lower(), read[max(0, found.start() - 80) : found.end() + 40]

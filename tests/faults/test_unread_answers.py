@@ -1,4 +1,4 @@
-"""Clients that ask and do not read what they are answered: others are answered all the same."""
+"""Clients that send requests and do not read the answers: others are served anyway."""
 
 import select
 import socket
@@ -27,7 +27,7 @@ def status(server, path):
 
 @pytest.fixture
 def unread(server):
-    """Connections whose first answer has begun to arrive, with 39 more requests behind it."""
+    """Open connections whose first answer has begun to arrive, with 39 more requests behind it."""
     with ExitStack() as stack:
         opened = []
         for _ in range(CLIENTS):

@@ -19,7 +19,7 @@ FIELDS = (*FULL, "tn", "si", "ss", "srt", "ses", *BOUNDS)
 
 
 def of_table(table: str, account: str, key: str = KEY, **changes: str) -> dict[str, str]:
-    """A token to read a table between two keys, with every field that a token may have."""
+    """Return a token to read a table between two keys, with every field that a token may have."""
     return signed({**FULL, "tn": table, **BOUNDS, **changes}, account, key)
 
 
@@ -28,7 +28,7 @@ def of_account(account: str, key: str = KEY, **changes: str) -> dict[str, str]:
 
 
 def signed(fields: Mapping[str, str], account: str, key: str = KEY) -> dict[str, str]:
-    """An empty field is left out."""
+    """Return the signed parameters of a token; an empty field is left out."""
     given = {name: value or False for name, value in fields.items()}
     return tokens.parameters({"sas": given}, account, key)
 

@@ -13,7 +13,7 @@ from tests.seeds import seeded
 
 @pytest.fixture(scope="package")
 def seed(scratch):
-    """The data of a server that started and ended in order, to be looked at and copied."""
+    """Return the data of a server that started and ended in order, to be read and copied."""
     return seeded(scratch / "seed")
 
 
@@ -26,7 +26,7 @@ def data(scratch):
 
 @pytest.fixture
 def used(seed, data):
-    """A data folder in which a server was before."""
+    """Return a data folder that another server has used."""
     return copy_data(seed, data)
 
 

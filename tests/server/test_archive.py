@@ -127,7 +127,7 @@ def test_a_missing_segment_ends_what_can_be_restored_until_the_next_base_backup(
 def test_a_moment_is_restored_on_the_timeline_that_was_in_use_then(made):
     """Restored at 10 hours to 7.5 hours; at 20 hours the former folder was taken back."""
     made.fork(2, "1\t0/8000100\tbefore 2026-11-25 19:30:00+00\n")
-    made.fork(3, "1\t0/8000100\tbefore 2026-11-25 19:30:00+00\n")  # of a restore that was never used
+    made.fork(3, "1\t0/8000100\tbefore 2026-11-25 19:30:00+00\n")  # a restore that was never used
     made.use(2, at(10))
     made.segments(2, 8, 9, 10, start=at(4))
     catalog = made.catalog
@@ -268,13 +268,13 @@ def test_a_copy_that_was_killed_is_no_segment(made, tmp_path):
 
 
 def pushed(made, names):
-    """The files of the segments with these names."""
+    """Return the files of the segments with these names."""
     return [it for it in (made.path / "wal").glob("*.gz") if it.name[:24] in names]
 
 
 @pytest.fixture
 def waiting(tmp_path, made):
-    """An archiver whose archive is away, and three segments that wait."""
+    """Make an archiver whose archive is unavailable, with three waiting segments."""
     wal = tmp_path / "pg_wal"
     (wal / "archive_status").mkdir(parents=True)
     folder = tmp_path / "data-archive"
@@ -306,7 +306,7 @@ def test_what_cannot_be_archived_waits_up_to_a_bound_and_is_not_dropped_in_silen
     assert len(list(waiting.done.iterdir())) == 4
     gap = archiver.read_state(waiting.state_file)["gap"]
     assert (gap["from"], gap["to"], gap["until"]) == (Segment(1, 20).name, more, None)
-    for path in waiting.ready.iterdir():  # as PostgreSQL does with what it takes for archived
+    for path in waiting.ready.iterdir():  # as PostgreSQL does with segments that it takes for archived
         path.unlink()
     made.path.with_name("away").rename(made.path)
     last = Segment(1, 24).name
@@ -457,7 +457,7 @@ def test_any_moment_is_restored_exactly_whatever_is_killed_and_however_often(use
         with writing(live, "b") as second:
             said = manage("restore", "--to", before.isoformat(), "--data", used)
         assert "Nothing has changed for the server yet" in said
-        done = datetime.now(UTC)  # nobody writes later, so that the log ends before a commit that is
+        done = datetime.now(UTC)  # there are no later writes, so that the log ends before any later commit
         manage("restore", "--to", done.isoformat(), "--data", used)
         assert "A server runs on" in manage("restore", "--switch", "--data", used, status=1)
     assert not unfinished.exists()
@@ -478,7 +478,7 @@ def test_any_moment_is_restored_exactly_whatever_is_killed_and_however_often(use
         manage("restore", "--to", later.isoformat(), "--data", used)
     uses = Catalog.read(folder).uses
     assert uses[0].timeline == 1 and uses[-1].timeline > 1
-    manage("restore", "--to", killed.isoformat(), "--data", used, "--replace")  # which the switch had undone
+    manage("restore", "--to", killed.isoformat(), "--data", used, "--replace")  # the switch had undone it
     found = rows(used)
     assert found.keys() == {it.name for it in first}
     for writer in first:
@@ -503,7 +503,7 @@ def test_a_gap_is_an_alarm_and_the_next_base_backup_ends_it(used, scratch):
         gap = wait_for(lambda: archiver.read_state(used / "archive" / "state.json")["gap"])
         wait_for(lambda: any(it.problem is Problem.UNREADABLE for it in summary_of(used).problems))
         assert "archive: warning: " in manage("doctor", "--data", used)
-        away.rename(folder)  # which is noticed without a segment that ends
+        away.rename(folder)  # the archiver notices it without the end of a segment
         wait_for(lambda: (found := summary_of(used).base_at) and found > first)
         wait_for(lambda: not summary_of(used).problems)
         catalog = Catalog.read(folder)

@@ -15,14 +15,14 @@ from azure.data.tables import TableServiceClient
 from tablero_server import azurite_table
 from tests.live_server import ACCOUNT, KEY, ROOT, clean_environment
 
-# what programs look for: @nestjs/azure-database, and those that start containers
+# lines that programs wait for: @nestjs/azure-database, and those that start containers
 STARTED = re.compile(r"Azurite Table service successfully started on (?P<host>[\d.:]+)")
 LISTENING = "Azurite Table service is successfully listening at http://"
 
 
 @contextmanager
 def azurite_table_running(folder, *arguments):
-    """Yields the address that it prints; until then nothing is on standard error."""
+    """Yield the address that it prints; until then nothing is on standard error."""
     cache = folder / "cache"
     cache.mkdir(mode=0o711, exist_ok=True)
     with (folder / "errors").open("w") as errors:
@@ -85,7 +85,7 @@ def test_it_serves_in_place_of_azurite_and_keeps_nothing_in_memory(scratch):
     assert (folder / "debug.log").exists()
     assert memory_folders() <= before
     [log] = (folder / "cache" / "tablero" / "tests").glob("*/postgres.log")
-    assert ended_in_order(log)  # what is copied for the next one, which would have to recover
+    assert ended_in_order(log)  # a copy for the next server, which otherwise has to recover it
 
 
 @pytest.mark.long

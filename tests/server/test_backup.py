@@ -57,7 +57,7 @@ def backups(scratch):
 
 @pytest.fixture(scope="module")
 def filled(seed, scratch):
-    """A data folder with a table, and a backup of it; tests only read both."""
+    """Make a data folder with a table, and a backup of it; tests only read both."""
     data = copy_data(seed, scratch / "filled")
     with start_server(data) as live, service(live) as client:
         table = client.create_table("stock")
@@ -74,7 +74,7 @@ def good(filled, scratch):
 
 @pytest.fixture(scope="module")
 def restored(seed, scratch):
-    """A server on the data of a backup, sealed and made beside a writer; and what was there before."""
+    """Start a server on the data of a sealed backup made during writes, and return the original content."""
     data, backups, passphrase = scratch / "original", scratch / "sealed", scratch / "passphrase"
     passphrase.write_text(PASSPHRASE + "\n")
     acknowledged = {}
@@ -313,7 +313,7 @@ def test_refusals_name_cause_and_fix(filled, backups, tmp_path):
 
 @pytest.mark.long
 def test_an_external_database(filled, backups, data):
-    """That of a data folder, which is one like any other."""
+    """The database of a data folder stands for an external one."""
     secret = (filled / "secret").read_text().strip()
     with embedded.running(options.read({"TABLERO_DATA": str(filled)}), purpose="test", say=print):
         folder = DataFolder(filled).socket_folder

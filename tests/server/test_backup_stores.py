@@ -127,7 +127,7 @@ def test_what_a_killed_process_leaves_is_removed_but_not_what_others_make(locati
 
 @pytest.mark.long
 def test_a_sealed_chain_is_made_listed_and_tested(used, s3, tmp_path, monkeypatch):
-    """What a bucket, a passphrase and a chain change; that nothing is lost, test_backup.py shows."""
+    """Test the effects of a bucket, a passphrase and a chain; test_backup.py shows that nothing is lost."""
     for name, value in s3.items():
         monkeypatch.setenv(name, value)
     location = f"s3://{object_stores.BUCKET}/chain"

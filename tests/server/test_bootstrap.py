@@ -30,7 +30,7 @@ importlib.util.find_spec = lambda name, *rest: None if name == "ensurepip" else 
 
 @pytest.fixture(scope="session")
 def bare_python(tmp_path_factory):
-    """A Python that has no packages at all."""
+    """Make a Python without any packages."""
     folder = tmp_path_factory.mktemp("bare")
     venv.create(folder, with_pip=False, symlinks=True)
     return folder / "bin" / "python"
@@ -38,7 +38,7 @@ def bare_python(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def wheels(tmp_path_factory):
-    """A folder of packages with the right names and nothing in them; pip's only source here."""
+    """Make a folder of empty packages with the right names, pip's only source here."""
     folder = tmp_path_factory.mktemp("wheels")
     for name in (*manage.RUN, *manage.TEST):
         with zipfile.ZipFile(folder / f"{name}-1-py3-none-any.whl", "w") as wheel:
@@ -52,7 +52,7 @@ def wheels(tmp_path_factory):
 
 @pytest.fixture
 def copy(tmp_path, wheels):
-    """A copy of manage.py with a lock of those packages and a product that says where it runs."""
+    """Make a copy of manage.py with a lock of those packages and a product that prints its Python."""
     shutil.copy(ROOT / "manage.py", tmp_path)
     (tmp_path / ".lock").mkdir()
     (tmp_path / ".lock" / "run.txt").write_text(lock(wheels, manage.RUN))

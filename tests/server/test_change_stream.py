@@ -105,7 +105,7 @@ def test_many_streams_share_a_poller_and_hold_no_thread_and_no_connection(live, 
     threads = process.num_threads()
     with ExitStack() as stack:
         answers = []
-        while len(answers) < 20:  # those of before may not have ended yet
+        while len(answers) < 20:  # earlier ones may not have ended yet
             answer = stack.enter_context(stream(live, token, f"?table={table.table_name}"))
             if answer.status_code == 200:
                 answers.append(answer)
@@ -146,7 +146,7 @@ def test_streams_end_in_order_with_the_server(live, token):
     """The last of these tests."""
     with ExitStack() as stack:
         opened = (stack.enter_context(stream(live, token)) for _ in itertools.count())
-        # those of before may not have ended yet
+        # earlier ones may not have ended yet
         found = events(wait_for(lambda: (answer := next(opened)).status_code == 200 and answer))
         next(found)
         stopping = threading.Thread(target=live.stop)

@@ -48,7 +48,7 @@ def run(here, text, *arguments):
 
 
 def count(client, table):
-    """The entities of a table, each once, or 0 if there is none yet."""
+    """Return the number of entities of a table, each counted once, or 0 if there is no table yet."""
     try:
         page = client.page(table)
     except RemoteRefused:

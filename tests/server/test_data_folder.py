@@ -1,4 +1,4 @@
-"""Which folder a server takes for its data."""
+"""The choice of a server's data folder."""
 
 import os
 

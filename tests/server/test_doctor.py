@@ -1,4 +1,4 @@
-"""What the command `doctor` finds around the database."""
+"""Findings of the command `doctor` outside the database."""
 
 import json
 

@@ -72,7 +72,7 @@ def test_whatever_is_killed_of_the_database_comes_back(used):
         assert any("started again" in line for line in live.output)
 
 
-# whoever runs the tests in the background may have had SIGQUIT ignored, and that is inherited
+# in a background run, SIGQUIT may be ignored, and processes inherit that
 DEAF = """
 import signal
 signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""How a server ends: with requests in flight, by signals, and with its terminal."""
+"""The end of a server: with requests in flight, by signals, and with its terminal."""
 
 import os
 import pty

@@ -1,4 +1,4 @@
-"""What a server has counted: right over its processes, and over their ends."""
+"""Counts of a server: correct over all its processes, and after they end."""
 
 import os
 import re
@@ -42,7 +42,7 @@ def list_tables(live, times):
 
 
 def scraped(live, operation="QueryTables"):
-    """The number of requests for an operation that Prometheus is told."""
+    """Return the number of requests for an operation that Prometheus reads."""
     status, text = get(f"{live.url}/ui/metrics", "Bearer the-token")
     assert status == 200
     found = re.findall(rf'^tablero_requests_total{{.*operation="{operation}".*}} (\S+)$', text, re.MULTILINE)
@@ -57,7 +57,7 @@ COUNTED = """
 
 
 def stored(live, operation="QueryTables"):
-    """The number of requests for an operation that a crash does not lose any more."""
+    """Return the number of requests for an operation that survives a crash."""
     with psycopg.connect(
         host=str(DataFolder(live.data).socket_folder), user="tablero", dbname="tablero"
     ) as db:
@@ -65,7 +65,7 @@ def stored(live, operation="QueryTables"):
 
 
 def settles_at(expected, read, live):
-    """Whether that is what is read in the end, and never more."""
+    """Return whether the reading ends at the expected value without exceeding it."""
     wait_for(lambda: read(live) >= expected, 120)
     return read(live) == expected
 
@@ -136,7 +136,7 @@ def test_a_port_for_metrics_that_is_in_use_is_refused():
 
 @pytest.fixture(scope="module")
 def measured(scratch):
-    """A server that has answered a request of each kind."""
+    """Start a server that has answered a request of each kind."""
     arguments = ("--metrics-listen", "127.0.0.1:0", "--metrics-accounts", "0")
     hurried = {"storage.runtime.measurements": {"INTERVAL": 1.0}}
     with start_server(seeded(scratch / "measured"), *arguments, env=TOKEN, hurried=hurried) as live:

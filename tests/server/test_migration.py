@@ -1,4 +1,4 @@
-"""What servers and commands do with a database of another version."""
+"""Servers and commands on a database of another version."""
 
 from contextlib import contextmanager
 from dataclasses import replace
@@ -129,7 +129,7 @@ def test_a_database_that_a_version_between_two_releases_left_halfway_is_refused(
 
 
 def test_each_migration_of_a_former_version_has_one_that_replaces_it():
-    """What a squashed migration replaces is neither there any more, nor replaced by another one."""
+    """A migration replaced by a squashed one must be gone and must not be replaced twice."""
     loader = MigrationLoader(None)
     replaced = [
         pair for squashed in loader.disk_migrations.values() for pair in squashed.replaces if pair[0] in OURS

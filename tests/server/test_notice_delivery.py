@@ -62,7 +62,7 @@ def test_a_kill_in_the_middle_loses_no_message_and_repeats_it_with_its_id(used):
             live.manage("user", "add", "robot", "--admin")
             response = requests.post(
                 f"{live.url}/ui/api/v1/webhooks",
-                # of the other kinds, the server may find something on this machine
+                # the server may open notices of other kinds on this machine
                 json={"name": "hook", "url": f"http://{host}:{port}/", "kinds": ["errors.high"]},
                 headers={"Authorization": f"Bearer {live.add_token('robot', 'hooks')}"},
                 timeout=60,

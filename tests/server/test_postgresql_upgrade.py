@@ -1,4 +1,4 @@
-"""What becomes of a data folder of another PostgreSQL that cannot be converted; test_releases.py has one that is."""
+"""Data folders of another PostgreSQL that cannot be converted; test_releases.py converts one."""
 
 import shutil
 from collections import namedtuple

@@ -1,4 +1,4 @@
-"""A release is the same bytes whoever builds it, and who downloads it can tell."""
+"""Reproducible releases: the same bytes from every builder, which a downloader can verify."""
 
 import os
 import shutil

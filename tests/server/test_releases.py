@@ -26,7 +26,7 @@ from tests.tools.releases.doors import RELEASES, Doors
 
 pytestmark = pytest.mark.long
 OLDEST = 16  # the PostgreSQL of the first release
-# what time would delete, so that the test does not have to be made again each year
+# rows that would expire are kept, so that the test need not be made again each year
 KEEP = (
     "UPDATE storage_table SET kept_until = now() + interval '1 day' WHERE kept_until IS NOT NULL",
     "UPDATE {saved_urls} SET used_at = now()",
@@ -50,7 +50,7 @@ def restored(release, data, major=installation.MAJOR_VERSION):
 
 def load(found, release):
     dump = gzip.decompress((RELEASES / release / "database.sql.gz").read_bytes())
-    dump = dump.replace(b"SET transaction_timeout = 0;", b"")  # which PostgreSQL 16 does not know
+    dump = dump.replace(b"SET transaction_timeout = 0;", b"")  # PostgreSQL 16 does not know this setting
     parameters = database.parameters(found)
     subprocess.run(
         [

@@ -25,7 +25,7 @@ with running_servers.announced(options.read({"TABLERO_DATA": sys.argv[1]})):
 
 @pytest.fixture(autouse=True)
 def state(monkeypatch, tmp_path):
-    """A user of whom no server runs."""
+    """Use a state folder of a user without running servers."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     return tmp_path / "state"
 

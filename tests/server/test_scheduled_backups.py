@@ -1,4 +1,4 @@
-"""`serve --backup-to`: when the server makes backups by itself, and what becomes of those that fail."""
+"""`serve --backup-to`: scheduled backups of the server, and failures of them."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -82,14 +82,14 @@ def test_the_options():
 
 
 def scheduled(data, folder, every, **others):
-    """The options of a server with this schedule."""
+    """Return the options of a server with this schedule."""
     given = {"TABLERO_BACKUP_TO": str(folder), "TABLERO_BACKUP_EVERY": every, **others}
     return options.read({"TABLERO_DATA": str(data), **given})
 
 
 @contextmanager
 def scheduler(found):
-    """The database of a server and its scheduler."""
+    """Run the database of a server and its scheduler."""
     settings = schedule.database_settings(found)
     with (
         metrics.counting(),

@@ -69,7 +69,7 @@ def test_secrets_stand_in_no_command_line(server):
 
 @pytest.fixture(scope="module")
 def hosted(scratch):
-    """A server with accounts in host names; the last test ends it."""
+    """Start a server with accounts in host names; the last test ends it."""
     with start_server(seeded(scratch / "hosted"), "--host-suffix", SUFFIX, hurried=PATIENT) as live:
         yield live
 
@@ -94,7 +94,7 @@ def test_is_alive_and_not_ready_without_its_database(hosted):
 
 
 def test_a_request_in_flight_is_answered_before_the_end(hosted):
-    hosted.process.send_signal(signal.SIGHUP)  # which without TLS changes nothing
+    hosted.process.send_signal(signal.SIGHUP)  # changes nothing without TLS
     with begin_request(hosted) as connection:
         hosted.process.send_signal(signal.SIGTERM)
         wait_for(lambda: not is_listening(hosted))

@@ -1,4 +1,4 @@
-"""What a server imports before its first request; each process pays for it in time and memory."""
+"""Imports of a server before its first request; each process pays for them in time and memory."""
 
 import os
 import subprocess
@@ -6,7 +6,7 @@ import sys
 
 from storage.server.workers import environment
 
-# of pages, of an issuer or provider, and of extras
+# modules for pages, for an issuer or provider, and for extras
 LATER = {"jwt", "markdown_it", "obstore", "pyarrow", "qrcode", "requests", "rest_framework"}
 
 

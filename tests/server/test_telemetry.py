@@ -39,7 +39,7 @@ def traced_client():
 
 @pytest.fixture(scope="module")
 def told(scratch, traced_client):
-    """What a collector was told of requests, a page, the API and a job of a server, by name."""
+    """Return the telemetry of requests, a page, the API and a job of a server, by name, as a collector received it."""
     with collecting() as collector:
         variables = {
             "OTEL_EXPORTER_OTLP_ENDPOINT": collector.endpoint,
@@ -165,7 +165,7 @@ def steps_of(collector, job):
 
 
 def counted(collector):
-    """The number of operations on entities that the processes have counted."""
+    """Return the number of operations on entities that the processes have counted."""
     points = collector.points("tablero.requests")
     return sum(it.as_double for it in points if "Entit" in plain(it.attributes)["operation"])
 
@@ -230,7 +230,7 @@ def test_says_so_when_the_extra_is_missing(monkeypatch, caplog):
 
 def test_a_collector_that_is_down_is_logged_once_and_costs_no_traces(monkeypatch, caplog):
     with collecting() as collector:
-        collector.status = 403  # which the exporter does not try again by itself
+        collector.status = 403  # the exporter does not repeat it by itself
         monkeypatch.setenv(ENDPOINT, collector.endpoint)
         monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "10")
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "60")

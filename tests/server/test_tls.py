@@ -63,13 +63,13 @@ def test_refuses_a_certificate_that_is_none(tmp_path, cert):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The folder of the server's certificate."""
+    """Return the folder of the server's certificate."""
     return tmp_path_factory.mktemp("certificate")
 
 
 @pytest.fixture(scope="module")
 def live(scratch, folder):
-    """A server with TLS, which the last test ends."""
+    """Start a server with TLS, which the last test ends."""
     cert, key = map(str, make_certificate(folder))
     data = seeded(scratch / "tls")
     with start_server(data, "--tls-cert", cert, "--tls-key", key, hurried=PATIENT) as live:

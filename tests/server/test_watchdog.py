@@ -15,7 +15,7 @@ PATIENCE = 60
 
 @pytest.fixture
 def manager(monkeypatch):
-    """What is told to a manager that waits for four seconds."""
+    """Receive the notifications to a service manager with a timeout of four seconds."""
     address = f"tablero-{uuid.uuid4().hex}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as found:
         found.bind(f"\0{address}")

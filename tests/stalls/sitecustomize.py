@@ -13,7 +13,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from random import Random
 from types import ModuleType
 
-RATE = 0.01  # of the steps
+RATE = 0.01  # share of the steps
 SECONDS = 0.05
 # the steps: an answer that a thread waits for, a statement on its way, bytes of a client that arrive
 STEPS = {

@@ -43,7 +43,7 @@ VERSIONS = {client.name: client.version for client in report.load_clients()}
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory, server: LiveServer, cosmos_endpoint: str) -> Outcomes:
-    """What this returns runs the program of a client once per kind of account."""
+    """Return a function that runs the program of a client once per kind of account."""
 
     @cases.run_once
     def run(client: str, kind: str) -> dict[str, str | None]:

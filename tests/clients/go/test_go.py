@@ -17,7 +17,7 @@ Outcomes = Callable[[str], dict[str, str | None]]
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory, server: LiveServer, cosmos_endpoint: str) -> Outcomes:
-    """Compile the program. What it returns runs it once per kind of account."""
+    """Compile the program and return a function that runs it once per kind of account."""
     program = programs.build_go(HERE, "./cases", tmp_path_factory.mktemp("go"))
 
     def run(kind: str) -> dict[str, str | None]:

@@ -32,7 +32,7 @@ def outcomes(
     cosmos_endpoint: str,
     require: Callable[[str, str], str],
 ) -> dict[str, str | None]:
-    """How each check ended: None, or what went wrong."""
+    """Return the outcome of each check: None, or the failure."""
     environment = {
         "PATH": os.environ.get("PATH", ""),
         "SDK_FOLDER": str(sdk_folder),

@@ -20,7 +20,7 @@ KEYS = [b"another key", base64.b64decode(KEY)]
 
 @pytest.fixture(scope="module")
 def tokens(sdk_folder: Path, require: Callable[[str, str], str]) -> list[dict[str, str]]:
-    """The parameters of each token."""
+    """Return the parameters of each token."""
     environment = {
         "PATH": os.environ.get("PATH", ""),
         "SDK_FOLDER": str(sdk_folder),

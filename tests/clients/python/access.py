@@ -24,11 +24,11 @@ def keys(entities: Iterable[Any]) -> list[tuple[str, str]]:
 
 
 def outcome_of(operation: Callable[..., Any], *arguments: Any) -> Any:
-    """None, or status and code of the refusal."""
+    """Return None, or status and code of the refusal."""
     try:
         operation(*arguments)
     except HttpResponseError as refusal:
-        # of some refusals the SDK does not read the code
+        # the SDK does not read the code of some refusals
         code = getattr(refusal, "error_code", None) or refusal.response.headers.get("x-ms-error-code")
         return refusal.status_code, code
     return None

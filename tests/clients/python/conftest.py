@@ -26,7 +26,7 @@ def library(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def service(library: Any, server: LiveServer) -> Any:
-    """A TableServiceClient of the development account."""
+    """Open a TableServiceClient of the development account."""
     return library.open_service("from_connection_string", server.connection_string, **OPTIONS)
 
 
@@ -37,7 +37,7 @@ def new_table(service: Any) -> Callable[[], Any]:
 
 @pytest.fixture
 def people(new_table: Callable[[], Any]) -> Any:
-    """A TableClient of an empty table."""
+    """Return a TableClient of an empty table."""
     return new_table()
 
 
@@ -48,7 +48,7 @@ def credential(server: LiveServer) -> AzureNamedKeyCredential:
 
 @pytest.fixture
 def stored(people: Any) -> Any:
-    """A table that holds one entity."""
+    """Return a table that holds one entity."""
     people.create_entity(ADA)
     return people
 
@@ -80,5 +80,5 @@ def new_name() -> str:
 
 
 def code_of(refusal: pytest.ExceptionInfo[Any]) -> Any:
-    """The service's code of an error, which the SDK adds to its exceptions without declaring it."""
+    """Return the service's code of an error, which the SDK adds to its exceptions without declaring it."""
     return refusal.value.error_code

@@ -1,6 +1,6 @@
-"""The SDK of before: `azure-cosmosdb-table`, imported without its warnings.
+"""The previous SDK: `azure-cosmosdb-table`, imported without its warnings.
 
-It compares with `is` in one place, of which Python warns when it compiles the module.
+It compares with `is` in one place; Python warns about it when it compiles the module.
 """
 
 import warnings

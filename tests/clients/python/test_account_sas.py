@@ -19,7 +19,7 @@ from .conftest import OPTIONS, new_name
 
 class TestAccount:
     EVERYTHING = "sco"
-    # an operation, the resource types of which it needs one, and the permissions of which it needs all or another
+    # operation, required resource type, and permissions: all of them, or any
     NEEDS = {
         "get_service_properties": ("s", ["r"], lambda service, _: service.get_service_properties()),
         "set_service_properties": ("s", ["w"], lambda service, _: service.set_service_properties()),
@@ -87,7 +87,7 @@ class TestAccount:
 
 
 class TestOverTls:
-    """What applies to https alone, and that all the rest does not mind."""
+    """Tokens for https only, and tokens for any protocol over TLS."""
 
     @pytest.fixture
     def secure_table(self, library, secure_server, certificate):

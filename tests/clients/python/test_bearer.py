@@ -43,7 +43,7 @@ SCOPE = "https://storage.azure.com/.default"
 
 @dataclass
 class Credential:
-    """Signs nobody in: it has the tokens, each for one question and the last for all others."""
+    """A credential without a sign-in: each call takes one of the tokens, and the last one is repeated."""
 
     tokens: list[str]
     asked: list[tuple[Any, Any]] = field(default_factory=list)
@@ -86,7 +86,7 @@ def server(scratch: Path, certificate: Path, issuer: Issuer) -> Iterator[LiveSer
     env = {"TABLERO_OIDC_ISSUER": f"{issuer.url}/{TENANT}/v2.0", "TABLERO_OIDC_AUDIENCE": issuing.AUDIENCE}
     with start_server(seeded(scratch / new_name()), *tls(certificate), env=env) as live:
         yield live
-        # of each token at least the header is a word that nobody else says
+        # every token begins with these letters, which no other output contains
         assert not any("eyJ" in line for line in live.output)
 
 
@@ -108,14 +108,14 @@ def manage(server: LiveServer, certificate: Path) -> Iterator[Callable[..., Any]
 
 @pytest.fixture(scope="module")
 def basic(scratch: Path, certificate: Path) -> Iterator[LiveServer]:
-    """A server that trusts anybody."""
+    """Start a server that trusts every issuer."""
     with start_server(seeded(scratch / new_name()), *tls(certificate), "--oauth", "basic") as live:
         yield live
 
 
 @pytest.fixture(scope="module")
 def plain(scratch: Path) -> Iterator[LiveServer]:
-    """A server that trusts anybody, without TLS: that is a proxy's business."""
+    """Start a server that trusts every issuer, without TLS, which is left to a proxy."""
     with start_server(
         seeded(scratch / new_name()), "--oauth", "basic", "--trusted-proxies", "127.0.0.0/8"
     ) as live:
@@ -151,7 +151,7 @@ def credential(library: Any) -> Callable[..., Any]:
 
 @pytest.fixture
 def people(server: LiveServer, certificate: Path) -> Iterator[str]:
-    """The name of a table that holds one entity, made with the account key."""
+    """Make a table that holds one entity with the account key, and yield its name."""
     with by_key(server, certificate) as service:
         name = new_name()
         service.create_table(name).create_entity(ADA)
@@ -478,6 +478,6 @@ class TestJavaScript:
 
 
 def anybody(**claims: Any) -> str:
-    """A token that nobody has reason to trust."""
+    """Return a token that no server has reason to trust."""
     now = int(time.time())
     return jwt.encode({"exp": now + 600, "sub": "eve", **claims}, "s" * 32, algorithm="HS256")

@@ -14,7 +14,7 @@ WRONG_KEY = "d3Jvbmc="
 
 
 def answer_to(operation, *args, **options):
-    """The raw response of an operation of a client."""
+    """Return the raw response of an operation of a client."""
     responses: list[Any] = []
     operation(*args, raw_response_hook=responses.append, **options)
     return responses[-1].http_response
@@ -140,7 +140,7 @@ class TestSecondary:
         assert list(secondary.query_entities("Age eq 36", select="Age")) == [{"Age": 36}]
 
     def test_helps_out_when_the_primary_fails(self, library, server, stored, credential):
-        """The SDK puts the secondary before the whole path, with what it has signed for the primary."""
+        """The SDK puts the secondary before the whole path, with the signature made for the primary."""
         table = library.open_table(
             None,
             server.endpoint,
@@ -173,7 +173,7 @@ class TestSecondary:
 
 
 class TestHeaders:
-    """What clients of other languages read, too: some fail when a header is missing."""
+    """Headers that clients of other languages also read: some fail when a header is missing."""
 
     def test_of_an_insert(self, people, server):
         keys = {"PartitionKey": "p-ô- '-\"-%20-%27-pk", "RowKey": "a b"}
@@ -200,5 +200,5 @@ class TestHeaders:
 
 
 def quoted(key):
-    """Of a key in a Location: quotes doubled and left as they are, the rest encoded."""
+    """Return a key as in a Location: quotes doubled and left as they are, the rest encoded."""
     return "''".join(quote(part, safe="") for part in key.split("'"))

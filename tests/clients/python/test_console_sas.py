@@ -1,4 +1,4 @@
-"""A token that the console makes is good for what was chosen, by the real SDK, and for nothing else."""
+"""Tokens made by the console: with the real SDK, they permit the chosen operations and nothing else."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -34,7 +34,7 @@ MISMATCH = (403, "AuthorizationPermissionMismatch")
 
 @pytest.fixture(scope="module")
 def stored(server: LiveServer) -> Iterator[Any]:
-    """A table of the server with some entities, and with a policy."""
+    """Make a table of the server with some entities and a policy."""
     service = TableServiceClient.from_connection_string(server.connection_string, **OPTIONS)
     with service, closing(service.create_table(new_name())) as table:
         yield table

@@ -69,7 +69,7 @@ def by_token(server):
 
 @pytest.fixture(autouse=True)
 def silent():
-    """The library logs its own refusals as errors."""
+    """Silence the library, which logs its own refusals as errors."""
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)
@@ -316,7 +316,7 @@ class TestProperties:
 
 
 def values(service, table):
-    """The entities' own properties by RowKey."""
+    """Return the entities' own properties by RowKey."""
     keys_of_all = {"PartitionKey", "RowKey", "Timestamp", "etag"}
     return {
         entity["RowKey"]: {name: value for name, value in entity.items() if name not in keys_of_all}

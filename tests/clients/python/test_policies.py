@@ -47,7 +47,7 @@ class TestTokens:
 
     @pytest.fixture
     def by_policy(self, opened):
-        """The table by a token that leaves all to the policy "reader"."""
+        """Return the table opened by a token that leaves all fields to the policy "reader"."""
         return lambda **options: opened(policy_id="reader", **{"expiry": None, **options})
 
     @staticmethod

@@ -48,7 +48,7 @@ PARAMETERS = {
 
 @pytest.fixture
 def zoo(people):
-    """A table of three entities: two with a low and a high value of every type, and one without."""
+    """Make a table of three entities: two with a low and a high value of every type, and one without."""
     people.submit_transaction([("create", LOW), ("create", HIGH)])
     people.create_entity(BARE)
     return people
@@ -120,7 +120,7 @@ class TestProjection:
 class TestPages:
     @pytest.fixture
     def crowd(self, people):
-        """A table of seven entities in three partitions, with an empty row key at the start of each."""
+        """Make a table of seven entities in three partitions, with an empty row key at the start of each."""
         for partition, row in self.KEYS:
             people.create_entity({"PartitionKey": partition, "RowKey": row})
         return people

@@ -26,14 +26,14 @@ PARTS = ("analytics_logging", "hour_metrics", "minute_metrics", "cors")
 
 @pytest.fixture(autouse=True)
 def as_found(service):
-    """The properties are the account's: each test leaves them as it found them."""
+    """Restore the account's properties after each test."""
     found = service.get_service_properties()
     yield
     service.set_service_properties(**found)
 
 
 def as_text(properties):
-    """By their members, because the SDK's classes do not compare."""
+    """Return the properties by their members, because the SDK's classes do not compare."""
     return {part: repr_of(properties[part]) for part in PARTS}
 
 
@@ -109,7 +109,7 @@ class TestProperties:
 class TestStatistics:
     @pytest.fixture
     def named(self, library, secure_server, certificate, credential, monkeypatch):
-        """A client of the account by the name of a host, which only tests can look up here."""
+        """Open a client of the account by the name of a host, which only tests can resolve here."""
         real = socket.getaddrinfo
 
         def look_up(host, *arguments, **options):

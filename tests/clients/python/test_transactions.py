@@ -25,7 +25,7 @@ def stored(table):
 
 @pytest.fixture
 def crowd(people):
-    """A table of five people, who are 1 to 5 years old and live in London."""
+    """Make a table of five people, who are 1 to 5 years old and live in London."""
     for age, row in enumerate("abcde", start=1):
         people.create_entity(person(row, Age=age, City="London"))
     return people

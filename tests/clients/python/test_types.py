@@ -17,7 +17,7 @@ BINARY_OF_ALL_BYTES = bytes(range(256)) * 256
 
 
 def returned(table, value):
-    """What comes back for a value: from a point query, and from a list after an insert, a merge and a replacement."""
+    """Return the values read back: from a point query, and from a list after an insert, a merge and a replacement."""
     table.create_entity({**KEYS, "Value": value})
     table.upsert_entity({**KEYS, "RowKey": "merged", "Value": value}, mode="merge")
     table.upsert_entity({**KEYS, "RowKey": "replaced", "Value": value}, mode="replace")
