@@ -66,14 +66,14 @@ class ServicePropertiesViewSet(AccountScopedViewSet):
         },
     )
     def update(self, request: Request, account: str) -> Response:
-        wanted: ServiceProperties = self.read_body()["properties"]
+        new_properties: ServiceProperties = self.read_body()["properties"]
 
         def replace(former: ServiceProperties) -> ServiceProperties:
             etags.check_match(request, self.serialize(former))
-            return wanted
+            return new_properties
 
         service_properties.replace(self.account, replace, by=self.by)
-        return self.answer_with_etag(wanted)
+        return self.answer_with_etag(new_properties)
 
 
 _OWN_FIELDS: Final = frozenset({"kind", "label", "description", "colour", "labels"})
@@ -98,15 +98,19 @@ class AccountListViewSet(ApiViewSet):
         query=serializers.AccountListParameters,
     )
     def index(self, request: Request) -> Response:
-        wanted = self.read_query()
+        parameters = self.read_query()
         shown = members.visible_accounts(self.token.user).filter(
-            name__gt=wanted["cursor"] or "", name__startswith=wanted["name"]
+            name__gt=parameters["cursor"] or "", name__startswith=parameters["name"]
         )
         if self.token.account_id is not None:
             shown = shown.filter(pk=self.token.account_id)
-        found = islice((it for it in shown.iterator() if _is_wanted(it, wanted)), wanted["limit"] + 1)
+        matching = islice(
+            (it for it in shown.iterator() if _is_wanted(it, parameters)), parameters["limit"] + 1
+        )
         return self.answer_page(
-            take_page(members.with_roles(self.token.user, found), wanted["limit"], lambda one: one[0].name)
+            take_page(
+                members.with_roles(self.token.user, matching), parameters["limit"], lambda one: one[0].name
+            )
         )
 
     @operation(
@@ -146,9 +150,9 @@ class AccountListViewSet(ApiViewSet):
 
     def _create_unnamed(self, key: str, new: NewAccount) -> tuple[Account, bool]:
         digest = new.request_digest
-        found = idempotency.find(self.token, key, digest, timezone.now()) if key else None
-        if found is not None:
-            return found.account, False
+        record = idempotency.find(self.token, key, digest, timezone.now()) if key else None
+        if record is not None:
+            return record.account, False
         with invalidating_catalogs():
             name = "a" + "".join(secrets.choice(_NAME_ALPHABET) for _ in range(15))
             account = accounts.add(name, new, by=self.by)
@@ -159,16 +163,16 @@ class AccountListViewSet(ApiViewSet):
 
 def find_made_by_same_request(name: str, digest: str, taken: AccountExists) -> Account:
     """Return the account that the same request made; raises ``taken`` if another did."""
-    found = accounts.find(name)
-    if found is None or found.request_digest != digest:
+    account = accounts.find(name)
+    if account is None or account.request_digest != digest:
         raise taken
-    return found
+    return account
 
 
-def _is_wanted(account: Account, wanted: dict[str, Any]) -> bool:
-    if wanted["state"] and account.stage.value != wanted["state"]:
+def _is_wanted(account: Account, parameters: dict[str, Any]) -> bool:
+    if parameters["state"] and account.stage.value != parameters["state"]:
         return False
-    for text in wanted["label"]:
+    for text in parameters["label"]:
         name, separator, value = text.partition("=")
         if name not in account.labels or (separator and account.labels[name] != value):
             return False
@@ -218,12 +222,12 @@ class AccountViewSet(AccountScopedViewSet):
         is_job=True,
     )
     def destroy(self, request: Request, account: str) -> Response:
-        wanted = self.read_query()
+        parameters = self.read_query()
         try:
             if self.is_async:
-                deletion = removal.request(self.account, with_tables=wanted["with_tables"])
+                deletion = removal.request(self.account, with_tables=parameters["with_tables"])
                 return self.answer_job(jobs.start_requested(deletion, by=self.by))
-            removal.remove(self.account.name, with_tables=wanted["with_tables"], by=self.by)
+            removal.remove(self.account.name, with_tables=parameters["with_tables"], by=self.by)
         except AccountHasTables:
             detail = "The account has tables; set with_tables=true to delete them too."
             raise Problem(problems.CONFLICT, detail) from None

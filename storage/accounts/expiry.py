@@ -24,8 +24,8 @@ def expire(now: datetime) -> None:
         frozen_at__lte=now - lifetimes.PURGE_DELAY, protected=False, read_only=False
     )
     with attempting_each("Not every expired account could be frozen or deleted") as attempt:
-        for act, found in ((_freeze, late), (_purge, over)):
-            for name in found.values_list("name", flat=True):
+        for act, due in ((_freeze, late), (_purge, over)):
+            for name in due.values_list("name", flat=True):
                 with attempt():
                     act(name, now)
 

@@ -9,10 +9,10 @@ from storage.models import Account
 def lock(account: Account) -> Account:
     """Lock an account against changes and deletion and return it as it is now; raises ServerBusy if it is deleted."""
     # no_key: rows that reference the account can still be written
-    found = Account.objects.select_for_update(no_key=True).filter(pk=account.pk).first()
-    if found is None:
+    locked = Account.objects.select_for_update(no_key=True).filter(pk=account.pk).first()
+    if locked is None:
         raise ServerBusy
-    return found
+    return locked
 
 
 def lock_by_name(name: str) -> Account:

@@ -68,21 +68,21 @@ class _DeletionJob(JobKind[Arguments, State]):
         return Step(State(), total=Table.objects.filter(account=run.arguments.account).count())
 
     def step(self, run: Run[Arguments], state: State) -> Step[State]:
-        wanted = run.arguments
-        while has_many_tables(wanted.account):
+        arguments = run.arguments
+        while has_many_tables(arguments.account):
             with invalidating_catalogs():
-                account = _lock(wanted.account)
-                if account is None or not _may_be_deleted(account, wanted):
+                account = _lock(arguments.account)
+                if account is None or not _may_be_deleted(account, arguments):
                     break
-                found = list(Table.objects.filter(account=account).order_by("pk")[:_DROPPED_TOGETHER])
-                _drop(found)
-                Table.objects.filter(pk__in=[table.pk for table in found]).delete()
-                state = State([*state.tables, *(table.name for table in found if table.deleted_at is None)])
-                run.save(Step(state, done=len(found)))
+                dropped = list(Table.objects.filter(account=account).order_by("pk")[:_DROPPED_TOGETHER])
+                _drop(dropped)
+                Table.objects.filter(pk__in=[table.pk for table in dropped]).delete()
+                state = State([*state.tables, *(table.name for table in dropped if table.deleted_at is None)])
+                run.save(Step(state, done=len(dropped)))
             run.rest()
         with invalidating_catalogs():
-            left = Table.objects.filter(account=wanted.account).count()
-            _delete(wanted, by=run.by)
+            left = Table.objects.filter(account=arguments.account).count()
+            _delete(arguments, by=run.by)
             last = Step(state, done=left, is_finished=True)
             run.save(last)
         return last
@@ -128,10 +128,10 @@ def purge(account: Account, now: datetime) -> None:
     _remove(Arguments(account.pk, account.name, with_tables=True, over_at=now.isoformat()), account, SERVER)
 
 
-def _remove(wanted: Arguments, account: Account, by: Actor) -> None:
+def _remove(arguments: Arguments, account: Account, by: Actor) -> None:
     if not has_many_tables(account.pk):
         with invalidating_catalogs():
-            _delete(wanted, by=by)
+            _delete(arguments, by=by)
         return
     unfinished = jobs.of_whole_account(account)
     if unfinished is not None and unfinished.kind == DELETION_JOB.name:
@@ -139,7 +139,7 @@ def _remove(wanted: Arguments, account: Account, by: Actor) -> None:
             raise busy(account.name)
         if not Account.objects.filter(pk=account.pk).exists():
             return
-    running.complete(JobRequest(DELETION_JOB, wanted, account), by=by)
+    running.complete(JobRequest(DELETION_JOB, arguments, account), by=by)
 
 
 def has_many_tables(account: int) -> bool:
@@ -181,15 +181,15 @@ def _drop(tables: Iterable[Table]) -> None:
         table_relations.drop(table)
 
 
-def _delete(wanted: Arguments, *, by: Actor) -> None:
+def _delete(arguments: Arguments, *, by: Actor) -> None:
     """Delete an account with everything in it, in the caller's transaction."""
     # also against new tables: waits for those being created
-    Account.objects.select_for_update().filter(pk=wanted.account).first()
-    account, name = _lock(wanted.account), wanted.name
-    if account is None or (wanted.over_at and not _is_over(account, wanted)):
+    Account.objects.select_for_update().filter(pk=arguments.account).first()
+    account, name = _lock(arguments.account), arguments.name
+    if account is None or (arguments.over_at and not _is_over(account, arguments)):
         return
     names = _own_tables(account)
-    _check(account, name, names, with_tables=wanted.with_tables)
+    _check(account, name, names, with_tables=arguments.with_tables)
     # deleted tables that could be restored included
     _drop(Table.objects.filter(account=account))
     for snapshot in Snapshot.objects.filter(account=account):

@@ -49,27 +49,27 @@ GRACE_LIMIT = timedelta(days=7)
 
 class LabelsField(StringMapField):
     def to_internal_value(self, data: Any) -> Any:
-        found = super().to_internal_value(data)
+        labels = super().to_internal_value(data)
         try:
-            quotas.check_all_labels(found)
+            quotas.check_all_labels(labels)
         except LabelError as error:
             raise ValidationError(str(error)) from None
-        return found
+        return labels
 
 
 class NetworksField(serializers.ListField):
     child = StrictCharField(max_length=64)
 
     def to_internal_value(self, data: Any) -> list[str]:
-        found: list[str] = super().to_internal_value(data)
+        networks: list[str] = super().to_internal_value(data)
         wrong = {
             index: ["This is not an IP address or network."]
-            for index, text in enumerate(found)
+            for index, text in enumerate(networks)
             if read_network(text) is None
         }
         if wrong:
             raise ValidationError(wrong)
-        return found
+        return networks
 
 
 @extend_schema_field({"type": "string", "pattern": "^[a-z0-9]{3,24}$"})
