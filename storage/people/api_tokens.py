@@ -46,7 +46,7 @@ class TokenRequest:
 
 
 @transaction.atomic
-def issue(user: Person, wanted: TokenRequest, *, by: Actor) -> tuple[str, ApiToken]:
+def issue(user: Person, request: TokenRequest, *, by: Actor) -> tuple[str, ApiToken]:
     """Issue a token; return its secret, which cannot be shown again, and its record."""
     quotas.lock_user(user.pk)
     if allowance(user).is_used_up:
@@ -55,12 +55,12 @@ def issue(user: Person, wanted: TokenRequest, *, by: Actor) -> tuple[str, ApiTok
     secret = api_tokens.write_token("".join(characters))
     token = ApiToken.objects.create(
         user_id=user.pk,
-        name=wanted.name,
-        scope=wanted.scope,
-        account=wanted.account,
+        name=request.name,
+        scope=request.scope,
+        account=request.account,
         digest=_digest(secret),
         prefix=api_tokens.visible_prefix(secret),
-        expires_at=wanted.expires_at,
+        expires_at=request.expires_at,
     )
     _record(PeopleVerb.API_TOKEN_ISSUE, token, user, by)
     return secret, token
@@ -87,18 +87,18 @@ def authenticate(secret: str, now: datetime, address: str) -> ApiToken | None:
         return None
     working = ApiToken.objects.filter(digest=_digest(secret), revoked_at=None, user__is_active=True)
     is_unexpired = Q(expires_at=None) | Q(expires_at__gt=now)
-    found = working.filter(is_unexpired).select_related("user", "account").first()
-    if found is not None:
-        _record_use(found, now, address)
-    return found
+    token = working.filter(is_unexpired).select_related("user", "account").first()
+    if token is not None:
+        _record_use(token, now, address)
+    return token
 
 
 def user_of_valid(token: ApiToken) -> Person | None:
     """Return the user of a token that was authenticated some time ago, as it is now; None if it is no longer valid."""
     is_unexpired = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
     working = ApiToken.objects.filter(pk=token.pk, revoked_at=None, user__is_active=True)
-    found = working.filter(is_unexpired).select_related("user").first()
-    return None if found is None else found.user
+    valid = working.filter(is_unexpired).select_related("user").first()
+    return None if valid is None else valid.user
 
 
 def may_still(token: ApiToken, account: Account, capability: Capability) -> bool:

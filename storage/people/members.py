@@ -58,11 +58,11 @@ def visible_accounts(user: Person, capability: Capability = Capability.READ) -> 
 
 def with_roles(user: Person, shown: Iterable[Account]) -> list[tuple[Account, Role]]:
     """Return accounts that a user can see with the user's role in each."""
-    found = list(shown)
+    listed = list(shown)
     if user.is_admin:
-        return [(account, Role.OWNER) for account in found]
+        return [(account, Role.OWNER) for account in listed]
     own = roles(user)
-    return [(account, own[account.pk]) for account in found if account.pk in own]
+    return [(account, own[account.pk]) for account in listed if account.pk in own]
 
 
 def was_removed(user: Person, account: Account) -> bool:
@@ -72,8 +72,8 @@ def was_removed(user: Person, account: Account) -> bool:
     )
     # records of an older server have names only; those before the user's creation are of another user
     named = Q(detail__user_id__isnull=True, detail__user=user.username, at__gte=user.created_at)
-    found = Activity.objects.filter(removed, account=account)
-    return found.filter(Q(detail__user_id=user.pk) | named).exists()
+    removals = Activity.objects.filter(removed, account=account)
+    return removals.filter(Q(detail__user_id=user.pk) | named).exists()
 
 
 def find_person(username: str) -> Person | None:
@@ -96,10 +96,10 @@ def memberships(user: Person) -> list[Membership]:
 
 def all_memberships() -> dict[int, list[Membership]]:
     """Return the memberships of all users, by the primary key of the user and the names of their accounts."""
-    found: dict[int, list[Membership]] = {}
+    by_user: dict[int, list[Membership]] = {}
     for membership in Membership.objects.select_related("account").order_by("account__name"):
-        found.setdefault(membership.user_id, []).append(membership)
-    return found
+        by_user.setdefault(membership.user_id, []).append(membership)
+    return by_user
 
 
 def given_role(user: Person, account: Account) -> Role | None:
