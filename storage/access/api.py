@@ -93,14 +93,16 @@ class KeyViewSet(AccountScopedViewSet):
         other_responses=PLAIN_TEXT,
     )
     def connection(self, request: Request, account: str) -> Response | HttpResponse:
-        wanted = self.read_query()
-        number, base = _number(wanted["key"]), self._endpoint_at(wanted["host"])
+        parameters = self.read_query()
+        number, base = _number(parameters["key"]), self._endpoint_at(parameters["host"])
         key = sealed_keys.encode_key(sealed_keys.keys_of(self.account)[number - 1])
-        text = write_form(ConnectionFormat(wanted["form"]), connection_string(self.account.name, base, key))
+        text = write_form(
+            ConnectionFormat(parameters["form"]), connection_string(self.account.name, base, key)
+        )
         self._record_reveal(number)
         if request.headers.get("Accept", "").startswith("text/plain"):
             return HttpResponse(text, content_type="text/plain; charset=utf-8")
-        return self.answer({**wanted, "endpoint": base, "text": text})
+        return self.answer({**parameters, "endpoint": base, "text": text})
 
     def _endpoint_at(self, host: str) -> str:
         if not host:
@@ -150,15 +152,15 @@ class PolicyViewSet(AccountScopedViewSet):
         },
     )
     def update(self, request: Request, account: str, table: str) -> Response:
-        found = self.table()
-        wanted = self.read_body()
-        stored = policies.stored(found)
+        target = self.table()
+        body = self.read_body()
+        stored = policies.stored(target)
         seen = stored if etags.check_match(request, self.serialize({"items": stored})) else None
         try:
-            policies.replace(found, wanted["items"], by=self.by, seen=seen)
+            policies.replace(target, body["items"], by=self.by, seen=seen)
         except ChangedSince:
             raise Problem(problems.PRECONDITION) from None
-        return self.answer_with_etag(wanted)
+        return self.answer_with_etag(body)
 
 
 _FINGERPRINT = re.compile("[0-9a-f]{64}")
@@ -183,17 +185,19 @@ class SasViewSet(AccountScopedViewSet):
         query=serializers.SasListParameters,
     )
     def index(self, request: Request, account: str) -> Response:
-        wanted = self.read_query()
-        table = wanted["table"].lower()
-        found = [
+        parameters = self.read_query()
+        table = parameters["table"].lower()
+        tokens = [
             (known, state_)
             for known, state_ in self._with_states(sas_operations.known(self.account, timezone.now()))
-            if (not wanted["state"] or state_ == wanted["state"])
+            if (not parameters["state"] or state_ == parameters["state"])
             and (not table or known.table.lower() == table)
         ]
-        fingerprints = [known.fingerprint for known, _ in found]
-        start = fingerprints.index(wanted["cursor"]) + 1 if wanted["cursor"] in fingerprints else 0
-        return self.answer_page(take_page(found[start:], wanted["limit"], lambda one: one[0].fingerprint))
+        fingerprints = [known.fingerprint for known, _ in tokens]
+        start = fingerprints.index(parameters["cursor"]) + 1 if parameters["cursor"] in fingerprints else 0
+        return self.answer_page(
+            take_page(tokens[start:], parameters["limit"], lambda one: one[0].fingerprint)
+        )
 
     @operation(
         "issue_sas",
@@ -219,9 +223,9 @@ class SasViewSet(AccountScopedViewSet):
     @transaction.atomic
     def _issue(self, data: dict[str, Any], key: str, digest: str) -> tuple[Signed, bool]:
         now = timezone.now()
-        found = idempotency.find(self.token, key, digest, now) if key else None
-        if found is not None:
-            return self._sign_again(found.fingerprint), False
+        record = idempotency.find(self.token, key, digest, now) if key else None
+        if record is not None:
+            return self._sign_again(record.fingerprint), False
         token = serializers.unsigned_token(data, now)
         number = int(data["key"].removeprefix("key"))
         description = SasDescription(data["label"], data["purpose"], data["owner"])
@@ -253,10 +257,10 @@ class SasViewSet(AccountScopedViewSet):
     def partial_update(self, request: Request, account: str, fingerprint: str) -> Response:
         known, _state = self._find(fingerprint)
         former = {name: getattr(known, name) for name in ("label", "purpose", "owner")}
-        wanted = SasDescription(**{**former, **self.read_body()})
-        if not wanted.label:
+        description = SasDescription(**{**former, **self.read_body()})
+        if not description.label:
             raise invalid("A token that is not registered yet needs a label.", "/label")
-        sas_operations.describe(self.account, fingerprint, wanted, by=self.by)
+        sas_operations.describe(self.account, fingerprint, description, by=self.by)
         return self.answer(self._find(fingerprint))
 
     @operation(
@@ -283,10 +287,10 @@ class SasViewSet(AccountScopedViewSet):
     def _find(self, fingerprint: str) -> tuple[KnownToken, TokenState]:
         if not _FINGERPRINT.fullmatch(fingerprint):
             raise Http404
-        found = sas_operations.find(self.account, fingerprint, timezone.now())
-        if found is None:
+        token = sas_operations.find(self.account, fingerprint, timezone.now())
+        if token is None:
             raise Http404
-        return self._with_states([found])[0]
+        return self._with_states([token])[0]
 
     def _with_states(self, found: list[KnownToken]) -> list[tuple[KnownToken, TokenState]]:
         now, policies = timezone.now(), sas_operations.policies_of(self.account)

@@ -20,7 +20,7 @@ _SHORTEST_TOKEN: Final = timedelta(days=2)  # one of a shorter lifetime is made 
 
 
 def find_expiring_sas(look: Look) -> Iterator[Found]:
-    found = []
+    expiring = []
     for account, known, policies in sas.expiring(Account.objects.filter(enabled=True), look.now):
         terms = combine_terms(known.token, find_policy(known.token, policies))
         start, expiry = validity_period(terms)
@@ -28,8 +28,8 @@ def find_expiring_sas(look: Look) -> Iterator[Found]:
         began = max(filter(None, (_moment(start), known.created)), default=None)
         if end is None or (end - began < _SHORTEST_TOKEN if began else not known.is_registered):
             continue
-        found.append((end, account, known))
-    for end, account, known in sorted(found, key=lambda it: it[0]):
+        expiring.append((end, account, known))
+    for end, account, known in sorted(expiring, key=lambda it: it[0]):
         is_near = end - look.now <= _DAY
         yield Found(
             account.pk,

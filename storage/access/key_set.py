@@ -115,17 +115,17 @@ def fetch(trust: Trust) -> Keys:
     """Fetch the keys of an issuer; raises OSError, HTTPException, or ValueError for an invalid answer."""
     where = trust.keys or _discover(trust.issuer)
     document = _read_url(where) if "://" in where else json.loads(Path(where).read_bytes())
-    found = document.get("keys") if isinstance(document, dict) else None
-    keys = read_keys(found if isinstance(found, list) else ())
+    listed = document.get("keys") if isinstance(document, dict) else None
+    keys = read_keys(listed if isinstance(listed, list) else ())
     if not keys:
         raise ValueError(f"{where} contains no usable signing key")
     return keys
 
 
-def read_keys(found: Iterable[object]) -> Keys:
+def read_keys(jwks: Iterable[object]) -> Keys:
     """Return the signing keys of a JSON Web Key Set by ``kid``."""
     keys: Keys = {}
-    for jwk in found:
+    for jwk in jwks:
         if isinstance(jwk, dict) and jwk.get("use", "sig") == "sig":
             key = _read_key(jwk)
             if key is not None:

@@ -38,10 +38,10 @@ def _find(account: Account, folded_name: str) -> Table:
 
 def written(tables: Sequence[Table]) -> dict[int, list[dict[str, Any]]]:
     """Return the policies of tables by their ids, as ``write`` writes them."""
-    found: dict[int, list[dict[str, Any]]] = {table.pk: [] for table in tables}
+    by_table: dict[int, list[dict[str, Any]]] = {table.pk: [] for table in tables}
     for policy in StoredAccessPolicy.objects.filter(table__in=tables).order_by("table", "place"):
-        found[policy.table_id] += write([identifier(policy)])
-    return found
+        by_table[policy.table_id] += write([identifier(policy)])
+    return by_table
 
 
 def tables_with_policies(account: Account, *, except_table: Table) -> list[Table]:

@@ -64,8 +64,8 @@ def known(account: Account, now: datetime) -> list[KnownToken]:
     if len(seen) == _SEEN:
         # registered tokens that were used before those
         names = {record.fingerprint for record in issued} - seen.keys()
-        found = usage.credentials(account.pk, now, Authentication.SAS, names=names, limit=len(names))
-        seen |= {use.name: use for use in found}
+        earlier = usage.credentials(account.pk, now, Authentication.SAS, names=names, limit=len(names))
+        seen |= {use.name: use for use in earlier}
     return _joined(account, issued, seen.values())
 
 
@@ -94,12 +94,12 @@ def policies_of(account: Account) -> Policies:
 
 def _policies(of: Iterable[Account]) -> dict[int, dict[str, dict[str, AccessPolicy]]]:
     """Return policies by account, table and identifier."""
-    found: dict[int, dict[str, dict[str, AccessPolicy]]] = {}
+    by_account: dict[int, dict[str, dict[str, AccessPolicy]]] = {}
     stored = StoredAccessPolicy.objects.filter(table__account__in=of, table__deleted_at=None)
     for policy in stored.select_related("table"):
-        tables_of = found.setdefault(policy.table.account_id, {})
+        tables_of = by_account.setdefault(policy.table.account_id, {})
         tables_of.setdefault(policy.table.folded_name, {})[policy.identifier] = policy.terms
-    return found
+    return by_account
 
 
 def expiring(of: Accounts, now: datetime) -> list[tuple[Account, KnownToken, Policies]]:
@@ -110,14 +110,14 @@ def expiring(of: Accounts, now: datetime) -> list[tuple[Account, KnownToken, Pol
     perhaps = _perhaps_expiring(of, now)
     accounts_of = Account.objects.in_bulk({pk for pk, _ in perhaps})
     policies, blocked = _policies(accounts_of.values()), _blocked(accounts_of.values())
-    found: list[tuple[Account, KnownToken, Policies]] = []
+    tokens: list[tuple[Account, KnownToken, Policies]] = []
     for (pk, _), token in perhaps.items():
         account, stored = accounts_of[pk], policies.get(pk, {})
         if state_by_terms(token.token, stored, now) is TokenState.EXPIRES_SOON:
             judged = _judged(token, account.name, _keys(account), blocked.get(pk, set()))
             if token_state(judged, stored, now) is TokenState.EXPIRES_SOON:
-                found.append((account, judged, stored))
-    return found
+                tokens.append((account, judged, stored))
+    return tokens
 
 
 def _perhaps_expiring(of: Accounts, now: datetime) -> dict[tuple[int, str], KnownToken]:
@@ -125,30 +125,30 @@ def _perhaps_expiring(of: Accounts, now: datetime) -> dict[tuple[int, str], Know
     seen = SeenCredential.objects.filter(
         account__in=ids, authentication=Authentication.SAS, last_used_at__gt=now - SOON
     )
-    found: dict[tuple[int, str], KnownToken] = {}
+    tokens: dict[tuple[int, str], KnownToken] = {}
     for name, pk, parameters in seen.order_by("-last_used_at").values_list(
         "name", "account_id", "parameters"
     )[:_LATEST]:
         token = sas.from_parameters(parameters)
         if token is not None:
-            found[pk, name] = KnownToken(name, token)
+            tokens[pk, name] = KnownToken(name, token)
     is_near = Q(expires_at=None) | Q(expires_at__gt=now, expires_at__lte=now + SOON)
     for record in RegisteredSas.objects.filter(is_near, account__in=ids):
         registered = _registered(record, None)
         if registered is not None:
-            found[record.account_id, record.fingerprint] = registered
-    return found
+            tokens[record.account_id, record.fingerprint] = registered
+    return tokens
 
 
 def _joined(account: Account, issued: Sequence[RegisteredSas], uses: Iterable[Usage]) -> list[KnownToken]:
     seen = {use.name: use for use in uses}
     blocked = _blocked([account]).get(account.pk, set())
     keys = _keys(account)
-    found = [_registered(record, seen.pop(record.fingerprint, None)) for record in issued]
+    tokens = [_registered(record, seen.pop(record.fingerprint, None)) for record in issued]
     for use in seen.values():
         token = sas.from_parameters(use.parameters)
-        found.append(None if token is None else _used(KnownToken(use.name, token), use))
-    return [_judged(token, account.name, keys, blocked) for token in found if token is not None]
+        tokens.append(None if token is None else _used(KnownToken(use.name, token), use))
+    return [_judged(token, account.name, keys, blocked) for token in tokens if token is not None]
 
 
 def _blocked(of: Iterable[Account]) -> dict[int, set[str]]:
@@ -197,10 +197,12 @@ def _keys(account: Account) -> list[_Key]:
 
 def _judged(token: KnownToken, account: str, keys: Sequence[_Key], blocked: set[str]) -> KnownToken:
     is_blocked = token.fingerprint in blocked
-    found = sas.find_key_by_fingerprint(token.token, token.fingerprint, account, [key.secret for key in keys])
-    if found is None:
+    position = sas.find_key_by_fingerprint(
+        token.token, token.fingerprint, account, [key.secret for key in keys]
+    )
+    if position is None:
         return replace(token, key=None, is_blocked=is_blocked)
-    return replace(token, key=keys[found].number, key_ends=keys[found].ends, is_blocked=is_blocked)
+    return replace(token, key=keys[position].number, key_ends=keys[position].ends, is_blocked=is_blocked)
 
 
 # issuing

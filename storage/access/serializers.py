@@ -128,15 +128,15 @@ class PoliciesSerializer(StrictSerializer):
     )
 
     def validate_items(self, items: list[dict[str, Any]]) -> list[SignedIdentifier]:
-        found = [
+        identifiers = [
             SignedIdentifier(
                 item["identifier"], None if item["policy"] is None else AccessPolicy(**item["policy"])
             )
             for item in items
         ]
-        for fault in policies.find_faults(found):
+        for fault in policies.find_faults(identifiers):
             raise ValidationError(_error_of(fault))
-        return found
+        return identifiers
 
 
 def check_policies(by_id: Mapping[str, Mapping[str, Any]]) -> None:
