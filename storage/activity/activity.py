@@ -203,12 +203,12 @@ def make_change(
 
 def of_version(table: Table, key: EntityKey, ticks: int | None) -> Activity | None:
     """Return the latest activity that left an entity with a Timestamp; None: that deleted it."""
-    found = Activity.objects.filter(
+    entries = Activity.objects.filter(
         account=table.account_id, table=table, keys__contains=[_write_key(key, ticks)]
     )
     if ticks is not None:
-        found = found.filter(at__range=_around(to_datetime(ticks)))
-    return found.annotate(sas_label=SAS_LABEL).order_by(*_ORDER).first()
+        entries = entries.filter(at__range=_around(to_datetime(ticks)))
+    return entries.annotate(sas_label=SAS_LABEL).order_by(*_ORDER).first()
 
 
 def of_change(change: RecordedChange) -> Activity | None:
@@ -284,74 +284,74 @@ def undo_of(done: Activity) -> Activity:
     return Activity.objects.get(undoes=done)
 
 
-def requests_of(wanted: ActivityFilter, verbs: Collection[Verb], requests: Collection[str]) -> set[str]:
+def requests_of(criteria: ActivityFilter, verbs: Collection[Verb], requests: Collection[str]) -> set[str]:
     """Return those of the requests, GUIDs, that matching activities of these kinds have."""
     kinds = Q(verb__in=verbs) | Q(verb=ActivityVerb.UNDO, detail__verb__in=list(verbs))
     written = {spelled: request for request in requests for spelled in (request, request.replace("-", ""))}
-    found = find(wanted).filter(kinds, request_id__in=written)
-    return {written[spelled] for spelled in found.values_list("request_id", flat=True)}
+    entries = find(criteria).filter(kinds, request_id__in=written)
+    return {written[spelled] for spelled in entries.values_list("request_id", flat=True)}
 
 
 def page(
-    wanted: ActivityFilter, *, before: int | None = None, top: int = 50, oldest_first: bool = False
+    criteria: ActivityFilter, *, before: int | None = None, top: int = 50, oldest_first: bool = False
 ) -> ActivityPage:
     """Return the newest activities, those just before an id, or the oldest; the newest first.
 
     Each has ``changed``, the number of its entities, ``first_key``, the key of the first one, and ``has_table``.
     Searching for a part of a key or name scans the log; raises OperationTimedOut when that takes too long.
     """
-    found = _shown(_older(find(wanted), before))
+    entries = _shown(_older(find(criteria), before))
     with limited(_PAGE_TIMEOUT):
-        rows = list((found.reverse() if oldest_first else found)[: top + 1])
+        rows = list((entries.reverse() if oldest_first else entries)[: top + 1])
     shown = rows[:top]
     older = shown[-1].pk if len(rows) > top else None
     return ActivityPage(shown[::-1] if oldest_first else shown, older)
 
 
-def _older(found: QuerySet[Activity], before: int | None) -> QuerySet[Activity]:
+def _older(entries: QuerySet[Activity], before: int | None) -> QuerySet[Activity]:
     """Leave out an activity, by its id, and those that are newer."""
     if before is None:
-        return found
+        return entries
     at = Activity.objects.filter(pk=before).values_list("at", flat=True).first()
     if at is None:
-        return found.filter(pk__lt=before)
-    return found.filter(Q(at__lt=at) | Q(at=at, pk__lt=before))
+        return entries.filter(pk__lt=before)
+    return entries.filter(Q(at__lt=at) | Q(at=at, pk__lt=before))
 
 
-def export(wanted: ActivityFilter) -> Iterator[Activity]:
+def export(criteria: ActivityFilter) -> Iterator[Activity]:
     """Yield all matching activities, newest first, reading them in batches."""
-    found = find(wanted).annotate(changed=_CHANGED, sas_label=SAS_LABEL)
+    entries = find(criteria).annotate(changed=_CHANGED, sas_label=SAS_LABEL)
     last: int | None = None
-    while rows := list(_older(found, last)[:_BATCH]):
+    while rows := list(_older(entries, last)[:_BATCH]):
         yield from rows
         last = rows[-1].pk
 
 
-def find(wanted: ActivityFilter) -> QuerySet[Activity]:
+def find(criteria: ActivityFilter) -> QuerySet[Activity]:
     """Find activities, the newest first."""
     conditions = Q()
-    if wanted.account_ids is not None:
-        conditions &= Q(account__in=wanted.account_ids)
-    if wanted.account:
-        conditions &= Q(account_name=wanted.account.lower())
-    if wanted.actor:
-        conditions &= Q(actor__icontains=wanted.actor)
-    if wanted.doors:
-        conditions &= Q(actor_kind__in=wanted.doors)
-    if wanted.verbs:
+    if criteria.account_ids is not None:
+        conditions &= Q(account__in=criteria.account_ids)
+    if criteria.account:
+        conditions &= Q(account_name=criteria.account.lower())
+    if criteria.actor:
+        conditions &= Q(actor__icontains=criteria.actor)
+    if criteria.doors:
+        conditions &= Q(actor_kind__in=criteria.doors)
+    if criteria.verbs:
         # an undo is selected by the verb of its effect
-        conditions &= Q(verb__in=wanted.verbs) | Q(
-            verb=ActivityVerb.UNDO, detail__verb__in=list(wanted.verbs)
+        conditions &= Q(verb__in=criteria.verbs) | Q(
+            verb=ActivityVerb.UNDO, detail__verb__in=list(criteria.verbs)
         )
-    if wanted.table:
-        conditions &= Q(table_name__iexact=wanted.table)
-    if wanted.since is not None:
-        conditions &= Q(at__gte=wanted.since)
-    if wanted.until is not None:
-        conditions &= Q(at__lt=wanted.until)
-    if wanted.key:
-        former = Q(partition_key__contains=wanted.key) | Q(row_key__contains=wanted.key)
-        conditions &= Q(Contains(_KEYS, wanted.key)) | Q(
+    if criteria.table:
+        conditions &= Q(table_name__iexact=criteria.table)
+    if criteria.since is not None:
+        conditions &= Q(at__gte=criteria.since)
+    if criteria.until is not None:
+        conditions &= Q(at__lt=criteria.until)
+    if criteria.key:
+        former = Q(partition_key__contains=criteria.key) | Q(row_key__contains=criteria.key)
+        conditions &= Q(Contains(_KEYS, criteria.key)) | Q(
             Exists(EntityChange.objects.filter(former, activity=OuterRef("pk")))
         )
     return Activity.objects.filter(conditions).order_by(*_ORDER)

@@ -26,13 +26,13 @@ def read_actor(stored: HistoryActor, request: str = "") -> Actor:
     )
 
 
-def name_actors(account_id: int, found: Unnamed) -> list[RecordedChange]:
+def name_actors(account_id: int, changes: Unnamed) -> list[RecordedChange]:
     """Return changes with their actors, read together."""
-    stored = HistoryActor.objects.in_bulk({pk for pk, _ in found})
+    stored = HistoryActor.objects.in_bulk({pk for pk, _ in changes})
     nobody = HistoryActor(kind=ActorKind.SERVER)
-    actors = (read_actor(stored.get(pk, nobody), it.actor.request_id) for pk, it in found)
+    actors = (read_actor(stored.get(pk, nobody), it.actor.request_id) for pk, it in changes)
     named = label_actors(account_id, actors)
-    return [it._replace(actor=actor) for (_, it), actor in zip(found, named, strict=True)]
+    return [it._replace(actor=actor) for (_, it), actor in zip(changes, named, strict=True)]
 
 
 def label_actors(account_id: int, actors: Iterable[Actor]) -> list[Actor]:

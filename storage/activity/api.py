@@ -51,20 +51,20 @@ class ServerActivityViewSet(ApiViewSet):
 
 
 def _answer_activity(view: ApiViewSet, account_ids: list[int] | None) -> Response:
-    wanted = view.read_query()
-    found = activity.page(
+    parameters = view.read_query()
+    page = activity.page(
         ActivityFilter(
             account_ids=account_ids,
-            actor=wanted["user"],
-            verbs=[registry.verbs()[wanted["verb"]]] if wanted["verb"] else (),
-            table=wanted["table"],
-            since=wanted["since"],
-            until=wanted["until"],
+            actor=parameters["user"],
+            verbs=[registry.verbs()[parameters["verb"]]] if parameters["verb"] else (),
+            table=parameters["table"],
+            since=parameters["since"],
+            until=parameters["until"],
         ),
-        before=view.read_number_cursor(wanted["cursor"]),
-        top=wanted["limit"],
+        before=view.read_number_cursor(parameters["cursor"]),
+        top=parameters["limit"],
     )
-    return view.answer_page(Page(found.activities, None if found.older is None else str(found.older)))
+    return view.answer_page(Page(page.activities, None if page.older is None else str(page.older)))
 
 
 urlpatterns = [
