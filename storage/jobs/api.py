@@ -44,27 +44,27 @@ class JobListViewSet(ApiViewSet):
         query=serializers.JobParameters,
     )
     def index(self, request: Request) -> Response:
-        wanted, token = self.read_query(), self.token
+        parameters, token = self.read_query(), self.token
         shown = members.visible_accounts(token.user)
         if token.account_id is not None:
             shown = shown.filter(pk=token.account_id)
-        if wanted["account"]:
-            shown = shown.filter(name=wanted["account"])
-        is_of_server = token.account_id is None and not wanted["account"]
-        found = jobs.find(
+        if parameters["account"]:
+            shown = shown.filter(name=parameters["account"])
+        is_of_server = token.account_id is None and not parameters["account"]
+        matching = jobs.find(
             JobFilter(
                 account_ids=shown.values("pk"),
                 is_server=token.user.is_admin and is_of_server,
                 reader=token.user if is_of_server else None,
-                user=wanted["user"],
-                statuses=[JobStatus(wanted["status"])] if wanted["status"] else (),
+                user=parameters["user"],
+                statuses=[JobStatus(parameters["status"])] if parameters["status"] else (),
             )
         )
-        before = self.read_number_cursor(wanted["cursor"])
+        before = self.read_number_cursor(parameters["cursor"])
         if before is not None:
-            found = found.filter(pk__lt=before)
-        rows = list(found[: wanted["limit"] + 1])
-        return self.answer_page(take_page(rows, wanted["limit"], lambda job: str(job.pk)))
+            matching = matching.filter(pk__lt=before)
+        rows = list(matching[: parameters["limit"] + 1])
+        return self.answer_page(take_page(rows, parameters["limit"], lambda job: str(job.pk)))
 
 
 class JobViewSet(ApiViewSet):
@@ -79,17 +79,17 @@ class JobViewSet(ApiViewSet):
     job: Job
 
     def resolve_target(self, token: ApiToken, capability: Capability) -> None:
-        found = jobs.get(self.kwargs["job"])
-        if found is None:
+        job = jobs.get(self.kwargs["job"])
+        if job is None:
             raise Http404
-        self.job = found
+        self.job = job
         self._check(token, Capability.READ)  # before it tells anything about the job
         if self.action == "retrieve":
             return
         if self.action == "download":
-            needed = job_runner.capability_to_download(found)
+            needed = job_runner.capability_to_download(job)
         else:
-            needed = job_runner.capability_to_change(found, token.user)
+            needed = job_runner.capability_to_change(job, token.user)
         access.check_scope(token, needed)
         self._check(token, needed)
 
@@ -150,12 +150,12 @@ class JobViewSet(ApiViewSet):
         },
     )
     def download(self, request: Request, job: int, file: int) -> HttpResponse | StreamingHttpResponse:
-        found = next((it for it in files.to_download(self.job) if it.pk == file), None)
-        if found is None:
+        job_file = next((it for it in files.to_download(self.job) if it.pk == file), None)
+        if job_file is None:
             raise Http404
         try:
             reader = f"user {self.token.user_id}"
-            return downloads.respond(cast("HttpRequest", request._request), found, reader=reader)
+            return downloads.respond(cast("HttpRequest", request._request), job_file, reader=reader)
         except TooManyDownloads:
             detail = f"A user can have {quotas.limit(DOWNLOADS)} unfinished downloads."
             raise Problem(problems.TOO_MANY, detail, headers={"Retry-After": "30"}) from None

@@ -79,11 +79,11 @@ def append_at(file: JobFile, start: int, content: bytes) -> int:
 
     So a piece may arrive twice; one that does not join the others is left out, and the size says where to go on.
     """
-    found = JobFile.objects.select_for_update().get(pk=file.pk)
-    if start <= found.size < start + len(content):
-        append(found, content[found.size - start :])
-    file.size = found.size
-    return found.size
+    locked = JobFile.objects.select_for_update().get(pk=file.pk)
+    if start <= locked.size < start + len(content):
+        append(locked, content[locked.size - start :])
+    file.size = locked.size
+    return locked.size
 
 
 def complete(file: JobFile) -> None:
@@ -201,10 +201,10 @@ class FileReader(io.RawIOBase):
         if not 0 <= offset < len(self._piece):
             self._piece = next(read(self._file, self._position), b"")
             self._piece_start, offset = self._position, 0
-        found = self._piece[offset : offset + len(view)]
-        view[: len(found)] = found
-        self._position += len(found)
-        return len(found)
+        chunk = self._piece[offset : offset + len(view)]
+        view[: len(chunk)] = chunk
+        self._position += len(chunk)
+        return len(chunk)
 
 
 def open_file(file: JobFile, reader: type[FileReader] = FileReader) -> io.BufferedReader:

@@ -121,12 +121,12 @@ class JobFilter:
     table: Table | None = None
 
 
-def _of_no_account(wanted: JobFilter) -> Q:
-    if wanted.is_server:
+def _of_no_account(criteria: JobFilter) -> Q:
+    if criteria.is_server:
         return Q(account=None)
-    if wanted.reader is None:
+    if criteria.reader is None:
         return Q(pk=None)
-    return Q(account=None) & _started_by(wanted.reader)
+    return Q(account=None) & _started_by(criteria.reader)
 
 
 def _started_by(user: Starter) -> Q:
@@ -134,19 +134,19 @@ def _started_by(user: Starter) -> Q:
     return Q(actor__name=user.username, actor__kind__in=kinds, created_at__gte=user.created_at)
 
 
-def find(wanted: JobFilter) -> QuerySet[Job]:
+def find(criteria: JobFilter) -> QuerySet[Job]:
     """Find jobs, the newest first."""
     conditions = Q()
-    if wanted.account_ids is not None:
-        conditions &= Q(account__in=wanted.account_ids) | _of_no_account(wanted)
-    if wanted.user:
-        conditions &= Q(actor__name=wanted.user)
-    if wanted.kinds:
-        conditions &= Q(kind__in=wanted.kinds)
-    if wanted.statuses:
-        conditions &= Q(status__in=wanted.statuses)
-    if wanted.table is not None:
-        conditions &= Q(table=wanted.table)
+    if criteria.account_ids is not None:
+        conditions &= Q(account__in=criteria.account_ids) | _of_no_account(criteria)
+    if criteria.user:
+        conditions &= Q(actor__name=criteria.user)
+    if criteria.kinds:
+        conditions &= Q(kind__in=criteria.kinds)
+    if criteria.statuses:
+        conditions &= Q(status__in=criteria.statuses)
+    if criteria.table is not None:
+        conditions &= Q(table=criteria.table)
     return Job.objects.filter(conditions).select_related("account").order_by("-pk")
 
 
@@ -158,10 +158,10 @@ def unfinished(
     kind: JobKind[Any, Any], *, account: Account | None = None, table: Table | None = None
 ) -> QuerySet[Job]:
     """Return the jobs of a kind that have not ended, such as one that makes another unnecessary."""
-    found = Job.objects.filter(kind=kind.name, ended_at=None)
+    matching = Job.objects.filter(kind=kind.name, ended_at=None)
     if account is not None:
-        found = found.filter(account=account)
-    return found if table is None else found.filter(table=table)
+        matching = matching.filter(account=account)
+    return matching if table is None else matching.filter(table=table)
 
 
 def of_whole_account(account: Account) -> Job | None:
@@ -264,36 +264,36 @@ def pause(job: Job, *, by: Actor) -> Job:
 
 @transaction.atomic
 def _wish(job: Job, wish: Wish, verb: Verb, by: Actor) -> Job:
-    found = _lock(job)
-    if found.ended_at is not None:
+    locked = _lock(job)
+    if locked.ended_at is not None:
         raise JobError(Reason.JOB_ENDED, job=job.pk)
-    if found.status == JobStatus.PAUSED and wish is Wish.PAUSE:
+    if locked.status == JobStatus.PAUSED and wish is Wish.PAUSE:
         raise JobError(Reason.JOB_PAUSED, job=job.pk)
-    if found.wish != wish:
-        found.wish = wish
-        found.save(update_fields=("wish",))
+    if locked.wish != wish:
+        locked.wish = wish
+        locked.save(update_fields=("wish",))
         notify_jobs()  # one that is paused has to end
-        _record(verb, found, by)
-    return found
+        _record(verb, locked, by)
+    return locked
 
 
 @transaction.atomic
 def resume(job: Job, *, by: Actor) -> Job:
     """Let a job that was paused, cancelled or has failed go on where it was; raises JobError for any other."""
-    found = _lock(job)
+    locked = _lock(job)
     if is_of_one_process(job):
         raise JobError(Reason.JOB_OF_ONE_PROCESS, job=job.pk)
-    if found.wish == Wish.PAUSE and found.ended_at is None:
-        found.wish = Wish.NONE  # before it was looked at
-    elif found.status in RESUMABLE and not found.wish:
-        found.status, found.error = JobStatus.WAITING, ""
-        found.attempts, found.ended_at, found.seen_at = 0, None, None
+    if locked.wish == Wish.PAUSE and locked.ended_at is None:
+        locked.wish = Wish.NONE  # before it was looked at
+    elif locked.status in RESUMABLE and not locked.wish:
+        locked.status, locked.error = JobStatus.WAITING, ""
+        locked.attempts, locked.ended_at, locked.seen_at = 0, None, None
     else:
         raise JobError(Reason.JOB_NOT_RESUMABLE, job=job.pk)
-    found.save()
+    locked.save()
     notify_jobs()
-    _record(JobVerb.RESUME, found, by)
-    return found
+    _record(JobVerb.RESUME, locked, by)
+    return locked
 
 
 def _record(verb: Verb, job: Job, by: Actor) -> None:
@@ -301,15 +301,15 @@ def _record(verb: Verb, job: Job, by: Actor) -> None:
 
 
 def _lock(job: Job) -> Job:
-    found = (
+    locked = (
         Job.objects.select_for_update(of=("self",))
         .select_related("account", "table")
         .filter(pk=job.pk)
         .first()
     )
-    if found is None:
+    if locked is None:
         raise JobError(Reason.NO_JOB, job=job.pk)
-    return found
+    return locked
 
 
 def abandon(several: QuerySet[Job]) -> None:

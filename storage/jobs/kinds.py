@@ -106,10 +106,10 @@ class Run(Generic[A]):
     @property
     def table(self) -> Table:
         """Raises ResourceNotFound if it was deleted meanwhile."""
-        found = self.job.table
-        if found is None or found.deleted_at is not None:
+        table = self.job.table
+        if table is None or table.deleted_at is not None:
             raise ResourceNotFound
-        return found
+        return table
 
     def save(self, step: Step[Any]) -> None:
         """Store what a kind that is not transactional has done, in the transaction that did it; the last step too.

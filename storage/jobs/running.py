@@ -68,10 +68,12 @@ def pending(kinds: Kinds) -> list[int]:
 
     If only newer versions have a job's kind, state or wish, it waits for their servers.
     """
-    found = _known(kinds).exclude(status=JobStatus.PAUSED, wish=Wish.NONE)
+    runnable = _known(kinds).exclude(status=JobStatus.PAUSED, wish=Wish.NONE)
     is_of_server = ExpressionWrapper(Q(actor__kind=ActorKind.SERVER), output_field=BooleanField())
     return list(
-        found.order_by(is_of_server, F("stepped_at").asc(nulls_first=True), "pk").values_list("pk", flat=True)
+        runnable.order_by(is_of_server, F("stepped_at").asc(nulls_first=True), "pk").values_list(
+            "pk", flat=True
+        )
     )
 
 
@@ -138,12 +140,12 @@ def complete(request: JobRequest[Any, Any], *, by: Actor, patience: float | None
         taken = _take(job.pk, {kind.name: kind})
         if taken is not None:
             _Runner.awaiting(taken, kind, patience).run_to_end()
-    found = jobs.get(job.pk)
-    if found is None:
+    stored = jobs.get(job.pk)
+    if stored is None:
         raise ServerBusy  # the account was deleted meanwhile
-    if patience is None and found.status != JobStatus.DONE:
+    if patience is None and stored.status != JobStatus.DONE:
         raise JobError(Reason.JOB_STOPPED, job=job.pk)
-    return found
+    return stored
 
 
 def end_abandoned(job: Job, kinds: Kinds) -> bool:
@@ -286,21 +288,21 @@ class _Runner:
 
     def _stops(self) -> bool:
         """Do what a user wishes to become of the job, or end it for one who lost access; return whether it stops."""
-        found = self._look()
-        if found is None:
+        outlook = self._look()
+        if outlook is None:
             return True
-        if found.wish == Wish.CANCEL:
+        if outlook.wish == Wish.CANCEL:
             self._end(JobStatus.CANCELLED)
-        elif not found.is_allowed:
+        elif not outlook.is_allowed:
             refusal = Reason.JOB_ACCESS_LOST.of(user=jobs.started_by(self.job).name)
             if self.is_awaited:
                 raise JobError(refusal)
             self._end(JobStatus.FAILED, refusal)
-        elif found.wish == Wish.PAUSE:
+        elif outlook.wish == Wish.PAUSE:
             Job.objects.filter(pk=self.job.pk, wish=Wish.PAUSE).update(
                 status=JobStatus.PAUSED, wish=Wish.NONE, attempts=0, rate=0
             )
-        return found != _GOES_ON
+        return outlook != _GOES_ON
 
     def _may_stop(self) -> bool:
         return self.kind.may_stop(self.kind.read_state(self.job.state))

@@ -33,8 +33,8 @@ def find_user(by: Actor) -> int | None:
     """Return the user who starts a job; None for the server, a command, and a name that no user has."""
     if by.kind not in OF_USERS:
         return None
-    found: int | None = _users().filter(username=by.name).values_list("pk", flat=True).first()
-    return found
+    user_id: int | None = _users().filter(username=by.name).values_list("pk", flat=True).first()
+    return user_id
 
 
 def look(job: Job, needed: Iterable[NeededAccess] | None) -> Outlook | None:
