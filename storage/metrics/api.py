@@ -58,13 +58,15 @@ class MetricsViewSet(AccountScopedViewSet):
         return self._report(self.table())
 
     def _report(self, table: Table | None) -> Response:
-        wanted, now = self.read_query(), timezone.now()
-        until = wanted["until"] or now
-        since = wanted["since"] or until - _DEFAULT
+        parameters, now = self.read_query(), timezone.now()
+        until = parameters["until"] or now
+        since = parameters["since"] or until - _DEFAULT
         try:
-            chosen = reports.choose_range(since, until, now, wanted["step"])
+            chosen = reports.choose_range(since, until, now, parameters["step"])
         except UnknownRange as error:
-            raise InvalidParameters({"since" if wanted["step"] is None else "step": [str(error)]}) from None
+            raise InvalidParameters(
+                {"since" if parameters["step"] is None else "step": [str(error)]}
+            ) from None
         return self.answer(_describe(reports.report(self.account, table, chosen), table))
 
     @operation(

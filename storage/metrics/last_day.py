@@ -55,11 +55,11 @@ class Day:
     @property
     def errors(self) -> list[tuple[str, int]]:
         """Codes with their numbers, the most frequent first."""
-        found: Counter[str] = Counter()
+        by_code: Counter[str] = Counter()
         for (_, code), number in self.counts.by_code().items():
             if code:
-                found[code] += number
-        return found.most_common()
+                by_code[code] += number
+        return by_code.most_common()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,9 @@ def last_day(account_id: int, now: datetime) -> Day:
     first = _first_hour(now)
     starts = [first + place * HOUR for place in range(HOURS)]
     # by another server's clock, some may be in the future: they count for the last hour
-    found = series.read(account_id, WHOLE, starts, now + DAY, QUARTER)
-    hours = [_hour(start, counts) for start, counts in zip(starts, found, strict=True)]
-    return Day(hours, series.sum_counts(found))
+    quarters = series.read(account_id, WHOLE, starts, now + DAY, QUARTER)
+    hours = [_hour(start, counts) for start, counts in zip(starts, quarters, strict=True)]
+    return Day(hours, series.sum_counts(quarters))
 
 
 def _hour(start: datetime, counts: PeriodCounts) -> Hour:

@@ -60,10 +60,10 @@ def choose_range(since: datetime, until: datetime, now: datetime, step: int | No
     if since < now - LONGEST - timedelta(minutes=STEPS[-1]):
         raise UnknownRange(Reason.METRICS_TOO_OLD)
     for minutes in STEPS if step is None else (step,):
-        found = _with_step(since, until, minutes)
-        points = (found.until - found.since) // timedelta(minutes=minutes)
-        if is_kept(found, now) and points <= (POINTS + 1 if step is None else POINTS_LIMIT):
-            return found
+        candidate = _with_step(since, until, minutes)
+        points = (candidate.until - candidate.since) // timedelta(minutes=minutes)
+        if is_kept(candidate, now) and points <= (POINTS + 1 if step is None else POINTS_LIMIT):
+            return candidate
     if step is None:
         return _with_step(since, until, STEPS[-1])
     raise UnknownRange(Reason.METRICS_STEP, step=step, points=POINTS_LIMIT)
@@ -96,36 +96,36 @@ class Report:
         return series.sum_counts(self.counts)
 
 
-def report(account: Account, table: Table | None, wanted: Range) -> Report:
+def report(account: Account, table: Table | None, span: Range) -> Report:
     table_id = series.WHOLE if table is None else table.pk
-    periods = wanted.periods
+    periods = span.periods
     return Report(
-        wanted,
-        series.read(account.pk, table_id, periods, wanted.until, wanted.stored, with_frequent=True),
-        series.observed_periods(periods, wanted.until, wanted.stored),
-        sizes.read((account.pk, table_id), periods, wanted.until),
-        _marks(account, table, wanted),
+        span,
+        series.read(account.pk, table_id, periods, span.until, span.stored, with_frequent=True),
+        series.observed_periods(periods, span.until, span.stored),
+        sizes.read((account.pk, table_id), periods, span.until),
+        _marks(account, table, span),
     )
 
 
-def total_before(account: Account, table: Table | None, wanted: Range, now: datetime) -> PeriodCounts | None:
+def total_before(account: Account, table: Table | None, span: Range, now: datetime) -> PeriodCounts | None:
     """Return the counts of the same length of time before a range; None if they are not kept any more."""
-    before = wanted.before
+    before = span.before
     if before.since < now - LONGEST or not is_kept(before, now):
         return None
     table_id = series.WHOLE if table is None else table.pk
     return series.read(account.pk, table_id, [before.since], before.until, before.stored)[0]
 
 
-def _marks(account: Account, table: Table | None, wanted: Range) -> list[Activity]:
+def _marks(account: Account, table: Table | None, span: Range) -> list[Activity]:
     """Return what changed in a range; of a table, what changed it or the whole account."""
-    found = activity.page(
+    marked = activity.page(
         ActivityFilter(
-            account_ids=[account.pk], verbs=registry.marked_verbs(), since=wanted.since, until=wanted.until
+            account_ids=[account.pk], verbs=registry.marked_verbs(), since=span.since, until=span.until
         ),
         top=_MARKS_LIMIT,
     ).activities
-    return [it for it in reversed(found) if table is None or it.table_id in (None, table.pk)]
+    return [it for it in reversed(marked) if table is None or it.table_id in (None, table.pk)]
 
 
 @transaction.atomic

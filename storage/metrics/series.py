@@ -94,11 +94,11 @@ class Series(Ledger[Key, PeriodCounts]):
 
 def _table_ids(names: Collection[tuple[int, str]]) -> dict[tuple[int, str], int]:
     """Return the ids of tables by account and name, WHOLE for an empty one; names without a table are missing."""
-    found: dict[tuple[int, str], int] = dict.fromkeys((it for it in names if not it[1]), WHOLE)
+    ids: dict[tuple[int, str], int] = dict.fromkeys((it for it in names if not it[1]), WHOLE)
     # failed requests may name tables in characters that PostgreSQL cannot store
     named = [key for key in names if key[1] and storable_text(key[1], _LONGEST_NAME) == key[1]]
     if not named:
-        return found
+        return ids
     rows = Table.objects.filter(
         account_id__in={account_id for account_id, _ in named},
         folded_name__in={spelling for _, name in named for spelling in (name, name.lower())},
@@ -115,8 +115,8 @@ def _table_ids(names: Collection[tuple[int, str]]) -> dict[tuple[int, str], int]
         if pk is None or kind == AccountKind.COSMOS:
             pk, _ = known.get((account_id, name), (None, ""))
         if pk is not None:
-            found[account_id, name] = pk
-    return found
+            ids[account_id, name] = pk
+    return ids
 
 
 def _row(
@@ -157,20 +157,20 @@ def read(
     mine = rows(minutes).filter(
         account_id=account_id, table_id=table_id, period__gte=periods[0], period__lt=end
     )
-    found = [PeriodCounts() for _ in periods]
+    totals = [PeriodCounts() for _ in periods]
     for period, counts in mine.values_list("period", "counts" if with_frequent else "counts__0"):
-        total = found[bisect_right(periods, period) - 1]
+        total = totals[bisect_right(periods, period) - 1]
         total.add(read_counts(counts) if with_frequent else PeriodCounts(read_kinds(counts)))
-    return found
+    return totals
 
 
 def read_latest(since: datetime) -> dict[int, PeriodCounts]:
     """Return the counts of each account in the minutes that begin after a time."""
     latest = RequestSeries.objects.filter(minutes=1, period__gt=since, table_id=WHOLE)
-    found: defaultdict[int, PeriodCounts] = defaultdict(PeriodCounts)
+    totals: defaultdict[int, PeriodCounts] = defaultdict(PeriodCounts)
     for account_id, kinds in latest.exclude(account_id=SERVER).values_list("account_id", "counts__0"):
-        found[account_id].add(PeriodCounts(read_kinds(kinds)))
-    return dict(found)
+        totals[account_id].add(PeriodCounts(read_kinds(kinds)))
+    return dict(totals)
 
 
 def read_span(account_id: int, since: datetime, until: datetime, now: datetime) -> PeriodCounts:
@@ -198,10 +198,10 @@ def read_span(account_id: int, since: datetime, until: datetime, now: datetime) 
 def observed_periods(periods: Sequence[datetime], end: datetime, minutes: int) -> list[bool]:
     """Return for each period whether a server ran in it."""
     servers = rows(minutes).filter(account_id=SERVER, period__gte=periods[0], period__lt=end)
-    found = [False] * len(periods)
+    observed = [False] * len(periods)
     for moment in set(servers.values_list("period", flat=True)):
-        found[bisect_right(periods, moment) - 1] = True
-    return found
+        observed[bisect_right(periods, moment) - 1] = True
+    return observed
 
 
 # keeping

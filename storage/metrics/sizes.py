@@ -74,10 +74,10 @@ def latest(places: Collection[Place], until: datetime | None = None) -> dict[Pla
     )
     if until is not None:
         rows = rows.filter(at__lt=until)
-    found = rows.order_by("account_id", "table_id", "-at").distinct("account_id", "table_id")
+    newest = rows.order_by("account_id", "table_id", "-at").distinct("account_id", "table_id")
     return {
         (account_id, table_id): Size(*size)
-        for account_id, table_id, *size in found.values_list("account_id", "table_id", *Size._fields)
+        for account_id, table_id, *size in newest.values_list("account_id", "table_id", *Size._fields)
     }
 
 

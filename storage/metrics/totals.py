@@ -19,12 +19,12 @@ _contents: Final = Remembered[Contents]()
 
 def contents(account_ids: Collection[int]) -> dict[int, Contents]:
     """Return the contents by account; for an account with thousands of tables they may be a minute old."""
-    known = {pk: found for pk in account_ids if (found := _contents.get(pk)) is not None}
+    known = {pk: content for pk in account_ids if (content := _contents.get(pk)) is not None}
     others = [pk for pk in account_ids if pk not in known]
     fresh = background.totals(others) if others else {}
-    for pk, found in fresh.items():
-        if found.tables > MANY_TABLES:
-            _contents.put(pk, found)
+    for pk, content in fresh.items():
+        if content.tables > MANY_TABLES:
+            _contents.put(pk, content)
     return known | fresh
 
 
@@ -35,12 +35,14 @@ def count_policies(account_id: int) -> int:
 
 def traffic(account_ids: Collection[int], now: datetime) -> dict[int, Traffic]:
     """Return the traffic by account; accounts without requests for a month are missing."""
-    found = traffic_by("account_id", day_rows(now).filter(account_id__in=account_ids, table_id=WHOLE), now)
-    quiet = set(account_ids) - found.keys()
+    by_account = traffic_by(
+        "account_id", day_rows(now).filter(account_id__in=account_ids, table_id=WHOLE), now
+    )
+    quiet = set(account_ids) - by_account.keys()
     if quiet:
         month = RequestSeries.objects.filter(
             account_id__in=quiet, table_id=WHOLE, minutes=max(KEPT), period__gt=now - _MONTH
         )
         last = month.values_list("account_id").annotate(Max("period"))
-        found |= {account_id: Traffic(last=moment) for account_id, moment in last}
-    return found
+        by_account |= {account_id: Traffic(last=moment) for account_id, moment in last}
+    return by_account

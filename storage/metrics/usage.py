@@ -188,8 +188,8 @@ def parameters(account_id: int, fingerprint: str) -> Parameters | None:
     seen = SeenCredential.objects.filter(
         account_id=account_id, authentication=Authentication.SAS, name=fingerprint
     )
-    found = seen.values_list("parameters", flat=True).first()
-    return None if found is None else tuple((name, value) for name, value in found)
+    stored = seen.values_list("parameters", flat=True).first()
+    return None if stored is None else tuple((name, value) for name, value in stored)
 
 
 def clients(account_id: int, authentication: Authentication, name: str, since: datetime) -> list[ClientUsage]:
