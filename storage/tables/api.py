@@ -46,27 +46,29 @@ class TableViewSet(AccountScopedViewSet):
             self._deleted(wanted) if wanted["state"] == "deleted" else self._present(wanted)
         )
 
-    def _present(self, wanted: dict[str, Any]) -> Page:
-        found = table_list.with_prefix(
+    def _present(self, parameters: dict[str, Any]) -> Page:
+        matching = table_list.with_prefix(
             self.account,
-            prefix=wanted["name"],
-            tag=wanted["tag"],
-            after=wanted["cursor"],
-            top=wanted["limit"] + 1,
+            prefix=parameters["name"],
+            tag=parameters["tag"],
+            after=parameters["cursor"],
+            top=parameters["limit"] + 1,
         )
-        return take_page(found, wanted["limit"], lambda table: table.folded_name)
+        return take_page(matching, parameters["limit"], lambda table: table.folded_name)
 
-    def _deleted(self, wanted: dict[str, Any]) -> Page:
-        prefix, tag = wanted["name"].lower(), wanted["tag"]
-        found = [
+    def _deleted(self, parameters: dict[str, Any]) -> Page:
+        prefix, tag = parameters["name"].lower(), parameters["tag"]
+        matching = [
             table
             for table in tables.deleted(self.account)
             if table.folded_name.startswith(prefix) and (not tag or tag in table.tags)
         ]
-        found.sort(key=lambda table: table.pk)
-        start = wanted["cursor"]
-        later = [table for table in found if not start or f"{table.pk:020}" > start]
-        return take_page(later[: wanted["limit"] + 1], wanted["limit"], lambda table: f"{table.pk:020}")
+        matching.sort(key=lambda table: table.pk)
+        start = parameters["cursor"]
+        later = [table for table in matching if not start or f"{table.pk:020}" > start]
+        return take_page(
+            later[: parameters["limit"] + 1], parameters["limit"], lambda table: f"{table.pk:020}"
+        )
 
     @operation(
         "create_table",
@@ -83,10 +85,10 @@ class TableViewSet(AccountScopedViewSet):
         try:
             return self.answer_created(tables.create(self.account, by=self.by, **data), is_new=True)
         except TableAlreadyExists:
-            found = tables.get(self.account, data["name"])
-            if {name: getattr(found, name) for name in data} != data:
+            table = tables.get(self.account, data["name"])
+            if {name: getattr(table, name) for name in data} != data:
                 raise
-            return self.answer_created(found, is_new=False)
+            return self.answer_created(table, is_new=False)
 
     @operation("get_table", "Get a table", answer=serializers.TableSerializer)
     def retrieve(self, request: Request, account: str, table: str) -> Response:
@@ -101,11 +103,11 @@ class TableViewSet(AccountScopedViewSet):
         example={"tags": ["demo", "2026"]},
     )
     def partial_update(self, request: Request, account: str, table: str) -> Response:
-        found = self.table()
+        target = self.table()
         data = self.read_body()
         if data:
-            tables.change(found, by=self.by, **data)
-        return self.answer(found)
+            tables.change(target, by=self.by, **data)
+        return self.answer(target)
 
     @operation(
         "delete_table",
@@ -115,12 +117,12 @@ class TableViewSet(AccountScopedViewSet):
         problems=[problems.CONFLICT],
     )
     def destroy(self, request: Request, account: str, table: str) -> Response:
-        wanted = self.read_query()
-        found = self.table()
-        if self.account.protected and wanted["confirm"] != self.account.name:
+        parameters = self.read_query()
+        target = self.table()
+        if self.account.protected and parameters["confirm"] != self.account.name:
             detail = "The account is protected; send its name as the parameter confirm."
             raise Problem(problems.CONFLICT, detail)
-        tables.delete(self.account, found.name, by=self.by, keep=tables.DELETED_TABLE_RETENTION)
+        tables.delete(self.account, target.name, by=self.by, keep=tables.DELETED_TABLE_RETENTION)
         return Response(status=204)
 
     @operation(
@@ -132,10 +134,10 @@ class TableViewSet(AccountScopedViewSet):
     )
     def restore(self, request: Request, account: str, table: str) -> Response:
         folded = fold_table_name(table, AccountKind(self.account.kind))
-        found = next((one for one in tables.deleted(self.account) if one.folded_name == folded), None)
-        if found is None:
+        target = next((one for one in tables.deleted(self.account) if one.folded_name == folded), None)
+        if target is None:
             raise Http404
-        tables.restore(found, by=self.by)
+        tables.restore(target, by=self.by)
         return self.answer(self.table())
 
 
@@ -167,12 +169,12 @@ class IndexViewSet(AccountScopedViewSet):
         example={"property": "Score"},
     )
     def create(self, request: Request, account: str, table: str) -> Response:
-        found, name = self.table(), self.read_body()["property"]
+        target, name = self.table(), self.read_body()["property"]
         try:
-            done = indexes.add(found, name, by=self.by)
+            done = indexes.add(target, name, by=self.by)
         except IndexExists:
-            return self.answer_created(_find(found, name), is_new=False)
-        return self.answer_created(_find(found, name), is_new=done.verb == TableVerb.INDEX_ADD)
+            return self.answer_created(_find(target, name), is_new=False)
+        return self.answer_created(_find(target, name), is_new=done.verb == TableVerb.INDEX_ADD)
 
     @operation("get_index", "Get the index of a property", answer=serializers.IndexSerializer)
     def retrieve(self, request: Request, account: str, table: str, property: str) -> Response:  # noqa: A002

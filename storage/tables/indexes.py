@@ -122,21 +122,21 @@ def find(table: Table, name: str) -> PropertyIndex | None:
 
 def asked_for(account: Account) -> dict[int, list[str]]:
     """Return the properties whose indexes people asked for, by the id of their table; not those that failed."""
-    found: dict[int, list[str]] = {}
+    by_table: dict[int, list[str]] = {}
     own = PropertyIndex.objects.filter(
         table__account=account, table__deleted_at=None, state__in=(IndexState.READY, IndexState.BUILDING)
     ).exclude(origin=IndexOrigin.ADAPTIVE)
     for table_id, name in own.order_by("name").values_list("table_id", "name"):
-        found.setdefault(table_id, []).append(name)
-    return found
+        by_table.setdefault(table_id, []).append(name)
+    return by_table
 
 
 def describe(table: Table) -> list[IndexDetails]:
     """Return the indexes of a table by the names of their properties."""
-    found = list(PropertyIndex.objects.filter(table=table).order_by("name"))
-    sizes = indexes.stored(table.pk, [index.pk for index in found])
+    rows = list(PropertyIndex.objects.filter(table=table).order_by("name"))
+    sizes = indexes.stored(table.pk, [index.pk for index in rows])
     nothing = StoredIndex(is_valid=False, size=0, scans=0)
-    return [IndexDetails(index, sizes.get(index.pk, nothing).size) for index in found]
+    return [IndexDetails(index, sizes.get(index.pk, nothing).size) for index in rows]
 
 
 @transaction.atomic
@@ -158,8 +158,8 @@ def add(
     if name in _KEYS:
         raise PropertyNameInvalid
     account = _lock(table)
-    found = {index.name: index for index in PropertyIndex.objects.filter(table=table)}
-    index = found.get(name)
+    by_name = {index.name: index for index in PropertyIndex.objects.filter(table=table)}
+    index = by_name.get(name)
     if index is not None and index.state in (IndexState.BUILDING, IndexState.READY):
         if undoes is not None and undoes.effective_verb is not TableVerb.INDEX_KEEP:
             raise activity.ChangedSince
@@ -168,7 +168,7 @@ def add(
         PropertyIndex.objects.filter(pk=index.pk).update(origin=origin)
         return _record(TableVerb.INDEX_KEEP, by, account, table, name, origin, undoes)
     most = quotas.limit(INDEXES)
-    if index is None and len(found) >= most:
+    if index is None and len(by_name) >= most:
         raise TooManyIndexes(Reason.TOO_MANY_INDEXES, most=most, table=table.name)
     stored = {
         "state": IndexState.BUILDING,
@@ -314,9 +314,9 @@ def _run(index: PropertyIndex) -> None:
 def _build(index: PropertyIndex) -> str:
     """Make an index, and return why that failed; raises JobMustWait for another attempt if it was canceled."""
     try:
-        found = _stored(index)
-        if found is None or not found.is_valid:
-            if found is not None:
+        stored = _stored(index)
+        if stored is None or not stored.is_valid:
+            if stored is not None:
                 indexes.drop(index.table_id, index.pk)
             indexes.create(index.table, index.pk, index.name)
         if index.origin == IndexOrigin.ADAPTIVE and not _is_small_enough(index):

@@ -68,7 +68,7 @@ def _entities() -> Iterator[Entity]:
 
 def _properties(country: str, number: int, chance: random.Random) -> dict[str, EdmValue]:
     name = chance.choice(_NAMES[country])
-    found = {
+    properties = {
         "Name": EdmValue(Edm.STRING, name),
         "Age": EdmValue(Edm.INT32, chance.randrange(18, 90)),
         "Active": EdmValue(Edm.BOOLEAN, chance.random() < 0.8),
@@ -81,4 +81,4 @@ def _properties(country: str, number: int, chance: random.Random) -> dict[str, E
         "Score": EdmValue(Edm.INT32, number) if number % 3 else EdmValue(Edm.STRING, "high"),
         "Note": EdmValue(Edm.STRING, note) if (note := chance.choice(_NOTES)) is not None else None,
     }
-    return {key: value for key, value in found.items() if value is not None}
+    return {key: value for key, value in properties.items() if value is not None}

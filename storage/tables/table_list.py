@@ -99,10 +99,10 @@ def largest(account: Account, top: int) -> Listing[Table]:
     """Return the largest tables; of an account with thousands they may be those of a minute ago."""
     known = _largest.get(account.pk)
     if known is None:
-        found = page(account, top=top, column=COLUMNS["size"], descending=True)
-        if found.total > MANY_TABLES:
-            _largest.put(account.pk, [table.pk for table in found.tables])
-        return found
+        listing = page(account, top=top, column=COLUMNS["size"], descending=True)
+        if listing.total > MANY_TABLES:
+            _largest.put(account.pk, [table.pk for table in listing.tables])
+        return listing
     by_id = Table.objects.existing().in_bulk(known)
     return Listing([by_id[pk] for pk in known if pk in by_id], len(by_id), None)
 
@@ -129,10 +129,10 @@ def with_prefix(
     account: Account, *, prefix: str = "", tag: str = "", after: str = "", top: int = PAGE
 ) -> list[Table]:
     """Return tables with a prefix in any letter case, by name, after a folded name."""
-    found = Table.objects.existing().filter(account=account, name__istartswith=prefix)
+    matching = Table.objects.existing().filter(account=account, name__istartswith=prefix)
     if tag:
-        found = found.filter(tags__contains=[tag])
-    return list(found.filter(folded_name__gt=after).order_by("folded_name")[:top])
+        matching = matching.filter(tags__contains=[tag])
+    return list(matching.filter(folded_name__gt=after).order_by("folded_name")[:top])
 
 
 def tags(account: Account) -> list[str]:
@@ -145,18 +145,18 @@ def sizes(tables: Sequence[Table]) -> dict[str, Size]:
     """Return sizes by table name. Small tables are counted, because statistics may not cover them yet."""
     known = background.sizes_of([table.pk for table in tables])
     counts = {
-        table_id: found
-        for table_id, found in _counted(known, background.partitions_up_to).items()
-        if found[0] < _COUNTED
+        table_id: counted
+        for table_id, counted in _counted(known, background.partitions_up_to).items()
+        if counted[0] < _COUNTED
     }
     large = [table_id for table_id in known if table_id not in counts]
     partitions = background.partitions_of(large) if large else {}
-    found: dict[str, Size] = {}
+    by_name: dict[str, Size] = {}
     for table in tables:
         size = known.get(table.pk, NOTHING)
         entities, its_partitions = counts.get(table.pk, (size.rows, partitions.get(table.pk)))
-        found[table.name] = Size(entities, table.pk in counts, size.capacity, its_partitions)
-    return found
+        by_name[table.name] = Size(entities, table.pk in counts, size.capacity, its_partitions)
+    return by_name
 
 
 def overview(account: Account, *, about: Table | None = None, top: int = PAGE) -> Listing[Overview]:
@@ -173,11 +173,11 @@ def overview(account: Account, *, about: Table | None = None, top: int = PAGE) -
 def names(account: Account, top: int = PAGE) -> Listing[str]:
     """Return the names of the first tables of an account."""
     matching = Table.objects.existing().filter(account=account).order_by("folded_name")
-    found = list(matching.values_list("name", "folded_name")[: top + 1])
-    shown = [name for name, _ in found[:top]]
-    if len(found) <= top:
-        return Listing(shown, len(found), None)
-    return Listing(shown, matching.count(), found[top][1])
+    rows = list(matching.values_list("name", "folded_name")[: top + 1])
+    shown = [name for name, _ in rows[:top]]
+    if len(rows) <= top:
+        return Listing(shown, len(rows), None)
+    return Listing(shown, matching.count(), rows[top][1])
 
 
 def describe(table: Table) -> Overview:

@@ -335,16 +335,18 @@ def query(account: Account, query: TableQuery) -> tuple[list[str], str | None]:
         .values_list("name", "folded_name")
     )
     if query.filter is None:
-        found = list(rows[: query.top + 1])
+        page_rows = list(rows[: query.top + 1])
     else:
-        wanted = query.filter
-        lower, upper = names_of_tables(wanted) if query.kind is AccountKind.STORAGE else ("", "")
+        condition = query.filter
+        lower, upper = names_of_tables(condition) if query.kind is AccountKind.STORAGE else ("", "")
         rows = rows.filter(folded_name__gte=lower) if lower else rows
         rows = rows.filter(folded_name__lte=upper) if upper else rows
-        found = [row for row in rows.iterator() if matches_table(wanted, row[1], query.kind)][: query.top + 1]
+        page_rows = [row for row in rows.iterator() if matches_table(condition, row[1], query.kind)][
+            : query.top + 1
+        ]
     # an empty page is the last one, as for entities
-    following = found[query.top][1] if 0 < query.top < len(found) else None
-    return [name for name, _ in found[: query.top]], following
+    following = page_rows[query.top][1] if 0 < query.top < len(page_rows) else None
+    return [name for name, _ in page_rows[: query.top]], following
 
 
 def counts(account_ids: Iterable[int]) -> dict[int, int]:
