@@ -48,20 +48,20 @@ class NoticeViewSet(ApiViewSet):
         query=serializers.NoticeParameters,
     )
     def index(self, request: Request) -> Response:
-        wanted = self.read_query()
-        found = self._visible()
-        if wanted["account"]:
-            found = found.filter(account__name=wanted["account"])
-        if wanted["kind"]:
-            found = found.filter(kind=wanted["kind"])
-        if wanted["state"] != "all":
-            found = found.filter(resolved_at__isnull=wanted["state"] == "open")
-        found = found.order_by("-pk")
-        before = self.read_number_cursor(wanted["cursor"])
+        parameters = self.read_query()
+        matching = self._visible()
+        if parameters["account"]:
+            matching = matching.filter(account__name=parameters["account"])
+        if parameters["kind"]:
+            matching = matching.filter(kind=parameters["kind"])
+        if parameters["state"] != "all":
+            matching = matching.filter(resolved_at__isnull=parameters["state"] == "open")
+        matching = matching.order_by("-pk")
+        before = self.read_number_cursor(parameters["cursor"])
         if before is not None:
-            found = found.filter(pk__lt=before)
-        rows = [presentation.view(it) for it in found[: wanted["limit"] + 1]]
-        return self.answer_page(take_page(rows, wanted["limit"], lambda it: str(it.id)))
+            matching = matching.filter(pk__lt=before)
+        rows = [presentation.view(it) for it in matching[: parameters["limit"] + 1]]
+        return self.answer_page(take_page(rows, parameters["limit"], lambda it: str(it.id)))
 
     @operation("get_notice", "Get a notice", answer=serializers.NoticeSerializer)
     def retrieve(self, request: Request, notice: int) -> Response:
@@ -113,8 +113,8 @@ class MuteViewSet(ApiViewSet):
         example={"account": "shop", "kind": "key.old"},
     )
     def create(self, request: Request) -> Response:
-        wanted = self.read_body()
-        name = wanted.get("account", "")
+        body = self.read_body()
+        name = body.get("account", "")
         account = access.find_account(self.token, name, Capability.READ)[0] if name else None
         if account is None and self.token.account_id is not None:
             raise Problem(problems.FORBIDDEN, "The token is limited to one account; mute notices of that.")
@@ -122,8 +122,8 @@ class MuteViewSet(ApiViewSet):
             made = readers.mute(
                 self.token.user,
                 account=account,
-                kind=wanted.get("kind", ""),
-                subject=wanted.get("subject"),
+                kind=body.get("kind", ""),
+                subject=body.get("subject"),
             )
         except Refused as error:
             raise _problem(error) from None
@@ -178,15 +178,15 @@ class RuleViewSet(_ScopedViewSet):
         example={"enabled": True, "threshold": 5},
     )
     def update(self, request: Request, kind: str, account: str = "") -> Response:
-        wanted = self.read_body()
+        body = self.read_body()
         if rules.find(self.account, kind) is None:
             raise Http404
         try:
             rules.change(
                 self.account,
                 registry.notice_kinds()[kind],
-                is_on=wanted["enabled"],
-                threshold=wanted["threshold"],
+                is_on=body["enabled"],
+                threshold=body["threshold"],
                 by=self.by,
             )
         except Refused as error:
@@ -242,10 +242,10 @@ class WebhookViewSet(_ScopedViewSet):
         example={"enabled": False},
     )
     def partial_update(self, request: Request, webhook: int, account: str = "") -> Response:
-        found = self._find(webhook)
-        now = {name: getattr(found, name) for name in ("name", "url", "kinds", "enabled")}
+        stored = self._find(webhook)
+        now = {name: getattr(stored, name) for name in ("name", "url", "kinds", "enabled")}
         try:
-            changed = webhooks.change(found, WebhookFields(**{**now, **self.read_body()}), by=self.by)
+            changed = webhooks.change(stored, WebhookFields(**{**now, **self.read_body()}), by=self.by)
         except Refused as error:
             raise _problem(error) from None
         return self.answer(changed)

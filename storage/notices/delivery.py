@@ -58,8 +58,8 @@ _LOCK: Final = "deliveries"
 def announce(notice: Notice, event: NoticeEvent, now: datetime) -> None:
     """Write down who will hear what became of a notice, in the caller's transaction."""
     if notice.user_id is None:
-        found = Webhook.objects.filter(Q(account=None) | Q(account=notice.account_id), enabled=True)
-        for webhook in found:
+        receivers = Webhook.objects.filter(Q(account=None) | Q(account=notice.account_id), enabled=True)
+        for webhook in receivers:
             if not webhook.kinds or notice.kind in webhook.kinds:
                 _create(webhook, event, now, notice=notice)
     if event is not NoticeEvent.RESOLVED and settings.SMTP is not None:
@@ -127,8 +127,8 @@ def deliver(now: Callable[[], datetime] = timezone.now) -> bool:
         return False
     sent = False
     with try_job_lock(_LOCK) as is_alone:
-        while is_alone and (found := _next_round(now())):
-            _deliver_some(found, now)
+        while is_alone and (deliveries := _next_round(now())):
+            _deliver_some(deliveries, now)
             sent = True
     return sent
 
@@ -141,21 +141,21 @@ def _next_round(now: datetime) -> list[NoticeDelivery]:
     """Return what is sent next: for a user all, because that is one e-mail."""
     due = _due(now).select_related("webhook", "webhook__account", "notice", "notice__account")
     counted: defaultdict[tuple[int | None, int | None], int] = defaultdict(int)
-    found = []
+    deliveries = []
     for delivery in due.order_by("due_at", "pk")[:_LOOKED_AT]:
         counted[delivery.webhook_id, delivery.user_id] += 1
         is_mail = delivery.user_id is not None
         if is_mail or (
             counted[delivery.webhook_id, None] <= _ROUND_OF_ONE and sum(counted.values()) <= _ROUND
         ):
-            found.append(delivery)
-    return found
+            deliveries.append(delivery)
+    return deliveries
 
 
-def _deliver_some(found: Iterable[NoticeDelivery], now: Callable[[], datetime]) -> None:
+def _deliver_some(deliveries: Iterable[NoticeDelivery], now: Callable[[], datetime]) -> None:
     mails: defaultdict[int, list[NoticeDelivery]] = defaultdict(list)
     to_webhooks = []
-    for delivery in found:
+    for delivery in deliveries:
         if delivery.user_id is not None:
             mails[delivery.user_id].append(delivery)
         elif _is_wanted(delivery):
@@ -230,12 +230,12 @@ def _mail(user_id: int, several: list[NoticeDelivery], now: datetime) -> None:
         return
     address = readers.confirmed_address(user_id)
     about = {it.notice_id for it in several if it.notice_id}
-    wanted = list(readers.current(person).filter(pk__in=about))
-    if not address or not wanted:
+    notices = list(readers.current(person).filter(pk__in=about))
+    if not address or not notices:
         for delivery in several:
             _end(delivery, "")
         return
-    subject, body = import_string(settings.NOTICE_MAIL)(person, wanted)
+    subject, body = import_string(settings.NOTICE_MAIL)(person, notices)
     error = send_mail(address, subject, body, message_id=str(several[0].message_id))
     for delivery in several:
         delivery.attempts += 1

@@ -43,18 +43,18 @@ def _evaluate(kind: NoticeKind, rule_set: RuleSet, now: datetime) -> None:
     opened = Notice.objects.select_for_update(of=("self",)).filter(kind=kind, resolved_at=None)
     known = list(opened.select_related("account").order_by("pk"))
     # after the notices: one that another process opens meanwhile must not be resolved by an older state
-    found = {_key_of(it): it for it in _find(kind, rule_set, now)}
+    conditions = {_key_of(it): it for it in _find(kind, rule_set, now)}
     is_open: Counter[tuple[int | None, int | None]] = Counter()
     for notice in known:
-        is_now = found.pop((notice.account_id, notice.user_id, notice.subject), None)
+        is_now = conditions.pop((notice.account_id, notice.user_id, notice.subject), None)
         if is_now is not None:
             _keep(notice, kind, is_now, now)
         elif _is_over(notice, kind, now):
             _resolve(notice, now)
             continue
         is_open[notice.account_id, notice.user_id] += 1
-    accounts = Account.objects.in_bulk({pk for pk, _, _ in found if pk is not None})
-    for (account_id, user_id, subject), it in found.items():
+    accounts = Account.objects.in_bulk({pk for pk, _, _ in conditions if pk is not None})
+    for (account_id, user_id, subject), it in conditions.items():
         is_gone = account_id is not None and account_id not in accounts
         if is_gone or is_open[account_id, user_id] >= MOST_OPEN:
             continue
@@ -88,12 +88,12 @@ def _key_of(found: Found) -> _Key:
     return found.account_id, found.user_id, found.subject[:_SUBJECT]
 
 
-def _keep(notice: Notice, kind: NoticeKind, found: Found, now: datetime) -> None:
+def _keep(notice: Notice, kind: NoticeKind, condition: Found, now: datetime) -> None:
     """Update a notice; people are told again only if there is news."""
-    has_news = notice.news != found.news[:NEWS_LENGTH]
-    notice.facts = in_json(found.facts)
-    notice.severity = found.severity or kind.condition.severity
-    notice.news, notice.found_at = found.news[:NEWS_LENGTH], now
+    has_news = notice.news != condition.news[:NEWS_LENGTH]
+    notice.facts = in_json(condition.facts)
+    notice.severity = condition.severity or kind.condition.severity
+    notice.news, notice.found_at = condition.news[:NEWS_LENGTH], now
     if has_news:
         notice.news_at = now
     notice.save(update_fields=("facts", "severity", "news", "found_at", "news_at"))

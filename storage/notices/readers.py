@@ -40,16 +40,16 @@ def visible(user: Person) -> QuerySet[Notice]:
     for capability, kinds in _kinds_by_capability().items():
         accounts = members.visible_accounts(user, capability).order_by().values("pk")
         shown |= Q(user=None, kind__in=kinds, account__in=accounts)
-    found = Notice.objects.filter(shown, kind__in=registry.notice_kinds())
-    return found.select_related("account").order_by("-news_at", "-pk")
+    notices = Notice.objects.filter(shown, kind__in=registry.notice_kinds())
+    return notices.select_related("account").order_by("-news_at", "-pk")
 
 
 def _kinds_by_capability() -> dict[Capability, list[str]]:
-    found: defaultdict[Capability, list[str]] = defaultdict(list)
+    by_capability: defaultdict[Capability, list[str]] = defaultdict(list)
     for kind in registry.notice_kinds().values():
         if not kind.condition.is_personal:
-            found[kind.condition.capability].append(kind)
-    return found
+            by_capability[kind.condition.capability].append(kind)
+    return by_capability
 
 
 def current(user: Person) -> QuerySet[Notice]:
@@ -59,18 +59,18 @@ def current(user: Person) -> QuerySet[Notice]:
 
 def open_notices(account: Account | None = None) -> QuerySet[Notice]:
     """Select all open notices, or those of an account, the oldest first."""
-    found = Notice.objects.filter(resolved_at=None, kind__in=registry.notice_kinds()).select_related(
+    notices = Notice.objects.filter(resolved_at=None, kind__in=registry.notice_kinds()).select_related(
         "account"
     )
-    return (found if account is None else found.filter(account=account)).order_by("pk")
+    return (notices if account is None else notices.filter(account=account)).order_by("pk")
 
 
 def current_with_news(user: Person, limit: int) -> list[tuple[Notice, bool]]:
     """Return the current notices, the latest news first, each with whether the user has not seen its news."""
     if not Notice.objects.filter(resolved_at=None).exists():
         return []  # mostly; to select whose they are takes ten times as long
-    found = current(user).annotate(is_new=~_seen(user.pk))
-    return [(it, it.is_new) for it in found[:limit]]
+    notices = current(user).annotate(is_new=~_seen(user.pk))
+    return [(it, it.is_new) for it in notices[:limit]]
 
 
 def unseen(user: Person) -> QuerySet[Notice]:
@@ -108,10 +108,10 @@ def mute(
         raise MuteError(Reason.MUTES_NOTHING)
     if NoticeMute.objects.filter(user_id=user.pk).count() >= _MOST_MUTES:
         raise MuteError(Reason.TOO_MANY_MUTES, most=_MOST_MUTES)
-    found, _ = NoticeMute.objects.get_or_create(
+    muting, _ = NoticeMute.objects.get_or_create(
         user_id=user.pk, account=account, kind=kind, subject=None if subject is None else subject[:128]
     )
-    return found
+    return muting
 
 
 def unmute(user: Person, pk: int) -> bool:
@@ -132,22 +132,22 @@ def _muting(user_id: int) -> QuerySet[NoticeMute]:
 
 def to_mail(notice: Notice) -> list[int]:
     """Return the users who get e-mail about a notice: with a confirmed address, the right to see it, and no mute."""
-    found = NoticeReader.objects.exclude(confirmed_at=None).filter(user__is_active=True)
+    recipients = NoticeReader.objects.exclude(confirmed_at=None).filter(user__is_active=True)
     if notice.user_id is not None:
-        found = found.filter(user=notice.user_id)
+        recipients = recipients.filter(user=notice.user_id)
     else:
         kind = registry.notice_kinds().get(notice.kind)
         if kind is None:
             return []  # a kind of a newer version, whose servers send it
-        wanted = roles_with(kind.condition.capability)
-        own: QuerySet[Any, Any] = Membership.objects.filter(account=notice.account_id, role__in=wanted)
+        roles = roles_with(kind.condition.capability)
+        own: QuerySet[Any, Any] = Membership.objects.filter(account=notice.account_id, role__in=roles)
         is_member = Q(user__in=own.values("user_id")) if notice.account_id is not None else Q(pk__in=[])
-        found = found.filter(is_member | Q(user__is_admin=True))
+        recipients = recipients.filter(is_member | Q(user__is_admin=True))
     muting = Q(account=None) | Q(account=notice.account_id)
     of_kind = Q(kind="") | Q(kind=notice.kind)
     of_subject = Q(subject=None) | Q(subject=notice.subject)
     muted = NoticeMute.objects.filter(muting, of_kind, of_subject)
-    return list(found.exclude(user__in=muted.values("user_id")).values_list("user_id", flat=True))
+    return list(recipients.exclude(user__in=muted.values("user_id")).values_list("user_id", flat=True))
 
 
 def reader_of(user: Person) -> NoticeReader:
@@ -180,17 +180,17 @@ def set_address(user: Person, address: str) -> str:
 @transaction.atomic
 def confirm_address(user: Person, code: str) -> bool:
     """Confirm the address by the code that was sent there; of a few attempts, all others are refused."""
-    found = NoticeReader.objects.select_for_update().filter(user_id=user.pk, confirmed_at=None).first()
+    reader = NoticeReader.objects.select_for_update().filter(user_id=user.pk, confirmed_at=None).first()
     now = timezone.now()
-    if found is None or found.code_expires_at is None or found.code_expires_at <= now:
+    if reader is None or reader.code_expires_at is None or reader.code_expires_at <= now:
         return False
-    if found.code_attempts >= _MOST_ATTEMPTS:
+    if reader.code_attempts >= _MOST_ATTEMPTS:
         return False
-    found.code_attempts += 1
-    is_right = hmac.compare_digest(found.code_digest, _digest(user, code.strip()))
+    reader.code_attempts += 1
+    is_right = hmac.compare_digest(reader.code_digest, _digest(user, code.strip()))
     if is_right:
-        found.confirmed_at, found.code_expires_at, found.code_digest = now, None, ""
-    found.save()
+        reader.confirmed_at, reader.code_expires_at, reader.code_digest = now, None, ""
+    reader.save()
     return is_right
 
 

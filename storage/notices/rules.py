@@ -99,8 +99,8 @@ def change(
         raise RuleError(Reason.NO_NOTICE_KIND, kind=str(kind))
     check(former.kind, threshold)
     bounds = former.kind.condition.threshold
-    wanted = threshold if threshold is not None or bounds is None else bounds.default
-    if (former.is_on, former.threshold) == (is_on, wanted):
+    new_threshold = threshold if threshold is not None or bounds is None else bounds.default
+    if (former.is_on, former.threshold) == (is_on, new_threshold):
         return None
     NoticeRule.objects.update_or_create(
         account=account, kind=kind, defaults={"is_on": is_on, "threshold": threshold}
@@ -111,5 +111,5 @@ def change(
         account=account,
         detail={"notice": str(kind)},
         before={"is_on": former.is_on, "threshold": former.threshold},
-        after={"is_on": is_on, "threshold": wanted},
+        after={"is_on": is_on, "threshold": new_threshold},
     )

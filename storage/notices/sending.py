@@ -140,10 +140,10 @@ class _Connection(CheckedConnection):
     def give_up(self) -> None:
         """End the exchange, from another thread."""
         self.has_given_up = True
-        found = self.sock
-        if found is not None:
+        sock = self.sock
+        if sock is not None:
             with suppress(OSError):
-                found.shutdown(socket.SHUT_RDWR)
+                sock.shutdown(socket.SHUT_RDWR)
 
 
 def is_allowed(address: Address, is_tls: bool) -> bool:

@@ -46,7 +46,7 @@ def find(account: Account | None, pk: int) -> Webhook | None:
 
 
 @transaction.atomic
-def create(account: Account | None, wanted: WebhookFields, *, by: Actor) -> tuple[str, Webhook]:
+def create(account: Account | None, fields: WebhookFields, *, by: Actor) -> tuple[str, Webhook]:
     """Return the secret of a new webhook, which cannot be shown again, and the webhook; raises WebhookError."""
     if account is not None:
         locking.lock(account)
@@ -54,7 +54,7 @@ def create(account: Account | None, wanted: WebhookFields, *, by: Actor) -> tupl
     if for_account(account).count() >= most:
         raise WebhookError(Reason.TOO_MANY_WEBHOOKS, most=most)
     webhook = Webhook(account=account, author=by.name[:150], secret_sealed=b"")
-    _set(webhook, account, wanted)
+    _set(webhook, account, fields)
     _store(webhook)
     secret = _renew(webhook)
     _record(NoticeVerb.WEBHOOK_CREATE, webhook, by)
@@ -62,27 +62,27 @@ def create(account: Account | None, wanted: WebhookFields, *, by: Actor) -> tupl
 
 
 @transaction.atomic
-def change(webhook: Webhook, wanted: WebhookFields, *, by: Actor) -> Webhook:
+def change(webhook: Webhook, fields: WebhookFields, *, by: Actor) -> Webhook:
     """Change what users set; turning a webhook on again forgets its failures. Raises WebhookError."""
-    found = _lock(webhook)
-    before = _fields(found)
-    _set(found, found.account, wanted)
-    if before == _fields(found):
-        return found
-    if not before["enabled"] or before["url"] != found.url:
-        found.failures, found.failed_at = 0, None
-    _store(found)
-    changed = [name for name, value in _fields(found).items() if value != before[name]]
-    _record(NoticeVerb.WEBHOOK_CHANGE, found, by, changed)
-    return found
+    locked = _lock(webhook)
+    before = _fields(locked)
+    _set(locked, locked.account, fields)
+    if before == _fields(locked):
+        return locked
+    if not before["enabled"] or before["url"] != locked.url:
+        locked.failures, locked.failed_at = 0, None
+    _store(locked)
+    changed = [name for name, value in _fields(locked).items() if value != before[name]]
+    _record(NoticeVerb.WEBHOOK_CHANGE, locked, by, changed)
+    return locked
 
 
 @transaction.atomic
 def renew_secret(webhook: Webhook, *, by: Actor) -> str:
     """Replace the secret at once, and return the new one, which cannot be shown again."""
-    found = _lock(webhook)
-    secret = _renew(found)
-    _record(NoticeVerb.WEBHOOK_CHANGE, found, by, ["secret"])
+    locked = _lock(webhook)
+    secret = _renew(locked)
+    _record(NoticeVerb.WEBHOOK_CHANGE, locked, by, ["secret"])
     return secret
 
 
@@ -111,22 +111,22 @@ def _sealed_for(webhook: Webhook) -> str:
 
 
 def _lock(webhook: Webhook) -> Webhook:
-    found = (
+    locked = (
         Webhook.objects.select_for_update(of=("self",))
         .select_related("account")
         .filter(pk=webhook.pk)
         .first()
     )
-    if found is None:
+    if locked is None:
         raise WebhookError(Reason.NO_WEBHOOK, webhook=webhook.name)
-    return found
+    return locked
 
 
-def check(account: Account | None, wanted: WebhookFields) -> None:
+def check(account: Account | None, fields: WebhookFields) -> None:
     """Raise WebhookError for an address or a kind of notice that a webhook cannot have."""
-    if read_url(wanted.url) is None:
+    if read_url(fields.url) is None:
         raise WebhookError(Reason.WEBHOOK_URL)
-    unknown = sorted(set(wanted.kinds) - set(kinds_for(account)))
+    unknown = sorted(set(fields.kinds) - set(kinds_for(account)))
     if unknown:
         raise WebhookError(Reason.NO_NOTICE_KIND, kind=unknown[0])
 
