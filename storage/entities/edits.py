@@ -153,8 +153,8 @@ def delete(table: Table, keys: Sequence[EntityKey], *, by: Actor) -> Applied | N
     """Delete the entities of these keys that exist, in any version; return None if there are none."""
     accounts.writable(table.account)
     _check_size(table, keys)
-    found = _get_many(table, keys, lock=True)
-    return apply(table, [Delete(key, ANY) for key in found], by=by) if found else None
+    existing = _get_many(table, keys, lock=True)
+    return apply(table, [Delete(key, ANY) for key in existing], by=by) if existing else None
 
 
 @transaction.atomic
@@ -167,10 +167,10 @@ def change_key(
     """
     if new == old:
         raise EntityAlreadyExists
-    found = _get_many(table, [old], lock=True).get(old)
-    if found is None:
+    current = _get_many(table, [old], lock=True).get(old)
+    if current is None:
         raise ResourceNotFound
-    copy = Insert(Entity(new, read_stored(found).properties))
+    copy = Insert(Entity(new, read_stored(current).properties))
     try:
         done = apply(table, [copy, Delete(old, condition)], by=by, verb=EntityVerb.REKEY)
     except ChangeSetError as failure:

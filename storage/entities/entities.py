@@ -71,26 +71,26 @@ def preview_page(table: Table, wanted: EntityQuery, past: Past | None = None) ->
 
 def sorted_preview_page(
     table: Table,
-    wanted: EntityQuery,
+    query: EntityQuery,
     sort: Sort,
     start: SortedPosition | None = None,
     past: Past | None = None,
 ) -> SortedPage:
     """Return a page for a grid in the order of a property; reads all matches. Raises OperationTimedOut."""
     if past is None:
-        wanted = replace(wanted, indexed=indexed(table.pk))
-    statement = previews.sorted_page(_relation(table, past), wanted, sort, start)
-    with _noting_scans(table, wanted, sort, past):
+        query = replace(query, indexed=indexed(table.pk))
+    statement = previews.sorted_page(_relation(table, past), query, sort, start)
+    with _noting_scans(table, query, sort, past):
         return run_as_of(statement, past, limit=SORT_LIMIT)
 
 
-def _page(table: Table, wanted: EntityQuery, read: Read[T], past: Past | None) -> Page[T]:
-    wanted = _using(table, wanted, past)
-    with _noting_scans(table, wanted, past=past) as ends:
-        steps = query(_relation(table, past), wanted, time.monotonic, read)
-        found = sql.walk(steps, partial(run_as_of, past=past))
-        ends.append(found.next)
-        return found
+def _page(table: Table, entity_query: EntityQuery, read: Read[T], past: Past | None) -> Page[T]:
+    entity_query = _using(table, entity_query, past)
+    with _noting_scans(table, entity_query, past=past) as ends:
+        steps = query(_relation(table, past), entity_query, time.monotonic, read)
+        result = sql.walk(steps, partial(run_as_of, past=past))
+        ends.append(result.next)
+        return result
 
 
 def _relation(table: Table, past: Past | None) -> str:
@@ -105,7 +105,7 @@ def _using(table: Table, wanted: EntityQuery, past: Past | None) -> EntityQuery:
 
 @contextmanager
 def _noting_scans(
-    table: Table, wanted: EntityQuery, sort: Sort | None = None, past: Past | None = None
+    table: Table, query: EntityQuery, sort: Sort | None = None, past: Past | None = None
 ) -> Iterator[list[Position | None]]:
     """Count a costly query that an index would make cheaper; raises OperationTimedOut for Canceled.
 
@@ -120,20 +120,20 @@ def _noting_scans(
     finally:
         seconds = time.perf_counter() - began
         if seconds >= COSTLY_SCAN and past is None:
-            names = plan_access(wanted.filter).index_candidates(wanted.indexed) or frozenset()
-            ordering = {sort.property} - wanted.indexed if sort is not None else frozenset()
+            names = plan_access(query.filter).index_candidates(query.indexed) or frozenset()
+            ordering = {sort.property} - query.indexed if sort is not None else frozenset()
             end = ends[0] if ends else None
-            adaptive_indexes.record(SlowQuery(table.pk, names | ordering, seconds, wanted, end, sort))
+            adaptive_indexes.record(SlowQuery(table.pk, names | ordering, seconds, query, end, sort))
 
 
-def all_pages(table: Table, wanted: EntityQuery, past: Past | None = None) -> Iterator[list[StoredEntity]]:
+def all_pages(table: Table, query: EntityQuery, past: Past | None = None) -> Iterator[list[StoredEntity]]:
     """Yield all entities of a query in pages, without a time limit; each page is read when it is its turn."""
     while True:
-        found = page(table, wanted, past)
-        yield found.entities
-        if found.next is None:
+        result = page(table, query, past)
+        yield result.entities
+        if result.next is None:
             return
-        wanted = replace(wanted, start=found.next)
+        query = replace(query, start=result.next)
 
 
 def get_many(table: Table, keys: Collection[EntityKey], past: Past | None = None) -> list[StoredEntity]:
@@ -160,26 +160,24 @@ class Total:
     is_exact: bool = False
 
 
-def total(
-    table: Table, wanted: EntityQuery, past: Past | None = None, *, limit: timedelta = _MOMENT
-) -> Total:
+def total(table: Table, query: EntityQuery, past: Past | None = None, *, limit: timedelta = _MOMENT) -> Total:
     """Count the entities of a query if that is quick, else return the planner's estimate."""
     try:
-        return Total(count(table, wanted, past, limit=limit), is_exact=True)
+        return Total(count(table, query, past, limit=limit), is_exact=True)
     except OperationTimedOut:
         pass
     try:
-        return Total(run_as_of(counts.estimate(_relation(table, past), _using(table, wanted, past)), past))
+        return Total(run_as_of(counts.estimate(_relation(table, past), _using(table, query, past)), past))
     except Canceled:
         return Total(None)
 
 
 def count(
-    table: Table, wanted: EntityQuery, past: Past | None = None, *, limit: timedelta = COUNT_LIMIT
+    table: Table, query: EntityQuery, past: Past | None = None, *, limit: timedelta = COUNT_LIMIT
 ) -> int:
     """Count the entities of a query; raises OperationTimedOut."""
     try:
-        return run_as_of(counts.count(_relation(table, past), _using(table, wanted, past)), past, limit=limit)
+        return run_as_of(counts.count(_relation(table, past), _using(table, query, past)), past, limit=limit)
     except Canceled:
         raise OperationTimedOut from None
 
@@ -197,7 +195,7 @@ def get(table: Table, key: EntityKey, past: Past | None = None) -> StoredEntity 
 
 def query(
     relation: str,
-    wanted: EntityQuery,
+    query: EntityQuery,
     clock: Callable[[], float],
     read: Read[T] = pages.page,  # type: ignore[assignment]
 ) -> Steps[Page[T]]:
@@ -207,41 +205,41 @@ def query(
     was found when the budget is used up is the page, possibly empty, with a continuation token. The continuation of a
     query that no index supports is walked in windows from the start.
     """
-    if wanted.top == 0:
+    if query.top == 0:
         return Page([], None)
-    statement = read(relation, wanted)
-    if wanted.start is not None and statement.lane is Lane.FILTER and not pages.is_indexed(wanted):
-        return (yield from _walk(relation, wanted, clock, read))
+    statement = read(relation, query)
+    if query.start is not None and statement.lane is Lane.FILTER and not pages.is_indexed(query):
+        return (yield from _walk(relation, query, clock, read))
     try:
-        return (yield from _read_page(relation, wanted, statement))
+        return (yield from _read_page(relation, query, statement))
     except Canceled:
         if statement.lane is Lane.KEY:
             raise
-        return (yield from _walk(relation, wanted, clock, read))
+        return (yield from _walk(relation, query, clock, read))
 
 
-def _read_page(relation: str, wanted: EntityQuery, statement: Statement[Page[T]]) -> Steps[Page[T]]:
+def _read_page(relation: str, query: EntityQuery, statement: Statement[Page[T]]) -> Steps[Page[T]]:
     """Read a page, the part of it from the first large entity on by a statement of its own."""
     page: Page[Any] = yield statement
-    if page.next is None or len(page.entities) == wanted.top:
+    if page.next is None or len(page.entities) == query.top:
         return page
     size = PAGE_BYTES - sum(len(stored.content) for stored in page.entities)
-    beyond = replace(wanted, start=page.next, top=wanted.top - len(page.entities))
+    beyond = replace(query, start=page.next, top=query.top - len(page.entities))
     rest: Page[Any] = yield pages.measured_page(relation, beyond, size)
     return Page(page.entities + rest.entities, rest.next)
 
 
-def _walk(relation: str, wanted: EntityQuery, clock: Callable[[], float], read: Read[T]) -> Steps[Page[T]]:
-    found: Page[T] = Page([], wanted.start)
+def _walk(relation: str, query: EntityQuery, clock: Callable[[], float], read: Read[T]) -> Steps[Page[T]]:
+    gathered: Page[T] = Page([], query.start)
     deadline = clock() + BUDGET
     window = _FIRST_WINDOW
-    start = wanted.start
+    start = query.start
     while True:
         began = clock()
         try:
-            end: Position | None = yield pages.window_end(relation, replace(wanted, start=start), window)
-            top = wanted.top - len(found.entities)
-            rest = replace(wanted, start=start, end=end or wanted.end, top=top)
+            end: Position | None = yield pages.window_end(relation, replace(query, start=start), window)
+            top = query.top - len(gathered.entities)
+            rest = replace(query, start=start, end=end or query.end, top=top)
             page = yield from _read_page(relation, rest, read(relation, rest))
         except Canceled:
             if window <= _SMALLEST_WINDOW:
@@ -249,9 +247,14 @@ def _walk(relation: str, wanted: EntityQuery, clock: Callable[[], float], read: 
             window = max(window // 8, _SMALLEST_WINDOW)
             continue
         start = page.next or end
-        found = Page(found.entities + page.entities, start)
-        if start is None or page.next is not None or len(found.entities) >= wanted.top or clock() > deadline:
-            return found
+        gathered = Page(gathered.entities + page.entities, start)
+        if (
+            start is None
+            or page.next is not None
+            or len(gathered.entities) >= query.top
+            or clock() > deadline
+        ):
+            return gathered
         # a window that takes about _WINDOW_SECONDS, at most four times as large
         growth = min(4.0, _WINDOW_SECONDS / max(clock() - began, 0.001))
         window = max(_SMALLEST_WINDOW, int(window * growth))

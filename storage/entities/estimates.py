@@ -42,12 +42,12 @@ class Estimate:
 
 
 def estimate(
-    table: Table, wanted: EntityQuery, clock: Callable[[], float] = time.monotonic
+    table: Table, entity_query: EntityQuery, clock: Callable[[], float] = time.monotonic
 ) -> Estimate | None:
     """Estimate a query; None when there was no time for the plan."""
-    if key_range(wanted.filter).is_empty:
+    if key_range(entity_query.filter).is_empty:
         return Estimate(0, 0, 0, ScanKind.KEYS)
-    query = replace(using(table, wanted), top=PAGE_LIMIT, start=None, end=None)
+    query = replace(using(table, entity_query), top=PAGE_LIMIT, start=None, end=None)
     return _Estimator(relation_of(table), query, clock).estimate()
 
 
@@ -78,10 +78,10 @@ class _Estimator:
 
     def _counted(self, expected: int) -> int:
         """Return the exact count of a small result, else the expected one."""
-        found = self._run(estimates.matching(self.relation, self.query, limit=_COUNTED))
-        if found is None:
+        number = self._run(estimates.matching(self.relation, self.query, limit=_COUNTED))
+        if number is None:
             return expected
-        return found if found < _COUNTED else max(found, expected)
+        return number if number < _COUNTED else max(number, expected)
 
     def _sampled(self, read: int, plan: estimates.Plan) -> tuple[int, int]:
         """Return the rows in the range and how many of them match, from a sample of properties."""
@@ -90,9 +90,9 @@ class _Estimator:
             return first
         read = max(read, _COUNTED)
         if pages.is_indexed(self.query):
-            found = self._counted(plan.matching)
-            if found < _COUNTED or plan.scan_kind in (ScanKind.PROPERTIES, ScanKind.INDEX):
-                return read, found
+            number = self._counted(plan.matching)
+            if number < _COUNTED or plan.scan_kind in (ScanKind.PROPERTIES, ScanKind.INDEX):
+                return read, number
         # a sample of all pages, because the first rows may differ from the last
         spread = self._sample(100.0 * _COUNTED / read, 5 * _COUNTED) or first
         if not spread or not spread.rows:

@@ -37,23 +37,23 @@ class Facet:
     is_sample: bool
 
 
-def facets(table: Table, wanted: EntityQuery, names: tuple[str, ...] | None = None) -> list[Facet]:
+def facets(table: Table, entity_query: EntityQuery, names: tuple[str, ...] | None = None) -> list[Facet]:
     """Return the facets of ``names``, or of all properties with few values; none if counting takes too long."""
-    query = replace(using(table, wanted), start=None, end=None)
-    found = _count(table, query, names, share=100.0)
-    is_sample = found is None or found.entities >= _SAMPLE
+    query = replace(using(table, entity_query), start=None, end=None)
+    counted = _count(table, query, names, share=100.0)
+    is_sample = counted is None or counted.entities >= _SAMPLE
     if is_sample:
         spread = _count(
             table, query, names, share=min(99.0, 100.0 * _SPREAD_SAMPLE / estimated_rows(table.pk))
         )
-        found = spread if found is None or (spread and spread.entities >= _SPREAD_MINIMUM) else found
-    if found is None or not found.entities:
+        counted = spread if counted is None or (spread and spread.entities >= _SPREAD_MINIMUM) else counted
+    if counted is None or not counted.entities:
         return []
     facets = []
-    for name, group in groupby(found.counts, lambda count: count.name):
+    for name, group in groupby(counted.counts, lambda count: count.name):
         counts = list(group)
         values = tuple((count.value, count.entities) for count in counts)
-        facets.append(Facet(name, values, counts[0].distinct, found.entities, is_sample))
+        facets.append(Facet(name, values, counts[0].distinct, counted.entities, is_sample))
     if names is not None:
         return sorted(facets, key=lambda facet: names.index(facet.name))
     return sorted(filter(_tells_apart, facets), key=lambda facet: (facet.distinct, facet.name))

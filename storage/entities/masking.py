@@ -34,16 +34,16 @@ class PropertySample:
 
 def samples(table: Table) -> list[PropertySample]:
     """Return the keys and the properties of the first entities; nothing for an empty table."""
-    found: dict[str, list[EdmValue]] = {}
+    by_name: dict[str, list[EdmValue]] = {}
     for stored in entities.page(table, EntityQuery(top=_SAMPLED)).entities:
         entity = read_stored(stored)
         for name, key in zip(KEY_PROPERTIES, entity.key, strict=True):
-            found.setdefault(name, []).append(EdmValue(Edm.STRING, key))
+            by_name.setdefault(name, []).append(EdmValue(Edm.STRING, key))
         for name, value in entity.properties.items():
-            found.setdefault(name, []).append(value)
+            by_name.setdefault(name, []).append(value)
     return [
         PropertySample(name, values[0], propose(name, [it.value for it in values[:_EXAMPLES]]))
-        for name, values in found.items()
+        for name, values in by_name.items()
     ]
 
 
@@ -51,6 +51,6 @@ def masked(values: Mapping[str, EdmValue], rules: Mapping[str, MaskingRule]) -> 
     """Return values as rules replace them; a removed one is missing."""
     key = EntityKey(*(str(values[name].value) if name in values else "" for name in KEY_PROPERTIES))
     entity = Entity(key, {name: value for name, value in values.items() if name not in KEY_PROPERTIES})
-    found = read_stored(sql.run(mask_one(Masking(rules, _SECRET), entity)))
-    keys = {name: EdmValue(Edm.STRING, text) for name, text in zip(KEY_PROPERTIES, found.key, strict=True)}
-    return {**{name: value for name, value in keys.items() if name in values}, **found.properties}
+    replaced = read_stored(sql.run(mask_one(Masking(rules, _SECRET), entity)))
+    keys = {name: EdmValue(Edm.STRING, text) for name, text in zip(KEY_PROPERTIES, replaced.key, strict=True)}
+    return {**{name: value for name, value in keys.items() if name in values}, **replaced.properties}

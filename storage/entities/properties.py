@@ -61,11 +61,11 @@ def sample(table: Table, *, quickly: bool = False) -> PropertySample:
         kept = _kept.get((table.pk, is_quick))
         if kept is not None and kept[0] > now - _KEPT:
             return kept[1]
-    found = _look(table, _SAMPLES[1:] if quickly else _SAMPLES)
+    result = _look(table, _SAMPLES[1:] if quickly else _SAMPLES)
     if len(_kept) >= _MOST_KEPT:
         _kept.clear()
-    _kept[table.pk, quickly] = (now, found)
-    return found
+    _kept[table.pk, quickly] = (now, result)
+    return result
 
 
 def names(table: Table, wanted: EntityQuery, past: Past | None = None) -> list[str]:
@@ -73,11 +73,11 @@ def names(table: Table, wanted: EntityQuery, past: Past | None = None) -> list[s
     return sorted({name for found in _in_windows(table, wanted, past, counts.names) for name in found})
 
 
-def types(table: Table, wanted: EntityQuery, past: Past | None = None) -> list[TypeUse]:
+def types(table: Table, query: EntityQuery, past: Past | None = None) -> list[TypeUse]:
     """Return the types of the properties of all entities of a query, by name, without a time limit."""
     known: dict[tuple[str, Edm], TypeUse] = {}
-    for found in _in_windows(table, wanted, past, counts.types):
-        for use in found:
+    for uses in _in_windows(table, query, past, counts.types):
+        for use in uses:
             before = known.get((use.name, use.type), use)
             known[use.name, use.type] = use._replace(
                 is_micro=use.is_micro and before.is_micro, is_near=use.is_near and before.is_near
@@ -87,25 +87,25 @@ def types(table: Table, wanted: EntityQuery, past: Past | None = None) -> list[T
 
 def _in_windows(
     table: Table,
-    wanted: EntityQuery,
+    query: EntityQuery,
     past: Past | None,
     statement: Callable[[str, EntityQuery], Statement[list[T]]],
 ) -> Iterator[list[T]]:
     """Run a statement on windows of the entities of a query, each within the time limit."""
     relation = relation_of(table)
     rows = _WINDOW
-    start = wanted.start
+    start = query.start
     while True:
-        window = replace(wanted, start=start)
+        window = replace(query, start=start)
         try:
             end = run_as_of(pages.window_end(relation, window, rows), past)
-            found = run_as_of(statement(relation, replace(window, end=end or wanted.end)), past)
+            result = run_as_of(statement(relation, replace(window, end=end or query.end)), past)
         except Canceled:
             if rows == 1:
                 raise OperationTimedOut from None
             rows = max(1, rows // 8)
             continue
-        yield found
+        yield result
         if end is None:
             return
         start = end
@@ -126,14 +126,14 @@ def _look(table: Table, limits: Sequence[int]) -> PropertySample:
 
 def _catalogue(sample: Sample, *, is_whole: bool) -> PropertySample:
     by_name: dict[str, list[Occurrence]] = {}
-    for occurrence in sorted(sample.occurrences, key=lambda found: -found.entities):
+    for occurrence in sorted(sample.occurrences, key=lambda it: -it.entities):
         by_name.setdefault(occurrence.name, []).append(occurrence)
     properties = tuple(
         Property(
             name,
-            tuple(occurrence.type for occurrence in found),
-            sum(occurrence.entities for occurrence in found) / sample.entities,
+            tuple(occurrence.type for occurrence in occurrences),
+            sum(occurrence.entities for occurrence in occurrences) / sample.entities,
         )
-        for name, found in sorted(by_name.items())
+        for name, occurrences in sorted(by_name.items())
     )
     return PropertySample(properties, sample.entities, is_whole)

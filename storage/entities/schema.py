@@ -87,22 +87,22 @@ def describe(table: Table) -> Schema:
     raise OperationTimedOut
 
 
-def _with_partitions(found: SchemaProperty, table: Table) -> SchemaProperty:
+def _with_partitions(sampled: SchemaProperty, table: Table) -> SchemaProperty:
     """Return a property with the number of partitions that other pages show, where it is the PartitionKey.
 
     A sample takes whole pages of the disk, which hold few partitions each: they are clustered by their keys.
     """
-    if found.name != "PartitionKey":
-        return found
+    if sampled.name != "PartitionKey":
+        return sampled
     partitions = table_list.sizes([table])[table.name].partitions
-    return found if partitions is None else replace(found, distinct=partitions)
+    return sampled if partitions is None else replace(sampled, distinct=partitions)
 
 
 def _properties(counts: SchemaCounts, total: int) -> tuple[SchemaProperty, ...]:
     by_name: defaultdict[str, list[TypeCount]] = defaultdict(list)
     for count in sorted(counts.types, key=lambda count: -count.entities):
         by_name[count.name].append(count)
-    found = [
+    properties = [
         SchemaProperty(
             name,
             tuple(map(_type, types)),
@@ -111,7 +111,7 @@ def _properties(counts: SchemaCounts, total: int) -> tuple[SchemaProperty, ...]:
         )
         for name, types in by_name.items()
     ]
-    return tuple(sorted(found, key=lambda it: (not it.is_key, -it.share, it.name)))
+    return tuple(sorted(properties, key=lambda it: (not it.is_key, -it.share, it.name)))
 
 
 def _type(count: TypeCount) -> PropertyType:
