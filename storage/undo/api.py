@@ -37,7 +37,7 @@ class UndoViewSet(AccountScopedViewSet):
     )
     def undo(self, request: Request, account: str) -> Response:
         data = self.read_body()
-        wanted = ChangeFilter(
+        criteria = ChangeFilter(
             table=data["table"],
             caller=data["actor"],
             requests=(str(data["request"]),) if data["request"] else (),
@@ -47,8 +47,8 @@ class UndoViewSet(AccountScopedViewSet):
             entity=None if data["PartitionKey"] is None else EntityKey(data["PartitionKey"], data["RowKey"]),
         )
         if data["dry_run"]:
-            return self._answer_outcome(data_undo.preview(self.account, wanted, sample=_SAMPLE))
-        undo = data_undo.request(self.account, wanted)
+            return self._answer_outcome(data_undo.preview(self.account, criteria, sample=_SAMPLE))
+        undo = data_undo.request(self.account, criteria)
         return self.answer_by_job(undo, lambda job: self._answer_outcome(outcome_of(job)))
 
     def _answer_outcome(self, done: Outcome) -> Response:

@@ -52,23 +52,23 @@ class UndoPreview(Outcome):
     dropped: int = 0  # changes in tables that no longer exist
 
 
-def preview(account: Account, wanted: ChangeFilter, *, sample: int = 5) -> UndoPreview:
+def preview(account: Account, criteria: ChangeFilter, *, sample: int = 5) -> UndoPreview:
     """Say what undoing the matching changes would do now; raises OperationTimedOut."""
-    counts = changes.count_by_table(account, wanted)
+    counts = changes.count_by_table(account, criteria)
     existing = _existing(account, counts)
     total = sum(counts.values())
     return UndoPreview(
-        [_preview_table(account, table, wanted, sample) for table in existing],
+        [_preview_table(account, table, criteria, sample) for table in existing],
         is_preview=True,
         changes=total,
         dropped=total - sum(counts[table.pk] for table in existing),
     )
 
 
-def _preview_table(account: Account, table: Table, wanted: ChangeFilter, sample: int) -> TableOutcome:
+def _preview_table(account: Account, table: Table, criteria: ChangeFilter, sample: int) -> TableOutcome:
     if Ability.IMAGES in table.form.lacks:
-        return single_undo.preview(account, table, wanted)
-    images = _images(account, table, wanted)
+        return single_undo.preview(account, table, criteria)
+    images = _images(account, table, criteria)
     if images is None:
         return TableOutcome(table.name, table)
     counted, samples = changes.run_limited(
@@ -118,16 +118,16 @@ class _UndoJob(OutcomeJob[Arguments]):
 
     def apply(self, progress: Progress[Arguments]) -> None:
         run = progress.run
-        account, wanted = accounts.writable(run.account), run.arguments.read_closed_filter()
-        existing = _existing(account, changes.count_by_table(account, wanted))
+        account, criteria = accounts.writable(run.account), run.arguments.read_closed_filter()
+        existing = _existing(account, changes.count_by_table(account, criteria))
         for table in existing:
             if Ability.IMAGES in table.form.lacks and table.name not in progress.done:
                 with transaction.atomic():
-                    single_undo.apply(account, table, wanted, progress.outcome.table(table.name), by=run.by)
+                    single_undo.apply(account, table, criteria, progress.outcome.table(table.name), by=run.by)
                     progress.done.append(table.name)
                     progress.save()
                 continue
-            images = None if table.name in progress.done else _images(account, table, wanted)
+            images = None if table.name in progress.done else _images(account, table, criteria)
             if images is not None:
                 outcome = progress.outcome.table(table.name)
                 outcome.table = table
@@ -138,8 +138,8 @@ class _UndoJob(OutcomeJob[Arguments]):
         """Return nothing if no entity was written."""
         if not outcome.written:
             return {}
-        wanted = run.arguments.read_filter()
-        return {**outcome.detail(), "began": began(run), "selection": _describe(wanted)}
+        criteria = run.arguments.read_filter()
+        return {**outcome.detail(), "began": began(run), "selection": _describe(criteria)}
 
     def undoes(self, run: Run[Arguments]) -> int | None:
         return run.arguments.undoes
@@ -149,7 +149,7 @@ UNDO_JOB: Final = _UndoJob()
 
 
 def request(
-    account: Account, wanted: ChangeFilter, *, undoes: Activity | None = None
+    account: Account, criteria: ChangeFilter, *, undoes: Activity | None = None
 ) -> JobRequest[Arguments, OutcomeState]:
     """Return the job that undoes the matching changes of all tables, as far as there is no newer work.
 
@@ -159,34 +159,34 @@ def request(
     accounts.check_writable(account)
     until = to_datetime(past.closed_present().ticks) + timedelta(microseconds=1)  # exclusive
     undone = None if undoes is None else undoes.pk
-    return JobRequest(UNDO_JOB, Arguments(wanted.dump(), until.isoformat(), undone), account)
+    return JobRequest(UNDO_JOB, Arguments(criteria.dump(), until.isoformat(), undone), account)
 
 
 def _existing(account: Account, counts: dict[int, int]) -> list[Table]:
     tables = Table.objects.filter(pk__in=counts, account=account, deleted_at=None).select_related("account")
-    found = list(tables.order_by("pk"))
-    for table in found:
+    existing = list(tables.order_by("pk"))
+    for table in existing:
         if counts[table.pk] > 1:
             table_relations.refuse_without_images(table)
-    return found
+    return existing
 
 
-def _images(account: Account, table: Table, wanted: ChangeFilter) -> Images | None:
-    selection = changes.select(account, replace(wanted, table="", table_id=table.pk))
-    record = recorded_changes(account.pk, wanted.since)
+def _images(account: Account, table: Table, criteria: ChangeFilter) -> Images | None:
+    selection = changes.select(account, replace(criteria, table="", table_id=table.pk))
+    record = recorded_changes(account.pk, criteria.since)
     if selection is None or not record:
         return None
     return key_changes.linked(table, statements.undoing(table.pk, record, selection))
 
 
-def _describe(wanted: ChangeFilter) -> dict[str, object]:
+def _describe(criteria: ChangeFilter) -> dict[str, object]:
     """Describe the selected changes, as the activity log keeps them."""
     described: dict[str, object] = {
-        "from": wanted.since and wanted.since.isoformat(),
-        "to": wanted.until and wanted.until.isoformat(),
-        "who": wanted.actor or wanted.caller or ", ".join(name for _, name in wanted.actors),
-        "request": ", ".join(wanted.requests[:10]),
-        "key": wanted.key or " ".join(wanted.entity or ()),
+        "from": criteria.since and criteria.since.isoformat(),
+        "to": criteria.until and criteria.until.isoformat(),
+        "who": criteria.actor or criteria.caller or ", ".join(name for _, name in criteria.actors),
+        "request": ", ".join(criteria.requests[:10]),
+        "key": criteria.key or " ".join(criteria.entity or ()),
     }
     return {name: value for name, value in described.items() if value}
 

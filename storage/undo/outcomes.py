@@ -76,22 +76,22 @@ class TableOutcome:
         }
 
     @classmethod
-    def load(cls, found: Mapping[str, Any], tables: Mapping[int, Table]) -> Self:
+    def load(cls, stored: Mapping[str, Any], tables: Mapping[int, Table]) -> Self:
         return cls(
-            found["table"],
-            tables.get(found["id"]),
-            read_member(TableAction, found["action"]),
-            **{effect.value: found[effect] for effect in Effect},
+            stored["table"],
+            tables.get(stored["id"]),
+            read_member(TableAction, stored["action"]),
+            **{effect.value: stored[effect] for effect in Effect},
             examples=[
                 Skipped(
                     key and EntityKey(*key),
                     read_member(Skip, reason),
                     misfit and read_member(Misfit, misfit),
                 )
-                for key, reason, misfit in found["examples"]
+                for key, reason, misfit in stored["examples"]
             ],
-            policies=found["policies"],
-            deletion=Activity.objects.filter(pk=found["deletion"]).first() if found["deletion"] else None,
+            policies=stored["policies"],
+            deletion=Activity.objects.filter(pk=stored["deletion"]).first() if stored["deletion"] else None,
         )
 
 
@@ -116,27 +116,27 @@ class Outcome:
         }
 
     @classmethod
-    def load(cls, found: Mapping[str, Any], account: Account, done: Activity | None = None) -> Self:
-        if not found:
+    def load(cls, stored: Mapping[str, Any], account: Account, done: Activity | None = None) -> Self:
+        if not stored:
             return cls(activity=done)
-        ids = [it["id"] for it in found["tables"] if it["id"]]
+        ids = [it["id"] for it in stored["tables"] if it["id"]]
         tables = Table.objects.select_related("account").in_bulk(ids)
-        before = Snapshot.objects.filter(account=account, name=found["before"]).first()
+        before = Snapshot.objects.filter(account=account, name=stored["before"]).first()
         return cls(
-            [TableOutcome.load(it, tables) for it in found["tables"]],
-            found["service_properties"],
+            [TableOutcome.load(it, tables) for it in stored["tables"]],
+            stored["service_properties"],
             done,
-            before if found["before"] else None,
-            found["seconds"],
+            before if stored["before"] else None,
+            stored["seconds"],
         )
 
     def table(self, name: str) -> TableOutcome:
         """Return the outcome of a table; add one if there is none yet."""
-        found = next((it for it in self.tables if it.name == name), None)
-        if found is None:
-            found = TableOutcome(name)
-            self.tables.append(found)
-        return found
+        outcome = next((it for it in self.tables if it.name == name), None)
+        if outcome is None:
+            outcome = TableOutcome(name)
+            self.tables.append(outcome)
+        return outcome
 
     def number(self, effect: Effect) -> int:
         return sum(it.number(effect) for it in self.tables)

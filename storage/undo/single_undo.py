@@ -56,10 +56,10 @@ class _Undo:
         return Insert(before) if self.change.op is Op.DELETE else Update(before, condition, merge=False)
 
 
-def preview(account: Account, table: Table, wanted: ChangeFilter) -> TableOutcome:
+def preview(account: Account, table: Table, criteria: ChangeFilter) -> TableOutcome:
     """Say what undoing the only matching change of a table would do now."""
     outcome = TableOutcome(table.name, table)
-    undo = _find(account, table, wanted)
+    undo = _find(account, table, criteria)
     if undo is not None:
         outcome.add(_chunk(undo.effect))
         if undo.effect is not Effect.UNCHANGED:
@@ -69,9 +69,11 @@ def preview(account: Account, table: Table, wanted: ChangeFilter) -> TableOutcom
     return outcome
 
 
-def apply(account: Account, table: Table, wanted: ChangeFilter, outcome: TableOutcome, *, by: Actor) -> None:
+def apply(
+    account: Account, table: Table, criteria: ChangeFilter, outcome: TableOutcome, *, by: Actor
+) -> None:
     """Undo the only matching change of a table, unless its entity has newer work; in the caller's transaction."""
-    undo = _find(account, table, wanted)
+    undo = _find(account, table, criteria)
     outcome.table = table
     if undo is None:
         return
@@ -92,11 +94,11 @@ def apply(account: Account, table: Table, wanted: ChangeFilter, outcome: TableOu
         outcome.examples.append(Skipped(undo.change.key, reason))
 
 
-def _find(account: Account, table: Table, wanted: ChangeFilter) -> _Undo | None:
-    found = changes.recorded_apart(account, table, wanted, 2)
-    if len(found) != 1:
+def _find(account: Account, table: Table, criteria: ChangeFilter) -> _Undo | None:
+    recorded = changes.recorded_apart(account, table, criteria, 2)
+    if len(recorded) != 1:
         return None
-    [change] = found
+    [change] = recorded
     now = next(iter(entities.get_many(table, [change.key])), None)
     newest = versions.newest(table, change.key)
     if newest is None or (newest.ticks, newest.op) != (change.ticks, change.op):
