@@ -70,14 +70,14 @@ class SnapshotViewSet(AccountScopedViewSet):
         example={"keep": True},
     )
     def partial_update(self, request: Request, account: str, snapshot: str) -> Response:
-        found, data = find_snapshot(self.account, snapshot), self.read_body()
+        stored, data = find_snapshot(self.account, snapshot), self.read_body()
         if "name" in data:
-            snapshots.rename(found, data["name"], by=self.by)
+            snapshots.rename(stored, data["name"], by=self.by)
         if "ttl" in data:
-            snapshots.keep_until(found, timezone.now() + data["ttl"], by=self.by)
+            snapshots.keep_until(stored, timezone.now() + data["ttl"], by=self.by)
         elif data.get("keep"):
-            snapshots.keep_until(found, None, by=self.by)
-        return self.answer(found)
+            snapshots.keep_until(stored, None, by=self.by)
+        return self.answer(stored)
 
     @operation("delete_snapshot", "Delete a snapshot")
     def destroy(self, request: Request, account: str, snapshot: str) -> Response:

@@ -102,17 +102,17 @@ def _list_again(take_listed: Callable[[], Snapshot]) -> Snapshot:
 def _take_listed(
     account: Account, name: str, by: Actor, tables: Iterable[str] | None, expires_at: datetime | None
 ) -> Snapshot:
-    found = _own_tables(account)
+    chosen = _own_tables(account)
     if tables is not None:
         folded = {fold_table_name(table, AccountKind(account.kind)) for table in tables}
-        found = [table for table in found if table.folded_name in folded]
-        missing = folded - {table.folded_name for table in found}
+        chosen = [table for table in chosen if table.folded_name in folded]
+        missing = folded - {table.folded_name for table in chosen}
         if missing:
             raise SnapshotError(Reason.NO_TABLE_FOR_SNAPSHOT, table=min(missing), account=account.name)
-    _refuse_without_past(found)
-    _check_limits(account, added=found)
+    _refuse_without_past(chosen)
+    _check_limits(account, added=chosen)
     try:
-        return _take(account, name, found, by, SnapshotReason.USER, expires_at, is_whole=tables is None)
+        return _take(account, name, chosen, by, SnapshotReason.USER, expires_at, is_whole=tables is None)
     except IntegrityError:
         if find(account, name) is None:
             raise ServerBusy from None  # the account was deleted
@@ -174,8 +174,8 @@ def _copied_bytes(account: Account) -> int:
 def _drop_old_automatic(account: Account) -> None:
     """Delete the oldest snapshots taken before restores and deletions, beyond a number or the space they may take."""
     reasons = (SnapshotReason.RESTORE, SnapshotReason.DELETION)
-    found = Snapshot.objects.filter(account=account, reason__in=reasons).order_by("-taken_at", "-pk")
-    for place, snapshot in enumerate(found):
+    automatic = Snapshot.objects.filter(account=account, reason__in=reasons).order_by("-taken_at", "-pk")
+    for place, snapshot in enumerate(automatic):
         if place >= AUTOMATIC_LIMIT or (place and _copied_bytes(account) > bytes_limit()):
             delete(snapshot)
 
@@ -197,13 +197,15 @@ def take_automatic(
 
     def take_of(own: Sequence[Table]) -> Snapshot:
         # over several nodes there is no moment to take it of; the others are better than nothing
-        found = [table for table in own if capabilities_of(table).has_past]
-        is_whole = len(found) == len(own)
+        with_past = [table for table in own if capabilities_of(table).has_past]
+        is_whole = len(with_past) == len(own)
         for number in range(1, _ATTEMPTS):
             free = numbered_name(name, number)
             if find(account, free) is None:
                 try:
-                    return _take(account, free, found, by, reason, expires_at, is_whole=is_whole, save=save)
+                    return _take(
+                        account, free, with_past, by, reason, expires_at, is_whole=is_whole, save=save
+                    )
                 except IntegrityError:
                     continue
         raise ServerBusy
@@ -347,8 +349,8 @@ def listed(account: Account) -> list[Snapshot]:
 
     Those where branches began are not listed.
     """
-    found = Snapshot.objects.filter(account=account).exclude(reason=SnapshotReason.BRANCH)
-    summed = found.annotate(
+    shown = Snapshot.objects.filter(account=account).exclude(reason=SnapshotReason.BRANCH)
+    summed = shown.annotate(
         table_count=Count("tables"),
         rows=Sum("tables__entities", default=0),
         bytes=Sum("tables__size", default=0),
@@ -414,18 +416,18 @@ def delete(snapshot: Snapshot, *, by: Actor = SERVER) -> None:
 # jobs
 
 
-def schedule(account: Account, wanted: Schedule | None, *, by: Actor = SERVER) -> None:
+def schedule(account: Account, new_schedule: Schedule | None, *, by: Actor = SERVER) -> None:
     """Set when snapshots of an account are taken; None: by request only."""
     with transaction.atomic():
         before = scheduled(account)
-        if before == wanted:
+        if before == new_schedule:
             return
-        if wanted is None:
+        if new_schedule is None:
             SnapshotSchedule.objects.filter(account=account).delete()
         else:
-            fields = {**asdict(wanted), "next_at": wanted.next_after(timezone.now())}
+            fields = {**asdict(new_schedule), "next_at": new_schedule.next_after(timezone.now())}
             SnapshotSchedule.objects.update_or_create(account=account, defaults=fields)
-        written = [None if it is None else asdict(it) for it in (before, wanted)]
+        written = [None if it is None else asdict(it) for it in (before, new_schedule)]
         activity.record(SnapshotVerb.SCHEDULE, by, account=account, before=written[0], after=written[1])
 
 
@@ -459,11 +461,11 @@ def tidy(now: datetime) -> None:
 
 
 def _take_scheduled(due: SnapshotSchedule, now: datetime) -> None:
-    wanted, account = _schedule(due), due.account
-    name = f"{'daily' if wanted.weekday is None else 'weekly'}-{now:%Y-%m-%d}"
+    plan, account = _schedule(due), due.account
+    name = f"{'daily' if plan.weekday is None else 'weekly'}-{now:%Y-%m-%d}"
     take_automatic(account, name, SnapshotReason.SCHEDULE, lifetime=None)
-    due.next_at = wanted.next_after(now)
+    due.next_at = plan.next_after(now)
     due.save(update_fields=("next_at",))
     former = Snapshot.objects.filter(account=account, reason=SnapshotReason.SCHEDULE).order_by("-taken_at")
-    for snapshot in former[wanted.keep :]:
+    for snapshot in former[plan.keep :]:
         delete(snapshot)
