@@ -74,14 +74,14 @@ class DiffViewSet(AccountScopedViewSet):
         other_responses={(200, NDJSON): OpenApiTypes.STR},
     )
     def entities(self, request: Request, account: str) -> HttpResponseBase:
-        wanted = self.read_query()
-        comparison = self._compare(wanted)
-        tables = [wanted["table"]] if wanted["table"] else None
-        kinds = [DifferenceKind(kind) for kind in wanted["kind"] or DifferenceKind]
-        after, limit = wanted["cursor"], wanted["limit"]
+        parameters = self.read_query()
+        comparison = self._compare(parameters)
+        tables = [parameters["table"]] if parameters["table"] else None
+        kinds = [DifferenceKind(kind) for kind in parameters["kind"] or DifferenceKind]
+        after, limit = parameters["cursor"], parameters["limit"]
         if request.headers.get("Accept", "").startswith(NDJSON):
             lines = comparing.walk(comparison, kinds, tables=tables, after=after)
-            pieces = gather(comparing.write_difference(*found) + b"\n" for found in lines)
+            pieces = gather(comparing.write_difference(*it) + b"\n" for it in lines)
             is_asgi = isinstance(request._request, ASGIRequest)
             try:
                 streamed = Download(pieces, f"user {self.token.user_id}") if is_asgi else pieces
@@ -89,15 +89,15 @@ class DiffViewSet(AccountScopedViewSet):
                 detail = f"A user can have {quotas.limit(DOWNLOADS)} unfinished downloads; end one first."
                 raise Problem(problems.TOO_MANY, detail, headers={"Retry-After": "30"}) from None
             return StreamingHttpResponse(streamed, content_type=NDJSON)
-        found = list(
+        differences = list(
             islice(comparing.walk(comparison, kinds, tables=tables, after=after, top=limit + 1), limit + 1)
         )
         following = "null"
-        if len(found) > limit:
-            table, entity = found[limit - 1]
+        if len(differences) > limit:
+            table, entity = differences[limit - 1]
             cursor = serializers.encode_after(table.name, entity.key)
             following = f'"{replace_query_param(request.build_absolute_uri(), "cursor", cursor)}"'
-        items = b",".join(comparing.write_difference(*it) for it in found[:limit])
+        items = b",".join(comparing.write_difference(*it) for it in differences[:limit])
         content = b'{"items":[%b],"next":%b}' % (items, following.encode())
         return HttpResponse(content, content_type="application/json")
 
@@ -148,10 +148,10 @@ class DiffViewSet(AccountScopedViewSet):
                 return self.answer(
                     applying.apply(comparison, target, selection, by=self.by, read_at=read_at, dry_run=True)
                 )
-            wanted = applying.request(comparison, target, selection, read_at=read_at)
+            job_request = applying.request(comparison, target, selection, read_at=read_at)
         except CannotApply as error:
             raise Problem(problems.CONFLICT, str(error)) from None
-        return self.answer_by_job(wanted, lambda job: self.answer(outcome_of(job)))
+        return self.answer_by_job(job_request, lambda job: self.answer(outcome_of(job)))
 
     def _compare(self, wanted: dict[str, Any]) -> Comparison:
         left = self._side("left", wanted["left"])

@@ -131,18 +131,18 @@ class _ApplyJob(OutcomeJob[Arguments]):
         return [*own, *(NeededAccess(side[0], Capability.READ) for side in (arguments.left, arguments.right))]
 
     def apply(self, progress: Progress[Arguments]) -> None:
-        run, wanted = progress.run, progress.run.arguments
+        run, arguments = progress.run, progress.run.arguments
         accounts.writable(run.account)
-        known: Comparison | None = local.find(wanted.place)
+        known: Comparison | None = local.find(arguments.place)
         comparison = known or comparing.compare(
-            *map(_find_side, (wanted.left, wanted.right)), with_timestamps=wanted.with_timestamps
+            *map(_find_side, (arguments.left, arguments.right)), with_timestamps=arguments.with_timestamps
         )
         Application(
             comparison,
-            Target(wanted.target),
-            Selection.load(wanted.selection),
+            Target(arguments.target),
+            Selection.load(arguments.selection),
             run.by,
-            read_moment_token(wanted.read_at),
+            read_moment_token(arguments.read_at),
             progress.outcome,
         ).run(progress)
 
@@ -150,8 +150,8 @@ class _ApplyJob(OutcomeJob[Arguments]):
         """Return nothing if no entity was written."""
         if not outcome.written:
             return {}
-        wanted = run.arguments
-        _, source = wanted.right if wanted.target == Target.LEFT else wanted.left
+        arguments = run.arguments
+        _, source = arguments.right if arguments.target == Target.LEFT else arguments.left
         return {"source": source, **outcome.detail(), "began": began(run)}
 
 
@@ -179,12 +179,12 @@ def apply(
 
     See ``request``.
     """
-    wanted = request(comparison, target, selection, read_at=read_at)
+    job_request = request(comparison, target, selection, read_at=read_at)
     if dry_run:
         return Application(comparison, target, selection, by, read_at, Outcome(is_preview=True)).run()
     with local.offering(comparison) as place:
-        arguments = replace(wanted.arguments, place=place)
-        return outcome_of(running.complete(replace(wanted, arguments=arguments), by=by))
+        arguments = replace(job_request.arguments, place=place)
+        return outcome_of(running.complete(replace(job_request, arguments=arguments), by=by))
 
 
 def request(
@@ -248,9 +248,9 @@ class Application:
             self.read_at = self.read_at or progress.read_at
             progress.compared_at = progress.read_at or self.comparison.read_at
             done = frozenset(progress.done)
-        wanted = [it for it in self.comparison.tables if self.selection.has(it) and it.name not in done]
-        for table in wanted:
-            self._apply_table(table, self.outcome.table(table.name), is_last=table is wanted[-1])
+        selected = [it for it in self.comparison.tables if self.selection.has(it) and it.name not in done]
+        for table in selected:
+            self._apply_table(table, self.outcome.table(table.name), is_last=table is selected[-1])
             if progress is not None:
                 progress.done.append(table.name)
         self._apply_service_properties()
@@ -288,7 +288,7 @@ class Application:
                     table.name,
                     by=self.by,
                     keep=tables.DELETED_TABLE_RETENTION,
-                    check=lambda found: self._note_deletion(found, outcome),
+                    check=lambda locked: self._note_deletion(locked, outcome),
                 )
         except ChangedSince:
             outcome.skip(None, Skip.CHANGED)
@@ -350,8 +350,8 @@ class Application:
         present = [] if changed is None else policies.written([changed])[changed.pk]
         outcome.policies = present != source.policies
         if outcome.policies and changed is not None and self.progress is not None:
-            wanted = policies.read(source.policies)
-            policies.replace(changed, wanted, by=self.by)
+            new_policies = policies.read(source.policies)
+            policies.replace(changed, new_policies, by=self.by)
 
     def _apply_service_properties(self) -> None:
         differing = self.comparison.service_properties
@@ -360,5 +360,5 @@ class Application:
         self.outcome.service_properties = True
         if self.progress is not None:
             side, _ = _sides(self.comparison, self.target)
-            wanted = service_properties.read(differing[0 if self.target is Target.RIGHT else 1])
-            service_properties.replace(side.account, lambda _: wanted, by=self.by)
+            new_properties = service_properties.read(differing[0 if self.target is Target.RIGHT else 1])
+            service_properties.replace(side.account, lambda _: new_properties, by=self.by)

@@ -98,10 +98,10 @@ def compare(left: Side, right: Side, *, with_timestamps: bool = False) -> Compar
     else:
         lefts, rights = _by_name(left, right), _by_name(right, left)
         pairs = [(lefts.get(name), rights.get(name)) for name in sorted({*lefts, *rights})]
-    found = [_compared(left, right, *pair, with_timestamps=with_timestamps) for pair in pairs]
-    found.sort(key=lambda it: it.name)
-    outside = {it.name: side.name for it in found if (side := _unaware(left, right, it)) is not None}
-    tables = [it for it in found if it.name not in outside]
+    compared = [_compared(left, right, *pair, with_timestamps=with_timestamps) for pair in pairs]
+    compared.sort(key=lambda it: it.name)
+    outside = {it.name: side.name for it in compared if (side := _unaware(left, right, it)) is not None}
+    tables = [it for it in compared if it.name not in outside]
     # before any entity is read: a change since then counts as newer even if it is read
     read_at = sql.run(snapshots.take_moment())
     return Comparison(left, right, tables, read_at, outside, with_timestamps)
@@ -118,30 +118,30 @@ def _unaware(left: Side, right: Side, table: ComparedTable) -> Side | None:
 
 def _by_name(side: Side, other: Side) -> Mapping[str, SideTable]:
     """Return tables by their identity on both sides; names of Cosmos accounts can differ in case alone."""
-    wanted = side.name.table or other.name.table
+    only = side.name.table or other.name.table
     if side.kind is other.kind:
-        found = dict(side.tables)
+        by_name = dict(side.tables)
     else:
-        found = {}
+        by_name = {}
         for table in side.tables.values():
-            found.setdefault(table.name.lower(), table)
-            if found[table.name.lower()] is not table:
-                found[table.name] = table
-    folded = wanted if side.kind is other.kind is AccountKind.COSMOS else wanted.lower()
-    return {name: table for name, table in found.items() if not wanted or name == folded}
+            by_name.setdefault(table.name.lower(), table)
+            if by_name[table.name.lower()] is not table:
+                by_name[table.name] = table
+    folded = only if side.kind is other.kind is AccountKind.COSMOS else only.lower()
+    return {name: table for name, table in by_name.items() if not only or name == folded}
 
 
 def _compared(
     left: Side, right: Side, one: SideTable | None, other: SideTable | None, *, with_timestamps: bool
 ) -> ComparedTable:
-    found = other or one
-    assert found is not None
+    present = other or one
+    assert present is not None
     pair = _changed(one, other) or Pair(
         _relation(one, left, right),
         _relation(other, right, left),
         tuple(it.timeline for it in (one, other) if it is not None and it.timeline is not None),
     )
-    return ComparedTable(found.name, one, other, replace(pair, with_timestamps=with_timestamps))
+    return ComparedTable(present.name, one, other, replace(pair, with_timestamps=with_timestamps))
 
 
 def _relation(table: SideTable | None, side: Side, other: Side) -> str:
@@ -239,9 +239,9 @@ def walk(
             if after[0] > table.name:
                 continue
             key = after[1]
-        while found := page(table, kinds, after=key, top=top):
-            yield from ((table, entity) for entity in found)
-            key = found[-1].key
+        while batch := page(table, kinds, after=key, top=top):
+            yield from ((table, entity) for entity in batch)
+            key = batch[-1].key
 
 
 def write_difference(table: ComparedTable, entity: DifferingEntity) -> bytes:

@@ -108,27 +108,27 @@ def find(name: SideName, account: Account) -> Side:
     """Find a side of a comparison in its account; raises SideNotFound."""
     moment = read_moment(name.at)
     if not name.at:
-        found = live(account, name)
-        for it in found.tables.values():
+        side = live(account, name)
+        for it in side.tables.values():
             if reason := it.form.lacks.get(Ability.COMPARISON):
                 raise SideNotFound(reason, table=it.name)
     elif moment is not None:
-        found = as_of(account, moment, name)
+        side = as_of(account, moment, name)
     else:
         snapshot = snapshots.find(account, name.at)
         if snapshot is None:
             raise SideNotFound(Reason.NO_MOMENT, text=name.at, account=account.name)
-        found = of_snapshot(snapshot, account, name)
+        side = of_snapshot(snapshot, account, name)
         if not snapshot.is_whole:
-            return replace(found, known_tables=frozenset(found.tables))
-    return replace(found, known_tables=_given_tables(account))
+            return replace(side, known_tables=frozenset(side.tables))
+    return replace(side, known_tables=_given_tables(account))
 
 
 def live(account: Account, name: SideName | None = None) -> Side:
     """Return what an account, or the table that is named, is now; tables that cannot be compared included."""
     name = name or SideName(account.name)
-    found = _chosen(name, _tables(account, Q(deleted_at=None)), account)
-    settings, pasts = _Settings(account, found), dict.fromkeys([it.pk for it in found])
+    chosen = _chosen(name, _tables(account, Q(deleted_at=None)), account)
+    settings, pasts = _Settings(account, chosen), dict.fromkeys([it.pk for it in chosen])
     return Side(name, account, None, settings.tables(pasts), settings.properties)
 
 
@@ -146,12 +146,12 @@ def as_of(
             Reason.ACCOUNT_HISTORY_BEGINS, account=account.name, since=f"{since:%Y-%m-%dT%H:%M:%SZ}"
         )
     then = Q(created_at__lte=at) & (Q(deleted_at=None) | Q(deleted_at__gt=at))
-    found = _chosen(name, _tables(account, then), account)
+    chosen = _chosen(name, _tables(account, then), account)
     try:
-        pasts = {table.pk: past.find(table, moment) for table in found}
+        pasts = {table.pk: past.find(table, moment) for table in chosen}
     except (OutOfRangeInput, ServerBusy) as error:
         raise SideNotFound(error.refusal) from None
-    settings = _Settings(account, found)
+    settings = _Settings(account, chosen)
     if not with_present_settings:
         settings.go_back_to(at)
     return Side(name, account, moment, settings.tables(pasts), settings.properties)
@@ -168,14 +168,14 @@ def of_snapshot(
     name = name or SideName(account.name, "", snapshot.name)
     tables = snapshot.tables.select_related("snapshot").order_by("folded_name")
     chosen = _chosen(name, tables if only is None else tables.filter(folded_name__in=only), account)
-    found = {
+    side_tables = {
         it.folded_name: SideTable(it, snapshot_copies.past_of(it), it.description, it.tags, it.policies)
         for it in chosen
     }
     properties = None
     if account.kind != AccountKind.COSMOS:
         properties = service_properties.write(service_properties.read_stored(snapshot.service_properties))
-    return Side(name, account, snapshot_copies.moment_of(snapshot), found, properties)
+    return Side(name, account, snapshot_copies.moment_of(snapshot), side_tables, properties)
 
 
 def _given_tables(account: Account) -> Collection[str] | None:
