@@ -53,17 +53,17 @@ class CommentViewSet(AccountScopedViewSet):
         query=serializers.ThreadParameters,
     )
     def index(self, request: Request, account: str) -> Response:
-        wanted = self.read_query()
-        found = threads.of_account(self.account)
-        if wanted["table"]:
-            found = found.filter(table__folded_name=fold_table_name(wanted["table"]))
-        if wanted["state"] != "all":
-            found = found.filter(resolved_at__isnull=wanted["state"] == "open")
-        before = self.read_number_cursor(wanted["cursor"])
+        parameters = self.read_query()
+        matching = threads.of_account(self.account)
+        if parameters["table"]:
+            matching = matching.filter(table__folded_name=fold_table_name(parameters["table"]))
+        if parameters["state"] != "all":
+            matching = matching.filter(resolved_at__isnull=parameters["state"] == "open")
+        before = self.read_number_cursor(parameters["cursor"])
         if before is not None:
-            found = found.filter(pk__lt=before)
-        rows = list(found[: wanted["limit"] + 1])
-        return self.answer_page(take_page(rows, wanted["limit"], lambda it: str(it.pk)))
+            matching = matching.filter(pk__lt=before)
+        rows = list(matching[: parameters["limit"] + 1])
+        return self.answer_page(take_page(rows, parameters["limit"], lambda it: str(it.pk)))
 
     @operation(
         "create_comment",
@@ -76,12 +76,12 @@ class CommentViewSet(AccountScopedViewSet):
         example={"text": "@ada is this price right?", "partition_key": "books", "row_key": "0815"},
     )
     def create(self, request: Request, account: str, table: str) -> Response:
-        wanted, found = self.read_body(), self.table()
-        subject = Subject(self._read_key(wanted))
-        if subject.key is not None and entities.get(found, subject.key) is None:
+        body, target = self.read_body(), self.table()
+        subject = Subject(self._read_key(body))
+        if subject.key is not None and entities.get(target, subject.key) is None:
             raise Problem(problems.NOT_FOUND, "There is no entity with this key.")
         made = self._write(
-            lambda: comments.begin(found, subject, wanted["text"], author=self.token.user, by=self.by)
+            lambda: comments.begin(target, subject, body["text"], author=self.token.user, by=self.by)
         )[0]
         return self.answer_created(serializers.with_first(made.thread, made), is_new=True)
 
@@ -97,12 +97,12 @@ class CommentViewSet(AccountScopedViewSet):
         query=PageParameters,
     )
     def replies(self, request: Request, account: str, thread: int) -> Response:
-        wanted, found = self.read_query(), threads.comments_of(self._find(thread))
-        after = self.read_number_cursor(wanted["cursor"])
+        parameters, shown = self.read_query(), threads.comments_of(self._find(thread))
+        after = self.read_number_cursor(parameters["cursor"])
         if after is not None:
-            found = found.filter(pk__gt=after)
-        rows = list(found[: wanted["limit"] + 1])
-        return self.answer_page(take_page(rows, wanted["limit"], lambda it: str(it.pk)))
+            shown = shown.filter(pk__gt=after)
+        rows = list(shown[: parameters["limit"] + 1])
+        return self.answer_page(take_page(rows, parameters["limit"], lambda it: str(it.pk)))
 
     @operation(
         "reply_to_comments",
@@ -151,12 +151,12 @@ class CommentViewSet(AccountScopedViewSet):
         self._write(lambda: comments.delete(found, by=self.by))
         return Response(status=204)
 
-    def _read_key(self, wanted: Mapping[str, str]) -> EntityKey | None:
-        missing = {"partition_key", "row_key"} - wanted.keys()
+    def _read_key(self, body: Mapping[str, str]) -> EntityKey | None:
+        missing = {"partition_key", "row_key"} - body.keys()
         if len(missing) == 1:
             detail = "An entity has both keys."
             raise Problem(problems.INVALID, errors=[FieldError(detail, f"/{missing.pop()}")])
-        return None if missing else EntityKey(wanted["partition_key"], wanted["row_key"])
+        return None if missing else EntityKey(body["partition_key"], body["row_key"])
 
     def _write(self, act: Callable[[], T]) -> T:
         try:
@@ -176,12 +176,12 @@ class CommentViewSet(AccountScopedViewSet):
 
     def _find_own(self, thread: int, pk: int) -> Comment:
         self._find(thread)
-        found = threads.find_comment(self.account, pk)
-        if found is None or found.thread_id != thread:
+        comment = threads.find_comment(self.account, pk)
+        if comment is None or comment.thread_id != thread:
             raise Http404
-        if found.author_id != self.token.user.pk:
+        if comment.author_id != self.token.user.pk:
             raise Problem(problems.FORBIDDEN, "Only its author can change or delete a comment.")
-        return found
+        return comment
 
 
 def _problem(refused: CommentRefused) -> Problem:

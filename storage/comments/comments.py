@@ -197,10 +197,10 @@ def _mention(comment: Comment) -> None:
     people = (
         _with_access(comment.thread.table.account).filter(username__in=names).exclude(pk=comment.author_id)
     )
-    wanted = set(people.values_list("pk", flat=True)) if names else set()
-    CommentMention.objects.filter(comment=comment, seen_at=None).exclude(user__in=wanted).delete()
+    user_ids = set(people.values_list("pk", flat=True)) if names else set()
+    CommentMention.objects.filter(comment=comment, seen_at=None).exclude(user__in=user_ids).delete()
     CommentMention.objects.bulk_create(
-        (CommentMention(comment=comment, user_id=pk) for pk in sorted(wanted)), ignore_conflicts=True
+        (CommentMention(comment=comment, user_id=pk) for pk in sorted(user_ids)), ignore_conflicts=True
     )
 
 

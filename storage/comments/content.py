@@ -55,8 +55,8 @@ def mentioned_names(text: str) -> list[str]:
 def split_mentions(text: str) -> Iterator[tuple[str, bool]]:
     """Yield the pieces of a text, and whether each is a mention."""
     end = 0
-    for found in _MENTION.finditer(text):
-        yield text[end : found.start()], False
-        yield found.group(), True
-        end = found.end()
+    for match in _MENTION.finditer(text):
+        yield text[end : match.start()], False
+        yield match.group(), True
+        end = match.end()
     yield text[end:], False

@@ -68,8 +68,8 @@ def write_threads(table: Table) -> Iterator[dict[str, Any]]:
     """Yield the threads about a table and its entities, the oldest first, as JSON; a long one in several parts."""
     if not table.has_comments:
         return
-    found = threads.of_table(table).exclude(subject=SubjectKind.QUERY).order_by("pk")
-    for thread in found.iterator(chunk_size=500):
+    stored = threads.of_table(table).exclude(subject=SubjectKind.QUERY).order_by("pk")
+    for thread in stored.iterator(chunk_size=500):
         key = threads.subject_of(thread).key
         written = {
             "key": None if key is None else list(key),
@@ -105,13 +105,13 @@ def _parts(thread: CommentThread) -> Iterator[Sequence[Comment]]:
         last = part[-1].pk
 
 
-def read_thread(found: Mapping[str, Any]) -> Thread:
+def read_thread(content: Mapping[str, Any]) -> Thread:
     """Read what was written; raises ValueError, LookupError or TypeError for anything else."""
     return Thread(
-        Subject(None if found["key"] is None else EntityKey(*map(_read_key, found["key"]))),
-        _read_time(found["created_at"]),
-        None if found["resolved_at"] is None else _read_time(found["resolved_at"]),
-        _read_text(found["resolved_by"], 256),
+        Subject(None if content["key"] is None else EntityKey(*map(_read_key, content["key"]))),
+        _read_time(content["created_at"]),
+        None if content["resolved_at"] is None else _read_time(content["resolved_at"]),
+        _read_text(content["resolved_by"], 256),
         tuple(
             Written(
                 _read_text(it["author"], 256),
@@ -119,16 +119,16 @@ def read_thread(found: Mapping[str, Any]) -> Thread:
                 _read_time(it["created_at"]),
                 None if it["edited_at"] is None else _read_time(it["edited_at"]),
             )
-            for it in found["comments"]
+            for it in content["comments"]
         ),
-        continues=found.get("continues") is True,
+        continues=content.get("continues") is True,
     )
 
 
-def add(table: Table, found: Iterable[Thread]) -> None:
+def add(table: Table, read: Iterable[Thread]) -> None:
     """Store threads that were read, in the caller's transaction."""
     thread = None
-    for it in found:
+    for it in read:
         if thread is None or not it.continues:
             thread = _add_thread(table, it)
         Comment.objects.bulk_create(
@@ -146,18 +146,18 @@ def add(table: Table, found: Iterable[Thread]) -> None:
         table.save(update_fields=("has_comments",))
 
 
-def _add_thread(table: Table, found: Thread) -> CommentThread:
-    pk, rk = found.subject.key or ("", "")
+def _add_thread(table: Table, read: Thread) -> CommentThread:
+    pk, rk = read.subject.key or ("", "")
     return CommentThread.objects.create(
         account_id=table.account_id,
         table=table,
-        subject=found.subject.kind,
+        subject=read.subject.kind,
         partition_key=pk,
         row_key=rk,
-        digest=found.subject.digest,
-        created_at=found.created_at,
-        resolved_at=found.resolved_at,
-        resolved_by=found.resolved_by,
+        digest=read.subject.digest,
+        created_at=read.created_at,
+        resolved_at=read.resolved_at,
+        resolved_by=read.resolved_by,
     )
 
 
@@ -167,10 +167,10 @@ def _write_time(moment: datetime | None) -> str | None:
 
 def _read_time(text: Any) -> datetime:
     """Read a time that can be shown in any time zone."""
-    found = datetime.fromisoformat(text)
-    if found.tzinfo is None or not MINYEAR < found.year < MAXYEAR:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None or not MINYEAR < moment.year < MAXYEAR:
         raise ValueError
-    return found
+    return moment
 
 
 def _read_text(text: Any, most: int) -> str:

@@ -19,7 +19,7 @@ _LONGEST: Final = 200  # characters of the name of a thread's subject
 def not_seen(now: datetime) -> Iterable[CommentMention]:
     """Return the latest mention in each thread of each user who has not seen it and still has access."""
     own = Membership.objects.filter(user=OuterRef("user"), account=OuterRef("comment__thread__account"))
-    found = CommentMention.objects.filter(
+    mentions = CommentMention.objects.filter(
         Q(user__is_admin=True) | Exists(own),
         seen_at=None,
         user__is_active=True,
@@ -27,7 +27,7 @@ def not_seen(now: datetime) -> Iterable[CommentMention]:
         comment__thread__table__deleted_at=None,
         comment__created_at__gt=now - timedelta(days=RETENTION_DAYS),
     )
-    related = found.select_related("comment__thread__table")
+    related = mentions.select_related("comment__thread__table")
     latest = {(it.user_id, it.comment.thread_id): it for it in related.order_by("pk")}
     return latest.values()
 

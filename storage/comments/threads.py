@@ -73,14 +73,14 @@ def subject_of(thread: CommentThread) -> Subject:
 def _with_comments() -> QuerySet[CommentThread]:
     """Select the threads that have a comment, with the latest ones."""
     shown = Comment.objects.filter(deleted_at=None)
-    found = CommentThread.objects.filter(Exists(shown.filter(thread=OuterRef("pk"))))
+    matching = CommentThread.objects.filter(Exists(shown.filter(thread=OuterRef("pk"))))
     of_thread = F("thread")
     latest = shown.annotate(
         place=Window(RowNumber(), of_thread, order_by="-pk"), total=Window(Count("*"), of_thread)
     )
     latest = latest.filter(place__lte=SHOWN).select_related("author").order_by("pk")
     comments = Prefetch("comments", latest, to_attr="shown")
-    return found.select_related("table", "account").prefetch_related(comments)
+    return matching.select_related("table", "account").prefetch_related(comments)
 
 
 # numbers
@@ -96,13 +96,13 @@ def count_many(table: Table, subjects: Collection[Subject]) -> dict[Subject, int
     if not table.has_comments:
         return {}
     by_digest = {it.digest: it for it in subjects}
-    found = (
+    counted = (
         CommentThread.objects.filter(table=table, digest__in=list(by_digest), resolved_at=None)
         .values_list("digest")
         .annotate(number=Count("comments", filter=Q(comments__deleted_at=None)))
         .order_by()
     )
-    return {by_digest[bytes(digest)]: number for digest, number in found if number}
+    return {by_digest[bytes(digest)]: number for digest, number in counted if number}
 
 
 def count_open(table: Table, queries: Sequence[int] = ()) -> int:
