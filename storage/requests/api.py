@@ -51,7 +51,7 @@ class RequestViewSet(AccountScopedViewSet):
     )
     def index(self, request: Request, account: str) -> HttpResponse:
         read = self.read_query()
-        wanted = RequestFilter(
+        criteria = RequestFilter(
             [self.account.pk],
             kind=RequestClass(read["kind"]) if read["kind"] else None,
             status=read["status"],
@@ -68,24 +68,26 @@ class RequestViewSet(AccountScopedViewSet):
             until=read["until"],
         )
         if request.headers.get("Accept", "").startswith(streams.MEDIA_TYPE):
-            return self._stream(wanted, read_number(request.headers.get("Last-Event-ID", "")), read["after"])
+            return self._stream(
+                criteria, read_number(request.headers.get("Last-Event-ID", "")), read["after"]
+            )
         before = self.read_number_cursor(read["cursor"])
-        found = requests.page(wanted, before=before, top=read["limit"])
-        return cast("HttpResponse", self.answer_page(take_page(found, read["limit"], lambda it: str(it.pk))))
+        rows = requests.page(criteria, before=before, top=read["limit"])
+        return cast("HttpResponse", self.answer_page(take_page(rows, read["limit"], lambda it: str(it.pk))))
 
-    def _stream(self, wanted: RequestFilter, last: int | None, after: int | None) -> HttpResponse:
+    def _stream(self, criteria: RequestFilter, last: int | None, after: int | None) -> HttpResponse:
         token, account = self.token, self.account
 
         def is_allowed() -> bool:
             return api_tokens.may_still(token, account, Capability.READ)
 
-        def write(found: RecordedRequest) -> bytes:
-            return cast("bytes", JSONRenderer().render(serializers.RequestRecordSerializer(found).data))
+        def write(row: RecordedRequest) -> bytes:
+            return cast("bytes", JSONRenderer().render(serializers.RequestRecordSerializer(row).data))
 
         begin = next((it for it in (last, after) if it is not None), None)
         if begin is None:
             begin = requests.last_id()
-        stream = RequestStream(wanted, begin, account.pk, write, f"token {token.pk}", is_allowed)
+        stream = RequestStream(criteria, begin, account.pk, write, f"token {token.pk}", is_allowed)
         return self.answer_stream(stream)
 
     @operation(

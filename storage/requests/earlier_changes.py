@@ -78,11 +78,11 @@ def find_earlier_change(
     if table is None or key is None:
         return None
     end = to_ticks(row.at + timedelta(seconds=row.seconds))
-    found = versions.page(table, key, top=_LOOKED_AT).entries
+    changes = versions.page(table, key, top=_LOOKED_AT).entries
     if row.error == ResourceNotFound.__name__:
-        change = next((it for it in found if it.ticks <= end), None) if found else _logged(table, key)
+        change = next((it for it in changes if it.ticks <= end), None) if changes else _logged(table, key)
         return _read(change) if change is not None and change.op is Op.DELETE else None
-    written = [it for it in found if it.op is not Op.DELETE]
+    written = [it for it in changes if it.op is not Op.DELETE]
     if row.error == UpdateConditionNotSatisfied.__name__ and expected is not None:
         written = [it for it in written if it.ticks > expected]
         # the first of them was made before in any case, even if the clocks of database and server differ

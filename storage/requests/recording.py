@@ -100,8 +100,8 @@ class RequestLog:
         """Return which requests are written although the write failed: the answer to its COMMIT was lost."""
         if not self._tried:
             return set()
-        found = RecordedRequest.objects.filter(request_id__in=self._tried)
-        return set(found.values_list("request_id", flat=True))
+        known = RecordedRequest.objects.filter(request_id__in=self._tried)
+        return set(known.values_list("request_id", flat=True))
 
     def give_up(self) -> None:
         self._pending.clear()
@@ -321,9 +321,9 @@ def _delete_beyond(found: QuerySet[RecordedRequest], number: int) -> None:
         pass
 
 
-def _delete(found: QuerySet[RecordedRequest], **condition: Any) -> bool:
+def _delete(rows: QuerySet[RecordedRequest], **condition: Any) -> bool:
     """Delete those of the oldest that meet a condition; return whether there may be more of them."""
-    oldest = found.values("pk")[:_CHUNK]
+    oldest = rows.values("pk")[:_CHUNK]
     with transaction.atomic():
         background.commit_asynchronously()
         deleted, _ = RecordedRequest.objects.filter(pk__in=oldest, **condition).delete()

@@ -97,31 +97,31 @@ def find(wanted: RequestFilter) -> QuerySet[RecordedRequest]:
     return found.annotate(sas_label=SAS_LABEL).order_by("-pk")
 
 
-def matching(wanted: RequestFilter) -> QuerySet[RecordedRequest]:
+def matching(criteria: RequestFilter) -> QuerySet[RecordedRequest]:
     """Select requests, in no order."""
     conditions = Q()
-    if wanted.account_ids is not None:
-        conditions &= Q(account__in=wanted.account_ids)
-    if wanted.kind is not None:
-        conditions &= _of_kind(wanted.kind)
-    if wanted.client:
-        conditions &= _is_client(wanted.client)
-    if wanted.identifier:
-        conditions &= _identified(wanted.identifier)
-    if wanted.search:
-        conditions &= _found(wanted.search)
-    if wanted.slowest:
-        conditions &= Q(seconds__gte=wanted.slowest)
+    if criteria.account_ids is not None:
+        conditions &= Q(account__in=criteria.account_ids)
+    if criteria.kind is not None:
+        conditions &= _of_kind(criteria.kind)
+    if criteria.client:
+        conditions &= _is_client(criteria.client)
+    if criteria.identifier:
+        conditions &= _identified(criteria.identifier)
+    if criteria.search:
+        conditions &= _found(criteria.search)
+    if criteria.slowest:
+        conditions &= Q(seconds__gte=criteria.slowest)
     given = {
-        "status": wanted.status,
-        "error": wanted.code,
-        "operation": wanted.operation,
-        "table_name__iexact": wanted.table,
-        "authentication": wanted.authentication,
-        "credential": wanted.credential,
-        "access_path": wanted.access_path,
-        "at__gte": wanted.since,
-        "at__lt": wanted.until,
+        "status": criteria.status,
+        "error": criteria.code,
+        "operation": criteria.operation,
+        "table_name__iexact": criteria.table,
+        "authentication": criteria.authentication,
+        "credential": criteria.credential,
+        "access_path": criteria.access_path,
+        "at__gte": criteria.since,
+        "at__lt": criteria.until,
     }
     conditions &= Q(**{name: value for name, value in given.items() if value not in (None, "")})
     return RecordedRequest.objects.filter(conditions)
@@ -153,22 +153,22 @@ def _identified(identifier: str) -> Q:
         return Q(client_request_id=identifier)
 
 
-def page(wanted: RequestFilter, *, before: int | None = None, top: int = 100) -> list[RecordedRequest]:
+def page(criteria: RequestFilter, *, before: int | None = None, top: int = 100) -> list[RecordedRequest]:
     """Return the newest requests, or those just before an id; one more than ``top`` if there are more.
 
     Raises OperationTimedOut when conditions that no index helps with take too long.
     """
-    found = find(wanted)
+    rows = find(criteria)
     if before is not None:
-        found = found.filter(pk__lt=before)
+        rows = rows.filter(pk__lt=before)
     with limited(TIMEOUT):
-        return list(found[: top + 1])
+        return list(rows[: top + 1])
 
 
-def export(wanted: RequestFilter) -> Iterator[RecordedRequest]:
+def export(criteria: RequestFilter) -> Iterator[RecordedRequest]:
     """Yield all requests, newest first, reading them in batches."""
     before: int | None = None
-    while rows := page(wanted, before=before, top=_BATCH):
+    while rows := page(criteria, before=before, top=_BATCH):
         yield from rows[:_BATCH]
         if len(rows) <= _BATCH:
             return
@@ -183,10 +183,10 @@ def following(wanted: RequestFilter, after: int, top: int = 100) -> list[Recorde
 
 def last_id(account_ids: Collection[int] | None = None) -> int:
     """Return the id after which requests follow that are not written yet."""
-    found = RecordedRequest.objects.order_by("-pk")
+    rows = RecordedRequest.objects.order_by("-pk")
     if account_ids is not None:
-        found = found.filter(account__in=account_ids)
-    return found.values_list("pk", flat=True).first() or 0
+        rows = rows.filter(account__in=account_ids)
+    return rows.values_list("pk", flat=True).first() or 0
 
 
 def find_by_text(accounts: QuerySet[Account], text: str, top: int) -> list[RecordedRequest]:
@@ -194,8 +194,8 @@ def find_by_text(accounts: QuerySet[Account], text: str, top: int) -> list[Recor
     identifier = read_identifier(text)
     if not identifier:
         return []
-    found = find(RequestFilter(identifier=identifier)).filter(account__in=accounts.order_by().values("pk"))
-    return list(found[:top])
+    rows = find(RequestFilter(identifier=identifier)).filter(account__in=accounts.order_by().values("pk"))
+    return list(rows[:top])
 
 
 def get(account: Account, request_id: UUID) -> RecordedRequest | None:

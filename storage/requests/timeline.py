@@ -60,67 +60,67 @@ class _Counts:
         self.codes[status, code] += number
 
 
-def timeline(account: Account, wanted: RequestFilter, periods: Range) -> Timeline:
+def timeline(account: Account, criteria: RequestFilter, periods: Range) -> Timeline:
     """Count the requests of an account in each period; raises OperationTimedOut."""
-    wanted = replace(wanted, account_ids=[account.pk], since=periods.since, until=periods.until)
+    criteria = replace(criteria, account_ids=[account.pk], since=periods.since, until=periods.until)
     step = timedelta(minutes=periods.step)
     counts = _Counts([TimeBucket(start, start + step) for start in periods.periods])
-    table_id = _counted_table(account, wanted)
+    table_id = _counted_table(account, criteria)
     with limited(TIMEOUT):
         if table_id is None:
-            _count_kept(counts, wanted, periods)
+            _count_kept(counts, criteria, periods)
         else:
-            _count_all(counts, wanted, periods, account, table_id)
-        credentials, kept = count_credentials(matching(wanted)), matching(wanted).count()
+            _count_all(counts, criteria, periods, account, table_id)
+        credentials, kept = count_credentials(matching(criteria)), matching(criteria).count()
     codes = [CodeCount(*kind, number) for kind, number in counts.codes.most_common(_CODES)]
     return Timeline(counts.buckets, codes, credentials, table_id is not None, kept)
 
 
-def _counted_table(account: Account, wanted: RequestFilter) -> int | None:
+def _counted_table(account: Account, criteria: RequestFilter) -> int | None:
     """Return the table whose counts the filter selects from, or WHOLE; None if they lack what it asks for."""
     counted = RequestFilter(
-        wanted.account_ids,
-        status=wanted.status,
-        code=wanted.code,
-        operation=wanted.operation,
-        table=wanted.table,
-        since=wanted.since,
-        until=wanted.until,
+        criteria.account_ids,
+        status=criteria.status,
+        code=criteria.code,
+        operation=criteria.operation,
+        table=criteria.table,
+        since=criteria.since,
+        until=criteria.until,
     )
-    if wanted != counted:
+    if criteria != counted:
         return None
-    if not wanted.table:
+    if not criteria.table:
         return series.WHOLE
     try:
-        table = tables.find(account, fold_table_name(wanted.table, AccountKind(account.kind)))
+        table = tables.find(account, fold_table_name(criteria.table, AccountKind(account.kind)))
     except StorageError:
         return None
     return None if table is None else table.pk
 
 
 def _count_all(
-    counts: _Counts, wanted: RequestFilter, periods: Range, account: Account, table_id: int
+    counts: _Counts, criteria: RequestFilter, periods: Range, account: Account, table_id: int
 ) -> None:
-    found = series.read(account.pk, table_id, periods.periods, periods.until, periods.stored)
-    for place, counted in enumerate(found):
+    counted_periods = series.read(account.pk, table_id, periods.periods, periods.until, periods.stored)
+    for place, counted in enumerate(counted_periods):
         for kind, traffic in counted.kinds.items():
-            if _is_wanted(kind, wanted):
+            if _is_wanted(kind, criteria):
                 counts.add(place, outcome_of_status(kind.status), kind.status, kind.error, traffic.requests)
 
 
-def _is_wanted(kind: SeriesKind, wanted: RequestFilter) -> bool:
+def _is_wanted(kind: SeriesKind, criteria: RequestFilter) -> bool:
     return (
-        wanted.status in (None, kind.status)
-        and wanted.code in ("", kind.error)
-        and wanted.operation in (None, kind.operation)
+        criteria.status in (None, kind.status)
+        and criteria.code in ("", kind.error)
+        and criteria.operation in (None, kind.operation)
     )
 
 
-def _count_kept(counts: _Counts, wanted: RequestFilter, periods: Range) -> None:
+def _count_kept(counts: _Counts, criteria: RequestFilter, periods: Range) -> None:
     seconds = Extract("at", "epoch") - Value(periods.since.timestamp())
     place = Cast(Floor(seconds / Value(60.0 * periods.step)), IntegerField())
     rows = (
-        matching(wanted)
+        matching(criteria)
         .annotate(place=place)
         .values("place", "outcome", "status", "error")
         .annotate(number=Count("pk") + Sum(F("alike")))
