@@ -45,8 +45,8 @@ def _rewrite_some(table_id: int) -> bool:
     """Rewrite the old ones among the next rows of a table; return whether others follow."""
     with transaction.atomic():
         # so that the table is neither deleted nor restored meanwhile
-        found = OldRows.objects.select_for_update(of=("self", "table")).select_related("table")
-        work = found.filter(table=table_id).first()
+        pending = OldRows.objects.select_for_update(of=("self", "table")).select_related("table")
+        work = pending.filter(table=table_id).first()
         if work is None:
             return False
         relation = source_name(relation_name(table_id), is_deleted=work.table.deleted_at is not None)

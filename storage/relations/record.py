@@ -48,9 +48,9 @@ def kept_history(account_id: int) -> KeptHistory:
 
 def recorded_changes(account_id: int, since: datetime | None = None, until: datetime | None = None) -> Record:
     """Return the record of all changes that are left of a time; others of it may be gone."""
-    found = HistorySegment.objects.filter(account_id=account_id, dropped_at=None)
+    segments = HistorySegment.objects.filter(account_id=account_id, dropped_at=None)
     if since is not None:
-        found = found.filter(Q(ended_at=None) | Q(ended_at__gt=since - SLACK))
+        segments = segments.filter(Q(ended_at=None) | Q(ended_at__gt=since - SLACK))
     if until is not None:
-        found = found.filter(started_at__lt=until + SLACK)
-    return Record.of(account_id, found.order_by("number").values_list("number", flat=True))
+        segments = segments.filter(started_at__lt=until + SLACK)
+    return Record.of(account_id, segments.order_by("number").values_list("number", flat=True))

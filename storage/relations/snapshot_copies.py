@@ -19,16 +19,16 @@ def moment_of(snapshot: Snapshot) -> Moment:
     return Moment(snapshot.ticks, snapshot.visible)
 
 
-def past_of(found: SnapshotTable) -> Past:
+def past_of(snapshot_table: SnapshotTable) -> Past:
     """Return a table as of its snapshot, for storage.sql.past."""
-    snapshot = found.snapshot
-    if found.is_copied:
-        relation = statements.relation_name(snapshot.pk, found.table_id)
-        return Past(found.table_id, relation, Record(), Moment(snapshot.ticks))
-    is_deleted = Table.objects.filter(pk=found.table_id).exclude(deleted_at=None).exists()
-    source = relations.source_name(relations.relation_name(found.table_id), is_deleted=is_deleted)
+    snapshot = snapshot_table.snapshot
+    if snapshot_table.is_copied:
+        relation = statements.relation_name(snapshot.pk, snapshot_table.table_id)
+        return Past(snapshot_table.table_id, relation, Record(), Moment(snapshot.ticks))
+    is_deleted = Table.objects.filter(pk=snapshot_table.table_id).exclude(deleted_at=None).exists()
+    source = relations.source_name(relations.relation_name(snapshot_table.table_id), is_deleted=is_deleted)
     return Past(
-        found.table_id,
+        snapshot_table.table_id,
         source,
         recorded_changes(snapshot.account_id, since=snapshot.taken_at),
         moment_of(snapshot),
@@ -39,14 +39,16 @@ def copy(snapshot: Snapshot, only: Table | None = None) -> int:
     """Copy the entities of a snapshot into relations of their own, in the caller's transaction; return their number."""
     total = 0
     tables = snapshot.tables.select_for_update().filter(is_copied=False).order_by("pk")
-    for found in tables if only is None else tables.filter(table=only):
-        relation = statements.relation_name(snapshot.pk, found.table_id)
-        past = past_of(found)
+    for snapshot_table in tables if only is None else tables.filter(table=only):
+        relation = statements.relation_name(snapshot.pk, snapshot_table.table_id)
+        past = past_of(snapshot_table)
         sql.execute(statements.create(relation))
-        number = sql.run(as_of(copying.copy_all(relations.relation_name(found.table_id), relation), past))
+        number = sql.run(
+            as_of(copying.copy_all(relations.relation_name(snapshot_table.table_id), relation), past)
+        )
         sql.execute(statements.index(relation))
-        found.entities, found.is_copied = number, True
-        found.save(update_fields=("entities", "is_copied"))
+        snapshot_table.entities, snapshot_table.is_copied = number, True
+        snapshot_table.save(update_fields=("entities", "is_copied"))
         total += number
     return total
 

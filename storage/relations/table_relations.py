@@ -94,8 +94,8 @@ def complete(table_id: int) -> bool:
         return False
     with transaction.atomic():
         # several processes may find it at once; it may be deleted meanwhile
-        found = Table.objects.select_for_update(of=("self",)).select_related("account")
-        table = found.filter(pk=table_id, deleted_at=None).local().first()
+        tables = Table.objects.select_for_update(of=("self",)).select_related("account")
+        table = tables.filter(pk=table_id, deleted_at=None).local().first()
         if table is not None and relations.find_without_function(table_id):
             kind = AccountKind(table.account.kind)
             sql.execute(relations.create_function(table.pk, table.account_id, kind))
