@@ -17,10 +17,10 @@ _PROBLEMS: Final[Mapping[ReplicaProblem, str]] = {
 
 
 def examine() -> Iterator[Finding]:
-    found = replicas.states()
-    if not found:
+    statuses = replicas.states()
+    if not statuses:
         yield fine("There are no replicas: the primary answers all reads.")
-    for replica in found:
+    for replica in statuses:
         is_used = replica.state is ReplicaState.IN_USE
         lag = "" if replica.lag_seconds is None else f", {replica.lag_seconds:.1f} seconds behind"
         why = "" if replica.problem is None else f" {_PROBLEMS[replica.problem]}"

@@ -266,8 +266,8 @@ class Replicas(ReadRouter):
         """Wait until each server was looked at, and each replica again after the primary."""
         while not self._primary_looks:
             await self._next_look()
-        wanted = [replica.looks + 2 for replica in self._replicas]  # one of them may have begun before
-        while any(replica.looks < least for replica, least in zip(self._replicas, wanted, strict=True)):
+        looks_needed = [replica.looks + 2 for replica in self._replicas]  # one of them may have begun before
+        while any(replica.looks < least for replica, least in zip(self._replicas, looks_needed, strict=True)):
             await self._next_look()
 
     async def look_again(self) -> None:
