@@ -25,12 +25,12 @@ _CUMULATIVE: Final = AggregationTemporality.CUMULATIVE
 
 def read_counters(began: int, now: int) -> list[Metric]:
     """Return all metrics that have values, with the present ones; times are nanoseconds since 1970."""
-    found = []
+    metrics = []
     for family in REGISTRY.collect():
         if family.name.startswith(_PREFIX) and family.samples:
             name, unit = _name(family.name)
-            found.append(Metric(name, family.documentation, unit, _data(family, began, now)))
-    return found
+            metrics.append(Metric(name, family.documentation, unit, _data(family, began, now)))
+    return metrics
 
 
 def _name(name: str) -> tuple[str, str]:
@@ -62,7 +62,7 @@ def _histograms(samples: Iterable[Any], began: int, now: int) -> list[HistogramD
             buckets.setdefault(key, []).append((float(sample.labels["le"]), sample.value))
         elif sample.name.endswith("_sum"):
             sums[key] = sample.value
-    return [_histogram(dict(key), found, sums.get(key, 0.0), began, now) for key, found in buckets.items()]
+    return [_histogram(dict(key), counts, sums.get(key, 0.0), began, now) for key, counts in buckets.items()]
 
 
 def _histogram(

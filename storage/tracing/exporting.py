@@ -248,11 +248,11 @@ class Telemetry:
         contexts: dict[int, SpanContext] = {}
 
         def context_of(span: Span) -> SpanContext:
-            found = contexts.get(span.id)
-            if found is None:
-                found = SpanContext(trace.origin.trace_id, span.id, False, _SAMPLED, state)
-                contexts[span.id] = found
-            return found
+            span_context = contexts.get(span.id)
+            if span_context is None:
+                span_context = SpanContext(trace.origin.trace_id, span.id, False, _SAMPLED, state)
+                contexts[span.id] = span_context
+            return span_context
 
         for span in reversed(trace.ended):
             is_root = span.parent is None
@@ -280,7 +280,7 @@ def _kind(span: Span, *, is_server: bool) -> SpanKind:
 
 def _resource() -> Resource:
     """Return what describes this process; the variables come first."""
-    found = Resource.create({"service.version": release.version(), "service.instance.id": str(uuid4())})
-    if str(found.attributes[SERVICE_NAME]).startswith("unknown_service"):
-        found = found.merge(Resource({SERVICE_NAME: _NAME}))
-    return found
+    resource = Resource.create({"service.version": release.version(), "service.instance.id": str(uuid4())})
+    if str(resource.attributes[SERVICE_NAME]).startswith("unknown_service"):
+        resource = resource.merge(Resource({SERVICE_NAME: _NAME}))
+    return resource

@@ -43,8 +43,8 @@ def _execute(execute: Callable[..., Any], sql: object, params: object, many: boo
 
 def _describe(sql: object = "") -> Attributes:
     """Return what may be known of a statement: not its text, in which values may be written."""
-    found: Attributes = {"db.system.name": "postgresql"}
+    attributes: Attributes = {"db.system.name": "postgresql"}
     words = sql.split(None, 1) if isinstance(sql, str) else ()
     if words:
-        found["db.operation.name"] = words[0].upper()
-    return found
+        attributes["db.operation.name"] = words[0].upper()
+    return attributes

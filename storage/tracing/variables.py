@@ -36,13 +36,13 @@ def read(environ: Mapping[str, str]) -> Signals:
     """Return what to send: nothing unless an endpoint is set, or the exporter otlp; log what cannot be done."""
     if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return _NONE
-    wanted = Signals(traces=_is_wanted(environ, "TRACES"), metrics=_is_wanted(environ, "METRICS"))
-    if wanted and importlib.util.find_spec("opentelemetry") is None:
+    signals = Signals(traces=_is_wanted(environ, "TRACES"), metrics=_is_wanted(environ, "METRICS"))
+    if signals and importlib.util.find_spec("opentelemetry") is None:
         logger.warning(
             "No traces and metrics are sent: install tablero-server[otel], or unset %s.", _ENDPOINT
         )
         return _NONE
-    return wanted
+    return signals
 
 
 def _is_wanted(environ: Mapping[str, str], signal: str) -> bool:
