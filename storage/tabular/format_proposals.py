@@ -421,8 +421,8 @@ def _vote(columns: Iterable[Set[_Choice]]) -> _Choice | None:
 
 
 def _decide(readings: _Readings, habits: _Habits, delimiter: str) -> ColumnFormats:
-    def propose(found: Sequence[_Reading], certainty: Certainty) -> list[FormatProposal]:
-        ordered = sorted(_without_twins(found, habits), key=lambda it: not _is_usual(it, habits))
+    def propose(several: Sequence[_Reading], certainty: Certainty) -> list[FormatProposal]:
+        ordered = sorted(_without_twins(several, habits), key=lambda it: not _is_usual(it, habits))
         return [_propose(it, readings.texts, certainty) for it in ordered]
 
     if readings.others:
@@ -440,8 +440,8 @@ def _decide(readings: _Readings, habits: _Habits, delimiter: str) -> ColumnForma
     best = max((it.fitting for it in readings.usual), default=0)
     if best < _FEWEST:
         return NO_FORMATS
-    found = [it for it in readings.usual if it.fitting == best and not it.is_doubtful]
-    return ColumnFormats(tuple(propose(found, Certainty.PARTIAL)))
+    partial = [it for it in readings.usual if it.fitting == best and not it.is_doubtful]
+    return ColumnFormats(tuple(propose(partial, Certainty.PARTIAL)))
 
 
 def _without_twins(readings: Sequence[_Reading], habits: _Habits) -> list[_Reading]:

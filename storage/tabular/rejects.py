@@ -222,13 +222,13 @@ class RejectGroup:
         return {**{name: getattr(self, name) for name in self.__slots__}, "texts": dict(self.texts)}
 
     @classmethod
-    def load(cls, found: Mapping[str, Any]) -> Self:
-        type_ = found["type"]
+    def load(cls, stored: Mapping[str, Any]) -> Self:
+        type_ = stored["type"]
         fault = (
-            Fault(found["fault"]) if found["fault"] in set(Fault) else Fault.OTHER
+            Fault(stored["fault"]) if stored["fault"] in set(Fault) else Fault.OTHER
         )  # a fault of a newer version
         known = {"fault": fault, "type": None if type_ is None else Edm(type_)}
-        return cls(**{**found, **known, "texts": Counter(found["texts"])})
+        return cls(**{**stored, **known, "texts": Counter(stored["texts"])})
 
 
 class RejectGroups:
