@@ -90,7 +90,7 @@ def _chain(options: Options, chain: list[x509.Certificate]) -> Iterator[Finding]
         if len(chain) == 1:
             yield warning("The certificate signs itself, so that clients have to be told to trust it.")
         return
-    known = {found.subject for found in _authorities()}
+    known = {authority.subject for authority in _authorities()}
     if known and last.issuer not in known:
         yield warning(
             f"This machine knows no authority {last.issuer.rfc4514_string()}, which issued the last certificate in"

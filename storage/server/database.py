@@ -93,8 +93,8 @@ def read_sources(options: Options) -> tuple[SourceAddress, ...]:
                 f"{variable.key} are {variable.alias}s of a PostgreSQL in DATABASE_URL, which is not set."
             )
     return tuple(
-        SourceAddress(_name(found), make_conninfo("", **found), alias)
-        for alias, found in _read_sources(options).items()
+        SourceAddress(_name(parameters), make_conninfo("", **parameters), alias)
+        for alias, parameters in _read_sources(options).items()
     )
 
 
@@ -141,16 +141,16 @@ def databases(options: Options) -> dict[str, dict[str, Any]]:
 
     Models are read from the latter while the primary does not answer.
     """
-    found = {alias: _for_django(source) for alias, source in _read_sources(options).items()}
+    sources = {alias: _for_django(source) for alias, source in _read_sources(options).items()}
     direct = _pooled(parameters(options))
     if not options.pooler_url:
-        return {DEFAULT_DB_ALIAS: direct, **found}
+        return {DEFAULT_DB_ALIAS: direct, **sources}
     if not options.database_url:
         raise Refusal("--pooler-url needs DATABASE_URL: the same database without the pooler.")
     through_pooler = _pooled(_read("TABLERO_POOLER_URL", options.pooler_url))
     # a cursor of the server would have to outlive its transaction
     through_pooler["DISABLE_SERVER_SIDE_CURSORS"] = True
-    return {DEFAULT_DB_ALIAS: through_pooler, SESSION: direct, **found}
+    return {DEFAULT_DB_ALIAS: through_pooler, SESSION: direct, **sources}
 
 
 def _pooled(found: dict[str, str]) -> dict[str, Any]:
@@ -158,13 +158,13 @@ def _pooled(found: dict[str, str]) -> dict[str, Any]:
     return {**_for_django(found, pool=POOL), "CONN_HEALTH_CHECKS": True}
 
 
-def _for_django(found: dict[str, str], **others: object) -> dict[str, Any]:
+def _for_django(parameters: dict[str, str], **others: object) -> dict[str, Any]:
     return {
         "ENGINE": "django.db.backends.postgresql",
-        "NAME": found.pop("dbname", found.get("user", NAME)),
-        "USER": found.pop("user", ""),
-        "PASSWORD": found.pop("password", ""),
-        "HOST": found.pop("host", ""),
-        "PORT": found.pop("port", ""),
-        "OPTIONS": {**found, **others},
+        "NAME": parameters.pop("dbname", parameters.get("user", NAME)),
+        "USER": parameters.pop("user", ""),
+        "PASSWORD": parameters.pop("password", ""),
+        "HOST": parameters.pop("host", ""),
+        "PORT": parameters.pop("port", ""),
+        "OPTIONS": {**parameters, **others},
     }

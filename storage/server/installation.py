@@ -93,7 +93,7 @@ def find_complete(options: Options, folder: DataFolder, major: int, target: Path
 def _old_programs(options: Options, major: int) -> Path:
     """Return the folder of the programs of an older version, which are in the package, named or of the system."""
     given = [] if options.old_postgresql is None else [options.old_postgresql]
-    named = [found for it in given for found in (it, it / "bin", *(it / PACKAGE).glob("pginstall*/bin"))]
+    named = [folder for it in given for folder in (it, it / "bin", *(it / PACKAGE).glob("pginstall*/bin"))]
     packaged = sorted(_package().glob("pginstall*/bin"))
     system = [Path(it.format(major=major)) for it in _SYSTEM_PROGRAMS]
     for programs in (*named, *packaged, *system):

@@ -32,10 +32,10 @@ def examine(options: Options) -> Iterator[Finding]:
         )
         return
     lines = _read_all(options)
-    damages = [found.groups() for line in lines if (found := _DAMAGE.search(line))]
+    damages = [match.groups() for line in lines if (match := _DAMAGE.search(line))]
     for folder, filenode, block in damages:
         yield _describe(folder, int(filenode), int(block))
-    total = next((int(found[1]) for line in lines if (found := _MORE.search(line))), len(damages))
+    total = next((int(match[1]) for line in lines if (match := _MORE.search(line))), len(damages))
     if total > len(damages):
         yield Finding(Severity.ERROR, f"{total - len(damages)} more pages of these are damaged.")
     if not damages:
