@@ -73,18 +73,18 @@ def read(data: Path) -> ArchiveSummary | None:
     if not is_archiving(data):
         return None
     try:
-        found = json.loads((data / "archive" / NAME).read_text())
-        at = datetime.fromisoformat(found["at"])
-        problems = [Found(Problem(name), reason) for name, reason in found["problems"]]
+        stored = json.loads((data / "archive" / NAME).read_text())
+        at = datetime.fromisoformat(stored["at"])
+        problems = [Found(Problem(name), reason) for name, reason in stored["problems"]]
         if datetime.now(UTC) - at > STALE:
             problems.insert(0, Found(Problem.STALE))
         return ArchiveSummary(
             at=at,
-            folder=found["folder"],
-            periods=tuple(Period(*map(datetime.fromisoformat, it)) for it in found["periods"]),
-            base_at=None if found["base_at"] is None else datetime.fromisoformat(found["base_at"]),
-            size=found["size"],
-            lag=found["lag"],
+            folder=stored["folder"],
+            periods=tuple(Period(*map(datetime.fromisoformat, it)) for it in stored["periods"]),
+            base_at=None if stored["base_at"] is None else datetime.fromisoformat(stored["base_at"]),
+            size=stored["size"],
+            lag=stored["lag"],
             problems=tuple(problems),
         )
     except (OSError, ValueError, KeyError, TypeError):

@@ -27,8 +27,8 @@ def find_missing(look: Look) -> Iterator[Found]:
 
 
 def find_failing_archive(look: Look) -> Iterator[Found]:
-    found = archive.summary()
+    summary = archive.summary()
     # without a base backup, and with a gap, the server itself makes one
     passing = {archive.Problem.NO_BASE, archive.Problem.INTERRUPTED}
-    if found is not None and any(it.problem not in passing for it in found.problems):
+    if summary is not None and any(it.problem not in passing for it in summary.problems):
         yield Found(None, machine())

@@ -55,15 +55,17 @@ def record_failure(folder: Path, failure: BackupFailure) -> None:
 
 def read(folder: Path) -> BackupRecord:
     """Return what the file says, as if there were none if it cannot be read."""
-    found = _content(folder)
+    content = _content(folder)
     last, failure = None, None
     try:
-        made_at = datetime.fromisoformat(found["made_at"])
-        last = LastBackup(made_at, found["path"], found.get("size", 0), Kind(found.get("kind", Kind.FILES)))
+        made_at = datetime.fromisoformat(content["made_at"])
+        last = LastBackup(
+            made_at, content["path"], content.get("size", 0), Kind(content.get("kind", Kind.FILES))
+        )
     except (ValueError, KeyError, TypeError):
         pass
     try:
-        failure = BackupFailure(datetime.fromisoformat(found["failed_at"]), found["reason"])
+        failure = BackupFailure(datetime.fromisoformat(content["failed_at"]), content["reason"])
     except (ValueError, KeyError, TypeError):
         pass
     return BackupRecord(last, failure)
@@ -78,10 +80,10 @@ def due_at(now: datetime, every: timedelta, last: LastBackup | None) -> datetime
 
 def _content(folder: Path) -> dict[str, Any]:
     try:
-        found = json.loads((folder / NAME).read_text())
+        content = json.loads((folder / NAME).read_text())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _update(folder: Path, facts: dict[str, Any]) -> None:

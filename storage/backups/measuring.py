@@ -13,15 +13,15 @@ def measure() -> dict[str, float]:
 
 
 def _measure_archive() -> dict[str, float]:
-    found = archive.summary()
-    if found is None:
+    summary = archive.summary()
+    if summary is None:
         return {}
     # the last period: in an earlier one there may be a gap
-    oldest, latest = found.periods[-1] if found.periods else (None, None)
+    oldest, latest = summary.periods[-1] if summary.periods else (None, None)
     return {
         "archive_oldest_timestamp_seconds": oldest.timestamp() if oldest else 0,
         "archive_latest_timestamp_seconds": latest.timestamp() if latest else 0,
-        "archive_lag_seconds": found.lag,
-        "archive_size_bytes": found.size,
-        "archive_problems": len(found.problems),
+        "archive_lag_seconds": summary.lag,
+        "archive_size_bytes": summary.size,
+        "archive_problems": len(summary.problems),
     }
