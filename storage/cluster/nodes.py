@@ -79,8 +79,8 @@ def _unanswering() -> list[Node]:
         if opened.execute(_IS_COORDINATOR).fetchone() is None:
             return []
         opened.execute(_PREPARE)
-        found = [Node(*row) for row in opened.execute(_NODES).fetchall()]
-        return [node for node in found if opened.execute(_CHECK, node).fetchone() != (True,)]
+        nodes = [Node(*row) for row in opened.execute(_NODES).fetchall()]
+        return [node for node in nodes if opened.execute(_CHECK, node).fetchone() != (True,)]
 
 
 async def look_for_unanswering(conninfo: str) -> frozenset[Node]:

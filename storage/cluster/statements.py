@@ -23,16 +23,16 @@ def distributed_sizes() -> Mapping[str, Size]:
     One query on each node answers for all relations: a query for each would open a connection for each shard. While a
     node is down, no size is known.
     """
-    found: dict[str, Size] = {}
+    sizes: dict[str, Size] = {}
     nodes = fetch(_SHARD_SIZES)
     for _, shards in nodes if all(is_up for is_up, _ in nodes) else ():
         for shard, (capacity, rows) in json.loads(shards).items():
             relation = shard.rpartition("_")[0]
-            known = found.get(relation, Size(0, 0))
-            found[relation] = Size(
+            known = sizes.get(relation, Size(0, 0))
+            sizes[relation] = Size(
                 known.capacity + capacity, known.rows + round(rows), is_measured_here=False
             )
-    return found
+    return sizes
 
 
 def citus_version() -> str:
