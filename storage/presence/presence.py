@@ -43,9 +43,9 @@ def beat(process: str, tabs: Collection[Tab], new: Iterable[Tab] = ()) -> list[P
     new = list(new)
     users = apps.get_model(settings.AUTH_USER_MODEL)._meta.db_table
     rows = [(it.tab, it.user_id, it.table_id, it.entity) for it in tabs]
-    found = statements.beat(process, rows, [it.tab for it in new], users, LIFETIME)
+    present = statements.beat(process, rows, [it.tab for it in new], users, LIFETIME)
     _tell(new)
-    return found
+    return present
 
 
 def leave(process: str, tabs: Collection[Tab]) -> None:
