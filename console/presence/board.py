@@ -115,10 +115,10 @@ class PresenceBoard:
 
     async def _beat(self) -> None:
         tabs, new = {it.name: it for it in self._tabs}.values(), set(self._new)
-        found = await in_access_thread(partial(presence.beat, self._process, tabs, new))
+        present = await in_access_thread(partial(presence.beat, self._process, tabs, new))
         self._new -= new
         seen: dict[int, list[PresentTab]] = {it.table_id: [] for it in tabs if it in self._tabs}
-        for it in found:
+        for it in present:
             if it.table_id in seen:
                 seen[it.table_id].append(it)
         self._seen = seen

@@ -35,8 +35,8 @@ def stream(request: HttpRequest, table: Table) -> HttpResponse:
 
     204 tells a browser not to ask again.
     """
-    found = (follow(request, table) for follow in registry.hooks(Hook.TABLE_EVENTS))
-    others = [each for each in found if each is not None]
+    followings = (follow(request, table) for follow in registry.hooks(Hook.TABLE_EVENTS))
+    others = [each for each in followings if each is not None]
     followed = Feed(table.account_id, (table.pk,))
     is_allowed = _permission(request, table, followed)
     try:
