@@ -166,10 +166,10 @@ def _wait_until_ready(server: "subprocess.Popen[str]", log: str | None) -> int:
     for line in server.stdout:
         said += line
         if line.startswith("Ready"):
-            found = _SERVES.search(said)
-            assert found is not None
+            match = _SERVES.search(said)
+            assert match is not None
             threading.Thread(target=_pass_on, args=(server.stdout, log), daemon=True).start()
-            return urlsplit(found[1]).port or 0
+            return urlsplit(match[1]).port or 0
     raise testing.ServerError(said.strip())
 
 

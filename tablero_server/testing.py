@@ -223,8 +223,8 @@ def _private(folder: Path) -> Path:
     """
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700 if os.getuid() else 0o711, parents=True)
-    found = folder.lstat()
-    if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode):
+    status = folder.lstat()
+    if status.st_uid != os.getuid() or not stat.S_ISDIR(status.st_mode):
         raise ServerError(f"{folder} belongs to another user, or is no folder.")
     return folder
 
@@ -373,9 +373,9 @@ def _read_url(output: IO[str]) -> str:
         said += line
         if line.startswith("Ready"):
             threading.Thread(target=_pass_on, args=(output,), daemon=True).start()
-            found = _SERVES.search(said)
-            assert found is not None
-            return found[1]
+            match = _SERVES.search(said)
+            assert match is not None
+            return match[1]
     raise ServerError(said)
 
 
@@ -393,15 +393,15 @@ def _tablero(*arguments: str) -> list[str]:
 
 def _environment() -> dict[str, str]:
     """Return this process's environment without settings of servers, of Python and of a project of Django."""
-    found = {
+    environment = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith("TABLERO_") and name not in _OF_TESTS
     }
     package = str(Path(__file__).parents[1])
-    path = os.pathsep.join(filter(None, [package, found.get("PYTHONPATH")]))
+    path = os.pathsep.join(filter(None, [package, environment.get("PYTHONPATH")]))
     return {
-        **found,
+        **environment,
         "PYTHONPATH": path,
         "TABLERO_API_REQUEST_LIMIT": "1000000",
         "XDG_STATE_HOME": os.devnull,  # commands of the user do not mean the servers of tests
@@ -465,11 +465,11 @@ def main() -> None:
     parser.add_argument(
         "--run", default="", metavar="NAME", help="join the server of a run, if one process has started it"
     )
-    found = parser.parse_args()
-    if found.keep is not None:
-        _keep(found.keep)
+    arguments = parser.parse_args()
+    if arguments.keep is not None:
+        _keep(arguments.keep)
         return
-    with join(found.run) as service:
+    with join(arguments.run) as service:
         account = service.create_account()
         told = {"url": service.url, "token": service.token, "connectionString": account.connection_string}
         _say(json.dumps(told))
