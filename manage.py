@@ -52,13 +52,15 @@ NETWORK = (
 
 def main():
     if sys.version_info < (3, 11):
-        found = "%d.%d" % sys.version_info[:2]
-        stop("Tablero needs Python 3.11 or newer, and this is %s; install one and run it with that." % found)
+        version = "%d.%d" % sys.version_info[:2]
+        stop(
+            "Tablero needs Python 3.11 or newer, and this is %s; install one and run it with that." % version
+        )
     is_test = sys.argv[1:2] == ["test"]
-    wanted = RUN + (TEST if is_test else ())
-    if missing(wanted):
+    packages = RUN + (TEST if is_test else ())
+    if missing(packages):
         install(os.path.join(ROOT, ".lock", "test.txt" if is_test else "run.txt"), is_test)
-        if is_inside() and missing(wanted):
+        if is_inside() and missing(packages):
             stop("The environment %s is damaged; remove it and run the same command again." % VENV)
         os.execv(PYTHON, [PYTHON, os.path.abspath(__file__)] + sys.argv[1:])
 
@@ -82,27 +84,27 @@ def is_inside():
 def install(lock, is_test):
     with open(__file__) as alone:
         fcntl.flock(alone, fcntl.LOCK_EX)  # if two commands start at once, one of them installs
-        wanted = digest(lock)
+        lock_hash = digest(lock)
         # inside of it something is missing after all: its Python was upgraded, or a package was removed
-        found = [] if is_inside() else read(STAMP).split()
-        if wanted in found and os.access(PYTHON, os.X_OK):
+        hashes = [] if is_inside() else read(STAMP).split()
+        if lock_hash in hashes and os.access(PYTHON, os.X_OK):
             return
         try:
-            make_venv(found)
+            make_venv(hashes)
             print("Installing what Tablero needs into %s ..." % VENV, file=sys.stderr, flush=True)
             write(STAMP, "unfinished\n")
             pip_install(lock)
             # an environment for tests is enough for the product too
-            both = [wanted, digest(os.path.join(ROOT, ".lock", "run.txt"))] if is_test else [wanted]
+            both = [lock_hash, digest(os.path.join(ROOT, ".lock", "run.txt"))] if is_test else [lock_hash]
             write(STAMP, "\n".join(both) + "\n")
         except OSError as error:
             explain([str(error)])
 
 
-def make_venv(found):
+def make_venv(hashes):
     """Make a new environment unless one works: an interrupted installation is started again."""
     if (
-        "unfinished" not in found
+        "unfinished" not in hashes
         and os.access(PYTHON, os.X_OK)
         and run([PYTHON, "-m", "pip", "--version"])[0] == 0
     ):
