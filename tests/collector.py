@@ -50,8 +50,8 @@ class Collector(ThreadingHTTPServer):
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             for span, _ in self.spans():
-                found = {"name": span.name, **plain(span.attributes)}
-                if conditions.items() <= found.items():
+                results = {"name": span.name, **plain(span.attributes)}
+                if conditions.items() <= results.items():
                     return span
             time.sleep(0.02)
         raise AssertionError((conditions, [(it.name, plain(it.attributes)) for it, _ in self.spans()]))
@@ -61,16 +61,16 @@ class Collector(ThreadingHTTPServer):
 
     def points(self, name):
         """Return the last data points of a metric from each process."""
-        found = {}
+        results = {}
         for sent in list(self.metrics):
             for it in sent.resource_metrics:
                 process = plain(it.resource.attributes)["service.instance.id"]
                 for scope in it.scope_metrics:
                     for metric in scope.metrics:
                         if metric.name == name:
-                            found[process] = metric
-        kinds = {process: metric.WhichOneof("data") for process, metric in found.items()}
-        return [point for process, it in found.items() for point in getattr(it, kinds[process]).data_points]
+                            results[process] = metric
+        kinds = {process: metric.WhichOneof("data") for process, metric in results.items()}
+        return [point for process, it in results.items() for point in getattr(it, kinds[process]).data_points]
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -135,7 +135,7 @@ def fast_tier(items):
     """Choose the fast tier: the first variant of each test that is not slow, and a sample where it takes a database."""
     seen = set()
     chosen = []
-    found = Counter()
+    result = Counter()
     for item in items:
         if item.get_closest_marker("slow") is not None:
             continue
@@ -145,8 +145,8 @@ def fast_tier(items):
         if test in seen:
             continue
         seen.add(test)
-        found[folder] += 1
-        if folder not in SAMPLED or found[folder] % SHARE == 1:
+        result[folder] += 1
+        if folder not in SAMPLED or result[folder] % SHARE == 1:
             chosen.append(item)
     return chosen
 

@@ -26,8 +26,8 @@ def jwk(key: Any, kid: Any, **members: Any) -> dict[str, Any]:
     """Return a member of a set of keys."""
     algorithm = {rsa.RSAPrivateKey: "RS256", ec.EllipticCurvePrivateKey: "ES256"}
     name = next((name for kind, name in algorithm.items() if isinstance(key, kind)), "EdDSA")
-    found: Any = jwt.get_algorithm_by_name(name).to_jwk(key.public_key(), as_dict=True)
-    return {**found, "use": "sig", "kid": kid, **members}
+    result: Any = jwt.get_algorithm_by_name(name).to_jwk(key.public_key(), as_dict=True)
+    return {**result, "use": "sig", "kid": kid, **members}
 
 
 def claims(**changes: Any) -> dict[str, Any]:

@@ -43,10 +43,10 @@ class Pooler:
 @contextmanager
 def running(folder, data, name):
     """Run a pooler, with its files in ``folder``, for the database ``name`` in the PostgreSQL of a data folder."""
-    found = options.read({"TABLERO_DATA": str(data)})
-    postgres = installation.find(found, DataFolder(found.data))
-    host = DataFolder(found.data).socket_folder
-    _let_in(postgres, DataFolder(found.data))
+    result = options.read({"TABLERO_DATA": str(data)})
+    postgres = installation.find(result, DataFolder(result.data))
+    host = DataFolder(result.data).socket_folder
+    _let_in(postgres, DataFolder(result.data))
     folder.mkdir(mode=0o711)
     path = folder / "pgbouncer.ini"
     with held_port() as port:

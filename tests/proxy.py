@@ -22,8 +22,8 @@ def proxy(server, refuse):
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             with lock:
                 number = next(numbers)
-            found = refuse(number)
-            status, headers, content = found or self.forward(body)
+            result = refuse(number)
+            status, headers, content = result or self.forward(body)
             self.send_response(status)
             for name, value in headers:
                 if name.lower() not in (

@@ -68,17 +68,17 @@ def describe() -> dict[str, Any]:
 
 def read_lock() -> dict[str, tuple[str, list[str]]]:
     """Return version and SHA-256 of all files of each locked package."""
-    found: dict[str, tuple[str, list[str]]] = {}
+    results: dict[str, tuple[str, list[str]]] = {}
     for line in (ROOT / ".lock" / "run.txt").read_text().splitlines():
         if match := re.match(r"([a-z0-9.-]+)==([^ ;]+)", line):
-            hashes = found.setdefault(match[1], (match[2], []))[1]
+            hashes = results.setdefault(match[1], (match[2], []))[1]
         elif match := re.search("--hash=sha256:([0-9a-f]{64})", line):
             hashes.append(match[1])
-    return found
+    return results
 
 
 def _describe_locked(name: str, version: str, hashes: list[str]) -> Component:
-    found = {
+    results = {
         "type": "library",
         **_identify("pypi", name, version),
         "licenses": _licenses_of(name),
@@ -91,8 +91,8 @@ def _describe_locked(name: str, version: str, hashes: list[str]) -> Component:
         ],
     }
     if name == installation.PACKAGE.replace("_", "-"):
-        found["components"] = [_describe_postgresql()]
-    return found
+        results["components"] = [_describe_postgresql()]
+    return results
 
 
 def _describe_postgresql() -> Component:
@@ -147,23 +147,23 @@ def _parts_of_codemirror() -> list[Component]:
 
 def _required_by(name: str, direct: dict[str, set[str]], locked: dict[str, Any]) -> set[str]:
     try:
-        found = metadata.requires(name) or []
+        result = metadata.requires(name) or []
     except metadata.PackageNotFoundError:  # it is for another system
         return set()
-    return set(_requirements(found, locked, direct.get(name, set()))) - {name}
+    return set(_requirements(result, locked, direct.get(name, set()))) - {name}
 
 
 def _requirements(
     texts: list[str], locked: dict[str, Any], extras: set[str] = frozenset()
 ) -> dict[str, set[str]]:
     """Return the extras of the locked packages that are required, on any system, with these extras."""
-    found: dict[str, set[str]] = {}
+    results: dict[str, set[str]] = {}
     for requirement in map(Requirement, texts):
         name = canonicalize_name(requirement.name)
         of_extra = re.findall(r"extra == [\"']([^\"']+)", str(requirement.marker or ""))
         if name in locked and (not of_extra or extras.intersection(of_extra)):
-            found.setdefault(name, set()).update(requirement.extras)
-    return found
+            results.setdefault(name, set()).update(requirement.extras)
+    return results
 
 
 def _licenses_of(name: str) -> list[dict[str, Any]]:

@@ -66,10 +66,10 @@ def sources() -> Iterator[Path]:
 
 
 def test_no_door_queries_the_models_of_the_storage():
-    found = [
+    results = [
         f"{path.relative_to(ROOT)}: {query}" for path in sources() for query in queries(path.read_text())
     ]
-    assert found == []
+    assert results == []
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ def test_the_console_speaks_the_language_of_its_reader(refused, english, turkish
 
 
 def test_operations_raise_reasons_and_no_sentences():
-    found = []
+    results = []
     folders = (ROOT / "storage" / "operations", ROOT / "storage" / "runtime")
     for path in (path for folder in folders for path in sorted(folder.glob("**/*.py"))):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -136,8 +136,8 @@ def test_operations_raise_reasons_and_no_sentences():
                     isinstance(said, ast.Constant) and isinstance(said.value, str)
                 )
                 if is_text and name not in LOGGED | BEARER:
-                    found.append(f"{path.name}:{node.lineno}")
-    assert found == []
+                    results.append(f"{path.name}:{node.lineno}")
+    assert results == []
 
 
 def test_every_reason_is_raised_with_its_facts():

@@ -27,17 +27,17 @@ def signature(token):
 def test_it_works(ask, account):
     made = ask("POST", SAS, {**READS, "purpose": "p", "start_partition": "a b", "end_partition": "\u0131"})
     assert made.status_code == 201, made.content
-    found = made.json()
-    token = signature(found["token"])
+    result = made.json()
+    token = signature(result["token"])
     assert sas.find_signing_key(token, "acme", sealed_keys.keys_of(account)) == 0
     assert (token.start_partition, token.end_partition, token.permissions) == ("a b", "\u0131", "r")
-    assert found["fingerprint"] == sas.fingerprint(token)
-    assert found["url"] == f"http://testserver/acme/people?{found['token']}"
-    assert found["connection_string"].endswith(f";SharedAccessSignature={found['token']}")
-    assert (found["state"], found["key"], found["author"]) == ("active", "key1", "max")
+    assert result["fingerprint"] == sas.fingerprint(token)
+    assert result["url"] == f"http://testserver/acme/people?{result['token']}"
+    assert result["connection_string"].endswith(f";SharedAccessSignature={result['token']}")
+    assert (result["state"], result["key"], result["author"]) == ("active", "key1", "max")
 
     listed = ask("GET", SAS).json()["items"]
-    assert listed == [ask("GET", f"{SAS}/{found['fingerprint']}").json()]
+    assert listed == [ask("GET", f"{SAS}/{result['fingerprint']}").json()]
     assert not {"token", "url", "connection_string"} & listed[0].keys()
     assert "sig" not in listed[0]["parameters"]
 
@@ -92,8 +92,8 @@ def test_lists_the_newest_first_a_page_at_a_time(ask):
 
 
 def test_blocks_and_unblocks(ask):
-    found = ask("POST", SAS, READS).json()
-    address = f"{SAS}/{found['fingerprint']}"
+    result = ask("POST", SAS, READS).json()
+    address = f"{SAS}/{result['fingerprint']}"
     assert ask("POST", f"{address}/block").json()["state"] == "blocked"
     assert ask("POST", f"{address}/block").status_code == 200
     assert [one["state"] for one in ask("GET", f"{SAS}?state=blocked&table=PEOPLE").json()["items"]] == [

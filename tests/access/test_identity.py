@@ -369,9 +369,9 @@ async def test_remembers_only_so_many(identity, monkeypatch):
 
 async def test_many_at_once(identity):
     texts = [token(sub=str(number), roles=[READER if number % 2 else CONTRIBUTOR]) for number in range(20)]
-    found = await asyncio.gather(*(ask(identity, text) for text in texts * 10))
-    assert [subject for _, subject in found] == [str(number) for number in range(20)] * 10
-    assert {grant for grant, _ in found} == {ROLES[READER], ROLES[CONTRIBUTOR]}
+    result = await asyncio.gather(*(ask(identity, text) for text in texts * 10))
+    assert [subject for _, subject in result] == [str(number) for number in range(20)] * 10
+    assert {grant for grant, _ in result} == {ROLES[READER], ROLES[CONTRIBUTOR]}
 
 
 # keys that change
@@ -413,9 +413,9 @@ async def test_after_a_quiet_while_nobody_gets_in_with_a_key_that_was_taken_away
     write_keys(keys, jwk(OTHER_KEY, "next"))
 
     tries = [ask(identity, text, now=begin + key_set.QUIET + 1) for _ in range(3)]
-    found = await asyncio.gather(*tries, return_exceptions=True)
+    result = await asyncio.gather(*tries, return_exceptions=True)
 
-    assert [type(error) for error in found] == [AuthenticationFailed] * 3
+    assert [type(error) for error in result] == [AuthenticationFailed] * 3
 
 
 async def test_keys_that_cannot_be_fetched_again_are_good_for_a_while(keys, identity):

@@ -128,9 +128,9 @@ def test_a_replaced_key_that_is_still_accepted_keeps_its_tokens_until_it_ends(ac
     fingerprint, second = issue(account).fingerprint, issue(account, key=2).fingerprint
     accounts.rotate("acme", 1, grace=timedelta(hours=1))
     account.refresh_from_db()
-    found = sas_operations.find(account, fingerprint, timezone.now())
-    assert found.key == 1
-    assert timedelta(minutes=59) < found.key_ends - timezone.now() <= timedelta(hours=1)
+    result = sas_operations.find(account, fingerprint, timezone.now())
+    assert result.key == 1
+    assert timedelta(minutes=59) < result.key_ends - timezone.now() <= timedelta(hours=1)
     assert standing(account, fingerprint) is TokenState.EXPIRES_SOON
     retired_keys.end(account, 1)
     assert standing(account, fingerprint) is TokenState.REVOKED
@@ -240,6 +240,6 @@ def test_says_which_expire_soon(account):
     other = accounts.add("other")
     assert {token.fingerprint for _, token, _ in sas_operations.expiring([account], now)} == {seen}
     RegisteredSas.objects.update(created_at=now - timedelta(days=60))  # so that little of their lives is left
-    found = sas_operations.expiring([account, other], now)
-    assert {token.fingerprint for _, token, _ in found} == {near, seen, named}
+    result = sas_operations.expiring([account, other], now)
+    assert {token.fingerprint for _, token, _ in result} == {near, seen, named}
     assert sas_operations.expiring([other], now) == sas_operations.expiring([], now) == []

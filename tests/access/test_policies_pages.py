@@ -259,9 +259,12 @@ def test_adds_from_templates_and_removes_without_saving(visit, keep):
     assert [row["notes"]["identifier"] for row in again.context["rows"]][-1] == "partner-read-2"
     assert stored() == PLAIN
     client.post(SAVE, form_of(answer, do="save"))
-    found = {it.identifier: it.policy for it in stored()}
-    assert list(found) == names[1:]
-    assert (found["device-append"], found["ci-full"].permission) == (AccessPolicy(None, None, "a"), "raud")
+    results = {it.identifier: it.policy for it in stored()}
+    assert list(results) == names[1:]
+    assert (results["device-append"], results["ci-full"].permission) == (
+        AccessPolicy(None, None, "a"),
+        "raud",
+    )
 
 
 NOW = datetime(2026, 11, 21, 23, 10, 30, 7, tzinfo=ZoneInfo("Europe/Istanbul"))

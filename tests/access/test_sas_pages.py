@@ -97,16 +97,17 @@ def test_s2_a_token_is_shown_once(proven, account, orders, caplog):
     answer = client.post(NEW, sent(spk="A", epk="F", protocol="https"))
     assert answer.status_code == 200
     assert "no-store" in answer["Cache-Control"]
-    found = secrets_of(answer)
-    token = sas.read(dict(parse_qsl(found["token"])))
+    result = secrets_of(answer)
+    token = sas.read(dict(parse_qsl(result["token"])))
     assert (token.table, token.permissions, token.protocol) == ("Orders", "r", "https")
     assert (token.start_partition, token.end_partition) == ("A", "F")
     assert sas.find_signing_key(token, "acme", sealed_keys.keys_of(account)) == 0
-    assert found["url"] == f"http://testserver/acme/Orders?{found['token']}"
+    assert result["url"] == f"http://testserver/acme/Orders?{result['token']}"
     assert (
-        found["connection"] == f"TableEndpoint=http://testserver/acme;SharedAccessSignature={found['token']}"
+        result["connection"]
+        == f"TableEndpoint=http://testserver/acme;SharedAccessSignature={result['token']}"
     )
-    for secret in found.values():
+    for secret in result.values():
         assert secret.replace("&", "&amp;") in answer.content.decode()
 
     signature = token.signature

@@ -50,8 +50,8 @@ def test_come_back_as_they_were_set_in_one_table(account, people):
     assert policies.stored_by_name(account, people) == FIVE
     assert policies.stored_by_name(account, "other") == FIVE[:2]
     assert policies.stored_by_name(elsewhere, "people") == []
-    found = policies.tables_with_policies(account, except_table=tables.get(account, people))
-    assert [(table.name, table.policy_count) for table in found] == [("Other", 2)]
+    result = policies.tables_with_policies(account, except_table=tables.get(account, people))
+    assert [(table.name, table.policy_count) for table in result] == [("Other", 2)]
 
 
 async def test_of_many_sets_at_once_one_is_left_whole():

@@ -100,8 +100,8 @@ def test_tells_what_storage_does_not_take():
     fill(source, "PEOPLE", Entity(EntityKey("p", "r"), {"A": TEXT}))
     fill(source, "new orders")
 
-    found = {(it.misfit, it.table, it.number) for it in account_copies.check(source, STORAGE)}
-    assert found == {
+    results = {(it.misfit, it.table, it.number) for it in account_copies.check(source, STORAGE)}
+    assert results == {
         (Misfit.EARLY_TIME, "people", 1),
         (Misfit.LONG_VALUE, "people", 2),
         (Misfit.MANY_PROPERTIES, "people", 1),

@@ -161,8 +161,8 @@ def test_everything_is_the_same_after_a_round_trip(source):
     assert sum("PartitionKey" in line for line in lines(file)) == 2608
     assert (account.enabled, account.protected, account.label) == (True, True, "Shop")
     assert sealed_keys.keys_of(account) != sealed_keys.keys_of(source)
-    found = read_stored(entities.get(tables.get(account, "people"), EntityKey("p", "doubles")))
-    assert repr(dict(found.properties)) == repr(ODD["doubles"])
+    stored = read_stored(entities.get(tables.get(account, "people"), EntityKey("p", "doubles")))
+    assert repr(dict(stored.properties)) == repr(ODD["doubles"])
     query = EntityQuery(top=1)
     before, after = (
         entities.page(tables.get(it, "people"), query).entities[0].timestamp for it in (source, account)
@@ -247,8 +247,8 @@ def test_an_account_of_the_other_kind(source):
     there = imported(exported(source), "there", COSMOS)
     assert (there.kind, tables.names(there)) == ("cosmos", ["people"])
     fill(there, "PEOPLE", one("r", T=EdmValue(Edm.DATETIME, FIRST_COSMOS_TICK)))
-    found = account_import.check(exported(there), "back", STORAGE).findings
-    assert {it.misfit for it in found} == {Misfit.TABLE_CASE, Misfit.EARLY_TIME}
+    result = account_import.check(exported(there), "back", STORAGE).findings
+    assert {it.misfit for it in result} == {Misfit.TABLE_CASE, Misfit.EARLY_TIME}
     assert comparable(exported(imported(exported(there), "again"))) == comparable(exported(there))
 
 
@@ -399,12 +399,12 @@ def test_comments_go_with_their_account_by_the_names_of_their_authors(source):
     file = exported(source)
     assert [list(line) for line in lines(file)][1:4] == [["table"], ["thread"], ["thread"]]
     copy = imported(file, "copy")
-    found = threads.of_account(copy).order_by("pk")
-    assert [[(it.author_name, it.author, it.text) for it in thread.shown] for thread in found] == [
+    result = threads.of_account(copy).order_by("pk")
+    assert [[(it.author_name, it.author, it.text) for it in thread.shown] for thread in result] == [
         [("ada", None, "@ada look"), ("ada", None, "seen")],
         [("ada", None, "of the table")],
     ]
-    assert [it.resolved_by for it in found] == ["ada", ""]
+    assert [it.resolved_by for it in result] == ["ada", ""]
     assert comparable(exported(copy)) == comparable(file)
 
 
@@ -439,8 +439,8 @@ def test_a_long_thread_has_several_lines_and_not_more_comments_than_an_account_c
     assert written == [60, 60, 30, 1]
     settings.QUOTAS = {**settings.QUOTAS, COMMENTS.name: 151}
     copy = imported(file, "copy")
-    found = threads.of_account(copy).order_by("pk")
-    assert [[it.text for it in threads.comments_of(thread)] for thread in found] == [
+    result = threads.of_account(copy).order_by("pk")
+    assert [[it.text for it in threads.comments_of(thread)] for thread in result] == [
         [str(it) for it in range(150)],
         ["another"],
     ]

@@ -276,8 +276,8 @@ def test_the_history_is_a_setting_in_megabytes(visit, account):
     account.refresh_from_db()
     assert (account.history_days, account.history_bytes) == (30, 32 << 20)
     assert 'name="history_bytes" value="32"' in visit("alice").get(SETTINGS).content.decode()
-    found = differences.setting_differences(Activity.objects.latest("pk"))
-    assert [(str(it.name), it.before and it.before.markup, it.after.markup) for it in found] == [
+    result = differences.setting_differences(Activity.objects.latest("pk"))
+    assert [(str(it.name), it.before and it.before.markup, it.after.markup) for it in result] == [
         ("Days to keep", "7", "30"),
         ("Limit in MB", None, "32"),
     ]

@@ -28,17 +28,17 @@ def test_it_works(ada):
     made = ada("POST", "accounts", wanted | {"ttl": "8h"})
     after = datetime.now(UTC)
     assert made.status_code == 201, made.content
-    found = made.json()
+    result = made.json()
     key = sealed_keys.encode_key(sealed_keys.keys_of(Account.objects.get(name="branch"))[0])
-    assert found["connection_string"] == (
+    assert result["connection_string"] == (
         "DefaultEndpointsProtocol=http;AccountName=branch;"
         f"AccountKey={key};TableEndpoint=http://testserver/branch"
     )
-    assert {name: found[name] for name in wanted} == wanted
-    assert (found["state"], found["role"]) == ("active", "owner")
-    assert before <= datetime.fromisoformat(found["expires_at"]) - timedelta(hours=8) <= after
+    assert {name: result[name] for name in wanted} == wanted
+    assert (result["state"], result["role"]) == ("active", "owner")
+    assert before <= datetime.fromisoformat(result["expires_at"]) - timedelta(hours=8) <= after
     shown = ada("GET", "accounts/branch").json()
-    assert shown == {name: value for name, value in found.items() if name != "connection_string"}
+    assert shown == {name: value for name, value in result.items() if name != "connection_string"}
     assert ada("DELETE", "accounts/branch").status_code == 204
     assert ada("GET", "accounts/branch").status_code == 404
 
@@ -69,8 +69,8 @@ def test_a_copy_tells_what_does_not_fit(ada):
     assert ada("POST", "accounts", {"name": "planets", "kind": "cosmos"}).status_code == 201
     for name in ("orders", "new orders"):
         ada("POST", "accounts/planets/tables", {"name": name})
-    found = ada("GET", "accounts/planets/copy?kind=storage").json()
-    assert found == {
+    result = ada("GET", "accounts/planets/copy?kind=storage").json()
+    assert result == {
         "items": [{"reason": "table_name", "table": "new orders", "entities": 0, "example": None}]
     }
     assert ada("GET", "accounts/planets/copy").json() == {"items": []}
@@ -127,9 +127,9 @@ def test_lists_and_finds(ada, call, account):
     ada("POST", "accounts/ci000/freeze")
 
     def names(query="", caller=ada):
-        found = caller("GET", f"accounts{query}")
-        assert found.status_code == 200, found.content
-        return [one["name"] for one in found.json()["items"]]
+        result = caller("GET", f"accounts{query}")
+        assert result.status_code == 200, result.content
+        return [one["name"] for one in result.json()["items"]]
 
     assert names() == ["acme", "ci000", "ci100", "ci200"]
     assert names("?name=ci") == ["ci000", "ci100", "ci200"]
@@ -191,15 +191,15 @@ def test_the_state_of_backups(ada, settings, tmp_path):
     settings.OPTIONS = replace(
         settings.OPTIONS, backups=BackupSchedule(tmp_path, timedelta(days=1), 14, None)
     )
-    found = ada("GET", "backup").json()
-    assert found["last"] == {
+    result = ada("GET", "backup").json()
+    assert result["last"] == {
         "made_at": "2026-11-25T00:00:00Z",
         "path": "/backups/a",
         "size": 100,
         "kind": "files",
     }
-    assert found["failure"] == {"failed_at": "2026-11-25T00:00:00Z", "reason": "The disk is full."}
-    assert found["next_at"] == "2026-11-26T00:00:00Z"
+    assert result["failure"] == {"failed_at": "2026-11-25T00:00:00Z", "reason": "The disk is full."}
+    assert result["next_at"] == "2026-11-26T00:00:00Z"
 
 
 def test_tables_keep_an_account_unless_they_may_go(ada, account):

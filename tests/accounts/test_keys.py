@@ -139,8 +139,8 @@ def test_k3_whatever_is_pasted_where_connects(proven, account):
     for paste in FORMATS:
         text = client.post(KEYS + "connection/", {"format": paste.slug, "key": "2"}).context["text"]
         report = inspect(text, known)
-        found = (report.account, report.key, report.verdict.error, report.findings)
-        assert found == ("acme", "key2", None, []), paste.slug
+        result = (report.account, report.key, report.verdict.error, report.findings)
+        assert result == ("acme", "key2", None, []), paste.slug
         if paste.slug in ("appsettings", "functions"):
             json.loads(text)
 
@@ -234,8 +234,8 @@ def test_k2_the_old_key_may_have_a_grace(proven, visit, account, secrets):
     # tokens signed by the retired key stay valid, and rotating the new key does not end them
     assert client.get(KEYS + "2/rotate/").context["dying"] == []
     account.refresh_from_db()
-    found = sas_operations.find(account, dying, timezone.now())
-    assert (found.key, found.key_ends is not None) == (2, True)
+    result = sas_operations.find(account, dying, timezone.now())
+    assert (result.key, result.key_ends is not None) == (2, True)
     use(account, Authentication.KEY, "key2 (old)", 3, agent="late")
     (shown,) = client.get(KEYS).context["keys"][1].old
     assert (shown.uses, [user.agent for user in shown.clients]) == (3, ["late"])

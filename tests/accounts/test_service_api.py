@@ -74,9 +74,9 @@ def test_activity_tells_who_did_what(ask, account):
     tables.create(account, "other")
 
     def listed(query=""):
-        found = ask("GET", f"accounts/acme/activity{query}")
-        assert found.status_code == 200, found.content
-        return found.json()
+        result = ask("GET", f"accounts/acme/activity{query}")
+        assert result.status_code == 200, result.content
+        return result.json()
 
     assert [one["verb"] for one in listed()["items"]] == [
         "table.create", "table.delete", "table.create", "account.create",

@@ -101,13 +101,13 @@ def test_every_control_operation_leaves_one_record(account, people):
     tables.restore(people, by=ADA)
     removal.remove("acme", with_tables=True, by=COMMAND)
 
-    found = activity.page(ActivityFilter()).activities
-    assert [it.verb for it in found] == [
+    result = activity.page(ActivityFilter()).activities
+    assert [it.verb for it in result] == [
         AccountVerb.DELETE, TableVerb.RESTORE, TableVerb.DELETE, TableVerb.CHANGE, AccountVerb.CHANGE,
         TableVerb.CREATE, AccountVerb.CREATE,
     ]  # fmt: skip
-    assert {(it.account_name, it.table_name) for it in found} == {("acme", ""), ("acme", "People")}
-    assert found[0].detail == {"tables": ["People"]}
+    assert {(it.account_name, it.table_name) for it in result} == {("acme", ""), ("acme", "People")}
+    assert result[0].detail == {"tables": ["People"]}
 
 
 def test_no_key_is_ever_in_it(account):

@@ -105,8 +105,8 @@ def test_a_hint_for_data_without_backups(visit, data, account, settings):
 def archived(data, *problems, ago=timedelta(0), **facts):
     (data / "archive").mkdir(exist_ok=True)
     (data / "archive" / archive.CONFIG).touch()
-    found = ArchiveSummary(timezone.now() - ago, "/archive", problems=problems, **facts)
-    found.write(data / "archive")
+    result = ArchiveSummary(timezone.now() - ago, "/archive", problems=problems, **facts)
+    result.write(data / "archive")
 
 
 def test_what_the_archive_can_restore(visit, data):

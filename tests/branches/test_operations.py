@@ -54,8 +54,8 @@ def write(table, *changes):
 
 
 def content(account, name):
-    found = entities.page(tables.get(account, name), EntityQuery()).entities
-    return {tuple(it.key): dict(read_stored(it).properties) for it in found}
+    result = entities.page(tables.get(account, name), EntityQuery()).entities
+    return {tuple(it.key): dict(read_stored(it).properties) for it in result}
 
 
 @pytest.fixture

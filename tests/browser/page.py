@@ -193,8 +193,8 @@ def check_axe(page, within="body", *, appearance_only=False):
     if not page.evaluate("'axe' in window"):
         page.evaluate(_axe())  # by the debugger, which the CSP does not bind
     rules = {"type": "rule", "values": OF_APPEARANCE} if appearance_only else {"type": "tag", "values": TAGS}
-    found = page.evaluate(RUN_AXE, [within, rules])
-    assert not found, "\n".join(found)
+    result = page.evaluate(RUN_AXE, [within, rules])
+    assert not result, "\n".join(result)
 
 
 @still

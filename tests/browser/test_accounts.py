@@ -38,11 +38,11 @@ def shop(chromium, console, admin):
         page.get_by_role("button", name="Create account").click()
         page.wait_for_url("**/ui/a/shop/created/")
         check_axe(page, "main")
-        found = page.locator(".key-chip code").first.inner_text()
+        result = page.locator(".key-chip code").first.inner_text()
         page.goto("/ui/a/shop/created/")  # once
         expect(page).to_have_url(re.compile("/ui/a/shop/keys/$"))
         page.close()
-    return found
+    return result
 
 
 def prove(page):

@@ -40,5 +40,5 @@ def test_what_was_typed_is_copied_and_inserted_again(open_page, admin, deleted):
     editor.get_by_role("button", name="Insert again").click()
     expect(page.locator("#toasts")).to_contain_text("Inserted the entity again")
     expect(editor).to_have_count(0)
-    found = deleted.get_entity("se", "ada")
-    assert (found["Name"], found["Age"]) == ("Grace", 36)
+    entity = deleted.get_entity("se", "ada")
+    assert (entity["Name"], entity["Age"]) == ("Grace", 36)

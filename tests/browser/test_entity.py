@@ -50,8 +50,8 @@ def address(row_key, partition_key="se", path="entity/", tab="form"):
 
 def press(page, name):
     # the button to save counts the changes
-    found = re.compile("^Save( \\d+ changes?)?$") if name == "Save" else name
-    page.get_by_role("button", name=found, exact=True).click()
+    result = re.compile("^Save( \\d+ changes?)?$") if name == "Save" else name
+    page.get_by_role("button", name=result, exact=True).click()
 
 
 def field(page, name):
@@ -91,8 +91,8 @@ def test_a_type_is_changed_with_a_preview(open_entity, edited):
     expect(page.get_by_label("Type of Age")).to_have_value("Edm.Int64")
     press(page, "Save")
     said(page, "Saved 2 properties")
-    found = edited.get_entity("se", "types")
-    assert (found["Value"], found["Age"]) == (1, EntityProperty(5454161346626, EdmType.INT64))
+    entity = edited.get_entity("se", "types")
+    assert (entity["Value"], entity["Age"]) == (1, EntityProperty(5454161346626, EdmType.INT64))
 
 
 @pytest.mark.long
@@ -141,8 +141,8 @@ def test_what_others_saved_is_merged(open_entity, edited):
     page.get_by_label("A: your value").check()
     press(page, "Save merged")
     said(page, "Saved the merged version")
-    found = edited.get_entity("se", "conflict")
-    assert [found[name] for name in "AB"] == ["mine", "theirs"]
+    entity = edited.get_entity("se", "conflict")
+    assert [entity[name] for name in "AB"] == ["mine", "theirs"]
 
 
 def test_leaving_asks_once(open_entity):
@@ -314,8 +314,8 @@ def test_adds_and_removes_properties_by_keyboard(open_entity, edited):
     page.get_by_text("2 changes", exact=True).wait_for()
     press(page, "Save")
     said(page, "Saved with Replace")
-    found = edited.get_entity("se", "keyboard")
-    assert (dict(found).get("Old"), found["Added"]) == (None, "yes")
+    entity = edited.get_entity("se", "keyboard")
+    assert (dict(entity).get("Old"), entity["Added"]) == (None, "yes")
 
 
 def test_a_drawer_beside_the_grid(open_entity, edited):

@@ -376,13 +376,13 @@ def test_copies_are_the_data(open_grid):
     page.get_by_role("button", name="Copy", exact=True).click()
     page.get_by_role("button", name="JSON", exact=True).click()
     said.nth(2).wait_for()
-    found = json.loads(clipboard(page))
-    assert (found["Big"], found["Big@odata.type"], found["Long"]) == (
+    result = json.loads(clipboard(page))
+    assert (result["Big"], result["Big@odata.type"], result["Long"]) == (
         "9223372036854775807",
         "Edm.Int64",
         "é" * 5000,
     )
-    assert found["Text"] == EXACT["Text"]
+    assert result["Text"] == EXACT["Text"]
 
 
 @pytest.mark.long

@@ -154,27 +154,27 @@ def test_page(kept, number):
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_languages(open_signed_in, language):
     """On a phone; that every page is in the language is seen without a browser, and long words on each page."""
-    found = open_signed_in("/ui/", cookies={"tablero_language": language}, width=320)
+    result = open_signed_in("/ui/", cookies={"tablero_language": language}, width=320)
     for page in LANGUAGES[language]:
-        found.goto(address(page))
-        expect(found.locator("html")).to_have_attribute("lang", language)
-        check_reflow(found)
+        result.goto(address(page))
+        expect(result.locator("html")).to_have_attribute("lang", language)
+        check_reflow(result)
 
 
 @pytest.mark.long
 def test_without_javascript(open_signed_in):
-    found = open_signed_in("/ui/", java_script_enabled=False)
+    result = open_signed_in("/ui/", java_script_enabled=False)
     for page in SAMPLE:
-        found.goto(address(page))
-        prove(found)
-        expect(found.locator("h1")).to_be_visible()
-        expect(found.get_by_role("navigation", name="Main navigation")).to_be_visible()
-    found.goto(TABLE)
-    found.get_by_role("link", name="Next").click()
-    expect(found.locator(".pager")).to_contain_text("51 to 60")
-    found.get_by_label("$filter").fill("Age lt 3")
-    found.get_by_role("button", name="Run").click()
-    expect(found.locator(".grid tbody tr")).to_have_count(3)
+        result.goto(address(page))
+        prove(result)
+        expect(result.locator("h1")).to_be_visible()
+        expect(result.get_by_role("navigation", name="Main navigation")).to_be_visible()
+    result.goto(TABLE)
+    result.get_by_role("link", name="Next").click()
+    expect(result.locator(".pager")).to_contain_text("51 to 60")
+    result.get_by_label("$filter").fill("Age lt 3")
+    result.get_by_role("button", name="Run").click()
+    expect(result.locator(".grid tbody tr")).to_have_count(3)
 
 
 @pytest.mark.long

@@ -29,11 +29,11 @@ def run(page, text):
 
 
 def menu(page):
-    found = page.locator("#saved-menu")
-    found.evaluate("it => it.replaceChildren()")  # else what was shown before is there until the answer
+    result = page.locator("#saved-menu")
+    result.evaluate("it => it.replaceChildren()")  # else what was shown before is there until the answer
     page.locator("#saved-button").click()
-    expect(found.locator("#recent-group")).to_be_visible()
-    return found
+    expect(result.locator("#recent-group")).to_be_visible()
+    return result
 
 
 @pytest.fixture

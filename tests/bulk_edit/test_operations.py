@@ -80,8 +80,8 @@ def put(table, **numbers):
 
 
 def content(table, name="N"):
-    found = (read_stored(it) for page in entities.all_pages(table, EntityQuery()) for it in page)
-    return {it.key.row_key: it.properties[name].value if name in it.properties else None for it in found}
+    result = (read_stored(it) for page in entities.all_pages(table, EntityQuery()) for it in page)
+    return {it.key.row_key: it.properties[name].value if name in it.properties else None for it in result}
 
 
 def rows(table):
@@ -311,10 +311,10 @@ def test_refusals(table):
 def test_a_preview_that_takes_too_long_says_what_it_knows(table):
     put(table, a=1, b=2)
     ticking = iter(range(100))
-    found = bulk_edit_previews.preview(
+    preview = bulk_edit_previews.preview(
         table, INCREMENT, limit=timedelta(seconds=0), clock=lambda: next(ticking)
     )
-    assert (found.examined, found.is_complete, found.matches, found.is_exact) == (0, False, 2, True)
+    assert (preview.examined, preview.is_complete, preview.matches, preview.is_exact) == (0, False, 2, True)
 
 
 def test_samples_are_the_first_some_others_and_each_kind(table):
@@ -325,12 +325,12 @@ def test_samples_are_the_first_some_others_and_each_kind(table):
             relation_name(table.pk), Insert(Entity(key("k250b"), {"N": EdmValue(Edm.STRING, "x")}))
         )
     )
-    found = bulk_edit_previews.preview(table, request(set_("'y'")))
-    shown = [it.old_key.row_key for it in found.samples]
+    preview = bulk_edit_previews.preview(table, request(set_("'y'")))
+    shown = [it.old_key.row_key for it in preview.samples]
     assert shown[:10] == [f"k{place:03}" for place in range(10)]
     assert "k250b" in shown and len(shown) == 21
     assert shown == sorted(shown)
-    assert sum(found.types.values()) == found.counts.changed == 301
+    assert sum(preview.types.values()) == preview.counts.changed == 301
     assert shown == [
         it.old_key.row_key for it in bulk_edit_previews.preview(table, request(set_("'y'"))).samples
     ]
@@ -389,8 +389,8 @@ def test_any_edit_is_foreseen_exact_and_undone(kinds, content, operations, new_k
     assert all(row[-1] for row in rows(table))
     if "now()" not in str(operations):
         after = {it.key: it.content for it in foreseen.samples}
-        found = {EntityKey(*row[:2]): row[3] + row[4] for row in rows(table)}
-        assert after.items() <= found.items()
+        results = {EntityKey(*row[:2]): row[3] + row[4] for row in rows(table)}
+        assert after.items() <= results.items()
     if done.activity is not None:
         undo.undo(done.activity, ADA)
     assert rows(table) == before

@@ -15,16 +15,16 @@ recheck("no case", 1)
 
 
 def test_cases_are_read_with_their_kinds():
-    found = cases.read_cases(SOURCE)
+    result = cases.read_cases(SOURCE)
 
-    assert found == [
+    assert result == [
         cases.Case("of both"),
         cases.Case("of storage", "storage", "Cosmos DB has none"),
         cases.Case("of storage, too", "storage", "none there"),
         cases.Case("of Cosmos", "cosmos", "storage accounts refuse it"),
     ]
-    assert cases.names_of_kind(found, "storage") == ["of both", "of storage", "of storage, too"]
-    assert cases.names_of_kind(found, "cosmos") == ["of both", "of Cosmos"]
+    assert cases.names_of_kind(result, "storage") == ["of both", "of storage", "of storage, too"]
+    assert cases.names_of_kind(result, "cosmos") == ["of both", "of Cosmos"]
 
 
 @pytest.mark.parametrize("failure", [AssertionError("crashed"), pytest.skip.Exception("no compiler")])

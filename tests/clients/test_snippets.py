@@ -190,12 +190,12 @@ def test_the_azure_cli_gets_every_word_whole(require):
     }
     written = snippets.LANGUAGES["az"].write(target, Entity(KEYS[1], values))
 
-    found = words(require, written[GET])
-    assert found[found.index("--partition-key") + 1] == KEYS[1].partition_key
-    assert found[found.index("--row-key") + 1] == KEYS[1].row_key
-    found = words(require, written[INSERT])
+    result = words(require, written[GET])
+    assert result[result.index("--partition-key") + 1] == KEYS[1].partition_key
+    assert result[result.index("--row-key") + 1] == KEYS[1].row_key
+    result = words(require, written[INSERT])
 
-    assert found[found.index("--entity") + 1 :] == [
+    assert result[result.index("--entity") + 1 :] == [
         f"PartitionKey={KEYS[1].partition_key}",
         f"RowKey={KEYS[1].row_key}",
         f"Text={text}",
@@ -218,15 +218,15 @@ def words(require, snippet):
 def test_every_language_has_every_operation(language, key):
     target = Target("http://127.0.0.1/acme", "acme", TABLE)
 
-    found = snippets.LANGUAGES[language].write(target, Entity(key, PROPERTIES))
+    result = snippets.LANGUAGES[language].write(target, Entity(key, PROPERTIES))
 
-    assert [snippet.title for snippet in found] == [
+    assert [snippet.title for snippet in result] == [
         "Get Entity",
         "Insert Entity",
         "Merge Entity",
         "Delete Entity",
     ]
-    assert not any("\u202e" in snippet.code or "\x00" in snippet.code for snippet in found)
+    assert not any("\u202e" in snippet.code or "\x00" in snippet.code for snippet in result)
 
 
 TEXT = 'it\'s "%2F" $HOME `x` ${y} \\ @p0 ( ) 🦊'
@@ -252,9 +252,9 @@ FOUND = {
 @pytest.fixture(scope="module")
 def asked(server: LiveServer) -> Iterator[None]:
     with TableServiceClient.from_connection_string(server.connection_string) as service:
-        found = service.create_table_if_not_exists("asked")
+        result = service.create_table_if_not_exists("asked")
         rows = ["0", "1", "2", "it's 3", "4", "5", "6"]
-        found.submit_transaction(
+        result.submit_transaction(
             [
                 (
                     "upsert",
@@ -304,8 +304,8 @@ def table_token(server: LiveServer, table: str) -> str:
 
 def keys_in(shown: str) -> set[str]:
     """Return the row keys of entities as Python, JavaScript, C# and JSON print them."""
-    found = re.findall(r"""["']?[Rr]owKey["']?: ?("[^"]*"|'[^']*')|\[RowKey, ([^\]]*)\]""", shown)
-    return {quoted[1:-1] or plain for quoted, plain in found}
+    result = re.findall(r"""["']?[Rr]owKey["']?: ?("[^"]*"|'[^']*')|\[RowKey, ([^\]]*)\]""", shown)
+    return {quoted[1:-1] or plain for quoted, plain in result}
 
 
 # the languages whose name the connection page also shows as a format
@@ -337,7 +337,7 @@ def test_the_azure_cli_gets_the_filter_whole(require):
     root = parse(ASKED["filter"])
     target = Target("http://127.0.0.1/acme", "acme", "asked")
     code = snippets.LANGUAGES["az"].write_query(target, Query(root, ("A", "B"), top=7))
-    found = words(require, Snippet("", code))
-    assert parse(found[found.index("--filter") + 1]) == root
-    assert found[found.index("--num-results") + 1] == "7"
-    assert found[found.index("--select") + 1 :] == ["A", "B"]
+    result = words(require, Snippet("", code))
+    assert parse(result[result.index("--filter") + 1]) == root
+    assert result[result.index("--num-results") + 1] == "7"
+    assert result[result.index("--select") + 1 :] == ["A", "B"]

@@ -147,11 +147,11 @@ def test_a_table_is_distributed_and_gathered(table, write):
 
 def helpers():
     """Return the SQL functions that the other nodes need, as the stand-ins have received them."""
-    found = fetch(
+    result = fetch(
         "SELECT p.proname FROM pg_dist_object AS d JOIN pg_proc AS p ON p.oid = d.objid"
         " WHERE d.distribution_argument_index IS NULL ORDER BY p.oid::regprocedure::text"
     )
-    names = [name for (name,) in found]
+    names = [name for (name,) in result]
     assert {"entity_without", "entity_excess", "cosmos_entity_excess", "entity_projection"} <= set(names)
     assert not any(name.endswith("_change_set") or name == "entity_make_room" for name in names)
     return names
@@ -469,8 +469,8 @@ def test_changes_are_listed_with_those_of_others(table, write, account):
     now = timezone.now()
     buckets = changes.histogram(account, of_table, now - timedelta(minutes=5), now + timedelta(minutes=5), 3)
     assert sum(it.total for it in buckets) == 4
-    found = changes.with_images(account, table, of_table, 10)
-    images = [(it.before and it.before.content, it.after and it.after.content) for it in found]
+    result = changes.with_images(account, table, of_table, 10)
+    images = [(it.before and it.before.content, it.after and it.after.content) for it in result]
     assert images == [
         (b'\n,"A":1', b'\n,"A":2'),
         (b'\n,"A":2', b'\n,"A":3'),
@@ -694,5 +694,5 @@ def test_a_doctor_counts_the_tables_that_there_are(table, write, account):
     edits.apply(other, [Insert(entity(A=1))], by=ADA)
     distribution.distribute(other)
     tables.delete(account, "others")
-    found = [it.text for part, it in doctor.examine() if part == "cluster"]
-    assert "Distributed: 1 table; all others are here. Deleted and not dropped yet: 1 table." in found[0]
+    results = [it.text for part, it in doctor.examine() if part == "cluster"]
+    assert "Distributed: 1 table; all others are here. Deleted and not dropped yet: 1 table." in results[0]

@@ -159,8 +159,8 @@ def test_moves_go_with_their_account(table, ada):
 
 
 def numbers(table):
-    found = fetch(f"SELECT rk, vals FROM {relation_name(table.pk)}")
-    return {rk: int(vals.rpartition(":")[2]) for rk, vals in found}
+    result = fetch(f"SELECT rk, vals FROM {relation_name(table.pk)}")
+    return {rk: int(vals.rpartition(":")[2]) for rk, vals in result}
 
 
 def number(row_key, value):

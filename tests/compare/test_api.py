@@ -40,8 +40,8 @@ def put(table, **values):
 
 def test_compares_and_lists_page_by_page(call, branch):
     alice = call("alice", "read")
-    found = alice("GET", "accounts/branch/diff?left=acme").json()
-    assert found["tables"] == [
+    result = alice("GET", "accounts/branch/diff?left=acme").json()
+    assert result["tables"] == [
         {
             "name": "people",
             "state": "both",
@@ -54,7 +54,7 @@ def test_compares_and_lists_page_by_page(call, branch):
             "policies": None,
         }
     ]
-    assert (found["left"], found["right"], found["service_properties"]) == ("acme", "branch", None)
+    assert (result["left"], result["right"], result["service_properties"]) == ("acme", "branch", None)
 
     items, url = [], "accounts/branch/diff/entities?left=acme&limit=1"
     while url:
@@ -93,8 +93,8 @@ def test_tables_outside_a_snapshot_of_some_are_left_alone(call, branch):
     tables.create(branch, "carts")
     snapshots.take(branch, "baseline", tables=["people"])
     alice = call("alice")
-    found = alice("GET", "accounts/branch/diff?left=branch@baseline").json()
-    assert [it["name"] for it in found["tables"]] == ["people"] and found["not_compared"] == ["carts"]
+    result = alice("GET", "accounts/branch/diff?left=branch@baseline").json()
+    assert [it["name"] for it in result["tables"]] == ["people"] and result["not_compared"] == ["carts"]
     body = {"left": "branch@baseline", "right": "branch", "tables": ["carts"]}
     refused = alice("POST", "accounts/branch/diff/apply", body)
     assert refused.status_code == 400 and "does not include the table carts" in refused.json()["detail"]

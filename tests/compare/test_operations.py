@@ -73,8 +73,8 @@ def put(account, name, **entities_):
 
 
 def content(account, name):
-    found = entities.all_pages(tables.get(account, name), EntityQuery())
-    return {stored.key.row_key: dict(read_stored(stored).properties) for page in found for stored in page}
+    result = entities.all_pages(tables.get(account, name), EntityQuery())
+    return {stored.key.row_key: dict(read_stored(stored).properties) for page in result for stored in page}
 
 
 def now():
@@ -122,21 +122,21 @@ def test_accounts_table_by_table(left, right):
     policies.replace_by_name(right, "people", [SignedIdentifier("all", AccessPolicy(permission="r"))])
     service_properties.replace(right, lambda it: it)
 
-    found = compare("acme", "branch")
+    result = compare("acme", "branch")
 
-    assert [(it.name, it.left is None, it.right is None) for it in found.tables] == [
+    assert [(it.name, it.left is None, it.right is None) for it in result.tables] == [
         ("new", True, False),
         ("old", False, True),
         ("people", False, False),
     ]
-    assert counts(found) == {"new": Counts(), "old": Counts(only_left=1), "people": Counts(1, 1, 1, 1, 1)}
-    people = found.table("people")
+    assert counts(result) == {"new": Counts(), "old": Counts(only_left=1), "people": Counts(1, 1, 1, 1, 1)}
+    people = result.table("people")
     assert people.descriptions == (
         {"description": "", "tags": []},
         {"description": "Visitors", "tags": ["a"]},
     )
     assert people.policies[0] == [] and people.policies[1][0]["identifier"] == "all"
-    assert found.service_properties is None
+    assert result.service_properties is None
     left_only, changed, right_only, type_only = "gone", "other", "new", "kind"
     assert keys(people) == [
         (left_only, DifferenceKind.ONLY_LEFT),
@@ -176,20 +176,20 @@ def test_an_account_as_it_was(left):
     properties["logging"]["read"] = True
     service_properties.replace(left, lambda _: service_properties.read(properties))
 
-    found = compare(f"acme@{then}", "acme")
+    result = compare(f"acme@{then}", "acme")
 
-    assert counts(found) == {
+    assert counts(result) == {
         "old": Counts(only_left=1),
         "people": Counts(only_left=1, only_right=1, changed=1),
         "young": Counts(only_right=1),
     }
-    people = found.table("people")
+    people = result.table("people")
     assert [it["identifier"] for it in people.policies[0]] == ["one"]
     assert people.descriptions == (
         {"description": "before", "tags": []},
         {"description": "after", "tags": ["x"]},
     )
-    assert [it["logging"]["read"] for it in found.service_properties] == [False, True]
+    assert [it["logging"]["read"] for it in result.service_properties] == [False, True]
     assert counts(compare(f"acme/people@{middle}", f"acme/people@{then}")) == {
         "people": Counts(only_left=1, only_right=1, changed=1)
     }
@@ -210,18 +210,18 @@ def test_a_snapshot_before_and_after_it_was_copied(left):
 
     for copies in (0, 2):
         assert snapshot.tables.filter(is_copied=True).count() == copies
-        found = compare("acme", "acme@ci-baseline")
-        assert counts(found) == {
+        result = compare("acme", "acme@ci-baseline")
+        assert counts(result) == {
             "old": Counts(only_right=1),
             "people": Counts(only_left=1, only_right=1, changed=1),
         }
-        assert keys(found.table("people")) == [
+        assert keys(result.table("people")) == [
             ("a", DifferenceKind.CHANGED),
             ("b", DifferenceKind.ONLY_RIGHT),
             ("c", DifferenceKind.ONLY_LEFT),
         ]
-        assert found.table("people").policies[1][0]["identifier"] == "one"
-        assert found.service_properties is None
+        assert result.table("people").policies[1][0]["identifier"] == "one"
+        assert result.service_properties is None
         with transaction.atomic():
             snapshot_copies.copy(snapshot)
     applying.apply(compare("acme@ci-baseline", "acme"), Target.RIGHT, Selection(), by=ADA)
@@ -236,15 +236,15 @@ def test_tables_outside_a_snapshot_of_some_are_not_compared(left):
     put(left, "people", a=number(2), b=number(1))
 
     for one, other in (("acme@baseline", "acme"), ("acme", "acme@baseline")):
-        found = compare(one, other)
-        assert [it.name for it in found.tables] == ["people"]
-        assert sorted(found.not_compared) == ["carts", "orders"]
-        assert [(table.name, entity.key.row_key) for table, entity in comparing.walk(found)] == [
+        result = compare(one, other)
+        assert [it.name for it in result.tables] == ["people"]
+        assert sorted(result.not_compared) == ["carts", "orders"]
+        assert [(table.name, entity.key.row_key) for table, entity in comparing.walk(result)] == [
             ("people", "a"),
             ("people", "b"),
         ]
     with pytest.raises(SideNotFound, match="acme@baseline does not include the table carts"):
-        found.check_tables(["people", "carts"])
+        result.check_tables(["people", "carts"])
     both = compare("acme@baseline", "acme@shop")
     assert both.tables == [] and sorted(both.not_compared) == ["carts", "people"]
     assert not compare("acme/people@baseline", "acme/people").not_compared
@@ -270,9 +270,9 @@ def test_tables_that_a_branch_was_never_given_are_not_compared(left):
         (f"part@{Moment(now())}", "acme"),
         ("part@now", "acme"),
     ):
-        found = compare(one, other)
-        assert [it.name for it in found.tables] == ["People", "carts", "made"]
-        assert sorted(found.not_compared) == ["later", "orders"]
+        result = compare(one, other)
+        assert [it.name for it in result.tables] == ["People", "carts", "made"]
+        assert sorted(result.not_compared) == ["later", "orders"]
     with pytest.raises(SideNotFound, match="part does not include the table orders"):
         compare("acme", "part").check_tables(["orders"])
     done = applying.apply(
@@ -290,8 +290,8 @@ def test_all_tables_of_a_branch_of_the_whole_account_are_compared(left):
     put(left, "people", a=number(1))
     branches.create(left, BranchRequest("whole", filters={"people": None}))
     put(left, "carts")
-    found = compare("whole", "acme")
-    assert [it.name for it in found.tables] == ["carts", "people"] and not found.not_compared
+    result = compare("whole", "acme")
+    assert [it.name for it in result.tables] == ["carts", "people"] and not result.not_compared
     snapshots.take(left, "baseline", tables=["carts"])
     branches.create(left, BranchRequest("shop", snapshot=snapshots.get(left, "baseline")))
     assert list(compare("shop", "acme").not_compared) == ["people"]

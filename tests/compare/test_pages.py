@@ -64,8 +64,8 @@ def text(response):
 
 
 def hidden(response):
-    found = re.findall(r'<input type="hidden" name="([\w-]+)" value="([^"]*)"', response.content.decode())
-    return {name: unescape(value) for name, value in found if name != "csrfmiddlewaretoken"}
+    result = re.findall(r'<input type="hidden" name="([\w-]+)" value="([^"]*)"', response.content.decode())
+    return {name: unescape(value) for name, value in result if name != "csrfmiddlewaretoken"}
 
 
 def token(row_key):

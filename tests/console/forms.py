@@ -14,27 +14,27 @@ class _Fields(HTMLParser):
         self._hidden = 0  # depth in templates
 
     def handle_starttag(self, tag, attributes):
-        found = dict(attributes)
+        results = dict(attributes)
         if tag == "form":
-            self._inside = found.get("id") == self._wanted
+            self._inside = results.get("id") == self._wanted
         if tag == "template":
             self._hidden += 1
         if not self._inside or self._hidden:
             return
-        name, kind = found.get("name"), found.get("type")
+        name, kind = results.get("name"), results.get("type")
         if tag == "textarea":
             self._textarea = [name, ""]
         elif tag == "select":
             self._select = name
-        elif tag == "option" and self._select and "selected" in found:
-            self.fields.append((self._select, found["value"]))
+        elif tag == "option" and self._select and "selected" in results:
+            self.fields.append((self._select, results["value"]))
         elif (
             tag == "input"
             and name
             and kind != "file"
-            and ("checked" in found or kind not in ("checkbox", "radio"))
+            and ("checked" in results or kind not in ("checkbox", "radio"))
         ):
-            self.fields.append((name, found.get("value", "on" if kind == "checkbox" else "")))
+            self.fields.append((name, results.get("value", "on" if kind == "checkbox" else "")))
 
     def handle_endtag(self, tag):
         if tag == "form":
@@ -58,8 +58,8 @@ def fields_of(answer, form_id="entity-form", **changes):
     """Return the fields of a form; ``changes`` replace their values, and None removes a field."""
     parser = _Fields(form_id)
     parser.feed(answer.content.decode())
-    found = dict(parser.fields) | changes
-    return {name: value for name, value in found.items() if value is not None}
+    result = dict(parser.fields) | changes
+    return {name: value for name, value in result.items() if value is not None}
 
 
 def lists_of(answer, form_id, **changes):
@@ -69,10 +69,10 @@ def lists_of(answer, form_id, **changes):
     """
     parser = _Fields(form_id)
     parser.feed(answer.content.decode())
-    found = {}
+    results = {}
     for name, value in parser.fields:
-        found.setdefault(name, []).append(
+        results.setdefault(name, []).append(
             value.replace("\r", "").replace("\n", "\r\n" if name == "xml" else "")
         )
-    found |= {name: value if isinstance(value, list) else [value] for name, value in changes.items()}
-    return {name: values for name, values in found.items() if values != [None]}
+    results |= {name: value if isinstance(value, list) else [value] for name, value in changes.items()}
+    return {name: values for name, values in results.items() if values != [None]}

@@ -23,12 +23,12 @@ def test_maintainers_start_copies(call, table, path):
     job = Job.objects.get()
     assert "c2VjcmV0" not in json.dumps(job.arguments) + answer.content.decode()
     job_runner.run_all()
-    found = ask("GET", answer["Location"]).json()
-    assert (found["status"], found["kind"]) == (
+    result = ask("GET", answer["Location"]).json()
+    assert (result["status"], result["kind"]) == (
         "failed",
         f"account.{path.replace('from', 'in').replace('to', 'out')}",
     )
-    assert "TABLERO_COPY_NETWORKS" in found["error"]
+    assert "TABLERO_COPY_NETWORKS" in result["error"]
     job.refresh_from_db()
     assert job.arguments["secret"] == ""
 
@@ -50,9 +50,9 @@ def test_maintainers_copy_from_a_file_of_azurite(call, table):
     answer = ask("POST", f"{path}?table=ite*&rename=items=people", body)
     assert answer.status_code == 202, answer.content
     job_runner.run_all()
-    found = ask("GET", answer["Location"]).json()
-    assert (found["status"], found["counts"]) == ("done", {"inserted": 1})
-    [copied] = found["result"]["tables"]
+    result = ask("GET", answer["Location"]).json()
+    assert (result["status"], result["counts"]) == ("done", {"inserted": 1})
+    [copied] = result["result"]["tables"]
     assert (copied["source"], copied["target"], copied["verified"]) == ("items", "people", True)
 
     for wrong, sent in (
@@ -74,10 +74,10 @@ def test_what_is_wrong_is_named(call, table):
         ({"service": TEXT, "other": 1}, "#/other"),
         ({}, "#/service"),
     ):
-        found = check(ask("POST", "accounts/acme/copy-from", wrong), 400)
-        assert found["errors"][0]["pointer"] == pointer
-    found = check(ask("POST", "accounts/acme/copy-from", {"service": TEXT, "filter": "Age eqq 1"}), 400)
-    assert found["detail"] == "Position 5: Unknown operator “eqq”. Did you mean eq?"
+        result = check(ask("POST", "accounts/acme/copy-from", wrong), 400)
+        assert result["errors"][0]["pointer"] == pointer
+    result = check(ask("POST", "accounts/acme/copy-from", {"service": TEXT, "filter": "Age eqq 1"}), 400)
+    assert result["detail"] == "Position 5: Unknown operator “eqq”. Did you mean eq?"
     assert not Job.objects.exists()
 
 

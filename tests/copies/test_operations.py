@@ -90,9 +90,9 @@ def account():
 @pytest.fixture
 def there(server):
     """Connect a client to the other server."""
-    found = TableClient(read_endpoint(server.connection_string), allow_all, time.sleep)
-    yield found
-    found.close()
+    result = TableClient(read_endpoint(server.connection_string), allow_all, time.sleep)
+    yield result
+    result.close()
 
 
 @pytest.fixture
@@ -154,10 +154,10 @@ def test_types_keys_and_policies_survive_both_ways(account, server, there, table
     there.replace_policies(table, identifiers)
     job = copy(account, server, only(table, rename={table: "people"}))
     assert outcome(job)["verified"] and job.counts == {"inserted": 4}
-    found = stored(account, "people")
-    assert set(found) == {EntityKey(*key) for key in KEYS}
+    result = stored(account, "people")
+    assert set(result) == {EntityKey(*key) for key in KEYS}
     expected = {name: repr(value) for name, value in VALUES.items()}
-    assert all({name: repr(value) for name, value in it.items()} == expected for it in found.values())
+    assert all({name: repr(value) for name, value in it.items()} == expected for it in result.values())
     assert policies.stored(tables.get(account, "people")) == identifiers
 
     # and back, to a table with another name
@@ -269,8 +269,8 @@ def test_each_entity_once_however_often_a_copy_is_interrupted(account, server, t
     fill(there, table, 2500)
     stops = iter([True] * 3)
     job = copy(account, server, only(table), rest=lambda seconds: next(stops, False))
-    found = outcome(job)
-    assert (found["read"], found["inserted"], found["verified"]) == (2500, 2500, True)
+    result = outcome(job)
+    assert (result["read"], result["inserted"], result["verified"]) == (2500, 2500, True)
     assert (job.counts, job.done, len(stored(account, table))) == ({"inserted": 2500}, 2500, 2500)
     assert changes_of(job) == 2500
 
@@ -286,9 +286,9 @@ def test_a_new_copy_goes_on_where_a_cancelled_one_stopped(account, server, there
     assert server.key not in json.dumps(job.arguments) and job.arguments["secret"]
 
     def cancel(seconds):
-        found = Job.objects.get(pk=job.pk)
-        if found.done:
-            jobs.cancel(found, by=ADA)
+        result = Job.objects.get(pk=job.pk)
+        if result.done:
+            jobs.cancel(result, by=ADA)
         return False
 
     finish(job, cancel)
@@ -298,9 +298,9 @@ def test_a_new_copy_goes_on_where_a_cancelled_one_stopped(account, server, there
     assert jobs.error_of(finish(job)).reason is Reason.REMOTE_CREDENTIALS_GONE
     # rows written before the key at which the copy stopped are not missed
     there.write(table, [row("p", "00000", N=-1), row("p", "00000a", N=-1)])
-    found = outcome(copy(account, server, only(table)))
-    assert (found["inserted"], found["changed"]) == (501, 1)
-    assert (found["entities"], found["verified"], len(stored(account, table))) == (1501, True, 1501)
+    result = outcome(copy(account, server, only(table)))
+    assert (result["inserted"], result["changed"]) == (501, 1)
+    assert (result["entities"], result["verified"], len(stored(account, table))) == (1501, True, 1501)
 
 
 def test_a_copy_that_was_interrupted_at_its_end_reads_what_has_changed_since():
@@ -314,22 +314,22 @@ def test_what_the_target_has_lost_is_copied_again(account, server, there, table,
     fill(there, table, 3)
     assert outcome(copy(account, server, only(table)))["verified"]
     edits.apply(tables.get(account, table), [Delete(EntityKey("p", "00001"), ANY)], by=ADA)
-    found = outcome(copy(account, server, only(table)))
-    assert (found["read"], found["missing"], found["verified"]) == (0, 1, False)
-    found = outcome(copy(account, server, only(table)))
-    assert (found["inserted"], found["unchanged"], found["verified"]) == (1, 2, True)
+    result = outcome(copy(account, server, only(table)))
+    assert (result["read"], result["missing"], result["verified"]) == (0, 1, False)
+    result = outcome(copy(account, server, only(table)))
+    assert (result["inserted"], result["unchanged"], result["verified"]) == (1, 2, True)
 
     back = only(table, rename={table: f"to{table}"})
     assert outcome(copy(account, server, back, is_outgoing=True))["verified"]
     there.delete(f"to{table}", [EntityKey("p", "00001")])
-    found = outcome(copy(account, server, back, is_outgoing=True))
-    assert (found["read"], found["missing"], found["verified"]) == (0, 1, False)
+    result = outcome(copy(account, server, back, is_outgoing=True))
+    assert (result["read"], result["missing"], result["verified"]) == (0, 1, False)
     there.write(f"to{table}", [row("p", "other")])  # as many entities again, but others
-    found = outcome(copy(account, server, back, is_outgoing=True))
-    assert (found["read"], found["extra"], found["verified"]) == (3, 1, True)
+    result = outcome(copy(account, server, back, is_outgoing=True))
+    assert (result["read"], result["extra"], result["verified"]) == (3, 1, True)
     there.delete(f"to{table}", [EntityKey("p", "00002")])
-    found = outcome(copy(account, server, back, is_outgoing=True))
-    assert (found["read"], found["differing"], found["verified"]) == (0, 1, False)
+    result = outcome(copy(account, server, back, is_outgoing=True))
+    assert (result["read"], result["differing"], result["verified"]) == (0, 1, False)
 
 
 def test_credentials_are_deleted_even_if_the_end_cannot_be_recorded(
@@ -370,8 +370,8 @@ def test_entities_that_change_meanwhile_are_in_the_next_copy(account, server, th
         return False
 
     assert outcome(copy(account, server, only(table), rest=change))["verified"]
-    found = outcome(copy(account, server, only(table)))
-    assert found["verified"] and stored(account, table)[EntityKey("p", "00000")]["N"].value == -1
+    result = outcome(copy(account, server, only(table)))
+    assert result["verified"] and stored(account, table)[EntityKey("p", "00000")]["N"].value == -1
 
 
 def test_a_sas_of_one_table_and_one_that_lists_none(account, server, there, table):
@@ -382,9 +382,9 @@ def test_a_sas_of_one_table_and_one_that_lists_none(account, server, there, tabl
     of_account = generate_account_sas(
         credential, ResourceTypes(object=True), AccountSasPermissions(read=True), expiry
     )
-    found = outcome(copy(account, server, EVERYTHING, text=f"{server.endpoint}?{of_table}"))
-    assert (found["inserted"], found["verified"]) == (3, True)
-    assert found["notes"] == ["the source does not tell its stored access policies"]
+    result = outcome(copy(account, server, EVERYTHING, text=f"{server.endpoint}?{of_table}"))
+    assert (result["inserted"], result["verified"]) == (3, True)
+    assert result["notes"] == ["the source does not tell its stored access policies"]
     # a token that does not list tables, so that their names have to be given
     text = f"{server.endpoint}?{of_account}"
     assert outcome(copy(account, server, only(table), text=text))["unchanged"] == 3
@@ -450,8 +450,8 @@ def test_a_copy_ends_while_the_service_does_not_answer(
 def test_filter_and_what_does_not_fit(account, server, there, table):
     fill(there, table, 10)
     there.write(table, [row("q", "1", Text=EdmValue(Edm.STRING, "x" * 20_000), N=1)])
-    found = outcome(copy(account, server, only(table, filter="N ge 8")))
-    assert (found["inserted"], found["verified"]) == (2, True)
+    result = outcome(copy(account, server, only(table, filter="N ge 8")))
+    assert (result["inserted"], result["verified"]) == (2, True)
     with pytest.raises(CopyRefused):
         CopyOptions(tables=("x*",)).pairs(["people"])
     with pytest.raises(CopyRefused):
@@ -549,9 +549,14 @@ KEY = "a2V5"
     ],
 )
 def test_what_users_paste_is_read(text, url, account, table):
-    found = read_endpoint(text)
-    assert (found.url, found.account, found.table, found.has_credentials) == (url, account, table, True)
-    assert KEY not in repr(found) and "sig=x" not in repr(found)
+    endpoint = read_endpoint(text)
+    assert (endpoint.url, endpoint.account, endpoint.table, endpoint.has_credentials) == (
+        url,
+        account,
+        table,
+        True,
+    )
+    assert KEY not in repr(endpoint) and "sig=x" not in repr(endpoint)
 
 
 @pytest.mark.parametrize(
@@ -649,8 +654,10 @@ def test_azurites_file_is_read_whole_and_again_what_differs(account, monkeypatch
     job = start_from_file(account, content, rest=lambda seconds: next(stops, False))
     assert job.status == JobStatus.DONE and job.counts["inserted"] == 1101
     assert [it.subject for it in jobs.failures_of(job)] == ["People p bad"]
-    found = {it["source"]: it for it in copy_jobs.tables_of(job)}
-    assert found["People"]["verified"] and found["empty"]["verified"] and found["People"]["rejected"] == 1
+    results = {it["source"]: it for it in copy_jobs.tables_of(job)}
+    assert (
+        results["People"]["verified"] and results["empty"]["verified"] and results["People"]["rejected"] == 1
+    )
     first = stored(account, "people")[EntityKey("p", "1")]
     assert first["Guid"] == VALUES["Id"] and repr(first["Whole"]) == repr(VALUES["Whole"])
     assert set(first) == {"Guid", "Whole", "Text"}

@@ -143,9 +143,9 @@ def test_a_query_is_narrowed_to_the_range(bounds, query, narrowed):
         return [None if key is None else Position(*key) for key in pair]
 
     start, end = positions(query)
-    found = KeyRange(*positions(bounds)).narrow(EntityQuery(top=7, start=start, end=end))
-    assert [found.start, found.end] == positions(narrowed)
-    assert found.top == 7
+    result = KeyRange(*positions(bounds)).narrow(EntityQuery(top=7, start=start, end=end))
+    assert [result.start, result.end] == positions(narrowed)
+    assert result.top == 7
 
 
 # roles

@@ -31,10 +31,10 @@ def test_a_role_for_one_account_is_none_for_another():
 
 def test_without_a_role_nothing_is_permitted():
     for roles in ([], [""], ["@account1"], ["Reader"], [f"{READER}@"], [f"{READER}x"], ["\N{KELVIN SIGN}"]):
-        found = grant_for_roles(roles, "account1")
+        result = grant_for_roles(roles, "account1")
         for operation in (Operation.QUERY_ENTITIES, Operation.CREATE_TABLE, Operation.GET_SERVICE_PROPERTIES):
             with pytest.raises(AuthorizationPermissionMismatch):
-                found.check(operation)
+                result.check(operation)
 
 
 @pytest.mark.parametrize(

@@ -38,8 +38,8 @@ def keep(path, *, method="GET", kind=AccountKind.STORAGE, host=b"h"):
     ],
 )
 def test_the_resource_is_kept_without_its_key(path, kept):
-    found = keep(f"/acme{path}".encode())
-    assert (found.text(), found.fault) == (kept, None)
+    result = keep(f"/acme{path}".encode())
+    assert (result.text(), result.fault) == (kept, None)
 
 
 def test_the_account_is_in_the_address_where_the_client_has_put_it():
@@ -66,29 +66,29 @@ def test_the_account_is_in_the_address_where_the_client_has_put_it():
     ],
 )
 def test_an_address_that_names_no_resource_is_described(path, kept, rule, segments):
-    found = keep(f"/acme/{path}".encode())
-    assert found.fault == AddressFault(rule, segments, len(path))
-    assert found.text(is_known=True) == f"/acme/{kept}"
-    assert found.text().replace("people", "…") == found.text()  # unless there is such a table
+    result = keep(f"/acme/{path}".encode())
+    assert result.fault == AddressFault(rule, segments, len(path))
+    assert result.text(is_known=True) == f"/acme/{kept}"
+    assert result.text().replace("people", "…") == result.text()  # unless there is such a table
 
 
 @pytest.mark.parametrize("form", MALFORMED_KEYS)
 @pytest.mark.parametrize("kind", list(AccountKind))
 def test_whatever_is_refused_breaks_a_rule(form, kind):
     path = form.format(k="Ada-secret", r="Bob-secret").encode()
-    found = keep(b"/acme/" + path, kind=kind)
-    assert "secret" not in found.text() or clean_table(found.name, kind)
+    result = keep(b"/acme/" + path, kind=kind)
+    assert "secret" not in result.text() or clean_table(result.name, kind)
     try:
         target = resolve_target(path, "GET", "acme", kind)
         fold_table_name(target.table or "people", kind)
     except StorageError:
-        assert found.fault is not None
-        assert not (found.name and found.is_known)
+        assert result.fault is not None
+        assert not (result.name and result.is_known)
     else:
-        assert found.fault is None
+        assert result.fault is None
 
 
 def test_a_name_that_nearly_every_text_can_be_is_kept_if_there_is_such_a_table():
-    found = keep(b'/acme/people("Ada")', kind=AccountKind.COSMOS)
-    assert (found.text(), found.text(is_known=True)) == ("/acme/…", '/acme/people("Ada")')
-    assert found.folded == 'people("Ada")'
+    result = keep(b'/acme/people("Ada")', kind=AccountKind.COSMOS)
+    assert (result.text(), result.text(is_known=True)) == ("/acme/…", '/acme/people("Ada")')
+    assert result.folded == 'people("Ada")'

@@ -80,10 +80,10 @@ def test_refuses_a_sixth_a_second_and_what_is_none(names):
 
 def test_names_every_fault_with_its_place():
     wrong = AccessPolicy("soon", "2026-11-21", "rr")
-    found = find_faults(
+    faults = find_faults(
         [SignedIdentifier(name, wrong if name == "a" else None) for name in ("a", "b", "b", "", "c", "d")]
     )
-    assert list(found) == [
+    assert list(faults) == [
         (PolicyRule.NUMBER, None),
         (PolicyRule.UNIQUE, 2),
         (PolicyRule.IDENTIFIER, 3),

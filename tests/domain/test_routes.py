@@ -53,10 +53,10 @@ def entity(partition_key, row_key, table="people"):
     ],
 )
 def test_the_account_is_the_first_part_of_the_path(path, account, rest):
-    found = resolve_address(path.encode(), b"127.0.0.1:10002", "http", ())
+    result = resolve_address(path.encode(), b"127.0.0.1:10002", "http", ())
 
     secondary = account.endswith("-secondary")
-    assert found == Address("account1", secondary, False, f"http://127.0.0.1:10002/{account}", rest.encode())
+    assert result == Address("account1", secondary, False, f"http://127.0.0.1:10002/{account}", rest.encode())
 
 
 SUFFIXES = ("table.localhost", "table.example.com")
@@ -71,40 +71,44 @@ SUFFIXES = ("table.localhost", "table.example.com")
     ],
 )
 def test_the_account_is_the_first_label_of_a_host_with_a_known_suffix(host, secondary):
-    found = resolve_address(b"/people", host.encode(), "https", SUFFIXES)
+    result = resolve_address(b"/people", host.encode(), "https", SUFFIXES)
 
-    assert found == Address("account1", secondary, True, f"https://{host}", b"/people")
+    assert result == Address("account1", secondary, True, f"https://{host}", b"/people")
 
 
 def test_other_hosts_have_the_account_in_the_path():
     for host in (
         "localhost", "127.0.0.1:10002", "[::1]:10002", "azurite", "account1.table.other", "table.localhost",
     ):  # fmt: skip
-        found = resolve_address(b"/account1/people", host.encode(), "http", SUFFIXES)
+        result = resolve_address(b"/account1/people", host.encode(), "http", SUFFIXES)
 
-        assert found == Address("account1", False, False, f"http://{host}/account1", b"/people")
+        assert result == Address("account1", False, False, f"http://{host}/account1", b"/people")
 
 
 @pytest.mark.parametrize("host", ["tablero:10002", "tables.example.org", "127.example.org", "a-secondary.b"])
 @pytest.mark.parametrize("scheme", ["SharedKey", "SharedKeyLite"])
 def test_a_signature_names_the_account_that_a_client_leaves_out(host, scheme):
     signed = f"{scheme} account1:bWFj".encode()
-    found = resolve_address(b"/people", host.encode(), "http", SUFFIXES, signed)
-    assert found == Address("account1", host.startswith("a-"), True, f"http://{host}", b"/people")
-    found = resolve_address(b"/", host.encode(), "http", SUFFIXES, signed, b"restype=service&comp=properties")
-    assert (found.account, found.rest) == ("account1", b"/")
-    found = resolve_address(b"/other", host.encode(), "http", SUFFIXES, signed, b"restype=service&comp=stats")
-    assert (found.account, found.host_style) == ("other", False)
-    found = resolve_address(b"/account1/people", host.encode(), "http", SUFFIXES, signed)
-    assert (found.account, found.host_style, found.rest) == ("account1", False, b"/people")
+    result = resolve_address(b"/people", host.encode(), "http", SUFFIXES, signed)
+    assert result == Address("account1", host.startswith("a-"), True, f"http://{host}", b"/people")
+    result = resolve_address(
+        b"/", host.encode(), "http", SUFFIXES, signed, b"restype=service&comp=properties"
+    )
+    assert (result.account, result.rest) == ("account1", b"/")
+    result = resolve_address(
+        b"/other", host.encode(), "http", SUFFIXES, signed, b"restype=service&comp=stats"
+    )
+    assert (result.account, result.host_style) == ("other", False)
+    result = resolve_address(b"/account1/people", host.encode(), "http", SUFFIXES, signed)
+    assert (result.account, result.host_style, result.rest) == ("account1", False, b"/people")
 
 
 @pytest.mark.parametrize(
     "host", ["localhost", "localhost:10002", "127.0.0.1", "127.0.0.1:10002", "[::1]:10002"]
 )
 def test_a_signature_of_another_account_stays_one_where_clients_write_it(host):
-    found = resolve_address(b"/other/people", host.encode(), "http", (), b"SharedKey account1:bWFj")
-    assert (found.account, found.host_style) == ("other", False)
+    result = resolve_address(b"/other/people", host.encode(), "http", (), b"SharedKey account1:bWFj")
+    assert (result.account, result.host_style) == ("other", False)
 
 
 def test_refuses_a_request_without_a_sound_host_or_account():

@@ -143,13 +143,13 @@ def test_no_field_can_be_changed_after_signing(data, token, request):
             options[neighbour], options[name] = options.get(name, "") + "\n" + options[neighbour], ""
 
     try:
-        found = sas.read(options)
+        result = sas.read(options)
     except StorageError:
         return
-    if found is not None and sas.find_signing_key(found, "acct", [KEYS["key1"]]) is not None:
-        assert sas.string_to_sign(found, "acct") == sas.string_to_sign(sent, "acct")
-        assert type(found) is type(sent)
-        assert let_in(found, request) == let_in(sent, request)
+    if result is not None and sas.find_signing_key(result, "acct", [KEYS["key1"]]) is not None:
+        assert sas.string_to_sign(result, "acct") == sas.string_to_sign(sent, "acct")
+        assert type(result) is type(sent)
+        assert let_in(result, request) == let_in(sent, request)
 
 
 def read(query):

@@ -91,8 +91,8 @@ def test_parameters_and_back():
 
 
 def test_explains_each_parameter():
-    found = {it.name: it for it in explain([*sas.to_parameters(TOKEN), ("sig", "x"), ("timeout", "5")])}
-    assert [(name, it.meaning) for name, it in found.items()] == [
+    results = {it.name: it for it in explain([*sas.to_parameters(TOKEN), ("sig", "x"), ("timeout", "5")])}
+    assert [(name, it.meaning) for name, it in results.items()] == [
         ("sv", Meaning.VERSION),
         ("tn", Meaning.TABLE),
         ("sp", Meaning.PERMISSIONS),
@@ -100,8 +100,8 @@ def test_explains_each_parameter():
         ("sig", Meaning.SIGNATURE),
         ("timeout", Meaning.UNKNOWN),
     ]
-    assert found["sp"].letters == ("r",)
-    assert all(it.is_well_formed for it in found.values())
+    assert results["sp"].letters == ("r",)
+    assert all(it.is_well_formed for it in results.values())
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ def test_explains_each_parameter():
     [("sp", "rx"), ("se", "tomorrow"), ("sip", "10.0.0.0/8"), ("spr", "http"), ("srt", "o"), ("st", "1")],
 )
 def test_explains_what_no_token_says(pair):
-    found = {it.name: it.is_well_formed for it in explain([("sv", "2019-02-02"), ("tn", "Orders"), pair])}
-    assert found == {"sv": True, "tn": True, pair[0]: False}
+    results = {it.name: it.is_well_formed for it in explain([("sv", "2019-02-02"), ("tn", "Orders"), pair])}
+    assert results == {"sv": True, "tn": True, pair[0]: False}
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from storage.editing.comparison import compare, kind_of
 def test_names_what_differs_in_any_order_of_properties():
     one, two = EdmValue(Edm.INT32, 1), EdmValue(Edm.INT32, 2)
 
-    found = compare({"A": one, "B": one, "C": one}, {"D": one, "C": two, "A": one})
+    result = compare({"A": one, "B": one, "C": one}, {"D": one, "C": two, "A": one})
 
-    assert [(it.name, it.left, it.right) for it in found] == [
+    assert [(it.name, it.left, it.right) for it in result] == [
         ("B", one, None),
         ("C", one, two),
         ("D", None, one),

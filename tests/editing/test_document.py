@@ -25,22 +25,22 @@ VALUES = {
 def test_is_exact_there_and_back(values):
     text = write(Entity(KEY, values))
 
-    found = read(text)
+    result = read(text)
 
-    assert found.key == KEY
-    assert list(found.properties) == list(values)
-    assert merge.changed_names(values, found.properties) == []
+    assert result.key == KEY
+    assert list(result.properties) == list(values)
+    assert merge.changed_names(values, result.properties) == []
     text.encode()  # a page can carry it
     assert "\x00" not in text
 
 
 def test_passes_over_what_an_answer_says_beside():
-    found = read(
+    result = read(
         '{"odata.etag": "W/x", "odata.metadata": 1, "PartitionKey": "p", "RowKey@odata.type": "Edm.String",'
         ' "RowKey": "r", "Timestamp": "2020-01-01T00:00:00Z", "Timestamp@odata.type": "Edm.DateTime", "A": 1}'
     )
 
-    assert found == Entity(EntityKey("p", "r"), {"A": EdmValue(Edm.INT32, 1)})
+    assert result == Entity(EntityKey("p", "r"), {"A": EdmValue(Edm.INT32, 1)})
 
 
 HEAD = '{\n  "PartitionKey": "p",\n  "RowKey": "r",\n'

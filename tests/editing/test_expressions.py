@@ -36,10 +36,10 @@ ENTITY = {
 
 def evaluate(text, entity=ENTITY, losses=None):
     scope = Scope(entity.get, NOW)
-    found = compile(parse(text, NOW))(scope)
+    result = compile(parse(text, NOW))(scope)
     if losses is not None:
         losses += scope.losses
-    return found
+    return result
 
 
 @pytest.mark.parametrize(

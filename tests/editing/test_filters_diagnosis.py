@@ -28,9 +28,9 @@ def diagnosis(text, dialect=dialects.CONSOLE):
 
 
 def lint(text, schema=None):
-    found = diagnose(text, schema or KNOWN, NOW)
-    assert {it.severity for it in found} <= {Severity.WARNING}
-    return found
+    result = diagnose(text, schema or KNOWN, NOW)
+    assert {it.severity for it in result} <= {Severity.WARNING}
+    return result
 
 
 REPAIRED = [
@@ -108,10 +108,10 @@ REPAIRED = [
     ("text", "fault", "repaired", "reason"), REPAIRED, ids=[case[0] for case in REPAIRED]
 )
 def test_q4_says_where_and_repairs(text, fault, repaired, reason):
-    found = diagnosis(text)
+    result = diagnosis(text)
 
-    assert text[found.start : found.end] == fault
-    assert (found.fixes[0].apply(text), found.fixes[0].refusal.reason) == (repaired, reason)
+    assert text[result.start : result.end] == fault
+    assert (result.fixes[0].apply(text), result.fixes[0].refusal.reason) == (repaired, reason)
     assert parse(repaired, dialects.CONSOLE, NOW) is not None
 
 
@@ -129,10 +129,10 @@ def test_q4_says_where_and_repairs(text, fault, repaired, reason):
     ],
 )
 def test_what_cannot_be_repaired_is_shown_where_it_is(text, fault):
-    found = diagnosis(text)
+    result = diagnosis(text)
 
-    assert text[found.start : found.end] == fault
-    assert found.fixes == ()
+    assert text[result.start : result.end] == fault
+    assert result.fixes == ()
 
 
 ERRORS = [
@@ -196,10 +196,10 @@ def test_typing_on_may_end_an_error(text):
     ],
 )
 def test_only_the_console_has_additions(text, sentence, corrected):
-    found = diagnosis(text, dialects.STORAGE)
+    result = diagnosis(text, dialects.STORAGE)
 
-    assert str(found.refusal) == sentence
-    assert [fix.apply(text) for fix in found.fixes] == corrected
+    assert str(result.refusal) == sentence
+    assert [fix.apply(text) for fix in result.fixes] == corrected
 
 
 def test_a_reader_refuses_with_the_diagnosis():
@@ -260,9 +260,9 @@ def test_a_long_text_takes_no_longer_than_it_is_long(text):
 
 
 def test_a_text_beyond_all_measure_is_not_looked_at():
-    found = diagnosis("(" * (CONSOLE_LIMIT + 1))
+    result = diagnosis("(" * (CONSOLE_LIMIT + 1))
 
-    assert (found.start, found.end, found.fixes) == (0, CONSOLE_LIMIT + 1, ())
+    assert (result.start, result.end, result.fixes) == (0, CONSOLE_LIMIT + 1, ())
 
 
 # filters that can be read

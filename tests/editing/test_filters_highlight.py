@@ -33,8 +33,8 @@ def test_paints(text, paints):
 
 @given(st.text(alphabet="ab \t'()=,:/.-+eELd{}now\u0301\ud800\x00") | st.text())
 def test_the_pieces_of_any_text_are_the_text(text):
-    found = highlight_filter(text)
+    result = highlight_filter(text)
 
-    assert "".join(piece.text for piece in found) == text
-    assert all(piece.text for piece in found)
-    assert all(piece.paint in [None, *HighlightClass] for piece in found)
+    assert "".join(piece.text for piece in result) == text
+    assert all(piece.text for piece in result)
+    assert all(piece.paint in [None, *HighlightClass] for piece in result)

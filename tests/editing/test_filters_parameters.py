@@ -147,10 +147,10 @@ compared = st.builds(
 
 @given(st.lists(compared, min_size=1, max_size=6).map(" and ".join))
 def test_the_same_values_say_the_same(text):
-    found = suggest_parameters(text)
-    placed = add_parameters(text, [offer.name for offer in found])
-    assert list_parameters(placed) == tuple(offer.name for offer in found)
-    filled = fill_parameters(placed, {offer.name: offer.value for offer in found})
+    result = suggest_parameters(text)
+    placed = add_parameters(text, [offer.name for offer in result])
+    assert list_parameters(placed) == tuple(offer.name for offer in result)
+    filled = fill_parameters(placed, {offer.name: offer.value for offer in result})
     assert repr(parse(filled)) == repr(parse(text))
 
 

@@ -20,10 +20,10 @@ ONE, TWO, THREE = text("1"), text("2"), text("3")
 def test_takes_what_only_one_of_them_changed():
     base = {"A": ONE, "B": ONE, "C": ONE}
 
-    found = merge(base, {"A": TWO, "B": ONE, "C": ONE, "D": ONE}, {"A": ONE, "B": TWO, "C": ONE, "E": ONE})
+    result = merge(base, {"A": TWO, "B": ONE, "C": ONE, "D": ONE}, {"A": ONE, "B": TWO, "C": ONE, "E": ONE})
 
-    assert found.properties == {"A": TWO, "B": TWO, "C": ONE, "D": ONE, "E": ONE}
-    assert found.conflicts == ()
+    assert result.properties == {"A": TWO, "B": TWO, "C": ONE, "D": ONE, "E": ONE}
+    assert result.conflicts == ()
 
 
 @pytest.mark.parametrize(
@@ -37,12 +37,12 @@ def test_takes_what_only_one_of_them_changed():
     ],
 )
 def test_asks_where_both_changed(base, theirs, mine):
-    found = merge(base, theirs, mine)
+    result = merge(base, theirs, mine)
 
-    assert found.conflicts == (Conflict("A", base.get("A"), theirs.get("A"), mine.get("A")),)
-    assert found.properties == theirs
-    assert found.settled(frozenset({"A"})) == mine
-    assert found.settled(frozenset()) == theirs
+    assert result.conflicts == (Conflict("A", base.get("A"), theirs.get("A"), mine.get("A")),)
+    assert result.properties == theirs
+    assert result.settled(frozenset({"A"})) == mine
+    assert result.settled(frozenset()) == theirs
 
 
 @pytest.mark.parametrize(
@@ -55,9 +55,9 @@ def test_asks_where_both_changed(base, theirs, mine):
     ids=["both changed it", "both removed it", "they deleted the entity"],
 )
 def test_does_not_ask_where_both_did_the_same_or_nothing_is_theirs(base, theirs, mine, properties):
-    found = merge(base, theirs, mine)
+    result = merge(base, theirs, mine)
 
-    assert (found.properties, found.conflicts) == (properties, ())
+    assert (result.properties, result.conflicts) == (properties, ())
 
 
 def test_lists_what_changed_in_order():
@@ -89,11 +89,11 @@ PROPERTIES = st.dictionaries(
 
 @given(PROPERTIES, PROPERTIES, PROPERTIES)
 def test_loses_nothing(base, theirs, mine):
-    found = merge(base, theirs, mine)
-    in_conflict = {conflict.name for conflict in found.conflicts}
+    result = merge(base, theirs, mine)
+    in_conflict = {conflict.name for conflict in result.conflicts}
 
     for name in {*base, *theirs, *mine} - in_conflict:
         of_mine = not is_same(base.get(name), mine.get(name))
-        assert is_same(found.properties.get(name), (mine if of_mine else theirs).get(name))
+        assert is_same(result.properties.get(name), (mine if of_mine else theirs).get(name))
     assert merge(base, theirs, base).properties == theirs
     assert merge(base, base, mine).settled(frozenset()) == mine

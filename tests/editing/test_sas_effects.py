@@ -39,22 +39,26 @@ def effect(before, after, known):
 
 
 def test_tells_what_is_gained_and_lost():
-    found = effect([policy("ra", LATER)], [policy("dr", LATER)], token())
-    assert (found.kind, found.gained, found.lost) == (EffectKind.NARROWED, "d", "a")
-    found = effect([policy("r", LATER)], [policy("udr", LATER)], token())
-    assert (found.kind, found.gained, found.lost) == (EffectKind.WIDENED, "ud", "")
+    result = effect([policy("ra", LATER)], [policy("dr", LATER)], token())
+    assert (result.kind, result.gained, result.lost) == (EffectKind.NARROWED, "d", "a")
+    result = effect([policy("r", LATER)], [policy("udr", LATER)], token())
+    assert (result.kind, result.gained, result.lost) == (EffectKind.WIDENED, "ud", "")
     assert effect([policy("ru", LATER)], [policy("ur", LATER)], token()).kind is EffectKind.UNCHANGED
 
 
 def test_tells_which_way_times_move():
-    found = effect([policy("r", LATER)], [policy("r", SOON)], token())
-    assert (found.kind, found.expiry.is_later) == (EffectKind.NARROWED, False)
-    found = effect([policy("r", SOON)], [policy("r", LATER)], token())
-    assert (found.kind, found.expiry.is_later) == (EffectKind.WIDENED, True)
-    found = effect([policy("r", LATER)], [policy("r", LATER, start=SOON)], token())
-    assert (found.kind, found.is_paused, found.after) == (EffectKind.NARROWED, True, TokenState.NOT_YET_VALID)
-    found = effect([policy("r", LATER, start=SOON)], [policy("r", LATER)], token())
-    assert (found.kind, found.start.is_later) == (EffectKind.WIDENED, False)
+    result = effect([policy("r", LATER)], [policy("r", SOON)], token())
+    assert (result.kind, result.expiry.is_later) == (EffectKind.NARROWED, False)
+    result = effect([policy("r", SOON)], [policy("r", LATER)], token())
+    assert (result.kind, result.expiry.is_later) == (EffectKind.WIDENED, True)
+    result = effect([policy("r", LATER)], [policy("r", LATER, start=SOON)], token())
+    assert (result.kind, result.is_paused, result.after) == (
+        EffectKind.NARROWED,
+        True,
+        TokenState.NOT_YET_VALID,
+    )
+    result = effect([policy("r", LATER, start=SOON)], [policy("r", LATER)], token())
+    assert (result.kind, result.start.is_later) == (EffectKind.WIDENED, False)
 
 
 @pytest.mark.parametrize(
@@ -70,9 +74,9 @@ def test_tells_which_way_times_move():
 )
 def test_tells_what_is_revoked_and_that_the_way_back_revives(after, known, state):
     before = [policy("r", LATER)]
-    found = effect(before, after, known)
-    assert (found.kind, found.before, found.after) == (EffectKind.REVOKED, TokenState.ACTIVE, state)
-    assert (found.gained, found.lost, found.expiry) == ("", "", None)
+    result = effect(before, after, known)
+    assert (result.kind, result.before, result.after) == (EffectKind.REVOKED, TokenState.ACTIVE, state)
+    assert (result.gained, result.lost, result.expiry) == ("", "", None)
     assert effect(after, before, known).kind is EffectKind.REVIVED
 
 
@@ -82,8 +86,8 @@ def test_the_worst_comes_first():
     tokens = [*(token(identifier=name) for name in "abcd"), blocked, unnamed]
     before = [policy("ra" if name == "c" else "r", LATER, identifier=name) for name in "abce"]
     after = [policy("r", LATER, identifier=name) for name in "acd"]
-    found = [(it.known.identifier, it.kind) for it in predict_effects(before, after, tokens, NOW)]
-    assert found == [
+    results = [(it.known.identifier, it.kind) for it in predict_effects(before, after, tokens, NOW)]
+    assert results == [
         ("b", EffectKind.REVOKED),
         ("c", EffectKind.NARROWED),
         ("d", EffectKind.REVIVED),
@@ -123,16 +127,16 @@ def allowed(known, identifiers, now):
 
 @given(SETS, SETS, TOKENS)
 def test_says_what_requests_will_be_told(before, after, known):
-    found = effect(before, after, known)
+    result = effect(before, after, known)
     was, will_be = allowed(known, before, NOW), allowed(known, after, NOW)
     working = {TokenState.ACTIVE, TokenState.EXPIRES_SOON}
-    assert (found.before in working, found.after in working) == (bool(was), bool(will_be))
+    assert (result.before in working, result.after in working) == (bool(was), bool(will_be))
     if was and will_be:
-        assert (set(found.gained), set(found.lost)) == (will_be - was, was - will_be)
+        assert (set(result.gained), set(result.lost)) == (will_be - was, was - will_be)
     if was and not will_be:
-        assert found.kind is EffectKind.REVOKED or found.is_paused
-    if found.kind is EffectKind.UNCHANGED:
+        assert result.kind is EffectKind.REVOKED or result.is_paused
+    if result.kind is EffectKind.UNCHANGED:
         for moment in (NOW, NOW + timedelta(days=2), NOW + timedelta(days=400)):
             assert allowed(known, before, moment) == allowed(known, after, moment)
-    if found.kind is EffectKind.REVOKED:
+    if result.kind is EffectKind.REVOKED:
         assert not any(allowed(known, after, NOW + timedelta(days=days)) for days in (0, 2, 400))

@@ -54,8 +54,8 @@ def etag(account, key=ADA):
 def change(account, **values):
     """Merge values as a client does."""
     table = tables.get(account, "people")
-    found = {name: as_edm(value) for name, value in values.items()}
-    run(sql.change(relation_name(table.pk), Update(Entity(ADA, found), ANY, merge=True)))
+    results = {name: as_edm(value) for name, value in values.items()}
+    run(sql.change(relation_name(table.pk), Update(Entity(ADA, results), ANY, merge=True)))
 
 
 def form(account, name, type_, value, **more):

@@ -52,8 +52,8 @@ def etag(account, key):
 
 
 def values(account, name):
-    found = [read_stored(stored(account, key)).properties.get(name) for key in KEYS]
-    return [None if value is None else value.value for value in found]
+    results = [read_stored(stored(account, key)).properties.get(name) for key in KEYS]
+    return [None if value is None else value.value for value in results]
 
 
 def test_says_who_deleted_an_entity(change, visit, account):

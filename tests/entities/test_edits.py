@@ -59,8 +59,8 @@ def number(value):
 
 
 def stored(table, *key):
-    found = entities.get(table, EntityKey(*key))
-    return None if found is None else dict(read_stored(found).properties)
+    result = entities.get(table, EntityKey(*key))
+    return None if result is None else dict(read_stored(result).properties)
 
 
 def made(done):

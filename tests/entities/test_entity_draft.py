@@ -18,9 +18,9 @@ def table(account):
 
 def test_is_the_same_there_and_back(table):
     stored = write_stored(Entity(KEY, VALUES), 17_000_000_001_234_567)
-    found = read_signed_entity(table, sign_entity(table, stored))
-    assert found == stored
-    assert (found.key, found.timestamp, dict(read_stored(found).properties)) == (
+    signed_entity = read_signed_entity(table, sign_entity(table, stored))
+    assert signed_entity == stored
+    assert (signed_entity.key, signed_entity.timestamp, dict(read_stored(signed_entity).properties)) == (
         KEY,
         17_000_000_001_234_567,
         VALUES,

@@ -63,8 +63,8 @@ def stored(partition_key="se", row_key="ada"):
 
 
 def properties(*key):
-    found = stored(*key)
-    return None if found is None else dict(read_stored(found).properties)
+    result = stored(*key)
+    return None if result is None else dict(read_stored(result).properties)
 
 
 def is_same(one, other):

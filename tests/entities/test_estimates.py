@@ -90,26 +90,26 @@ READ = [
 
 def test_q3_estimates_are_within_one_order_of_magnitude(full):
     for text, read, means in READ:
-        found = estimated(full, text)
+        result = estimated(full, text)
 
-        assert is_close(found.read, read), (text, found)
-        assert found.scan_kind is means, (text, found)
-        assert found.returned <= found.read
-        assert found.transactions == found.read // 1000 + 1
-        assert (found.looked_at < found.read / 10) is (means is ScanKind.PROPERTIES), (text, found)
+        assert is_close(result.read, read), (text, result)
+        assert result.scan_kind is means, (text, result)
+        assert result.returned <= result.read
+        assert result.transactions == result.read // 1000 + 1
+        assert (result.looked_at < result.read / 10) is (means is ScanKind.PROPERTIES), (text, result)
     for text in FILTERS:
-        found = estimated(full, text)
+        result = estimated(full, text)
         returned = entities.count(full, query(text))
 
-        assert is_close(found.returned, returned), (text, found, returned)
+        assert is_close(result.returned, returned), (text, result, returned)
 
 
 def estimated(table, text):
     """As it is without a transaction around it, in which the settings of one lane would stay for the other."""
     with transaction.atomic():
-        found = estimate(table, query(text), clock=lambda: 0.0)
+        result = estimate(table, query(text), clock=lambda: 0.0)
         transaction.set_rollback(True)
-    return found
+    return result
 
 
 def test_nothing_is_read_of_a_contradiction_and_said_of_a_table_that_is_gone(table):
@@ -137,6 +137,6 @@ def test_where_a_sample_takes_too_long_the_planner_is_believed(table, monkeypatc
 
     monkeypatch.setattr(estimates, "sample", cancel)
 
-    found = estimate(table, query("PartitionKey eq 'p003' and Flag"), clock=lambda: 0.0)
+    result = estimate(table, query("PartitionKey eq 'p003' and Flag"), clock=lambda: 0.0)
 
-    assert 0 <= found.returned <= found.read
+    assert 0 <= result.returned <= result.read

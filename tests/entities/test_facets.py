@@ -53,18 +53,18 @@ def named(found):
 
 
 def test_of_properties_with_few_values(table):
-    found = facets.facets(table, query())
+    result = facets.facets(table, query())
 
-    assert named(found) == {
+    assert named(result) == {
         "Kind": ((text("a"), 4), (text("b"), 4), (text("c"), 4)),
         "Flag": ((EdmValue(Edm.BOOLEAN, True), 9), (EdmValue(Edm.BOOLEAN, False), 3)),
         "Level": ((number(5), 6), (EdmValue(Edm.INT64, 5), 6)),
         "PartitionKey": ((text("p\ue000"), 6), (text("q"), 6)),
         "Rare": ((text("\x00\ue000\ud800"), 4),),
     }
-    assert {value.type for value, _ in named(found)["Level"]} == {Edm.INT32, Edm.INT64}
-    assert {(facet.entities, facet.is_sample) for facet in found} == {(12, False)}
-    assert [facet.name for facet in found] == ["Rare", "Flag", "Level", "PartitionKey", "Kind"]
+    assert {value.type for value, _ in named(result)["Level"]} == {Edm.INT32, Edm.INT64}
+    assert {(facet.entities, facet.is_sample) for facet in result} == {(12, False)}
+    assert [facet.name for facet in result] == ["Rare", "Flag", "Level", "PartitionKey", "Kind"]
 
 
 def test_of_what_a_query_finds_wherever_its_page_starts(table):
@@ -75,9 +75,9 @@ def test_of_what_a_query_finds_wherever_its_page_starts(table):
 
 
 def test_of_properties_that_are_asked_for(table):
-    found = facets.facets(table, query("Id ge 10"), ("Id", "PartitionKey", "Missing", "Same"))
+    result = facets.facets(table, query("Id ge 10"), ("Id", "PartitionKey", "Missing", "Same"))
 
-    assert found == [
+    assert result == [
         Facet("Id", ((number(10), 1), (number(11), 1)), 2, 2, is_sample=False),
         Facet("PartitionKey", ((text("q"), 2),), 1, 2, is_sample=False),
         Facet("Same", ((text("x"), 2),), 1, 2, is_sample=False),
@@ -93,8 +93,8 @@ def test_no_more_than_ten_values_and_no_long_text(table):
 
 def test_a_sample_says_that_it_is_one_and_nothing_of_a_table_that_is_gone(table, monkeypatch):
     monkeypatch.setattr(facets, "_SAMPLE", 5)
-    found = facets.facets(table, query(), ("Kind",))
+    result = facets.facets(table, query(), ("Kind",))
 
-    assert [(facet.entities <= 5, facet.is_sample) for facet in found] == [(True, True)]
+    assert [(facet.entities <= 5, facet.is_sample) for facet in result] == [(True, True)]
     execute(f"DROP TABLE {relation_name(table.pk)}")
     assert facets.facets(table, query()) == []

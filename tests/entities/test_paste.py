@@ -28,8 +28,8 @@ def ada(add_entity):
 
 
 def properties(account, row_key):
-    found = entities.get(tables.get(account, "people"), EntityKey("se", row_key))
-    return None if found is None else read_stored(found).properties
+    result = entities.get(tables.get(account, "people"), EntityKey("se", row_key))
+    return None if result is None else read_stored(result).properties
 
 
 def test_shows_what_would_happen_and_does_nothing(visit, ada, account):

@@ -18,9 +18,9 @@ def test_all_of_a_small_table(table, insert):
     insert("2", Name=TEXT, Age=TEXT)
     insert("3", Name=TEXT, Age=TEXT)
     insert("4", Rare=NUMBER)
-    found = properties.sample(table)
-    assert (found.entities, found.is_whole) == (4, True)
-    assert [(it.name, it.types, it.share) for it in found.properties] == [
+    result = properties.sample(table)
+    assert (result.entities, result.is_whole) == (4, True)
+    assert [(it.name, it.types, it.share) for it in result.properties] == [
         ("Age", (Edm.STRING, Edm.INT32), 0.75), ("Name", (Edm.STRING,), 0.75), ("Rare", (Edm.INT32,), 0.25),
     ]  # fmt: skip
 
@@ -51,10 +51,10 @@ def test_a_smaller_sample_where_a_large_one_takes_too_long(table, limits, monkey
     real = properties.counts.sample
 
     def sample(relation, sampling):
-        found = real(relation, sampling)
+        result = real(relation, sampling)
         if sampling.limit > 50:
             raise Canceled
-        return found
+        return result
 
     monkeypatch.setattr(properties.counts, "sample", sample)
     assert [it.name for it in properties.sample(table).properties] == ["Name"]
@@ -63,8 +63,8 @@ def test_a_smaller_sample_where_a_large_one_takes_too_long(table, limits, monkey
 
 def test_whoever_types_does_not_wait_for_a_large_sample(table, limits):
     for quickly in (True, True, False, True):
-        found = properties.sample(table, quickly=quickly)
-        assert ([it.name for it in found.properties], found.is_whole) == (["Name"], True)
+        result = properties.sample(table, quickly=quickly)
+        assert ([it.name for it in result.properties], result.is_whole) == (["Name"], True)
     assert limits == [1_000, 20_000]
 
 
@@ -93,6 +93,6 @@ def test_totals(table, insert, monkeypatch):
         raise entities.OperationTimedOut
 
     monkeypatch.setattr(entities, "count", give_up)
-    found = entities.total(table, EntityQuery())
-    assert not found.is_exact
-    assert found.number is not None
+    result = entities.total(table, EntityQuery())
+    assert not result.is_exact
+    assert result.number is not None

@@ -32,12 +32,12 @@ def test_all_of_a_small_table(table, insert):
     insert("2", Name=EdmValue(Edm.STRING, "ada"), Age=EdmValue(Edm.STRING, "old"))
     insert("3", Name=EdmValue(Edm.STRING, "x" * 500), Age=EdmValue(Edm.INT32, 36))
     insert("4", Raw=EdmValue(Edm.BINARY, b"\x01\x02"))
-    found = schema.describe(table)
-    assert (found.entities, found.total, found.is_whole) == (4, 4, True)
-    assert [(it.name, it.share, it.distinct) for it in found.properties] == [
+    result = schema.describe(table)
+    assert (result.entities, result.total, result.is_whole) == (4, 4, True)
+    assert [(it.name, it.share, it.distinct) for it in result.properties] == [
         ("PartitionKey", 1, 1), ("RowKey", 1, 4), ("Age", 0.75, 2), ("Name", 0.75, 2), ("Raw", 0.25, 1),
     ]  # fmt: skip
-    age, name, raw = found.properties[2:]
+    age, name, raw = result.properties[2:]
     assert [(it.type, it.entities, it.examples) for it in age.types] == [
         (Edm.INT32, 2, (EdmValue(Edm.INT32, 36),)), (Edm.STRING, 1, (EdmValue(Edm.STRING, "old"),)),
     ]  # fmt: skip
@@ -61,9 +61,9 @@ def test_distinct_values_are_estimated_from_a_sample(table, monkeypatch, once, d
     count = statements.TypeCount("Name", Edm.STRING, 1000, distinct, once, 4, 4, ())
     monkeypatch.setattr(schema.sql, "run_in_lane", lambda *_, **__: statements.SchemaCounts([count], 1000))
     monkeypatch.setattr(schema.background, "estimated_rows", lambda _: 100_000)
-    found = schema.describe(table)
-    assert (found.entities, found.total, found.is_whole) == (1000, 100_000, False)
-    assert found.properties[0].distinct == estimated
+    result = schema.describe(table)
+    assert (result.entities, result.total, result.is_whole) == (1000, 100_000, False)
+    assert result.properties[0].distinct == estimated
 
 
 def test_partitions_are_counted_as_on_the_other_pages(table):
@@ -74,9 +74,9 @@ def test_partitions_are_counted_as_on_the_other_pages(table):
             " SELECT 'p' || n / 200, n, n, '{}', '', '' FROM generate_series(1, 9400) AS n"
         )
         cursor.execute(f"ANALYZE {relation}")
-    found = schema.describe(table)
-    assert not found.is_whole
-    [partitions] = (it.distinct for it in found.properties if it.name == "PartitionKey")
+    result = schema.describe(table)
+    assert not result.is_whole
+    [partitions] = (it.distinct for it in result.properties if it.name == "PartitionKey")
     assert partitions == table_list.sizes([table])[table.name].partitions == 48
 
 
@@ -116,8 +116,8 @@ def test_filters_tell_numbers_from_the_rest_and_int64_from_numbers(table, insert
 
 
 def rows(table, text):
-    found = entities.preview_page(table, EntityQuery(filter=parse(text, dialects.CONSOLE, None), top=100))[0]
-    return {preview.key.row_key for preview in found}
+    result = entities.preview_page(table, EntityQuery(filter=parse(text, dialects.CONSOLE, None), top=100))[0]
+    return {preview.key.row_key for preview in result}
 
 
 def keys(types):

@@ -87,32 +87,32 @@ def all_of(table, wanted, sort):
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("top", [1, 7, 1000])
 def test_by_type_and_value_page_by_page_with_the_absent_last(table, top, descending):
-    found = all_of(table, EntityQuery(top=top), Sort("V", descending=descending))
+    result = all_of(table, EntityQuery(top=top), Sort("V", descending=descending))
 
-    by_key = sorted(found, key=lambda glance: glance.key)
+    by_key = sorted(result, key=lambda glance: glance.key)
     present = sorted((it for it in by_key if "V" in it.properties), key=place, reverse=descending)
     absent = [it for it in by_key if "V" not in it.properties]
-    assert len(found) == len({it.key for it in found}) == len(VALUES)
-    assert [it.properties.get("V") for it in found] == [it.properties.get("V") for it in [*present, *absent]]
-    assert [it.key for it in found[-3:]] == [it.key for it in absent]
+    assert len(result) == len({it.key for it in result}) == len(VALUES)
+    assert [it.properties.get("V") for it in result] == [it.properties.get("V") for it in [*present, *absent]]
+    assert [it.key for it in result[-3:]] == [it.key for it in absent]
     if not descending:
-        assert found == [*present, *absent]
+        assert result == [*present, *absent]
 
 
 @pytest.mark.parametrize("name", ["PartitionKey", "RowKey", "Timestamp", "Missing"])
 def test_by_what_every_entity_has_or_none(table, name):
     for descending in (False, True):
-        found = all_of(table, EntityQuery(top=9), Sort(name, descending=descending))
+        result = all_of(table, EntityQuery(top=9), Sort(name, descending=descending))
 
-        assert len({glance.key for glance in found}) == len(VALUES)
+        assert len({glance.key for glance in result}) == len(VALUES)
         if name == "RowKey":
-            assert found == sorted(found, key=lambda glance: glance.key, reverse=descending)
+            assert result == sorted(result, key=lambda glance: glance.key, reverse=descending)
 
 
 def test_what_a_filter_leaves(table):
-    found = all_of(table, EntityQuery(filter=parse("Even and V ge 5"), top=2), Sort("V", descending=True))
+    result = all_of(table, EntityQuery(filter=parse("Even and V ge 5"), top=2), Sort("V", descending=True))
 
-    numbers = [glance.properties["V"].value for glance in found]
+    numbers = [glance.properties["V"].value for glance in result]
     assert numbers == sorted(numbers, reverse=True)
     assert len(numbers) > 2
 
@@ -120,9 +120,9 @@ def test_what_a_filter_leaves(table):
 def test_large_values_are_cut_as_in_a_page_by_key(table):
     large = EdmValue(Edm.STRING, "x" * 30_000)
     run(batch.apply(relation_name(table.pk), [Insert(Entity(EntityKey("p", "large"), {"V": large}))]))
-    found = all_of(table, EntityQuery(), Sort("V"))
+    result = all_of(table, EntityQuery(), Sort("V"))
 
-    [glance] = [glance for glance in found if glance.key.row_key == "large"]
+    [glance] = [glance for glance in result if glance.key.row_key == "large"]
     assert glance.sizes == {"V": 30_000}
 
 

@@ -280,9 +280,9 @@ def test_a_page_on_the_connection_of_django(db):
     account = accounts.add("pages")
     table = tables.create(account, "people")
     run(batch.apply(relations.relation_name(table.pk), [Insert(entity(number)) for number in range(25)]))
-    found = operation.page(table, EntityQuery(filter=parse("Even eq true"), top=10))
-    assert numbers(found) == list(range(0, 20, 2))
-    assert found.next == Position("p0", "r020")
+    page = operation.page(table, EntityQuery(filter=parse("Even eq true"), top=10))
+    assert numbers(page) == list(range(0, 20, 2))
+    assert page.next == Position("p0", "r020")
     with connection.cursor() as cursor:
         cursor.execute("SHOW statement_timeout")
         assert cursor.fetchone() == ("0",)

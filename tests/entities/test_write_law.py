@@ -410,16 +410,16 @@ class WriteLaw(RuleBasedStateMachine):
         for key, _, text, agrees, place in rows:
             assert agrees, text
             assert place.endswith("_long") == (len("".join(key).encode()) > 2600)
-        found = defaultdict(list)
+        result = defaultdict(list)
         for partition_key, row_key, *row in self.new_history():
-            found[EntityKey(partition_key, row_key)].append(row)
+            result[EntityKey(partition_key, row_key)].append(row)
         if self.world.actor is None:
-            assert not found
+            assert not result
         else:
-            assert {key: len(rows) for key, rows in found.items()} == {
+            assert {key: len(rows) for key, rows in result.items()} == {
                 key: len(rows) for key, rows in self.recorded.items()
             }
-        for key, rows in found.items():
+        for key, rows in result.items():
             for row, expected in zip(rows, self.recorded[key], strict=True):
                 self.compare(key, row, expected)
         self.recorded.clear()

@@ -32,8 +32,8 @@ def entity(row_key, number=0):
 
 
 def content(table):
-    found = map(read_stored, entities.page(table, EntityQuery()).entities)
-    return {it.key.row_key: it.properties["N"].value for it in found}
+    result = map(read_stored, entities.page(table, EntityQuery()).entities)
+    return {it.key.row_key: it.properties["N"].value for it in result}
 
 
 @pytest.mark.parametrize(("mode", "skipped"), [(WriteMode.INSERT, 0), (WriteMode.SKIP, 3)])

@@ -331,10 +331,10 @@ def settled(server: LiveServer, wanted: Usage) -> Usage:
         time.monotonic() < since + patience
     ):
         time.sleep(0.2)
-        found = Usage.of(server)
-        if found.memory < usage.memory or found.descriptors < usage.descriptors:
+        result = Usage.of(server)
+        if result.memory < usage.memory or result.descriptors < usage.descriptors:
             since = time.monotonic()
-        usage = found
+        usage = result
     return usage
 
 

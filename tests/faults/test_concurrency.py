@@ -28,9 +28,9 @@ def test_transfers_keep_the_sum(crowd, table):
         for _ in range(12):
             changes = []
             for row, amount in zip(dice.sample(range(accounts), 2), (-7, 7), strict=True):
-                found = connection.get(table, ("p", str(row)))
-                content = {"n": found.json()["n"] + amount}
-                changes.append(Change("MERGE", table, ("p", str(row)), content, found.etag))
+                result = connection.get(table, ("p", str(row)))
+                content = {"n": result.json()["n"] + amount}
+                changes.append(Change("MERGE", table, ("p", str(row)), content, result.etag))
             outcome = connection.change_set(changes)
             assert outcome.done or outcome.code == "UpdateConditionNotSatisfied", outcome
             done += outcome.done
@@ -108,7 +108,7 @@ def test_writes_while_the_table_comes_and_goes(crowd, table):
     kept = {key for keys in crowd.run(clients) for key in keys}
 
     with crowd.connect() as connection:
-        found = [(entity["PartitionKey"], entity["RowKey"]) for entity in connection.entities(table)]
-    assert kept <= set(found)
-    sets = Counter(partition for partition, _ in found if partition != "single")
+        results = [(entity["PartitionKey"], entity["RowKey"]) for entity in connection.entities(table)]
+    assert kept <= set(results)
+    sets = Counter(partition for partition, _ in results if partition != "single")
     assert set(sets.values()) <= {3}

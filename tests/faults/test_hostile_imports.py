@@ -56,9 +56,9 @@ def test_nine_files_occupy_neither_the_console_nor_the_api_nor_the_end(live):
         client.start()
 
     def going():
-        found = requests.get(f"{api}/jobs?status=running", headers=ada, timeout=60)
-        assert found.status_code == 200
-        return [job["id"] for job in found.json()["items"] if job["kind"] == "entity.import-check"]
+        result = requests.get(f"{api}/jobs?status=running", headers=ada, timeout=60)
+        assert result.status_code == 200
+        return [job["id"] for job in result.json()["items"] if job["kind"] == "entity.import-check"]
 
     wait_for(going)
     for _ in range(10):

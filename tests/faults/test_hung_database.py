@@ -29,14 +29,14 @@ PID = Statement("SELECT pg_backend_pid()", (), Lane.KEY, lambda result: integer_
 @pytest.fixture
 def stopped():
     """Stop processes until the test ends."""
-    found = []
+    results = []
 
     def stop(pid):
         os.kill(pid, signal.SIGSTOP)
-        found.append(pid)
+        results.append(pid)
 
     yield stop
-    for pid in found:
+    for pid in results:
         if psutil.pid_exists(pid):
             os.kill(pid, signal.SIGCONT)
 
@@ -44,18 +44,18 @@ def stopped():
 @pytest.mark.django_db(transaction=True)
 async def test_a_statement_that_gets_no_answer_is_given_up(stopped, monkeypatch, caplog):
     monkeypatch.setattr(lanes, "_LOOK_INTERVAL", 0.1)
-    found = Lanes(settings.LANES_CONNINFO, counts={Lane.KEY: 1})
-    await found.open()
+    result = Lanes(settings.LANES_CONNINFO, counts={Lane.KEY: 1})
+    await result.open()
     try:
-        former = await found.run(PID)
+        former = await result.run(PID)
         stopped(former)
         with monkeypatch.context() as hurried:  # a slow database must not fail outside this block
             hurried.setattr(lanes, "_HUNG_AFTER", 2.0)
             with pytest.raises(ServerBusy):
-                await asyncio.wait_for(found.run(PID), 60)
-        assert await found.run(PID) != former
+                await asyncio.wait_for(result.run(PID), 60)
+        assert await result.run(PID) != former
     finally:
-        found.close()
+        result.close()
     assert "The database gave no answer for" in caplog.text
 
 
@@ -119,9 +119,9 @@ def test_a_hung_postgresql_is_killed_and_started_again(scratch, monkeypatch, sto
     """No acknowledged write is lost, and a stopped process does not keep the others from ending."""
     monkeypatch.setattr(embedded, "HUNG_AFTER", 10.0)  # longer than a busy machine takes to connect
     data = seeded(scratch / "hung")
-    found = options.read({"TABLERO_DATA": str(data)})
-    with embedded.running(found, purpose="test", say=print):
-        conninfo = database.conninfo(found)
+    result = options.read({"TABLERO_DATA": str(data)})
+    with embedded.running(result, purpose="test", say=print):
+        conninfo = database.conninfo(result)
         with psycopg.connect(conninfo, autocommit=True) as client:
             client.execute("CREATE TABLE written (n integer)")
             client.execute("INSERT INTO written VALUES (1)")

@@ -106,16 +106,16 @@ def made(file):
         return [(it["RowKey"], it["Name"]) for it in map(json.loads, content.splitlines())]
     if file.name.endswith(".csv"):
         return content
-    found = account_import.check(io.BytesIO(content), "there")
-    return found.tables, found.entities
+    result = account_import.check(io.BytesIO(content), "there")
+    return result.tables, result.entities
 
 
 def relations():
     """Return the ids of tables that have a relation."""
-    found = fetch(
+    result = fetch(
         "SELECT substring(relname FROM '[0-9]+')::bigint FROM pg_class WHERE relname ~ '^entity_[0-9]+$'"
     )
-    return {pk for (pk,) in found}
+    return {pk for (pk,) in result}
 
 
 def wait_for_end():
@@ -171,8 +171,8 @@ class Attempt:
 
     def undo(self):
         """Undo what is in the activity log, the latest first."""
-        found = Activity.objects.filter(pk__gt=self.since, actor=ADA.name, verb__in=self.case.undone)
-        for done in list(found.order_by("-pk")):
+        result = Activity.objects.filter(pk__gt=self.since, actor=ADA.name, verb__in=self.case.undone)
+        for done in list(result.order_by("-pk")):
             undo.undo(done, ADA)
 
 

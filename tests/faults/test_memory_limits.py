@@ -35,19 +35,19 @@ def limit_memory(process, limit):
 
 @pytest.mark.django_db(transaction=True)
 async def test_a_statement_without_memory_is_refused_and_its_connection_goes_on(caplog):
-    found = Lanes(settings.LANES_CONNINFO, counts={Lane.KEY: 1})
-    await found.open()
+    result = Lanes(settings.LANES_CONNINFO, counts={Lane.KEY: 1})
+    await result.open()
     try:
-        backend = psutil.Process(await found.run(PID))
+        backend = psutil.Process(await result.run(PID))
         limit = backend.memory_info().vms + (50 << 20)
         limit_memory(backend, str(limit))
         with pytest.raises(ServerBusy):
-            await found.run(LARGE)
-        assert await found.run(PID) == backend.pid
+            await result.run(LARGE)
+        assert await result.run(PID) == backend.pid
         limit_memory(backend, "unlimited")
-        assert await found.run(LARGE) == 200_000_000
+        assert await result.run(LARGE) == 200_000_000
     finally:
-        found.close()
+        result.close()
     assert "PostgreSQL has no memory left for a statement: out of memory" in caplog.text
 
 
@@ -62,10 +62,10 @@ def are_killed_in_order(server, postmaster, workers):
     """
     try:
         backends = [score(it) for it in postmaster.children() if "[local]" in " ".join(it.cmdline())]
-        found = [score(it) for it in workers]
+        results = [score(it) for it in workers]
     except (psutil.Error, FileNotFoundError):
         return False
-    return min(found) > max(backends) and min(backends) > max(score(server), score(postmaster))
+    return min(results) > max(backends) and min(backends) > max(score(server), score(postmaster))
 
 
 def workers_of(server):

@@ -85,8 +85,8 @@ def begin_upload(connection):
 
 def refusals(live):
     answer = requests.get(f"{live.url}/ui/metrics", headers={"Authorization": "Bearer a"}, timeout=60)
-    found = re.findall('^tablero_memory_refusals_total{share="service"} (.+)$', answer.text, re.MULTILINE)
-    return sum(map(float, found))
+    result = re.findall('^tablero_memory_refusals_total{share="service"} (.+)$', answer.text, re.MULTILINE)
+    return sum(map(float, result))
 
 
 def entity(number, row, half):

@@ -49,9 +49,9 @@ def load(server, table, entities):
     with Connection(server) as connection:
         assert connection.create_table(table).status == 204
     with psycopg.connect(database(server), autocommit=True) as session, session.cursor() as cursor:
-        found = cursor.execute("SELECT id FROM storage_table WHERE name = %s", (table,)).fetchone()
-        assert found is not None
-        relation = relation_name(found[0])
+        result = cursor.execute("SELECT id FROM storage_table WHERE name = %s", (table,)).fetchone()
+        assert result is not None
+        relation = relation_name(result[0])
         with cursor.copy(f"COPY {relation} (pk, rk, ts, props, anns, vals) FROM STDIN") as copy:
             for number, entity in enumerate(entities):
                 projection, content = written(entity)
@@ -119,17 +119,17 @@ def test_scans_leave_others_alone(server, large):
         return []
 
     def get(connection):
-        found: list[float] = []
+        results: list[float] = []
         while len(seconds) < SCANS:
             began = time.monotonic()
             assert connection.get(large, key_of(ROWS // 2)).status == 200
-            found.append(time.monotonic() - began)
-        return found
+            results.append(time.monotonic() - began)
+        return results
 
-    found = sorted(Crowd([server]).run([get, *[scan] * SCANS])[0])
+    results = sorted(Crowd([server]).run([get, *[scan] * SCANS])[0])
 
     # behind a scan all would wait as long as it takes, and a slow moment is none of the scans'
-    assert found[len(found) * 9 // 10] < max(1.0, median(seconds) / 4)
+    assert results[len(results) * 9 // 10] < max(1.0, median(seconds) / 4)
     assert max(seconds) < 2 * PAGE_SECONDS  # they share two cores, and wait for each other
 
 

@@ -17,8 +17,8 @@ def test_measures_the_disk_of_a_folder_that_will_be_created(tmp_path):
 
 
 def test_warns_once_before_the_disk_is_full(tmp_path, caplog):
-    found = Space(2 * GIB, 100 * GIB)
-    watch = Watch(tmp_path, lambda _: found)
+    result = Space(2 * GIB, 100 * GIB)
+    watch = Watch(tmp_path, lambda _: result)
 
     def warnings() -> list[str]:
         caplog.clear()
@@ -27,11 +27,11 @@ def test_warns_once_before_the_disk_is_full(tmp_path, caplog):
         return caplog.messages
 
     assert warnings() == []
-    found = Space(GIB // 2, 100 * GIB)
+    result = Space(GIB // 2, 100 * GIB)
     expected = f"512 MiB of 100.0 GiB are free on the disk of {tmp_path}. Writes fail once it is full."
     assert warnings() == [expected]
     assert warnings() == []
-    found = Space(2 * GIB, 100 * GIB)
+    result = Space(2 * GIB, 100 * GIB)
     assert warnings() == []
-    found = Space(GIB // 2, 100 * GIB)
+    result = Space(GIB // 2, 100 * GIB)
     assert warnings() == [expected]

@@ -176,12 +176,12 @@ def test_the_requests_of_a_load_are_one_entry_a_minute(account, people, monkeypa
         record(others, 1, start + 2 * number + 1, by=ada)
 
     def read(**wanted):
-        found = changes.page(account, ChangeFilter(), by_minute=True, **wanted)
-        return found.next, [(it.table.name, it.number, it.requests, it.is_open) for it in found.entries]
+        result = changes.page(account, ChangeFilter(), by_minute=True, **wanted)
+        return result.next, [(it.table.name, it.number, it.requests, it.is_open) for it in result.entries]
 
-    end, found = read()
-    assert end is None and [it for it in found if it[0] == "people"] == [("people", 300, 300, False)] * 3
-    assert [it for it in found if it[0] == "others"] == [
+    end, result = read()
+    assert end is None and [it for it in result if it[0] == "people"] == [("people", 300, 300, False)] * 3
+    assert [it for it in result if it[0] == "others"] == [
         ("others", 1, 1, False)
     ] * 90  # activities, each its own
 
@@ -192,10 +192,10 @@ def test_the_requests_of_a_load_are_one_entry_a_minute(account, people, monkeypa
         end, seen = read(**direction)
         while end is not None:
             if direction:
-                found = changes.page(
+                result = changes.page(
                     account, ChangeFilter(since=to_datetime(end + 10)), by_minute=True, oldest_first=True
                 )
-                end, more = found.next, found.entries
+                end, more = result.next, result.entries
                 seen += [(it.table.name, it.number, it.requests, it.is_open) for it in more]
             else:
                 end, more = read(before=to_datetime(end))

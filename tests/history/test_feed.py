@@ -100,13 +100,13 @@ def told(page):
 
 def read_all(followed, after, top):
     """Read pages until there is no more; return what they tell, and the last token."""
-    found = []
+    results = []
     while True:
         page, after = feed.read(followed, after, top)
         assert len(page.changes) <= top
-        found += told(page)
+        results += told(page)
         if not page.has_more:
-            return found, after
+            return results, after
 
 
 def test_both_images_of_every_change_in_order(account, people, write):
@@ -199,16 +199,16 @@ def test_pages_go_on_while_others_write(account, write):
         write(put(f"{row}", row))
     page, token = feed.read(followed, token, 3)
     assert page.has_more
-    found = told(page)
+    result = told(page)
     with transaction() as late:
         write(Insert(entity("late", 100)), on=late)
         write(put("0", 10))
         write(remove("5"))
         page, token = feed.read(followed, token, 3)
-        found += told(page)
-    found += read_all(followed, token, 3)[0]
+        result += told(page)
+    result += read_all(followed, token, 3)[0]
 
-    assert found == [
+    assert result == [
         *((("i", f"{row}", None, row)) for row in range(7)),
         ("i", "late", None, 100),
         ("u", "0", 0, 10),

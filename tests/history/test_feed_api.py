@@ -93,13 +93,13 @@ def test_as_cosmos_db_writes_changes(call, put):
     headers["If-None-Match"] = answer.headers["ETag"]
     answer = ask("GET", CHANGES, **headers)
     assert answer.headers["Content-Type"] == "application/vnd.tablero.cosmos-changes+json"
-    found = answer.json()
-    assert found["_count"] == 3
-    created, replaced, deleted = found["Documents"]
+    result = answer.json()
+    assert result["_count"] == 3
+    created, replaced, deleted = result["Documents"]
     assert (created["current"]["Number"], created["previous"]) == (1, None)
     assert (replaced["current"]["Number"], replaced["previous"]["Number"]) == (2, 1)
     assert (deleted["current"], deleted["previous"]["Number"]) == ({}, 2)
-    metadata = [it["metadata"] for it in found["Documents"]]
+    metadata = [it["metadata"] for it in result["Documents"]]
     assert [it["operationType"] for it in metadata] == ["create", "replace", "delete"]
     assert metadata[2]["id"] == {"PartitionKey": "p", "RowKey": "ada"}
     headers["If-None-Match"] = answer.headers["ETag"]

@@ -96,8 +96,8 @@ def test_the_grid_as_of_a_time(visit, then):
     assert f"asof={then}" in unescape(re.search(r'href="(/ui/a/acme/t/orders/entity/[^"]*)"', first)[1])
     assert f'data-asof="{then}"' in text and f'name="asof" value="{then}"' in text
 
-    found = visit("eve").get(TABLE, {"asof": then, "f": "Status eq 'new'"})
-    assert len(rows(found)) == 1
+    result = visit("eve").get(TABLE, {"asof": then, "f": "Status eq 'new'"})
+    assert len(rows(result)) == 1
     by_status = visit("eve").get(TABLE, {"asof": then, "sort": "-Status"})
     assert [re.search("paid|packed|new", row)[0] for row in rows(by_status)] == ["paid", "packed", "new"]
     counted = visit("eve").get(f"{TABLE}count/", {"asof": then}, headers={"HX-Request": "true"})

@@ -77,8 +77,8 @@ def test_what_was_just_done_is_undone_and_done_again(older, account):
     done = edits.apply_one(table, Delete(KEY, ANY), by=ADA).activity
     for expected in (stored.content, None):
         done = undo.undo(done, ADA)
-        found = entities.get(table, KEY)
-        assert (found and found.content) == expected
+        result = entities.get(table, KEY)
+        assert (result and result.content) == expected
 
 
 def test_it_is_said(older, account):

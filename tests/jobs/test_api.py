@@ -60,10 +60,10 @@ def test_members_see_the_jobs_of_their_accounts(call, job, table):
     check(victor("GET", f"jobs/{server.pk + 100}"), 404)
 
     job_runner.run_all()
-    found = victor("GET", f"jobs/{job.pk}").json()
-    assert (found["kind"], found["account"], found["table"]) == ("table.index", "acme", "people")
-    assert (found["status"], found["started_by"], found["percentage"]) == ("done", "max", 100)
-    assert (found["error"], found["seconds_left"], found["files"]) == ("", None, [])
+    result = victor("GET", f"jobs/{job.pk}").json()
+    assert (result["kind"], result["account"], result["table"]) == ("table.index", "acme", "people")
+    assert (result["status"], result["started_by"], result["percentage"]) == ("done", "max", 100)
+    assert (result["error"], result["seconds_left"], result["files"]) == ("", None, [])
 
 
 def test_its_own_user_and_maintainers_change_it(call, job):

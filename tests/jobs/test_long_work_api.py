@@ -66,8 +66,8 @@ def test_accounts_are_made_exported_and_deleted(ask, call, table):
     answer = call("max", "manage")("GET", f"jobs/{job['id']}/files/{file['id']}")
     assert answer.status_code == 404  # max is no member
     answer = call("ada")("GET", f"jobs/{job['id']}/files/{file['id']}")
-    found = account_import.check(io.BytesIO(b"".join(answer.streaming_content)), "there")
-    assert (found.tables, found.entities) == (1, 1)
+    result = account_import.check(io.BytesIO(b"".join(answer.streaming_content)), "there")
+    assert (result.tables, result.entities) == (1, 1)
 
     job = ask("DELETE", "copy?with_tables=true")
     assert (job["kind"], job["status"], job["account"]) == ("account.delete", "done", "")

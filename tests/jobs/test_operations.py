@@ -314,11 +314,11 @@ def test_files_are_read_in_parts(table):
     file = files.create("some.bin", account=table.account, by=ADA)
     assert files.find(file.pk) is None
     files.upload(file, [content[: PIECE + 5], content[PIECE + 5 :]])
-    found = files.find(file.pk)
-    assert found.size == len(content)
+    result = files.find(file.pk)
+    assert result.size == len(content)
     for start, end in ((0, None), (PIECE - 3, PIECE + 9), (5, 6), (len(content) - 1, 10**9), (7, 7)):
-        assert b"".join(files.read(found, start, end)) == content[start:end]
-    reader = files.open_file(found)
+        assert b"".join(files.read(result, start, end)) == content[start:end]
+    reader = files.open_file(result)
     reader.seek(-10, io.SEEK_END)
     assert reader.read() == content[-10:]
     reader.seek(PIECE - 1)
@@ -350,8 +350,8 @@ async def test_a_server_that_ends_waits_for_the_step_that_runs_and_begins_no_oth
     assert not done
     end.set()
     await asyncio.wait([task])
-    found = await in_thread(jobs.get, job.pk)
-    assert (found.status, found.done, await in_thread(rows, table)) == ("running", 10, 10)
+    result = await in_thread(jobs.get, job.pk)
+    assert (result.status, result.done, await in_thread(rows, table)) == ("running", 10, 10)
 
 
 async def test_long_steps_leave_a_thread_to_small_jobs(monkeypatch):

@@ -33,31 +33,31 @@ def counted(account, table):
 
 def test_answers_the_metrics_of_an_account_and_of_a_table(call, counted):
     victor = call("victor", "read")
-    found = victor("GET", "accounts/acme/metrics").json()
-    assert (found["step"], len(found["periods"])) in ((15, 96), (15, 97))
-    assert {name: found["total"][name] for name in ("requests", "errors", "ingress", "egress")} == {
+    result = victor("GET", "accounts/acme/metrics").json()
+    assert (result["step"], len(result["periods"])) in ((15, 96), (15, 97))
+    assert {name: result["total"][name] for name in ("requests", "errors", "ingress", "egress")} == {
         "requests": 10, "errors": 2, "ingress": 20, "egress": 1000,
     }  # fmt: skip
-    assert 0.0008 < found["total"]["p50"] < 0.001 < 0.008 < found["total"]["p99"] <= 0.01
-    assert [(it["operation"], it["requests"], it["errors"]) for it in found["operations"]] == [
+    assert 0.0008 < result["total"]["p50"] < 0.001 < 0.008 < result["total"]["p99"] <= 0.01
+    assert [(it["operation"], it["requests"], it["errors"]) for it in result["operations"]] == [
         ("QueryEntity", 8, 0),
         ("InsertEntity", 2, 2),
     ]
-    assert found["errors"] == [{"status": 409, "code": "EntityAlreadyExists", "requests": 2}]
-    assert found["partitions"] == [{"table": "people", "partition_key": "hot/er", "requests": 6}]
-    assert found["credentials"][0] == {"authentication": "authenticated", "name": "key1", "requests": 7}
-    assert found["marks"][-1]["verb"] == "table.create"
-    last = found["periods"][-1]
+    assert result["errors"] == [{"status": 409, "code": "EntityAlreadyExists", "requests": 2}]
+    assert result["partitions"] == [{"table": "people", "partition_key": "hot/er", "requests": 6}]
+    assert result["credentials"][0] == {"authentication": "authenticated", "name": "key1", "requests": 7}
+    assert result["marks"][-1]["verb"] == "table.create"
+    last = result["periods"][-1]
     assert (last["entities"], last["history"] is None) == (0, False)
 
-    found = victor("GET", "accounts/acme/tables/PEOPLE/metrics?step=1").json()
-    [busy] = [it for it in found["periods"] if it["requests"]]
+    result = victor("GET", "accounts/acme/tables/PEOPLE/metrics?step=1").json()
+    [busy] = [it for it in result["periods"] if it["requests"]]
     assert datetime.fromisoformat(busy["at"]) == counted
     assert busy["observed"] is True
     assert busy["operations"] == {"QueryEntity": 8, "InsertEntity": 2}
     assert busy["error_codes"] == {"EntityAlreadyExists": 2}
-    assert found["partitions"] == [{"table": "people", "partition_key": "hot", "requests": 6}]
-    idle = found["periods"][0]
+    assert result["partitions"] == [{"table": "people", "partition_key": "hot", "requests": 6}]
+    idle = result["periods"][0]
     assert (idle["observed"], idle["requests"], idle["p95"]) == (False, 0, None)
 
 

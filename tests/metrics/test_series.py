@@ -97,20 +97,20 @@ def test_the_most_frequent_keys_are_counted_within_their_error(streams):
 
 
 def counts(requests=1, kind=READ, partitions=(), credentials=()):
-    found = PeriodCounts()
-    found.traffic(kind).add(Traffic(requests, 10 * requests, 100 * requests, {3: requests}))
-    found.partitions.add(dict(partitions))
-    found.credentials.add(dict(credentials))
-    return found
+    result = PeriodCounts()
+    result.traffic(kind).add(Traffic(requests, 10 * requests, 100 * requests, {3: requests}))
+    result.partitions.add(dict(partitions))
+    result.credentials.add(dict(credentials))
+    return result
 
 
 def test_counts_are_written_and_read_and_kinds_are_bounded():
-    found = counts(3, partitions={"a": 2}, credentials={"sas:ab": 1})
-    found.add(counts(2, FAILED))
-    assert read_counts(write_counts(found)) == found
+    result = counts(3, partitions={"a": 2}, credentials={"sas:ab": 1})
+    result.add(counts(2, FAILED))
+    assert read_counts(write_counts(result)) == result
     for number in range(300):
-        found.add(counts(1, SeriesKind("QueryEntity", 400, f"E{number}")))
-    assert (len(found.kinds), found.requests) == (101, 305)
+        result.add(counts(1, SeriesKind("QueryEntity", 400, f"E{number}")))
+    assert (len(result.kinds), result.requests) == (101, 305)
 
 
 # writes of several processes
@@ -147,8 +147,8 @@ def test_sums_up_over_processes_spellings_and_what_they_write_again(account, peo
     write("two", NOON, account, "people", counts(5))
 
     for table_id in (WHOLE, people.pk):
-        found = read(account, table_id)
-        assert {kind: traffic.requests for kind, traffic in found.kinds.items()} == {READ: 8, FAILED: 1}
+        result = read(account, table_id)
+        assert {kind: traffic.requests for kind, traffic in result.kinds.items()} == {READ: 8, FAILED: 1}
     assert RequestSeries.objects.filter(account_id=account.pk).count() == 4
 
 
@@ -194,9 +194,9 @@ def test_adds_up_without_counting_anything_twice(account, people):
                 )
         series.tidy(now)
     quarters = [start + number * 15 * MINUTE for number in range(10)]
-    found = series.read(account.pk, people.pk, quarters, NOON, 15, with_frequent=True)
-    assert [it.requests for it in found] == [7, *[6] * 9]
-    assert found[0].partitions.counts == {"a": 6, "b0": 2, "b5": 2, "b10": 2}
+    result = series.read(account.pk, people.pk, quarters, NOON, 15, with_frequent=True)
+    assert [it.requests for it in result] == [7, *[6] * 9]
+    assert result[0].partitions.counts == {"a": 6, "b0": 2, "b5": 2, "b10": 2}
     # a process that was suspended writes once more what was added up: it counts besides, and is added
     late.add(start + 8 * MINUTE, {(account.pk, ""): counts()})
     late.write()
@@ -304,11 +304,11 @@ def test_sizes_are_sampled_when_they_change_and_thinned_later(account, people):
 )
 def test_ranges_have_steps_for_a_chart(length, step, stored):
     now = NOON + timedelta(minutes=7, seconds=3)
-    found = choose_range(now - length, now, now)
-    assert (found.step, found.stored) == (step, stored)
-    assert found.since <= now - length < found.since + timedelta(minutes=step)
-    assert found.until - timedelta(minutes=step) < now <= found.until
-    assert 60 <= len(found.periods) <= 101
+    result = choose_range(now - length, now, now)
+    assert (result.step, result.stored) == (step, stored)
+    assert result.since <= now - length < result.since + timedelta(minutes=step)
+    assert result.until - timedelta(minutes=step) < now <= result.until
+    assert 60 <= len(result.periods) <= 101
 
 
 def test_ranges_of_the_past_have_what_is_kept():
@@ -334,10 +334,10 @@ def test_a_report_has_counts_gaps_and_what_changed(account, people):
     policies.replace(other, [SignedIdentifier("reader")], by=SERVER)
     reports.mark_deployment(account, "v2", by=SERVER)
 
-    found = reports.report(account, people, wanted)
-    assert found.total.requests == 3
-    assert sum(found.observed) == 1
-    assert [mark.verb for mark in found.marks] == [TableVerb.CREATE, MetricsVerb.DEPLOYMENT_MARK]
+    report = reports.report(account, people, wanted)
+    assert report.total.requests == 3
+    assert sum(report.observed) == 1
+    assert [mark.verb for mark in report.marks] == [TableVerb.CREATE, MetricsVerb.DEPLOYMENT_MARK]
     assert AccessVerb.POLICIES_SET in {mark.verb for mark in reports.report(account, None, wanted).marks}
     assert reports.total_before(account, people, wanted, now).requests == 0
     assert reports.total_before(account, None, Range(now - 60 * DAY, now, 1440, 120), now) is None

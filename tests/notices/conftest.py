@@ -37,14 +37,14 @@ def serving(server):
 
 @pytest.fixture
 def receiver(settings):
-    found = Receiver()
+    result = Receiver()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            found.requests.append((dict(self.headers.items()), body))
-            self.send_response(found.answers.pop(0) if found.answers else 204)
-            self.send_header("Location", f"{found.url}redirected")
+            result.requests.append((dict(self.headers.items()), body))
+            self.send_response(result.answers.pop(0) if result.answers else 204)
+            self.send_header("Location", f"{result.url}redirected")
             self.end_headers()
 
         def log_message(self, *arguments):
@@ -52,8 +52,8 @@ def receiver(settings):
 
     settings.WEBHOOK_NETWORKS = LOOPBACK
     with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as (host, port):
-        found.url = f"http://{host}:{port}/hook"
-        yield found
+        result.url = f"http://{host}:{port}/hook"
+        yield result
 
 
 @dataclass
@@ -66,7 +66,7 @@ class MailServer:
 
 @pytest.fixture
 def mail_server(settings):
-    found = MailServer()
+    result = MailServer()
 
     class Handler(socketserver.StreamRequestHandler):
         def answer(self, line):
@@ -80,13 +80,13 @@ def mail_server(settings):
                 match line.partition(":")[0].split(" ")[0].upper():
                     case "RCPT":
                         recipients.append(line.partition(":")[2].strip("<> "))
-                        self.answer("550 no such person" if found.refuses else "250 OK")
+                        self.answer("550 no such person" if result.refuses else "250 OK")
                     case "DATA":
                         self.answer("354 go on")
                         lines = []
                         while (part := self.rfile.readline().decode().rstrip("\r\n")) != ".":
                             lines.append(part)
-                        found.mails.append((recipients, lines))
+                        result.mails.append((recipients, lines))
                         self.answer("250 OK")
                     case "QUIT":
                         self.answer("221 bye")
@@ -100,4 +100,4 @@ def mail_server(settings):
         settings.EMAIL_HOST, settings.EMAIL_PORT = host, port
         settings.DEFAULT_FROM_EMAIL = "server@example.com"
         settings.EMAIL_TIMEOUT = 60
-        yield found
+        yield result

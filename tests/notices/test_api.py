@@ -56,8 +56,8 @@ def test_notices_by_role_state_and_page(call, notices):
     ]
     page = ada("GET", "notices?limit=3").json()
     assert listed(ada("GET", page["next"].partition("testserver")[2])) == [key]
-    found = victor("GET", f"notices/{job}").json()
-    assert (found["text"], found["path"]) == (
+    result = victor("GET", f"notices/{job}").json()
+    assert (result["text"], result["path"]) == (
         "The job 7 failed. Failed jobs of this kind: 2.",
         "/ui/jobs/7/",
     )
@@ -121,9 +121,9 @@ def test_webhooks(call, notices, receiver, name, base):  # noqa: F811
     assert made.status_code == 201
     assert made.json()["secret"].startswith("whsec_")
     path = f"{base}/{made.json()['id']}"
-    found = client("GET", path).json()
-    assert "secret" not in found
-    assert client("GET", base).json()["items"] == [found]
+    result = client("GET", path).json()
+    assert "secret" not in result
+    assert client("GET", base).json()["items"] == [result]
     check(client("POST", base, body), 409)
     check(client("POST", base, {**body, "url": "ftp://example.com"}), 400)
     check(client("POST", base, {**body, "name": "x", "kinds": ["odd"]}), 400)
@@ -131,7 +131,7 @@ def test_webhooks(call, notices, receiver, name, base):  # noqa: F811
     assert (sent["event"], sent["status"], sent["error"], sent["notice"]) == ("test", 204, "", None)
     assert receiver.requests[0][0]["webhook-id"] == sent["id"]
     assert client("GET", f"{path}/deliveries").json()["items"] == [sent]
-    changed = {**found, "enabled": False, "delivered_at": sent["delivered_at"]}
+    changed = {**result, "enabled": False, "delivered_at": sent["delivered_at"]}
     assert client("PATCH", path, {"enabled": False}).json() == changed
     assert client("POST", f"{path}/secret").json()["secret"] not in str(client("GET", path).json())
     assert client("DELETE", path).status_code == 204

@@ -84,8 +84,8 @@ def test_the_list_by_state_kind_and_account(visit, notice):
     assert "never backed up" in text(ada.get(LIST))
     assert "The job 7 failed" not in text(ada.get(LIST))
     assert "The job 7 failed" in text(ada.get(LIST, {"state": "resolved"}))
-    found = text(ada.get(LIST, {"kind": "backup.missing", "state": "resolved"}))
-    assert found.count("400 days") == 1  # in the bell
+    result = text(ada.get(LIST, {"kind": "backup.missing", "state": "resolved"}))
+    assert result.count("400 days") == 1  # in the bell
     of_account = text(visit("alice").get("/ui/a/acme/notices/", {"kind": "key.old", "before": "99999999"}))
     assert of_account.count("400 days") == 2
     assert "never backed up" not in of_account

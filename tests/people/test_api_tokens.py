@@ -32,9 +32,9 @@ def test_f3_is_shown_once_scoped_and_revocable(alice, account):
     assert made.status_code == 200
     assert "no-store" in made["Cache-Control"]
     secret = next(word for word in made.content.decode().split('"') if word.startswith("tbl_"))
-    found = api_tokens.authenticate(secret, timezone.now(), "192.0.2.7")
-    assert (found.user.username, found.scope, found.account) == ("alice", "write", account)
-    assert timedelta(days=29) < found.expires_at - timezone.now() <= timedelta(days=30)
+    result = api_tokens.authenticate(secret, timezone.now(), "192.0.2.7")
+    assert (result.user.username, result.scope, result.account) == ("alice", "write", account)
+    assert timedelta(days=29) < result.expires_at - timezone.now() <= timedelta(days=30)
 
     listed = alice.get(LIST).content.decode()
     assert secret not in listed
@@ -43,7 +43,7 @@ def test_f3_is_shown_once_scoped_and_revocable(alice, account):
     assert secret not in alice.get("/ui/a/acme/activity/").content.decode()
     assert not any(secret in str(row) for row in Activity.objects.values_list())
 
-    revoke = f"/ui/me/tokens/{found.pk}/revoke/"
+    revoke = f"/ui/me/tokens/{result.pk}/revoke/"
     assert alice.get(revoke).status_code == 200
     assert ApiToken.objects.get().revoked_at is None
     assert alice.post(revoke).status_code == 302
@@ -59,8 +59,8 @@ def test_refuses_what_is_no_token(alice, changed):
     assert alice.post(NEW, {**FORM, **changed}).status_code == 422
     assert not ApiToken.objects.exists()
     alice.post(NEW, {**FORM, "account": "", "days": "0"})  # for all accounts, for good
-    found = ApiToken.objects.get()
-    assert (found.account, found.expires_at) == (None, None)
+    result = ApiToken.objects.get()
+    assert (result.account, result.expires_at) == (None, None)
 
 
 def test_nobody_revokes_those_of_others(visit, token):

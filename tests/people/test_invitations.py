@@ -132,10 +132,10 @@ def test_what_expired_long_ago_is_deleted(offered):
 
 def test_of_two_at_once_one_comes_too_late(cast, offered):
     offered()
-    found = Invitation.objects.get()
-    invitations.join(found, cast["sam"], by=SERVER)
+    result = Invitation.objects.get()
+    invitations.join(result, cast["sam"], by=SERVER)
     with pytest.raises(NoLongerOpen):
-        invitations.join(found, cast["victor"], by=SERVER)
+        invitations.join(result, cast["victor"], by=SERVER)
     assert role_of("victor") == Role.VIEWER
 
 

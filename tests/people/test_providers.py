@@ -109,10 +109,10 @@ def test_connects_nobody_to_two_users_and_disconnects_nobody_else(visit, cast, e
     client = visit("alice")
     client.post("/ui/me/again/", {"password": PASSWORD})
     go(client, f"/ui/me/security/connect/{elsewhere.id}/")
-    found = SocialAccount.objects.get()
-    assert found.user.username == "jane.doe"
+    result = SocialAccount.objects.get()
+    assert result.user.username == "jane.doe"
     assert b"is already connected to another user" in client.get("/ui/me/security/").content
-    assert client.post(f"/ui/me/security/disconnect/{found.pk}/").status_code == 404
+    assert client.post(f"/ui/me/security/disconnect/{result.pk}/").status_code == 404
 
 
 def test_the_last_way_to_sign_in_stays(visit, elsewhere):

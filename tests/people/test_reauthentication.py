@@ -192,13 +192,13 @@ def arguments(cast, account, add_entity):
     branches.create(account, BranchRequest("branch", snapshot=snapshot), by=SERVER)
     members.set_role(account, cast["sam"], Role.OWNER, by=SERVER)
     done = members.set_role(account, cast["sam"], Role.EDITOR, by=SERVER)
-    found = {
+    results = {
         "accounts:member": [account.name, cast["eve"].pk],
         "activity:undo": [done.pk],
         "people:user_change": [cast["eve"].pk],
         "snapshots:reset": ["branch"],
     }
-    return lambda name: found.get(name, ARGUMENTS[name])
+    return lambda name: results.get(name, ARGUMENTS[name])
 
 
 @pytest.mark.django_db(transaction=True)

@@ -247,14 +247,14 @@ def test_what_happened_is_recorded(visit):
     client.post("/ui/login/", {"login": "correct horse", "password": "alice"})
     sign_in(client)
     client.post("/ui/logout/")
-    found = Activity.objects.filter(verb__startswith="user.").order_by("pk")
-    assert list(found.values_list("verb", "actor", "detail")) == [
+    result = Activity.objects.filter(verb__startswith="user.").order_by("pk")
+    assert list(result.values_list("verb", "actor", "detail")) == [
         (PeopleVerb.SIGN_IN_FAILED, "alice", {"by": ["password"]}),
         (PeopleVerb.SIGN_IN_FAILED, "", {"by": ["password"]}),  # the name may be a mistyped password
         (PeopleVerb.SIGN_IN, "alice", {"by": ["password"]}),
         (PeopleVerb.SIGN_OUT, "alice", {}),
     ]
-    assert {(one.address, one.agent) for one in found} == {("127.0.0.1", FIREFOX)}
+    assert {(one.address, one.agent) for one in result} == {("127.0.0.1", FIREFOX)}
 
 
 def test_options_are_not_given_out_without_end(client, db):

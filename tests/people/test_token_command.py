@@ -24,9 +24,14 @@ def run(capsys, cast):
 
 def test_makes_a_token_that_works(run, account):
     secret = run("add", "Ada", "ci", "--scope", "manage", "--account", "acme", "--days", "7").strip()
-    found = api_tokens.authenticate(secret, timezone.now(), "")
-    assert (found.user.username, found.name, found.scope, found.account) == ("ada", "ci", "manage", account)
-    assert timedelta(days=6) < found.expires_at - timezone.now() <= timedelta(days=7)
+    result = api_tokens.authenticate(secret, timezone.now(), "")
+    assert (result.user.username, result.name, result.scope, result.account) == (
+        "ada",
+        "ci",
+        "manage",
+        account,
+    )
+    assert timedelta(days=6) < result.expires_at - timezone.now() <= timedelta(days=7)
     assert Activity.objects.latest("pk").actor_kind == ActorKind.COMMAND
 
 

@@ -62,9 +62,9 @@ def test_makes_and_unmakes_admins(visit, act):
 @pytest.mark.parametrize("action", ["demote", "deactivate"])
 def test_the_last_admin_stays(act, action):
     assert "ada is the last active admin" in act("ada", action, "ada").content.decode()
-    found = User.objects.get(username="ada")
-    assert found.is_admin
-    assert found.is_active
+    result = User.objects.get(username="ada")
+    assert result.is_admin
+    assert result.is_active
 
 
 def test_undo(cast):

@@ -38,10 +38,10 @@ async def until_people(reader, wanted):
 @pytest.fixture
 async def changes():
     """Announcements to this process, as a server gets them."""
-    found = AccessChanges()
-    catalog = Catalog(settings.LANES_CONNINFO, found)
+    result = AccessChanges()
+    catalog = Catalog(settings.LANES_CONNINFO, result)
     await catalog.open()
-    yield found
+    yield result
     await catalog.close()
 
 
@@ -87,9 +87,9 @@ async def test_a_process_asks_once_for_all_its_streams(cast, table, monkeypatch)
     board = PresenceBoard()
     followed = [board.follow(Tab(uuid.uuid4(), user.pk, table.pk)) for user in cast.values()]
     async with asyncio.timeout(PATIENCE):
-        found = await asyncio.gather(*(anext(it) for it in followed))
+        result = await asyncio.gather(*(anext(it) for it in followed))
     assert asked == [len(cast)]
-    assert {it.username for it in found[0]} == cast.keys() - {"sam"}
+    assert {it.username for it in result[0]} == cast.keys() - {"sam"}
     for each in followed:
         await each.aclose()
     await board.close()

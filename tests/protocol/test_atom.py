@@ -85,9 +85,9 @@ def insert(properties):
     ],
 )
 def test_reads_every_type(element, value):
-    found = read(element)["x"]
-    assert found == value
-    assert type(found.value) is type(value.value)
+    result = read(element)["x"]
+    assert result == value
+    assert type(result.value) is type(value.value)
 
 
 @pytest.mark.parametrize(
@@ -218,11 +218,11 @@ def test_writes_every_type(value, element):
 @pytest.mark.parametrize("character", ["\0", "\x01", "\x1f", "\ufffe", "\uffff", "\ud800"])
 def test_marks_what_xml_cannot_say(character):
     row = stored(bad=EdmValue(Edm.STRING, f"a{character}b"), good=EdmValue(Edm.STRING, "\x7f\x80\u2028"))
-    found = properties_of(written(write_page(context(), [row])))
-    assert found.findtext(f"{DATA}bad") == "a\ufffdb"
-    assert found.find(f"{DATA}bad").get("{urn:tablero}replaced") == "true"
-    assert found.findtext(f"{DATA}good") == "\x7f\x80\u2028"
-    assert found.find(f"{DATA}good").attrib == {}
+    result = properties_of(written(write_page(context(), [row])))
+    assert result.findtext(f"{DATA}bad") == "a\ufffdb"
+    assert result.find(f"{DATA}bad").get("{urn:tablero}replaced") == "true"
+    assert result.findtext(f"{DATA}good") == "\x7f\x80\u2028"
+    assert result.find(f"{DATA}good").attrib == {}
 
 
 @pytest.mark.parametrize(
@@ -265,9 +265,9 @@ def test_reads_such_names_back_and_leaves_others_alone(element, name):
 @pytest.mark.parametrize("select", [("Timestamp",), ("PartitionKey",), ("x",), ("PartitionKey", "Timestamp")])
 def test_system_properties_come_only_when_selected(select):
     row = stored(x=EdmValue(Edm.STRING, "1")) if "x" in select else stored()
-    found = written(write_entity(context(select), row))
-    assert {element.tag.removeprefix(DATA) for element in properties_of(found)} == set(select)
-    assert found.get(f"{METADATA}etag")
+    result = written(write_entity(context(select), row))
+    assert {element.tag.removeprefix(DATA) for element in properties_of(result)} == set(select)
+    assert result.get(f"{METADATA}etag")
 
 
 def is_xml(text):
@@ -284,9 +284,9 @@ def is_xml(text):
 def test_an_entity_comes_back_as_it_went(partition_key, row_key, properties):
     entity = Entity(EntityKey(partition_key, row_key), properties)
     body = write_entity(context(), stored(entity.key, **properties))
-    found = read_new_entity(read_object(body), dialects.STORAGE)
-    assert found.key == entity.key
-    assert repr(dict(found.properties)) == repr(dict(properties))  # by text: NaN, -0.0
+    new_entity = read_new_entity(read_object(body), dialects.STORAGE)
+    assert new_entity.key == entity.key
+    assert repr(dict(new_entity.properties)) == repr(dict(properties))  # by text: NaN, -0.0
 
 
 @given(st.dictionaries(names, values, max_size=8))

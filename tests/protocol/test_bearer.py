@@ -39,8 +39,8 @@ def grant(header, scheme="https"):
     ],
 )
 def test_the_sdk_finds_tenant_and_resource(trust, tenant, resource):
-    found = _HttpChallenge(bearer.write_challenge(trust))
-    assert (found.tenant_id, found.resource, found.scope) == (tenant, resource, "")
+    result = _HttpChallenge(bearer.write_challenge(trust))
+    assert (result.tenant_id, result.resource, result.scope) == (tenant, resource, "")
 
 
 def test_what_is_required():

@@ -54,10 +54,10 @@ JSON = (Format.JSON_NONE, Format.JSON_MINIMAL, Format.JSON_FULL)
     ],
 )
 def test_reads_an_object(body, expected):
-    found = read_object(body)
+    result = read_object(body)
 
-    assert found == expected
-    assert [type(value) for value in found.values()] == [type(value) for value in expected.values()]
+    assert result == expected
+    assert [type(value) for value in result.values()] == [type(value) for value in expected.values()]
 
 
 @pytest.mark.parametrize(

@@ -56,17 +56,17 @@ def learn(found, kind=AccountKind.STORAGE):
 
 def check(text, kind):
     """Compare the result of the pattern with the general parser's."""
-    found = patterns.recognize(text.encode(errors="surrogatepass"), kind)
-    if found is None:
+    result = patterns.recognize(text.encode(errors="surrogatepass"), kind)
+    if result is None:
         return None
     general = read_object(text.encode())
     expected = read_values(general, kind)
-    assert found.fragments == write_fragments(expected, kind)
-    assert list(found) == list(expected)
-    assert repr(dict(found)) == repr(expected)
+    assert result.fragments == write_fragments(expected, kind)
+    assert list(result) == list(expected)
+    assert repr(dict(result)) == repr(expected)
     keys = general.get("PartitionKey"), general.get("RowKey")
-    assert found.key == (keys if None not in keys else None)
-    return found
+    assert result.key == (keys if None not in keys else None)
+    return result
 
 
 @given(members(), st.data(), KINDS, SEPARATORS)
@@ -84,15 +84,15 @@ def test_what_is_recognized_is_what_is_read_value_by_value(found, data, kind, se
 )
 def test_usual_values_of_all_types_are_recognized(kind, data, separators):
     assert learn(USUAL, kind)
-    found = dict(USUAL)
-    found["Text"] = data.draw(st.text(st.characters(min_codepoint=32, max_codepoint=126)))
-    found["Number"] = data.draw(st.integers(-999_999_999, 999_999_999) | st.just(0.5))
-    found["Large"] = str(data.draw(st.integers(-(10**18) + 1, 10**18 - 1)))
-    found["Time"] = data.draw(
+    results = dict(USUAL)
+    results["Text"] = data.draw(st.text(st.characters(min_codepoint=32, max_codepoint=126)))
+    results["Number"] = data.draw(st.integers(-999_999_999, 999_999_999) | st.just(0.5))
+    results["Large"] = str(data.draw(st.integers(-(10**18) + 1, 10**18 - 1)))
+    results["Time"] = data.draw(
         st.datetimes().filter(lambda at: at.year > 1600).map(lambda at: f"{at.isoformat()}Z")
     )
-    found["Bytes"] = data.draw(st.sampled_from(["AA==", "AAA=", "AAAA", "+/+/"]))
-    assert check(json.dumps(found, separators=separators), kind) is not None
+    results["Bytes"] = data.draw(st.sampled_from(["AA==", "AAA=", "AAAA", "+/+/"]))
+    assert check(json.dumps(results, separators=separators), kind) is not None
 
 
 @given(st.text(), st.sampled_from(sorted(USUAL)))
@@ -148,9 +148,9 @@ def test_a_plan_becomes_a_pattern_after_many_uses():
 
 
 def test_keys_are_found_wherever_they_are():
-    found = {"A": "a", "RowKey": "r", "B": 1, "PartitionKey": "p", "C": 2}
-    assert learn(found)
-    recognized = check(json.dumps(found), AccountKind.STORAGE)
+    results = {"A": "a", "RowKey": "r", "B": 1, "PartitionKey": "p", "C": 2}
+    assert learn(results)
+    recognized = check(json.dumps(results), AccountKind.STORAGE)
     assert recognized.key == ("p", "r")
     entity = read_new_entity(recognized, dialects.STORAGE)
     assert entity.key == ("p", "r")

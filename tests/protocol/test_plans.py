@@ -84,12 +84,12 @@ control = st.sampled_from(
 
 @st.composite
 def members(draw):
-    found = {}
+    results = {}
     for name in draw(st.lists(names | control, max_size=6)):
-        found[name] = draw(jsons)
+        results[name] = draw(jsons)
         if draw(st.booleans()):
-            found[f"{name}@odata.type"] = draw(annotations)
-    return found
+            results[f"{name}@odata.type"] = draw(annotations)
+    return results
 
 
 @given(members())
@@ -134,9 +134,9 @@ def test_usual_values_take_the_short_way(type_, value):
     if type_ is not None:
         members["A@odata.type"] = type_
     for kind in AccountKind:
-        found = plans.encode(members, kind)
-        assert found is not None
-        assert found.fragments == write_fragments(read_values(members, kind), kind)
+        result = plans.encode(members, kind)
+        assert result is not None
+        assert result.fragments == write_fragments(read_values(members, kind), kind)
 
 
 def test_the_plans_that_are_kept_have_a_limit():

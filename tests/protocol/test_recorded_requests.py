@@ -111,10 +111,10 @@ async def test_names_the_part_that_was_refused(service, send):
     for method, path, body, headers in requests:
         assert (await send(method, path, body, {**JSON, **headers})).status in (400, 501)
 
-    found = await kept(service)
-    assert {it.outcome for it in found} == {"refused"}  # also what is not implemented
+    result = await kept(service)
+    assert {it.outcome for it in result} == {"refused"}  # also what is not implemented
 
-    assert [(it.fault["part"], it.fault["name"]) for it in found] == [
+    assert [(it.fault["part"], it.fault["name"]) for it in result] == [
         ("option", "$filter"),
         ("option", "$top"),
         ("property", "Born"),
@@ -122,18 +122,18 @@ async def test_names_the_part_that_was_refused(service, send):
         ("header", "If-Match"),
         ("option", "$expand"),
     ]
-    assert found[0].options == [["$filter", "Name eq … und Age gt …"]]
-    assert (found[0].fault["position"], found[0].fault["span"]) == (21, [10, 13])
-    assert told(found[0]) == [
+    assert result[0].options == [["$filter", "Name eq … und Age gt …"]]
+    assert (result[0].fault["position"], result[0].fault["span"]) == (21, [10, 13])
+    assert told(result[0]) == [
         "The query option $filter is at fault.",
         "The first character at fault is at position 22.",
         "This filter is valid: Name eq … and Age gt …",
     ]
-    assert told(found[3]) == [
+    assert told(result[3]) == [
         "The body cannot be read.",
         "The first character at fault is at position 32.",
     ]
-    assert found[4].path == f"/{ACCOUNT}/people(PartitionKey='…',RowKey='…')"
+    assert result[4].path == f"/{ACCOUNT}/people(PartitionKey='…',RowKey='…')"
 
 
 async def test_a_change_set_is_refused_although_it_is_answered(service, send):
@@ -270,10 +270,10 @@ async def test_in_a_cosmos_account_nearly_every_text_is_a_name(service, send):
     assert (await send("GET", f"/{quote(odd)}", headers={})).status == 200
     assert (await send("GET", f"/{quote(odd)}?$top=many", headers={})).status == 400
 
-    found = await kept(service)
+    result = await kept(service)
 
-    assert len(found) > 60
-    assert [(it.table_name, it.path) for it in found[-2:]] == [(odd, f"/{ACCOUNT}/{odd}")] * 2
+    assert len(result) > 60
+    assert [(it.table_name, it.path) for it in result[-2:]] == [(odd, f"/{ACCOUNT}/{odd}")] * 2
     rows = await in_thread(lambda: [str(row.__dict__) for row in RecordedRequest.objects.all()])
     assert [row for row in rows if "secret" in row] == []
 

@@ -49,11 +49,11 @@ async def seen(service):
 async def test_a_foreign_token_becomes_known_by_its_use(service, token):
     assert await in_thread(known) == []
     assert (await query(service, token)).status == 200
-    found = await seen(service)
-    assert (found.is_registered, found.key, found.uses) == (False, 1, 1)
+    result = await seen(service)
+    assert (result.is_registered, result.key, result.uses) == (False, 1, 1)
     assert (await query(service, token)).status == 200
     again = await seen(service)
-    assert (again.uses, again.last_used > found.last_used) == (2, True)
+    assert (again.uses, again.last_used > result.last_used) == (2, True)
 
 
 async def test_s4_blocking_makes_it_fail_at_once_everywhere(service, token):
@@ -61,12 +61,12 @@ async def test_s4_blocking_makes_it_fail_at_once_everywhere(service, token):
     async with running() as other:
         for process in (service, other):
             assert (await query(process, token)).status == 200
-        found = await seen(service)
+        result = await seen(service)
         account = await in_thread(Account.objects.get, name=ACCOUNT)
         for blocked in (True, False):
             await in_thread(
                 lambda blocked=blocked: sas.set_blocked(
-                    account, found.fingerprint, blocked=blocked, by=SERVER
+                    account, result.fingerprint, blocked=blocked, by=SERVER
                 )
             )
             for process in (service, other):
@@ -80,9 +80,9 @@ async def test_s4_blocking_makes_it_fail_at_once_everywhere(service, token):
 
 async def test_s4_other_tokens_and_the_keys_stay_good(service, send, token):
     assert (await query(service, token)).status == 200
-    found = await seen(service)
+    result = await seen(service)
     account = await in_thread(Account.objects.get, name=ACCOUNT)
-    await in_thread(lambda: sas.set_blocked(account, found.fingerprint, blocked=True, by=SERVER))
+    await in_thread(lambda: sas.set_blocked(account, result.fingerprint, blocked=True, by=SERVER))
     spec = {"sas": {"tn": "People", "sp": "ra"}}
     another = tokens.parameters(spec, ACCOUNT, KEY_TEXT)
     assert (await query(service, another)).status == 200

@@ -19,16 +19,16 @@ def cities(add_entity):
 def facets_of(response):
     """Name of the property → values, each with its count and the filter that it leads to."""
     content = response.content.decode()
-    found = {}
+    results = {}
     for name, body in re.findall(r'<h2 class="mono" title="([^"]*)">.*?<ol>(.*?)</ol>', content, re.DOTALL):
         links = re.findall(
             r'href="([^"]*)".*?class="value mono">(.*?)</span>.*?count">(\d+)<', body, re.DOTALL
         )
-        found[name] = [
+        results[name] = [
             (unescape(value), int(count), parse_qs(urlsplit(unescape(href)).query)["f"][0])
             for href, value, count in links
         ]
-    return found
+    return results
 
 
 def test_counts_values_and_leads_to_them(visit, cities):
@@ -46,8 +46,8 @@ def test_counts_values_and_leads_to_them(visit, cities):
 
 
 def test_counts_what_the_filter_finds_and_narrows_it(visit, cities):
-    found = facets_of(visit("victor").get(ADDRESS, {"f": "Number le 4 or Number eq 5", "facets": "1"}))
-    assert found["City"][0] == ("Oslo", 3, "(Number le 4 or Number eq 5) and City eq 'Oslo'")
+    result = facets_of(visit("victor").get(ADDRESS, {"f": "Number le 4 or Number eq 5", "facets": "1"}))
+    assert result["City"][0] == ("Oslo", 3, "(Number le 4 or Number eq 5) and City eq 'Oslo'")
 
 
 def test_what_no_address_can_say_is_no_step(visit, add_entity):

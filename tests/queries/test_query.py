@@ -43,13 +43,13 @@ def texts(page):
 
 
 def value(page, name):
-    found = re.search(rf'name="{name}" value="([^"]*)"', page)
-    return unescape(found[1]) if found else None
+    result = re.search(rf'name="{name}" value="([^"]*)"', page)
+    return unescape(result[1]) if result else None
 
 
 def text_of(page):
-    found = re.search(r'data-text="([^"]*)"', page)
-    return unescape(found[1]) if found else None
+    result = re.search(r'data-text="([^"]*)"', page)
+    return unescape(result[1]) if result else None
 
 
 # the check

@@ -40,8 +40,8 @@ def save(client, name="Adas", *, state="f=Name+eq+'Ada'", **fields):
 
 def edit(client, slug="adas", *, seen=None, **fields):
     """Edit a shared query by the form, and return the answer."""
-    found = SavedQuery.objects.filter(slug=slug, deleted_at=None).first()
-    seen = seen or (saved.revision(found) if found else "")
+    result = SavedQuery.objects.filter(slug=slug, deleted_at=None).first()
+    seen = seen or (saved.revision(result) if result else "")
     values = {"name": "Adas", "filter": ADA, "is_shared": "on", "seen": seen, **fields}
     sent = {name: value for name, value in values.items() if value is not None}
     return client.post(f"{PEOPLE}q/{slug}/edit/", sent)
@@ -69,10 +69,10 @@ def test_keeps_all_of_the_grid_but_the_page(visit, filled):
     kept = "f=Name+eq+'Ada'&s=Name,Age&cols=PartitionKey,RowKey,Name:200&sort=-Age&top=100&view=json"
     answer = save(client, state=kept + "&tz=utc&refresh=30&exact=1&open=x&after=x")
     assert client.get(PEOPLE + "q/adas/")["Location"] == answer["Location"]
-    found = client.get(answer["Location"]).context
+    result = client.get(answer["Location"]).context
     assert query().content.keys() == {"f", "s", "cols", "sort", "top", "view"}
-    assert parse_qs(found["state"].query()) == parse_qs(kept + "&q=adas")
-    assert (found["applied"].query.name, found["applied"].changed) == ("Adas", [])
+    assert parse_qs(result["state"].query()) == parse_qs(kept + "&q=adas")
+    assert (result["applied"].query.name, result["applied"].changed) == ("Adas", [])
     moved = client.get(f"{PEOPLE}?{kept.replace('-Age', 'Age').replace('Name,Age', 'Name')}&q=adas")
     assert [str(name) for name in moved.context["applied"].changed] == ["Selected properties", "Sort order"]
     # the viewer's columns are not a change of a query without columns

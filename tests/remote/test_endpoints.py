@@ -79,5 +79,5 @@ def test_what_cannot_be_sent_is_not_quoted(endpoint):
             list(TableClient(endpoint, allow_all, lambda seconds: None).tables())
     finally:
         logging.getLogger().removeHandler(handler)
-    found = f"{refused.value} {refused.value.__cause__} {log.getvalue()}"
-    assert "signature" not in found and "SharedKey" not in found
+    result = f"{refused.value} {refused.value.__cause__} {log.getvalue()}"
+    assert "signature" not in result and "SharedKey" not in result

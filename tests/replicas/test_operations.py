@@ -62,8 +62,8 @@ class World:
         self.replicas._note(replica, on_replica(position, timeline, is_receiving=is_receiving), round_trip)
 
     async def chosen(self, terms):
-        found = await self.replicas.choose(terms)
-        return None if found is None else found.name
+        result = await self.replicas.choose(terms)
+        return None if result is None else result.name
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ OVERVIEW = "/ui/a/acme/overview/"
 
 @pytest.fixture
 def world(settings):
-    found = World()
+    result = World()
     settings.READ_SOURCES = ("near", "far")
-    replicas.set_of_this_process(found.replicas)
-    yield found
+    replicas.set_of_this_process(result.replicas)
+    yield result
     replicas.set_of_this_process(None)
 
 

@@ -119,8 +119,8 @@ def test_the_checker_finds_reads_of_a_replica_that_are_called_strong(world: Worl
         with is_shown(does_not_replay, world, load, "Eventual"):
             pass
     reads = [replace(read, level="Strong") for read in load.history.of_level("Eventual")]
-    found = check(History(load.history.writes, reads), bound=BOUND, lag=LAG + SLACK)
-    assert {violation.promise for violation in found} == {"no stale read"}
+    result = check(History(load.history.writes, reads), bound=BOUND, lag=LAG + SLACK)
+    assert {violation.promise for violation in result} == {"no stale read"}
     assert check(load.history, bound=BOUND, lag=LAG + SLACK) == []
 
 
@@ -157,14 +157,14 @@ def test_reports_of_a_replica_that_falls_behind_and_one_that_hangs(world: World)
         return answer.json()["items"]
 
     def wait_for_states(*states: str) -> list[dict[str, object]]:
-        found: list[dict[str, object]] = []
+        results: list[dict[str, object]] = []
 
         def are_reached() -> bool:
-            found[:] = listed()
-            return [it["state"] for it in found] == list(states)
+            results[:] = listed()
+            return [it["state"] for it in results] == list(states)
 
         wait_for(are_reached, f"replicas that are {states}")
-        return found
+        return results
 
     near, far = wait_for_states("in use", "in use")
     assert near["name"] == f"127.0.0.1:{world.to_near.port}"

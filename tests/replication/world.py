@@ -65,11 +65,11 @@ def wait_for_reads(load: Load, node: Node) -> None:
 
 
 def violations(loads: Sequence[Load]) -> list[Violation]:
-    found = []
+    results = []
     for load in loads:
-        found += check(load.history, bound=BOUND, lag=LAG + SLACK)
-        found += Checker(load.history).lost(load.final())
-    return found
+        results += check(load.history, bound=BOUND, lag=LAG + SLACK)
+        results += Checker(load.history).lost(load.final())
+    return results
 
 
 def staleness(load: Load, *levels: str) -> float:

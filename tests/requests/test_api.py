@@ -32,9 +32,13 @@ def test_members_see_the_requests_of_their_account(call, account):
     assert told(victor("GET", page["next"].partition("testserver")[2])) == [first.pk]
     assert told(victor("GET", f"accounts/acme/requests?id={second.request_id}")) == [second.pk]
     assert told(victor("GET", "accounts/acme/requests?kind=failed")) == []
-    found = victor("GET", f"accounts/acme/requests/{second.request_id}").json()
-    assert (found["status"], found["code"], found["credential_name"]) == (409, "EntityAlreadyExists", "key1")
-    assert (found["explanation"], found["findings"], found["client_request_id"]) == ([], [], "mine")
+    result = victor("GET", f"accounts/acme/requests/{second.request_id}").json()
+    assert (result["status"], result["code"], result["credential_name"]) == (
+        409,
+        "EntityAlreadyExists",
+        "key1",
+    )
+    assert (result["explanation"], result["findings"], result["client_request_id"]) == ([], [], "mine")
     numbers = victor("GET", "accounts/acme/request-statistics").json()
     assert (numbers["kept"], numbers["credentials"][0]["requests"]) == (3, 3)
 

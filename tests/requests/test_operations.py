@@ -131,19 +131,19 @@ async def test_under_load_refusals_are_counted_and_samples_dropped(account, watc
     await watching.flush()
 
     now = datetime.now(UTC)
-    found = await in_thread(statistics, account, now - timedelta(hours=1), now + timedelta(minutes=1))
+    result = await in_thread(statistics, account, now - timedelta(hours=1), now + timedelta(minutes=1))
 
-    assert [(it.status, it.code, it.requests) for it in found.codes] == [
+    assert [(it.status, it.code, it.requests) for it in result.codes] == [
         (409, "EntityAlreadyExists", 200),
         (201, "", 101),
         (403, "AuthenticationFailed", 100),
     ]
-    assert [(it.credential, it.code, it.requests) for it in found.credentials] == [
+    assert [(it.credential, it.code, it.requests) for it in result.credentials] == [
         ("", "AuthenticationFailed", 100),
         ("key1", "EntityAlreadyExists", 100),
         ("key2", "EntityAlreadyExists", 100),
     ]
-    assert (found.requests, found.kept) == (401, 5 + 15 + 1)
+    assert (result.requests, result.kept) == (401, 5 + 15 + 1)
     hour = choose_range(now - timedelta(hours=1), now + timedelta(minutes=1), now + timedelta(minutes=1))
     for wanted, done, refused, is_counted in (
         (RequestFilter(), 101, 300, True),

@@ -168,10 +168,10 @@ def test_a_search_finds_an_id_in_a_message_and_opens_what_it_finds(visit, accoun
         f"The specified entity already exists.\\nRequestId:{refused.request_id}\\nTime:2026-11-26T10:00:00Z"
     )
 
-    found = visit("victor").get(LIST, {"q": message})
-    assert found.content.decode().count('<tr id="request-') == 1
-    assert found.context["opened"] == refused
-    assert "409 EntityAlreadyExists The specified entity already exists." in text(found)
+    result = visit("victor").get(LIST, {"q": message})
+    assert result.content.decode().count('<tr id="request-') == 1
+    assert result.context["opened"] == refused
+    assert "409 EntityAlreadyExists The specified entity already exists." in text(result)
     hits = visit("victor").get(reverse("home:palette"), {"q": message})
     assert page(refused) in hits.content.decode()
     assert page(refused) not in visit("sam").get(reverse("home:palette"), {"q": message}).content.decode()

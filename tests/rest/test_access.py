@@ -222,8 +222,8 @@ def as_documented(path):
     names |= {"indexes": "property", "requests": "request_id", "snapshots": "snapshot"}
     names |= {"comments": "thread", "webhooks": "webhook", "notice-rules": "kind"}
     names |= {"invitations": "invitation", "queries": "query", "versions": "version"}
-    found = [f"{{{names[before]}}}" if before in names else part for before, part in pairwise(["", *parts])]
-    return "/".join([API, *found])
+    results = [f"{{{names[before]}}}" if before in names else part for before, part in pairwise(["", *parts])]
+    return "/".join([API, *results])
 
 
 def test_a_token_of_one_account_knows_no_other(table, account, call):
@@ -261,8 +261,8 @@ def test_the_role_of_the_moment_counts(call, cast, account):
 
 def test_the_token_tells_of_itself(call, account):
     assert call(None)("GET", "token").status_code == 401
-    found = call("alice", "read", account=account)("GET", "token").json()
-    assert {name: found[name] for name in ("name", "user", "scope", "account", "is_admin")} == {
+    result = call("alice", "read", account=account)("GET", "token").json()
+    assert {name: result[name] for name in ("name", "user", "scope", "account", "is_admin")} == {
         "name": "ci", "user": "alice", "scope": "read", "account": "acme", "is_admin": False,
     }  # fmt: skip
 

@@ -104,8 +104,8 @@ def test_the_page_shows_all_of_it(document, cast):
 
 
 def test_members_of_members_are_listed():
-    found = {operation.id: operation for group in api_reference.groups() for operation in group.operations}
-    policies = found["set_policies"]
+    results = {operation.id: operation for group in api_reference.groups() for operation in group.operations}
+    policies = results["set_policies"]
     assert [member.name for member in policies.body][:3] == ["items", "items[].id", "items[].access_policy"]
     assert policies.curl.startswith('curl -H "Authorization: Bearer $TABLERO_TOKEN" -X PUT \\\n  -H')
-    assert found["list_accounts"].curl.endswith('"$TABLERO_URL/ui/api/v1/accounts"')
+    assert results["list_accounts"].curl.endswith('"$TABLERO_URL/ui/api/v1/accounts"')

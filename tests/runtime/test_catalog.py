@@ -218,13 +218,13 @@ async def test_a_process_that_hangs_is_disconnected_and_uses_nothing_stale(accou
 async def test_what_is_known_expires_unless_the_database_answers(account, lasting, monkeypatch):
     monkeypatch.setattr(notify, "_CHECK_INTERVAL", 0.05)
     async with opened() as known:
-        found = await known.account("owner")
+        result = await known.account("owner")
         before = known._expires_at
         await eventually(lambda: has_been_prolonged(known, before))
-        assert await known.account("owner") is found
+        assert await known.account("owner") is result
 
         known._expires_at = 0.0
-        assert await known.account("owner") is not found
+        assert await known.account("owner") is not result
 
 
 async def has_been_prolonged(known, before):

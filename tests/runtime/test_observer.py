@@ -103,11 +103,11 @@ async def test_counts_requests(account, watching):
     watching.record(seen(0, None, status=403, error="AuthenticationFailed"))
     await watching.flush()
 
-    found = await counted(account)
+    result = await counted(account)
 
-    assert {status: tally.requests for status, tally in found.items()} == {200: 3, 403: 1, 0: 1}
-    assert (found[200].ingress, found[200].egress) == (30, 300)
-    [bucket] = found[403].latencies
+    assert {status: tally.requests for status, tally in result.items()} == {200: 3, 403: 1, 0: 1}
+    assert (result[200].ingress, result[200].egress) == (30, 300)
+    [bucket] = result[403].latencies
     assert HISTOGRAM_BOUNDS[bucket - 1] < 0.07 <= HISTOGRAM_BOUNDS[bucket]
     assert await in_thread(SeenCredential.objects.count) == 1
     servers = await in_thread(lambda: list(RequestSeries.objects.filter(account_id=series.SERVER)))
@@ -120,10 +120,10 @@ async def test_tells_who_used_what(account, watching):
     watching.record(seen(account, TOKEN, address="2001:db8::1", agent=b"other"))
     await watching.flush()
 
-    found = await used(account, TOKEN)
+    result = await used(account, TOKEN)
 
-    assert (found.parameters, found.address, found.agent) == (TOKEN.parameters, "2001:db8::1", "other")
-    assert before <= found.last <= datetime.now(UTC)
+    assert (result.parameters, result.address, result.agent) == (TOKEN.parameters, "2001:db8::1", "other")
+    assert before <= result.last <= datetime.now(UTC)
     assert (await used(account)).address == "192.0.2.1"
 
 

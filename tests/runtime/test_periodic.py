@@ -67,8 +67,8 @@ async def test_drops_what_was_deleted_even_after_a_failure(deleted, running, mon
 
     assert "this once" in caplog.text
     with psycopg.connect(settings.LANES_CONNINFO) as connection:
-        found = connection.execute("SELECT to_regclass(%s)", [f"deleted_entity_{deleted.pk}"]).fetchone()
-    assert found == (None,)
+        result = connection.execute("SELECT to_regclass(%s)", [f"deleted_entity_{deleted.pk}"]).fetchone()
+    assert result == (None,)
 
 
 async def test_ends_no_sooner_than_what_is_being_done(monkeypatch):
@@ -164,8 +164,8 @@ async def test_leaves_to_another_process_what_that_is_at():
 
 async def test_the_doctor_names_jobs_that_are_late():
     def findings():
-        found = [finding for part, finding in doctor.examine() if part == "jobs"]
-        return [(finding.severity.value, finding.text.split(";")[0]) for finding in found]
+        results = [finding for part, finding in doctor.examine() if part == "jobs"]
+        return [(finding.severity.value, finding.text.split(";")[0]) for finding in results]
 
     async def is_idle():
         return (await in_thread(findings))[0] == ("ok", "No process serves this database, so no job runs.")
@@ -305,8 +305,8 @@ def test_all_that_is_tidied_has_a_name_that_the_database_can_keep():
 async def test_the_doctor_names_parts_that_fail():
     async with opened():
         await in_thread(periodic.run_parts, "work", {"broken": failing_part}, datetime.now(UTC))
-        found = await in_thread(lambda: [it.text for part, it in doctor.examine() if part == "jobs"])
-    assert [text.split(" has failed since ")[0] for text in found] == ["The job work.broken"]
+        result = await in_thread(lambda: [it.text for part, it in doctor.examine() if part == "jobs"])
+    assert [text.split(" has failed since ")[0] for text in result] == ["The job work.broken"]
 
 
 def test_a_deleted_table_that_cannot_be_dropped_does_not_keep_the_others(deleted, monkeypatch):

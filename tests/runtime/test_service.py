@@ -237,10 +237,10 @@ async def test_a_read_is_repeated_when_a_node_is_back(service, account, people, 
         f"CREATE VIEW {relation} AS SELECT * FROM {rows} WHERE use_node()",
     )
     if query is None:
-        found = [await service.get(account, people, KEY, ALL)]
+        results = [await service.get(account, people, KEY, ALL)]
     else:
-        found = (await service.query(account, people, query)).entities
-    assert [content(it)["Number"] for it in found] == [1]
+        results = (await service.query(account, people, query)).entities
+    assert [content(it)["Number"] for it in results] == [1]
 
 
 async def test_a_write_is_not_repeated_when_a_node_is_back(service, account, people, relation):

@@ -80,12 +80,12 @@ class Synthetic:
 @pytest.fixture
 def made(tmp_path):
     """Segments 2 to 9 that end at 2 to 9 hours, a base backup after 2.5 hours and one after 6.5."""
-    found = Synthetic(tmp_path / "archive")
-    found.use(1, NOW)
-    found.segments(1, *range(2, 10))
-    found.base("a", 1, 2, NOW + 2.5 * HOUR)
-    found.base("b", 1, 6, NOW + 6.5 * HOUR)
-    return found
+    result = Synthetic(tmp_path / "archive")
+    result.use(1, NOW)
+    result.segments(1, *range(2, 10))
+    result.base("a", 1, 2, NOW + 2.5 * HOUR)
+    result.base("b", 1, 6, NOW + 6.5 * HOUR)
+    return result
 
 
 def at(hours):
@@ -197,15 +197,15 @@ def test_text_that_is_no_time(text):
 def test_the_options():
     given = {"TABLERO_ARCHIVE": "/archive"}
     assert options.read({}).archive is None
-    found = options.read(given).archive
-    assert (str(found.folder), found.keep, found.size, found.backlog) == (
+    result = options.read(given).archive
+    assert (str(result.folder), result.keep, result.size, result.backlog) == (
         "/archive",
         7 * 24 * HOUR,
         None,
         8 << 30,
     )
-    found = options.read({**given, "TABLERO_ARCHIVE_SIZE": "50G", "TABLERO_BACKUP_EVERY": "6h"}).archive
-    assert (found.size, found.every) == (50 << 30, 6 * HOUR)
+    result = options.read({**given, "TABLERO_ARCHIVE_SIZE": "50G", "TABLERO_BACKUP_EVERY": "6h"}).archive
+    assert (result.size, result.every) == (50 << 30, 6 * HOUR)
     for text in ("50", "50 G", "31M", "1P"):
         with pytest.raises(Refusal, match="for example 512M or 2G"):
             options.read({**given, "TABLERO_ARCHIVE_SIZE": text})
@@ -349,8 +349,8 @@ def test_two_folders_are_exchanged_at_once(tmp_path):
             process.stdout.readline()
         process.kill()
         process.communicate()
-        found = [[it.name for it in (tmp_path / name).iterdir()] for name in ("data", "new")]
-        assert sorted(found) == [["data"], ["new"]]
+        results = [[it.name for it in (tmp_path / name).iterdir()] for name in ("data", "new")]
+        assert sorted(results) == [["data"], ["new"]]
 
 
 class Writer(threading.Thread):
@@ -403,9 +403,9 @@ def writing(live, prefix, number=3):
 
 def rows(data):
     """Return the numbers of the entities of each writer, as a database has them."""
-    found = options.read({"TABLERO_DATA": str(data)})
+    result = options.read({"TABLERO_DATA": str(data)})
     with (
-        embedded.running(found, purpose="test", say=print),
+        embedded.running(result, purpose="test", say=print),
         psycopg.connect(host=str(DataFolder(data).socket_folder), user="tablero", dbname="tablero") as db,
     ):
         [[table]] = db.execute("SELECT id FROM storage_table WHERE name = 'stock' AND deleted_at IS NULL")
@@ -442,7 +442,7 @@ def test_any_moment_is_restored_exactly_whatever_is_killed_and_however_often(use
     with start_server(used, *arguments, hurried=LOOKS_OFTEN) as live:
         with TableServiceClient.from_connection_string(live.connection_string) as client:
             client.create_table("stock")
-        wait_for(lambda: (found := summary_of(used)) and found.base_at)
+        wait_for(lambda: (result := summary_of(used)) and result.base_at)
         with writing(live, "a") as first:
             [process] = wait_for(lambda: archivers(used))
             process.kill()
@@ -463,9 +463,9 @@ def test_any_moment_is_restored_exactly_whatever_is_killed_and_however_often(use
     assert not unfinished.exists()
     restored = sorted(used.parent.glob(f"{used.name}.*.restored"))
     for path, moment in zip(restored, (before, done), strict=True):
-        found = rows(path)
+        result = rows(path)
         for writer in (*first, *second):
-            writer.check(found.get(writer.name, []), moment)
+            writer.check(result.get(writer.name, []), moment)
 
     # one of them takes the place, and its server archives on a timeline of its own
     folder_switch.exchange(used, restored[0])  # and is killed; the command goes on from there
@@ -479,15 +479,15 @@ def test_any_moment_is_restored_exactly_whatever_is_killed_and_however_often(use
     uses = Catalog.read(folder).uses
     assert uses[0].timeline == 1 and uses[-1].timeline > 1
     manage("restore", "--to", killed.isoformat(), "--data", used, "--replace")  # the switch had undone it
-    found = rows(used)
-    assert found.keys() == {it.name for it in first}
+    result = rows(used)
+    assert result.keys() == {it.name for it in first}
     for writer in first:
-        writer.check(found[writer.name], killed)
-    found = rows(max(used.parent.glob(f"{used.name}.*.restored")))
-    assert found.keys() == {it.name for it in (*first, third)}
-    third.check(found[third.name], later)
+        writer.check(result[writer.name], killed)
+    result = rows(max(used.parent.glob(f"{used.name}.*.restored")))
+    assert result.keys() == {it.name for it in (*first, third)}
+    third.check(result[third.name], later)
     for writer in first:
-        writer.check(found[writer.name], before)
+        writer.check(result[writer.name], before)
     assert "All of it can be read." in manage("archive", "--verify", folder, "--data", scratch / "none")
 
 
@@ -539,11 +539,11 @@ def test_only_a_moment_in_the_archive_is_restored(refused, made):
 
 
 def test_only_a_restored_folder_takes_the_place(used, tmp_path):
-    found = options.read({"TABLERO_DATA": str(used)})
+    result = options.read({"TABLERO_DATA": str(used)})
     with pytest.raises(Refusal, match="There is no restored folder beside"):
-        point_in_time.switch(found, None)
+        point_in_time.switch(result, None)
     with pytest.raises(Refusal, match="is not a restored folder"):
-        point_in_time.switch(found, tmp_path)
+        point_in_time.switch(result, tmp_path)
 
 
 def test_the_command_asks_for_one_thing_to_do(made, tmp_path):
@@ -554,8 +554,8 @@ def test_the_command_asks_for_one_thing_to_do(made, tmp_path):
 
 
 def test_a_server_does_not_archive_into_the_archive_of_another(used, made):
-    found = options.read({"TABLERO_DATA": str(used), "TABLERO_ARCHIVE": str(made.path)})
-    serving = embedded.running(found, purpose="serve", say=print)
+    result = options.read({"TABLERO_DATA": str(used), "TABLERO_ARCHIVE": str(made.path)})
+    serving = embedded.running(result, purpose="serve", say=print)
     with pytest.raises(Refusal, match="of another database"), serving:
         pass
 

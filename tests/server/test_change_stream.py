@@ -74,13 +74,13 @@ def test_changes_come_as_they_happen_and_a_client_goes_on_where_it_was(live, tok
     with stream(live, token, query) as answer:
         assert (answer.status_code, answer.headers["Content-Type"]) == (200, "text/event-stream")
         assert answer.headers["Cache-Control"] == "no-store"
-        found = events(answer)
-        start, _ = next(found)
+        result = events(answer)
+        start, _ = next(result)
         put(table, "ada", 1)
-        seen = [next(it for it in found if it[1] is not None)]
+        seen = [next(it for it in result if it[1] is not None)]
         put(table, "ada", 2)
         put(table, "eve", 3)
-        seen += [next(it for it in found if it[1] is not None) for _ in range(2)]
+        seen += [next(it for it in result if it[1] is not None) for _ in range(2)]
     told = [(data["operation"], data["row_key"], data["after"]["Number"]) for _, data in seen]
     assert told == [("insert", "ada", 1), ("update", "ada", 2), ("insert", "eve", 3)]
     assert seen[1][1]["before"]["Number"] == 1
@@ -147,11 +147,11 @@ def test_streams_end_in_order_with_the_server(live, token):
     with ExitStack() as stack:
         opened = (stack.enter_context(stream(live, token)) for _ in itertools.count())
         # earlier ones may not have ended yet
-        found = events(wait_for(lambda: (answer := next(opened)).status_code == 200 and answer))
-        next(found)
+        result = events(wait_for(lambda: (answer := next(opened)).status_code == 200 and answer))
+        next(result)
         stopping = threading.Thread(target=live.stop)
         stopping.start()
-        list(found)  # would raise if the end of the body were missing
+        list(result)  # would raise if the end of the body were missing
         stopping.join(WAIT)
     assert not live.gave_up_requests, "the server waited for the stream"
     assert not any("Traceback" in line for line in live.output), live.output

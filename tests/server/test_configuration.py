@@ -38,8 +38,8 @@ def applied(file, before=(), **options):
 
 
 def test_values_become_variables(file, tmp_path):
-    found = applied(file)
-    assert found == {
+    result = applied(file)
+    assert result == {
         "TABLERO_CONFIG": str(file),
         "TABLERO_LISTEN": "0.0.0.0:443",
         "TABLERO_WORKERS": "4",
@@ -56,9 +56,9 @@ def test_values_become_variables(file, tmp_path):
 
 
 def test_options_win_over_variables_and_these_over_the_file(file):
-    found = applied(file, {"TABLERO_WORKERS": "2"}, TABLERO_LISTEN="127.0.0.1:1")
-    assert (found["TABLERO_WORKERS"], found["TABLERO_LISTEN"]) == ("2", "127.0.0.1:1")
-    listed = {it.name: it for it in configuration.settings(found)}
+    result = applied(file, {"TABLERO_WORKERS": "2"}, TABLERO_LISTEN="127.0.0.1:1")
+    assert (result["TABLERO_WORKERS"], result["TABLERO_LISTEN"]) == ("2", "127.0.0.1:1")
+    listed = {it.name: it for it in configuration.settings(result)}
     assert [listed[name].origin for name in ("listen", "workers", "data", "hsts")] == [
         "option",
         "environment",
@@ -69,10 +69,10 @@ def test_options_win_over_variables_and_these_over_the_file(file):
 
 
 def test_an_empty_variable_counts_as_not_set_but_an_empty_option_is_a_value(file):
-    found = applied(
+    result = applied(
         file, {"TABLERO_WORKERS": "", "TABLERO_HSTS": "", "DATABASE_URL": ""}, TABLERO_BACKUP_TO=""
     )
-    listed = {it.name: (it.value, it.origin) for it in configuration.settings(found)}
+    listed = {it.name: (it.value, it.origin) for it in configuration.settings(result)}
     assert listed["workers"] == ("4", str(file))
     assert listed["hsts"] == ("31536000", "default")
     assert listed["database-url"] == ("postgresql://tablero:***@db/tablero", str(file))
@@ -151,8 +151,8 @@ def test_refuses_a_missing_file(tmp_path):
 def test_the_command_prints_settings_without_a_database(tablero, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tablero.toml").write_text("workers = 3\nmetrics-token = '0123456789abcdef0123'\n")
-    found = json.loads(tablero("config", "--config", "tablero.toml", "--data", "d", "--json"))
-    assert found["workers"] == {"value": "3", "origin": "tablero.toml"}
-    assert found["metrics-token"]["value"] == "(secret)"
-    assert found["data"] == {"value": "d", "origin": "option"}
+    result = json.loads(tablero("config", "--config", "tablero.toml", "--data", "d", "--json"))
+    assert result["workers"] == {"value": "3", "origin": "tablero.toml"}
+    assert result["metrics-token"]["value"] == "(secret)"
+    assert result["data"] == {"value": "d", "origin": "option"}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["tablero.toml"]

@@ -8,22 +8,22 @@ URL = "postgresql://ada:p%40ss@db.example.org:6432/tables?sslmode=require&option
 
 
 def test_embedded_by_socket():
-    found = database.databases(options.read({"TABLERO_DATA": "/data"}))["default"]
-    assert (found["HOST"], found["PORT"], found["NAME"]) == ("/data/run", "5432", "tablero")
+    result = database.databases(options.read({"TABLERO_DATA": "/data"}))["default"]
+    assert (result["HOST"], result["PORT"], result["NAME"]) == ("/data/run", "5432", "tablero")
 
 
 def test_elsewhere_by_url():
-    found = database.databases(options.read({"DATABASE_URL": URL}))["default"]
+    result = database.databases(options.read({"DATABASE_URL": URL}))["default"]
 
-    assert (found["USER"], found["PASSWORD"]) == ("ada", "p@ss")
-    assert (found["HOST"], found["PORT"], found["NAME"]) == ("db.example.org", "6432", "tables")
-    assert found["OPTIONS"]["sslmode"] == "require"
+    assert (result["USER"], result["PASSWORD"]) == ("ada", "p@ss")
+    assert (result["HOST"], result["PORT"], result["NAME"]) == ("db.example.org", "6432", "tables")
+    assert result["OPTIONS"]["sslmode"] == "require"
 
 
 def test_relaxed_durability_beside_own_options():
     environ = {"DATABASE_URL": URL, "TABLERO_DURABILITY": "relaxed"}
-    found = conninfo_to_dict(database.conninfo(options.read(environ)))
-    assert found["options"] == "-c work_mem=8MB -c synchronous_commit=off"
+    result = conninfo_to_dict(database.conninfo(options.read(environ)))
+    assert result["options"] == "-c work_mem=8MB -c synchronous_commit=off"
 
 
 @pytest.mark.parametrize("url", ["mysql://a/b", "postgresql://[", "postgresql://a/b?no_such=1"])
@@ -55,23 +55,23 @@ def test_refuses_without_quoting_a_password(variable, url):
 
 def test_several_hosts_of_which_one_takes_writes():
     url = "postgresql://ada@db1.example.org:6432,db2.example.org:6433/tables?connect_timeout=9"
-    found = conninfo_to_dict(database.conninfo(options.read({"DATABASE_URL": url})))
-    assert (found["host"], found["port"]) == ("db1.example.org,db2.example.org", "6432,6433")
-    assert found["target_session_attrs"] == "read-write"
-    assert found["connect_timeout"] == "9"
-    assert found["tcp_user_timeout"]
+    result = conninfo_to_dict(database.conninfo(options.read({"DATABASE_URL": url})))
+    assert (result["host"], result["port"]) == ("db1.example.org,db2.example.org", "6432,6433")
+    assert result["target_session_attrs"] == "read-write"
+    assert result["connect_timeout"] == "9"
+    assert result["tcp_user_timeout"]
 
 
 REPLICAS = "postgresql://ada:secret@db2.example.org/tables  postgresql:///tables?host=/run/pg&user=ada"
 
 
 def test_replicas_have_names_without_secrets():
-    found = options.read({"DATABASE_URL": URL, "TABLERO_REPLICAS": REPLICAS})
-    first, second = database.read_sources(found)
+    result = options.read({"DATABASE_URL": URL, "TABLERO_REPLICAS": REPLICAS})
+    first, second = database.read_sources(result)
     assert (first.name, second.name) == ("db2.example.org:5432", "/run/pg")
-    assert (first.alias, second.alias) == tuple(database.databases(found))[1:]
+    assert (first.alias, second.alias) == tuple(database.databases(result))[1:]
     assert "target_session_attrs" not in conninfo_to_dict(first.conninfo)
-    assert database.databases(found)[first.alias]["PASSWORD"] == "secret"
+    assert database.databases(result)[first.alias]["PASSWORD"] == "secret"
 
 
 @pytest.mark.parametrize(

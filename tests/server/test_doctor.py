@@ -24,11 +24,11 @@ def run(tablero, capsys):
 
 
 def test_what_keeps_it_from_the_database_is_a_finding(run, tmp_path):
-    found = run("--data", tmp_path / "none")
-    parts = [it["part"] for it in found]
+    result = run("--data", tmp_path / "none")
+    parts = [it["part"] for it in result]
     assert parts[0] == "installation" and parts[-3:] == ["configuration", "tls", "database"]
-    assert [it["severity"] == "error" for it in found] == [False] * (len(found) - 1) + [True]
-    assert found[-1]["text"].startswith("There is no database in")
+    assert [it["severity"] == "error" for it in result] == [False] * (len(result) - 1) + [True]
+    assert result[-1]["text"].startswith("There is no database in")
 
 
 def test_an_unknown_setting_is_a_finding(run, tmp_path):
@@ -96,11 +96,11 @@ def test_what_settings_risk_and_who_reads_their_secrets(tmp_path, monkeypatch):
     configuration.apply(environment, dict(environment))
     monkeypatch.setattr("os.environ", environment)
     try:
-        found = list(examination.PARTS["configuration"](options.read(environment)))
+        results = list(examination.PARTS["configuration"](options.read(environment)))
     finally:
         configuration.origins.clear()
-    assert [it.severity.value for it in found] == ["ok", "warning", "warning", "warning"]
-    settings, durability, network, secrets = (it.text for it in found)
+    assert [it.severity.value for it in results] == ["ok", "warning", "warning", "warning"]
+    settings, durability, network, secrets = (it.text for it in results)
     assert f"the file {file}" in settings
     assert durability.startswith("Durability is relaxed.") and network.startswith("Without TLS")
     assert secrets == f"{file} has secrets, and others may read it. Run: chmod o-rwx {file}"
@@ -108,16 +108,16 @@ def test_what_settings_risk_and_who_reads_their_secrets(tmp_path, monkeypatch):
 
 def test_a_data_folder_that_others_may_read(tmp_path):
     tmp_path.chmod(0o755)
-    found = examination.PARTS["installation"](options.read({"TABLERO_DATA": str(tmp_path)}))
-    assert f"Others may read the data folder. Run: chmod go-rwx {tmp_path}" in [it.text for it in found]
+    result = examination.PARTS["installation"](options.read({"TABLERO_DATA": str(tmp_path)}))
+    assert f"Others may read the data folder. Run: chmod go-rwx {tmp_path}" in [it.text for it in result]
 
 
 @pytest.mark.django_db
 def test_settings_of_postgresql_that_lose_data():
     """The database of the tests is fast and not durable."""
-    found = list(doctor.parts()["settings"]())
-    assert {it.severity for it in found} == {Severity.WARNING}
-    assert [it.text.partition(":")[0] for it in found] == [
+    results = list(doctor.parts()["settings"]())
+    assert {it.severity for it in results} == {Severity.WARNING}
+    assert [it.text.partition(":")[0] for it in results] == [
         "fsync is off",
         "full_page_writes is off",
         "synchronous_commit is off",

@@ -192,8 +192,8 @@ def test_data_have_one_server_whose_database_commands_use(used):
 
 
 def count_accounts(data):
-    found = options.read({"TABLERO_DATA": str(data)})
-    with psycopg.connect(database.conninfo(found)) as connection:
+    result = options.read({"TABLERO_DATA": str(data)})
+    with psycopg.connect(database.conninfo(result)) as connection:
         return connection.execute("SELECT count(*) FROM storage_account").fetchone()[0]
 
 
@@ -269,11 +269,11 @@ def test_a_command_gives_up_on_a_server_whose_postgresql_does_not_run(data, monk
     monkeypatch.setattr(embedded, "PATIENCE", 0.0)
     folder = DataFolder(data)
     folder.create()
-    found = options.read({"TABLERO_DATA": str(data)})
+    result = options.read({"TABLERO_DATA": str(data)})
     with (
         folder.held("serve"),
         pytest.raises(Refusal, match=r"accepts no connections\. See .*postgres\.log"),
-        embedded.attached(found, purpose="doctor", say=lambda line: None),
+        embedded.attached(result, purpose="doctor", say=lambda line: None),
     ):
         pass
 

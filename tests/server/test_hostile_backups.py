@@ -64,18 +64,18 @@ def test_odd_members_are_refused_or_harmless(forge, member):
         name = f"2026-11-25T12-00-{number:02}Z"
         store, _ = forge(name, **{member: value})
         try:
-            found = Backup.read(store, name)
+            result = Backup.read(store, name)
         except Refusal:
             continue
         assert isinstance(
-            getattr(found, member), type(getattr(Backup.read(forge(f"a{name}")[0], f"a{name}"), member))
+            getattr(result, member), type(getattr(Backup.read(forge(f"a{name}")[0], f"a{name}"), member))
         )
 
 
 def test_additional_members_set_nothing(forge):
     store, _ = forge(key="mine", store="elsewhere", folder="/etc")
-    found = Backup.read(store, ONE)
-    assert (found.key, found.store, found.folder) == (None, store, store.path / ONE)
+    result = Backup.read(store, ONE)
+    assert (result.key, result.store, result.folder) == (None, store, store.path / ONE)
 
 
 @pytest.mark.parametrize(
@@ -103,9 +103,9 @@ def test_backups_that_continue_each_other_have_no_beginning(forge):
 
 
 def member(name, kind=tarfile.REGTYPE, link=""):
-    found = tarfile.TarInfo(name)
-    found.type, found.linkname, found.size = kind, link, 4 if kind == tarfile.REGTYPE else 0
-    return found
+    result = tarfile.TarInfo(name)
+    result.type, result.linkname, result.size = kind, link, 4 if kind == tarfile.REGTYPE else 0
+    return result
 
 
 @pytest.mark.parametrize(

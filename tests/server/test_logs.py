@@ -10,9 +10,9 @@ from storage.server import logs, options, supervisor
 
 def record(message, *arguments, name="storage", error=None, **extra):
     info = (type(error), error, error.__traceback__) if error else None
-    found = logging.LogRecord(name, logging.ERROR, "", 0, message, arguments, info)
-    found.__dict__.update(extra)
-    return found
+    result = logging.LogRecord(name, logging.ERROR, "", 0, message, arguments, info)
+    result.__dict__.update(extra)
+    return result
 
 
 def failed():
@@ -26,11 +26,11 @@ def test_json_is_one_line_with_the_exception_and_the_request():
     fields = {"request_id": "abc", "user": "ada", "account": "acme", "operation": ""}
     line = logs.JsonFormatter().format(record("Request %s\nfailed", 7, error=failed(), **fields))
     assert "\n" not in line
-    found = json.loads(line)
-    assert (found["level"], found["logger"], found["message"]) == ("error", "storage", "Request 7 failed")
-    assert (found["request_id"], found["user"], found["account"]) == ("abc", "ada", "acme")
-    assert "operation" not in found
-    assert found["exception"].endswith("ValueError: first\nsecond")
+    result = json.loads(line)
+    assert (result["level"], result["logger"], result["message"]) == ("error", "storage", "Request 7 failed")
+    assert (result["request_id"], result["user"], result["account"]) == ("abc", "ada", "acme")
+    assert "operation" not in result
+    assert result["exception"].endswith("ValueError: first\nsecond")
 
 
 @pytest.mark.parametrize("formatter", [logs.JsonFormatter(), logs.TextFormatter()])
@@ -80,15 +80,15 @@ def test_the_pool_names_another_connection_each_time():
     [("debug", "DEBUG", "WARNING"), ("warning", "WARNING", "WARNING"), ("error", "ERROR", "ERROR")],
 )
 def test_levels(level, of_ours, of_libraries):
-    found = logs.configuration(options.read({"TABLERO_LOG_LEVEL": level}))
-    assert found["root"]["level"] == of_ours
-    assert found["loggers"]["psycopg"]["level"] == of_libraries
+    result = logs.configuration(options.read({"TABLERO_LOG_LEVEL": level}))
+    assert result["root"]["level"] == of_ours
+    assert result["loggers"]["psycopg"]["level"] == of_libraries
 
 
 def test_what_the_server_announces_has_the_format_of_the_log():
     line = logs.announcement(options.read({"TABLERO_LOG_FORMAT": "json"}), "Ready. Stop with Ctrl-C.")
-    found = json.loads(line)
-    assert (found["level"], found["message"]) == ("info", "Ready. Stop with Ctrl-C.")
+    result = json.loads(line)
+    assert (result["level"], result["message"]) == ("info", "Ready. Stop with Ctrl-C.")
     assert logs.announcement(options.read({}), "Ready.") == "Ready."
 
 

@@ -45,8 +45,8 @@ def scraped(live, operation="QueryTables"):
     """Return the number of requests for an operation that Prometheus reads."""
     status, text = get(f"{live.url}/ui/metrics", "Bearer the-token")
     assert status == 200
-    found = re.findall(rf'^tablero_requests_total{{.*operation="{operation}".*}} (\S+)$', text, re.MULTILINE)
-    return sum(map(float, found))
+    result = re.findall(rf'^tablero_requests_total{{.*operation="{operation}".*}} (\S+)$', text, re.MULTILINE)
+    return sum(map(float, result))
 
 
 COUNTED = """

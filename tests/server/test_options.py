@@ -20,17 +20,17 @@ ISSUER = {"TABLERO_OIDC_ISSUER": "https://x", "TABLERO_OIDC_AUDIENCE": "y"}
 
 
 def test_defaults():
-    found = options.read({"TABLERO_DATA": "/somewhere"})
+    result = options.read({"TABLERO_DATA": "/somewhere"})
 
-    assert (found.host, found.port, found.workers) == ("127.0.0.1", 10002, 1)
-    assert found.is_loopback
-    assert found.development_account_allowed
-    assert not found.relaxed
-    assert found.key_length_limit == 1024
-    assert found.activity_days == 90
-    assert found.request_log == RequestLogSettings(0.5, timedelta(days=7), 50_000, 5)
-    assert str(found.data) == "/somewhere"
-    assert (found.bearer, found.trusted_proxies, found.sign_in) == (None, (), ())
+    assert (result.host, result.port, result.workers) == ("127.0.0.1", 10002, 1)
+    assert result.is_loopback
+    assert result.development_account_allowed
+    assert not result.relaxed
+    assert result.key_length_limit == 1024
+    assert result.activity_days == 90
+    assert result.request_log == RequestLogSettings(0.5, timedelta(days=7), 50_000, 5)
+    assert str(result.data) == "/somewhere"
+    assert (result.bearer, result.trusted_proxies, result.sign_in) == (None, (), ())
 
 
 def test_data_defaults_to_a_folder_of_the_user(monkeypatch, tmp_path):
@@ -115,8 +115,8 @@ def test_everything_about_an_issuer(tmp_path):
 @pytest.mark.parametrize("url", ["https://example.org/keys", "http://127.0.0.1:1/keys", "http://[::1]/keys"])
 def test_keys_by_url(url):
     environ = {"TABLERO_OIDC_ISSUER": "https://x", "TABLERO_OIDC_AUDIENCE": "y", "TABLERO_OIDC_JWKS": url}
-    found = options.read(environ).bearer
-    assert (found.keys, found.authorization_uri) == (url, "https://x/oauth2/authorize")
+    result = options.read(environ).bearer
+    assert (result.keys, result.authorization_uri) == (url, "https://x/oauth2/authorize")
 
 
 def test_tokens_of_anybody_on_loopback():
@@ -224,11 +224,11 @@ def test_options_become_variables():
         ["--listen", ":1", "--workers=2", "--allow-development-account", "--host-suffix", "a.b, .C."], environ
     )
 
-    found = options.read(environ)
+    result = options.read(environ)
 
     assert environ["TABLERO_WORKERS"] == "2"
-    assert (found.port, found.workers, found.allow_development_account) == (1, 2, True)
-    assert found.host_suffixes == ("a.b", "c")
+    assert (result.port, result.workers, result.allow_development_account) == (1, 2, True)
+    assert result.host_suffixes == ("a.b", "c")
 
 
 @pytest.mark.parametrize(

@@ -42,19 +42,19 @@ def test_programs_of_the_old_version_are_needed(written_by):
 
 
 def test_a_copy_needs_room(written_by, used, monkeypatch):
-    found = written_by(16)
+    result = written_by(16)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(0, 0, 0))
     with pytest.raises(
         Refusal, match=r"too full to convert the database: 0 MiB are free|programs of PostgreSQL 16"
     ):
-        postgresql_upgrade.convert(found, print)
+        postgresql_upgrade.convert(result, print)
     assert (used / "database" / "PG_VERSION").read_text() == "16\n"
 
 
 def test_an_exchange_that_was_interrupted_is_completed(used):
     """Killed after the old database was moved away, before the converted one was there."""
     (used / "database").rename(used / "database.converted")
-    found = options.read({"TABLERO_DATA": str(used)})
-    postgresql_upgrade.convert(found, print)
-    with embedded.attached(found, purpose="doctor", say=print):
+    result = options.read({"TABLERO_DATA": str(used)})
+    postgresql_upgrade.convert(result, print)
+    with embedded.attached(result, purpose="doctor", say=print):
         pass

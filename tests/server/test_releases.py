@@ -40,11 +40,11 @@ def restored(release, data, major=installation.MAJOR_VERSION):
     folder = DataFolder(data)
     folder.create()
     (data / "secret").write_text(made["secret"])
-    found = options.read({"TABLERO_DATA": str(data)})
+    result = options.read({"TABLERO_DATA": str(data)})
     with folder.held("test") as lock:
-        programs = installation.find_complete(found, folder, major, data / "postgresql-test")
-        with embedded.started(found, programs, lock, print, settings={"fsync": "off"}):
-            load(found, release)
+        programs = installation.find_complete(result, folder, major, data / "postgresql-test")
+        with embedded.started(result, programs, lock, print, settings={"fsync": "off"}):
+            load(result, release)
     return made
 
 
@@ -98,8 +98,8 @@ def interrupt(data):
         fcntl.flock(lock, fcntl.LOCK_EX)  # the backup waits, as for one that was killed
         with start_server(data, wait=False) as live:
             wait_for(lambda: has_said(live, "Backing up"))
-            found = options.read({"TABLERO_DATA": str(data)})
-            with suppress(psycopg.OperationalError), psycopg.connect(database.conninfo(found)) as connection:
+            result = options.read({"TABLERO_DATA": str(data)})
+            with suppress(psycopg.OperationalError), psycopg.connect(database.conninfo(result)) as connection:
                 connection.execute("LOCK TABLE console_storedstate IN ACCESS SHARE MODE")
                 fcntl.flock(lock, fcntl.LOCK_UN)
                 wait_for(lambda: connection.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone())
@@ -124,8 +124,8 @@ def test_a_database_of_a_release_keeps_everything(release, data):
         interrupt(data)
     with start_server(data, env={"TABLERO_ACTIVITY_DAYS": "3650"}) as live:
         doors = Doors(live.url, made["token"], made["passwords"])
-        found = json.loads(json.dumps(contents.read(doors, made)))
-        assert "\n".join(contents.differences(made["found"], found)) == ""
+        result = json.loads(json.dumps(contents.read(doors, made)))
+        assert "\n".join(contents.differences(made["found"], result)) == ""
         assert contents.use(doors, made) == []
         if has_said(live, "Bringing the database up to date"):
             [backup] = (data / BACKUPS).glob("[!.]*")

@@ -69,8 +69,13 @@ def test_processes_that_record_at_the_same_instant_do_not_disturb_each_other(tmp
 def test_the_options():
     given = {"TABLERO_BACKUP_TO": "/backups"}
     assert options.read({}).backups is None
-    found = options.read(given).backups
-    assert (str(found.folder), found.every, found.keep, found.passphrase_file) == ("/backups", DAY, 14, None)
+    result = options.read(given).backups
+    assert (str(result.folder), result.every, result.keep, result.passphrase_file) == (
+        "/backups",
+        DAY,
+        14,
+        None,
+    )
     assert options.read({**given, "TABLERO_BACKUP_EVERY": "6h"}).backups.every == timedelta(hours=6)
     assert options.read({"TABLERO_BACKUP_TO": "s3://bucket/a"}).backups.folder == "s3://bucket/a"
     assert options.read({**given, "TABLERO_BACKUP_FULL_EVERY": "7"}).backups.full_every == 7

@@ -11,13 +11,13 @@ LATER = {"jwt", "markdown_it", "obstore", "pyarrow", "qrcode", "requests", "rest
 
 
 def test_what_only_some_servers_need_is_not_imported(tmp_path):
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", "import sys, console.asgi; print(*sys.modules)"],
         env={**environment(), "TABLERO_DATA": os.fspath(tmp_path)},
         capture_output=True,
         text=True,
         check=True,
     )
-    modules = set(found.stdout.split())
+    modules = set(result.stdout.split())
     assert "django" in modules
     assert modules & LATER == set()

@@ -290,7 +290,7 @@ def test_requests_are_counted_over_all_servers(env, first, second, table):
 
 def test_servers_stop_writing_when_a_newer_version_upgrades_the_database(env, first, second, table):
     def statuses(change):
-        found = set()
+        results = set()
         for live in (first, second):
             client = TableClient(
                 live.endpoint,
@@ -301,10 +301,10 @@ def test_servers_stop_writing_when_a_newer_version_upgrades_the_database(env, fi
             for _ in range(CONNECTIONS):
                 try:
                     change(client)
-                    found.add(200)
+                    results.add(200)
                 except HttpResponseError as error:
-                    found.add(error.status_code)
-        return found
+                    results.add(error.status_code)
+        return results
 
     def become(expected):
         entity = {"PartitionKey": "p", "RowKey": "r"}

@@ -46,11 +46,11 @@ def read(text: str) -> list[Instruction]:
     """Return the instructions of a Containerfile, each on one line; raises ValueError for an unknown one."""
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     joined = re.sub(r"\\\n\s*", "", "\n".join(lines))
-    found = [Instruction(*line.split(maxsplit=1)) for line in joined.splitlines() if line.strip()]
-    for instruction in found:
+    results = [Instruction(*line.split(maxsplit=1)) for line in joined.splitlines() if line.strip()]
+    for instruction in results:
         if instruction.name not in KNOWN:
             raise ValueError(f"unknown instruction {instruction.name}")
-    return found
+    return results
 
 
 @dataclass
@@ -179,18 +179,18 @@ class Build:
         *names, target = words
         place = self.stage.root / str(Path(self.stage.folder) / target).lstrip("/")
         for name in names:
-            found = source / name.lstrip("/")
-            if found.is_dir():
+            result = source / name.lstrip("/")
+            if result.is_dir():
                 shutil.copytree(
-                    found,
+                    result,
                     place,
                     symlinks=True,
                     dirs_exist_ok=True,
                     ignore=shutil.ignore_patterns("__pycache__"),
-                ) if source == ROOT else shutil.copytree(found, place, symlinks=True, dirs_exist_ok=True)
+                ) if source == ROOT else shutil.copytree(result, place, symlinks=True, dirs_exist_ok=True)
             else:
                 place.mkdir(parents=True, exist_ok=True)
-                shutil.copy(found, place)
+                shutil.copy(result, place)
 
 
 def packages() -> list[Path]:

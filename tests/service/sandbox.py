@@ -59,12 +59,12 @@ class Comparison(ctypes.Structure):
 
 def settings(unit: Path) -> dict[str, list[str]]:
     """Return the values of each setting of a unit, in order."""
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     for line in unit.read_text().splitlines():
         if "=" in line and not line.startswith("#"):
             name, _, value = line.partition("=")
-            found.setdefault(name, []).append(value)
-    return found
+            results.setdefault(name, []).append(value)
+    return results
 
 
 @cache
@@ -82,13 +82,13 @@ def calls(group: str) -> frozenset[str]:
 
 def allowed_calls(filters: list[str]) -> frozenset[str]:
     """Return the calls permitted by SystemCallFilter= lines; the first line allows."""
-    found: frozenset[str] = frozenset()
+    result: frozenset[str] = frozenset()
     for line in filters:
         named = frozenset().union(
             *(calls(name) if name.startswith("@") else {name} for name in line.removeprefix("~").split())
         )
-        found = found - named if line.startswith("~") else found | named
-    return found
+        result = result - named if line.startswith("~") else result | named
+    return result
 
 
 class Filter:
@@ -267,12 +267,15 @@ def main() -> None:
         return
     unit, folder, separator, *program = sys.argv[1:]
     assert separator == "--"
-    found = settings(Path(unit))
-    assert (found["ProtectSystem"], found["CapabilityBoundingSet"]) == (["strict"], ["CAP_NET_BIND_SERVICE"])
+    result = settings(Path(unit))
+    assert (result["ProtectSystem"], result["CapabilityBoundingSet"]) == (
+        ["strict"],
+        ["CAP_NET_BIND_SERVICE"],
+    )
     protect_system([folder])
     become_nobody({CAP_NET_BIND_SERVICE})
-    os.umask(int(found["UMask"][0], 8))
-    restrict(found)
+    os.umask(int(result["UMask"][0], 8))
+    restrict(result)
     os.execv(program[0], program)
 
 

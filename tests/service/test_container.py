@@ -23,8 +23,8 @@ KEY = "c2VjcmV0IGtleSBvZiBhIHRlc3Q="
 
 
 def test_the_instructions_are_read():
-    found = container.read('# first\nFROM python:3 AS build\nRUN one \\\n    && two\n\nCMD ["x"]\n')
-    assert found == [("FROM", "python:3 AS build"), ("RUN", "one && two"), ("CMD", '["x"]')]
+    result = container.read('# first\nFROM python:3 AS build\nRUN one \\\n    && two\n\nCMD ["x"]\n')
+    assert result == [("FROM", "python:3 AS build"), ("RUN", "one && two"), ("CMD", '["x"]')]
     with pytest.raises(ValueError, match="unknown instruction SHELL"):
         container.read('SHELL ["bash"]')
 

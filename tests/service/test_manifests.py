@@ -29,14 +29,14 @@ def image():
 
 
 def test_all_settings_are_options():
-    found = {
+    results = {
         (path.name, name)
         for path in SERVICE.rglob("*")
         if path.is_file()
         for name in re.findall(r"\bTABLERO_[A-Z_]+\b", path.read_text())
     }
-    assert {name for _, name in found} >= {"TABLERO_CONFIG", "TABLERO_DATA", "TABLERO_LISTEN"}
-    assert [it for it in found if it[1] not in options.KEYS] == []
+    assert {name for _, name in results} >= {"TABLERO_CONFIG", "TABLERO_DATA", "TABLERO_LISTEN"}
+    assert [it for it in results if it[1] not in options.KEYS] == []
 
 
 def test_the_settings_of_the_page_are_read(tmp_path):
@@ -147,9 +147,9 @@ def test_kubectl_builds_the_same(require, variant):
     built = subprocess.run(
         [kubectl, "kustomize", KUBERNETES / variant], capture_output=True, text=True, check=True
     )
-    found = {(it["kind"], it["metadata"]["name"]): it for it in yaml.safe_load_all(built.stdout)}
-    assert found.keys() == {(it["kind"], it["metadata"]["name"]) for it in resources(variant)}
-    assert {it["metadata"].get("namespace") for kind, it in found.items() if kind[0] != "Namespace"} == {
+    results = {(it["kind"], it["metadata"]["name"]): it for it in yaml.safe_load_all(built.stdout)}
+    assert results.keys() == {(it["kind"], it["metadata"]["name"]) for it in resources(variant)}
+    assert {it["metadata"].get("namespace") for kind, it in results.items() if kind[0] != "Namespace"} == {
         "tablero"
     }
 
@@ -179,20 +179,20 @@ def test_pods_keep_the_standard_restricted(variant, image):
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_probes_ask_a_server_what_it_answers(variant):
     """A database that is away must not have servers started again."""
-    found = the_container(variant)
-    assert {port["name"]: port["containerPort"] for port in found["ports"]}["http"] == int(PORT)
+    result = the_container(variant)
+    assert {port["name"]: port["containerPort"] for port in result["ports"]}["http"] == int(PORT)
     for name, view in (("startup", probes.alive), ("liveness", probes.alive), ("readiness", probes.ready)):
-        probe = found[f"{name}Probe"]["httpGet"]
+        probe = result[f"{name}Probe"]["httpGet"]
         assert probe["port"] == "http"
         assert resolve(probe["path"]).func == view
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_parts_name_each_other(variant, image):
-    found = workload(variant)
-    labels = found["spec"]["template"]["metadata"]["labels"]
+    result = workload(variant)
+    labels = result["spec"]["template"]["metadata"]["labels"]
     ports = {port["name"] for port in the_container(variant)["ports"]}
-    assert found["spec"]["selector"]["matchLabels"] == labels
+    assert result["spec"]["selector"]["matchLabels"] == labels
     for service in by_kind(variant, "Service"):
         assert service["spec"]["selector"] == labels
         assert {port["targetPort"] for port in service["spec"]["ports"]} <= ports
@@ -201,7 +201,7 @@ def test_parts_name_each_other(variant, image):
     [policy] = by_kind(variant, "NetworkPolicy")
     assert policy["spec"]["podSelector"]["matchLabels"] == labels
     assert {port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]} <= ports
-    claims = {it["metadata"]["name"] for it in found["spec"].get("volumeClaimTemplates", ())}
+    claims = {it["metadata"]["name"] for it in result["spec"].get("volumeClaimTemplates", ())}
     volumes = {volume["name"] for volume in pod(variant)["volumes"]} | claims
     mounts = {mount["name"]: mount["mountPath"] for mount in the_container(variant)["volumeMounts"]}
     assert mounts.keys() == volumes

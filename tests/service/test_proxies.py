@@ -75,8 +75,8 @@ def test_signed_requests_arrive_as_they_were_sent(live, proxy):
         for key in HOSTILE:
             table.create_entity({"PartitionKey": key, "RowKey": key, "name": key})
             assert table.get_entity(key, key)["name"] == key
-        found = table.query_entities("name eq @name", parameters={"name": HOSTILE[3]})
-        assert [entity["RowKey"] for entity in found] == [HOSTILE[3]]
+        result = table.query_entities("name eq @name", parameters={"name": HOSTILE[3]})
+        assert [entity["RowKey"] for entity in result] == [HOSTILE[3]]
         large = [{"PartitionKey": "large", "RowKey": f"{n:03}", "text": "x" * 32_000} for n in range(100)]
         for entity in large:
             entity["more"] = "y" * 8_500

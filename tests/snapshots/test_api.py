@@ -133,10 +133,10 @@ def test_a_branch_is_made_once_and_reset(call, people, account):
     body = {"name": "branch", "snapshot": "base", "ttl": "8h", "labels": {"pr": "482"}}
     made = ask("POST", "accounts/acme/branches", body)
     assert made.status_code == 201, made.content
-    found = made.json()
-    assert (found["entities"], found["branch"]["snapshot"], found["originals"]) == (2, "base", [])
-    assert "AccountKey=" in found["account"]["connection_string"]
-    assert found["account"]["labels"] == {"pr": "482"}
+    result = made.json()
+    assert (result["entities"], result["branch"]["snapshot"], result["originals"]) == (2, "base", [])
+    assert "AccountKey=" in result["account"]["connection_string"]
+    assert result["account"]["labels"] == {"pr": "482"}
     assert ask("POST", "accounts/acme/branches", body).status_code == 200
     assert ask("POST", "accounts/acme/branches", {"name": "branch"}).status_code == 409
     assert [it["name"] for it in ask("GET", "accounts/acme/branches").json()["items"]] == ["branch"]

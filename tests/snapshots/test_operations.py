@@ -49,9 +49,9 @@ def shop():
 
 def as_taken(snapshot, name):
     """Return the content of a table as of a snapshot."""
-    found = snapshot.tables.select_related("snapshot").get(folded_name=name)
-    statement = pages.page(relation_name(found.table_id), EntityQuery())
-    page = sql.run(as_of(statement, snapshot_copies.past_of(found)))
+    result = snapshot.tables.select_related("snapshot").get(folded_name=name)
+    statement = pages.page(relation_name(result.table_id), EntityQuery())
+    page = sql.run(as_of(statement, snapshot_copies.past_of(result)))
     return {tuple(it.key): dict(read_stored(it).properties) for it in page.entities}
 
 

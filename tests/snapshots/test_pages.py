@@ -53,9 +53,9 @@ def test_take_preview_restore_and_undo(proven, account, customers):
     left_out = client.get(f"{PAGE}?snapshot=ci-baseline&without=customers").content.decode()
     assert "Nothing differs" in left_out
     client.post(f"{PAGE}named/ci-baseline/restore/", {"new": "on"})
-    found = client.get(PAGE).content.decode()
-    assert "Restored 1 entity from ci-baseline." in found
-    assert "before-restore-ci-baseline" in found
+    result = client.get(PAGE).content.decode()
+    assert "Restored 1 entity from ci-baseline." in result
+    assert "before-restore-ci-baseline" in result
     assert tables.find(account, "later") is None
     assert "Nothing differs" in client.get(f"{PAGE}?snapshot=ci-baseline").content.decode()
 

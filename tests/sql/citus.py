@@ -114,6 +114,6 @@ def installed() -> Iterator[None]:
 
 def calls():
     """Return the calls since the last time, in order."""
-    found = [call for (call,) in fetch("SELECT call FROM citus_call ORDER BY number")]
+    results = [call for (call,) in fetch("SELECT call FROM citus_call ORDER BY number")]
     execute("DELETE FROM citus_call")
-    return found
+    return results

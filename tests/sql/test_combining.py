@@ -72,16 +72,16 @@ async def test_one_that_is_refused_fails_alone(lanes):
     await in_thread(execute, f"ALTER TABLE {RELATION} ADD CHECK (rk <> '20')")
     changes = [Insert(entity(str(number))) for number in range(30)]
 
-    found = await outcomes(lanes, changes)
+    result = await outcomes(lanes, changes)
 
-    assert [number for number, outcome in enumerate(found) if not isinstance(outcome, int)] == [20]
-    assert isinstance(found[20], UnexpectedFailure)
+    assert [number for number, outcome in enumerate(result) if not isinstance(outcome, int)] == [20]
+    assert isinstance(result[20], UnexpectedFailure)
 
 
 async def test_a_missing_table_is_told_to_all(lanes):
     statements = [entities.change("entity_999999999", Insert(entity(str(number)))) for number in range(20)]
-    found = await asyncio.gather(*map(lanes.run, statements), return_exceptions=True)
-    assert {type(outcome) for outcome in found} == {TableNotFound}
+    result = await asyncio.gather(*map(lanes.run, statements), return_exceptions=True)
+    assert {type(outcome) for outcome in result} == {TableNotFound}
 
 
 # a stand-in for states that the database cannot be put in at a certain moment

@@ -98,8 +98,8 @@ def pages(pair, kinds, top):
 
 def images(pair, kinds, **how):
     """Return the changes that make the left side equal to the right: the expected Timestamp and the new row, by key."""
-    found = comparing.images(pair, kinds, to_left=True, **how)
-    statement = Statement(found.text, found.parameters, Lane.FILTER, lambda result: result)
+    outcome = comparing.images(pair, kinds, to_left=True, **how)
+    statement = Statement(outcome.text, outcome.parameters, Lane.FILTER, lambda result: result)
     result = run(statement)
     rows = [[result.get_value(row, column) for column in range(4)] for row in range(result.ntuples)]
     return {EntityKey(row[0].decode(), row[1].decode()): row[2:] for row in rows}
@@ -123,14 +123,14 @@ def test_compares_as_the_model_does(relation, other, drawn, kind, kinds, top):
         pair = Pair(relation, other if kind is AccountKind.STORAGE else comparing.with_short_times(other))
 
         counts = run(comparing.count(pair))
-        found = pages(pair, kinds, top)
+        result = pages(pair, kinds, top)
         changes = images(pair, kinds)
 
     values = list(expected.values())
     assert counts == Counts(*(values.count(it) for it in (*DifferenceKind, None)))
-    assert [(it.key, it.kind) for it in found] == [(k, v) for k, v in expected.items() if v in kinds]
-    assert sorted(changes) == sorted(it.key for it in found)
-    for it in found:
+    assert [(it.key, it.kind) for it in result] == [(k, v) for k, v in expected.items() if v in kinds]
+    assert sorted(changes) == sorted(it.key for it in result)
+    for it in result:
         assert changes[it.key] == [
             *([None] if it.left is None else [b"%d" % it.left.timestamp]),
             None if it.right is None else it.right.content.encode(),

@@ -40,8 +40,8 @@ def test_counts_and_estimates(filled):
 def test_names_and_samples(filled):
     assert set(run(counts.names(filled, query("")))) == {"Age", *EVERY, *ALSO}
     assert run(counts.names(filled, query("Age lt 5"))) == ["Age"]
-    found = run(counts.sample(filled, Sampling(100, 1000)))
-    assert found.entities == 6
+    result = run(counts.sample(filled, Sampling(100, 1000)))
+    assert result.entities == 6
     expected = {name: (value.type, 1) for name, value in (EVERY | ALSO).items()} | {"Age": (Edm.INT32, 6)}
-    assert {it.name: (it.type, it.entities) for it in found.occurrences} == expected
+    assert {it.name: (it.type, it.entities) for it in result.occurrences} == expected
     assert run(counts.sample(filled, Sampling(50.5, 3))).entities <= 3

@@ -24,12 +24,12 @@ def table(db):
     relations.can_distribute.cache_clear()
     citus.install()
     account = accounts.add("acme")
-    found = tables.create(account, "people")
-    edits.apply(found, [Insert(Entity(EntityKey("p", "r"), {}))], by=ADA)
+    result = tables.create(account, "people")
+    edits.apply(result, [Insert(Entity(EntityKey("p", "r"), {}))], by=ADA)
     other = tables.create(account, "others")
     distribution.distribute(other)
-    execute(f"CREATE INDEX {indexes.index_name(found.pk, 1)} ON {relation_of(found)} (ts)")
-    yield found
+    execute(f"CREATE INDEX {indexes.index_name(result.pk, 1)} ON {relation_of(result)} (ts)")
+    yield result
     relations.can_distribute.cache_clear()
 
 

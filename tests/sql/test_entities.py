@@ -324,10 +324,10 @@ def test_a_page_says_what_point_reads_say(insert, page, get, annotations):
     insert(EntityKey("p", "without"))
 
     for select in (None, ("A",), ("A", "Missing"), ("RowKey",)):
-        found = page(select=select, annotations=annotations).entities
+        result = page(select=select, annotations=annotations).entities
 
-        assert len(found) == 5
-        assert found == [get(key_of(row), select=select, annotations=annotations) for row in found]
+        assert len(result) == 5
+        assert result == [get(key_of(row), select=select, annotations=annotations) for row in result]
 
 
 def test_a_page_ends_when_it_weighs_enough(insert, page):
@@ -426,12 +426,12 @@ def test_a_page_lies_between_its_bounds_whatever_the_filter_says(mixed, relation
     whole = [key for key in mixed if text is None or holds(text, key)]
     bounds = [None, *(Position(*key) for key in mixed[::23]), Position("10", ""), Position("10\x01", "")]
     for start, end in itertools.product(bounds, bounds):
-        found = run(pages.page(relation, EntityQuery(filter=tree, start=start, end=end)))
+        result = run(pages.page(relation, EntityQuery(filter=tree, start=start, end=end)))
 
-        assert keys_of(found) == [
+        assert keys_of(result) == [
             key for key in whole if (not start or key >= start) and (not end or key < end)
         ]
-        assert found.next is None
+        assert result.next is None
 
 
 # limits, in Python and in SQL
@@ -493,7 +493,7 @@ values_of_all_types = [
 @pytest.mark.parametrize("difference", [-1, 0, 1])
 def test_the_database_knows_the_size_of_each_type(db, difference):
     """A byte less for one value than there is would let one of these pass, a byte more would refuse one."""
-    found = []
+    results = []
     texts = [
         text("\x00é😀\ud800'\"\\/"),
         text("\x00" * 30_000),
@@ -504,15 +504,15 @@ def test_the_database_knows_the_size_of_each_type(db, difference):
     for value in [*values_of_all_types, *doubles, *texts]:
         wanted = padded(KEY, {"A": value, "Ж": value}, difference)
         assert entity_size(Entity(KEY, wanted)) == SIZE_LIMIT + difference
-        found.append((KEY, wanted))
+        results.append((KEY, wanted))
 
-    assert excesses(found) == [None if difference < 1 else "EntityTooLarge"] * len(found)
+    assert excesses(results) == [None if difference < 1 else "EntityTooLarge"] * len(results)
 
 
 def test_the_database_counts_properties(db):
-    found = [(KEY, {f"P{number}": integer(1) for number in range(count)}) for count in (0, 252, 253)]
+    results = [(KEY, {f"P{number}": integer(1) for number in range(count)}) for count in (0, 252, 253)]
 
-    assert excesses(found) == [None, None, "TooManyProperties"]
+    assert excesses(results) == [None, None, "TooManyProperties"]
 
 
 @given(st.lists(keys, min_size=1, max_size=20))

@@ -31,5 +31,5 @@ class Answer:
 
 @pytest.mark.parametrize(("plan", "root", "rows"), [(SCAN, SCAN, 30), (ON_NODES, SCAN, 240)])
 def test_rows_are_those_of_all_nodes(plan, root, rows):
-    found = explained.read(Answer(plan))
-    assert (found.root, found.rows) == (root, rows)
+    result = explained.read(Answer(plan))
+    assert (result.root, result.rows) == (root, rows)

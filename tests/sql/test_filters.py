@@ -239,12 +239,12 @@ PREFIXES = [text for text in TEXTS if text and not "\ud7ff" <= text[-1] <= "\udf
 @pytest.mark.parametrize("name", ["V", "PartitionKey", "RowKey"])
 def test_q5_a_prefix_finds_what_begins_with_it(cursor, name):
     for prefix in PREFIXES:
-        found = found_by_rows(cursor, name, RowOperator.STARTS_WITH, EdmValue(Edm.STRING, prefix))
+        result = found_by_rows(cursor, name, RowOperator.STARTS_WITH, EdmValue(Edm.STRING, prefix))
 
         begins = scanned(
             name, lambda it, prefix=prefix: it.type is Edm.STRING and it.value.startswith(prefix)
         )
-        assert found == begins, prefix
+        assert result == begins, prefix
 
 
 @pytest.mark.parametrize("type_", [Edm.STRING, Edm.INT32, Edm.INT64, Edm.DOUBLE, Edm.DATETIME])
@@ -271,9 +271,9 @@ def test_both_ends_of_a_range_are_written_together(cursor, text):
 @pytest.mark.parametrize("type_", [type_ for type_ in Edm if type_ is not Edm.BOOLEAN])
 def test_q5_one_of_finds_each_of_them(cursor, type_):
     values = tuple(it for it in LITERALS if it.type is type_)
-    found = found_by_rows(cursor, "V", RowOperator.ONE_OF, *values)
+    result = found_by_rows(cursor, "V", RowOperator.ONE_OF, *values)
 
-    assert found == scanned("V", lambda it: any(compares(it, Operator.EQ, value) for value in values))
+    assert result == scanned("V", lambda it: any(compares(it, Operator.EQ, value) for value in values))
 
 
 def test_constants(cursor):

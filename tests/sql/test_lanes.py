@@ -57,8 +57,8 @@ async def single(open_lanes):
 
 def value(result):
     """Return the only value of a result."""
-    found = result.get_value(0, 0)
-    return None if found is None else found.decode()
+    outcome = result.get_value(0, 0)
+    return None if outcome is None else outcome.decode()
 
 
 def statement(text, *parameters, lane=Lane.KEY):
@@ -84,11 +84,11 @@ async def test_runs_the_locking_statement_if_the_reason_does_not_apply_any_more(
     def is_outdated(result):
         raise ChangedMeanwhile
 
-    found = statement("SELECT $1::text WHERE false", "first")
-    found.reason = Statement("SELECT 1", (), Lane.KEY, is_outdated)
-    found.locking = lambda: statement(ECHO, "second")
+    outcome = statement("SELECT $1::text WHERE false", "first")
+    outcome.reason = Statement("SELECT 1", (), Lane.KEY, is_outdated)
+    outcome.locking = lambda: statement(ECHO, "second")
 
-    assert await lanes.run(found) == "second"
+    assert await lanes.run(outcome) == "second"
 
 
 async def terminate(admin, condition="true"):

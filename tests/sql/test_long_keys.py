@@ -113,8 +113,8 @@ def test_every_pair_of_keys_is_stored_and_found(apply, relation, content, key, m
     written = apply(put)
     apply(Insert(entity(other, 2)))
 
-    found = run_in_lane(pages.point(relation, key, EntityQuery()))
-    assert (found.key, found.timestamp, value(found)) == (key, written, 1)
+    result = run_in_lane(pages.point(relation, key, EntityQuery()))
+    assert (result.key, result.timestamp, value(result)) == (key, written, 1)
     assert content() == {key: 1, other: 2}
     assert list(walk(pages.get_many(relation, [key, other], lock=True), run_in_lane)) == [key, other]
 
@@ -199,12 +199,12 @@ def test_long_and_short_keys_behave_like_a_sorted_map(
                 if not together:
                     apply(change_of(*change))
         if together:
-            found = None
+            result = None
             try:
                 apply_all(*[change_of(*change) for change in changes])
             except ChangeSetError as failure:
-                found = (failure.index, type(failure.error))
-            assert found == outcome
+                result = (failure.index, type(failure.error))
+            assert result == outcome
         model = expected
 
     ordered = dict(sorted(model.items()))
@@ -322,12 +322,12 @@ async def test_another_process_reads_the_first_long_key_at_once(transactional_db
             return_exceptions=True,
         )
 
-        found = [stored.key for stored in (await reader.run(pages.page(relation, EntityQuery()))).entities]
-        assert found == [key, *[EntityKey(LONG.partition_key, WIDE + str(number)) for number in range(4)]]
+        results = [stored.key for stored in (await reader.run(pages.page(relation, EntityQuery()))).entities]
+        assert results == [key, *[EntityKey(LONG.partition_key, WIDE + str(number)) for number in range(4)]]
         assert sum(isinstance(it, int) for it in outcomes) == 4
         assert {type(it) for it in outcomes} == {int, EntityAlreadyExists}
-        points = [reader.run(pages.point(relation, key, EntityQuery())) for key in found]
-        assert [it.key for it in await asyncio.gather(*points)] == found
+        points = [reader.run(pages.point(relation, key, EntityQuery())) for key in results]
+        assert [it.key for it in await asyncio.gather(*points)] == results
     finally:
         for lanes in (reader, *writers):
             lanes.close()

@@ -200,9 +200,9 @@ def test_a_page_reads_what_it_returns(relation):
     past = Past(TABLE_ID, relation, Record(tuple(names)), Moment(1))
 
     page = pages.page(relation, EntityQuery(top=top, start=Position("p", "01000")))
-    found = run_in_lane(as_of(page, past))
-    assert [it.key.row_key for it in found.entities] == [f"{1000 + n:05}" for n in range(top)]
-    assert {it.timestamp for it in found.entities} == {1}
+    outcome = run_in_lane(as_of(page, past))
+    assert [it.key.row_key for it in outcome.entities] == [f"{1000 + n:05}" for n in range(top)]
+    assert {it.timestamp for it in outcome.entities} == {1}
 
     explained = as_of(page, past)
     explained.text = f"EXPLAIN (ANALYZE, FORMAT json) {explained.text}"

@@ -38,11 +38,11 @@ def running(require, scratch, postgres):
 def pooled(transactional_db, running):
     """Django's connections are those of a server with a pooler."""
     variables = {"DATABASE_URL": running.direct, "TABLERO_POOLER_URL": running.pooled}
-    found = connections.configure_settings(database.databases(options.read(variables)))
+    result = connections.configure_settings(database.databases(options.read(variables)))
     own = connections["default"]
     for alias in ("default", "session"):
-        found[alias]["OPTIONS"]["pool"] = None  # each test has its own connections
-        connections.settings[alias] = found[alias]
+        result[alias]["OPTIONS"]["pool"] = None  # each test has its own connections
+        connections.settings[alias] = result[alias]
         connections[alias] = connections.create_connection(alias)
         connections[alias].alias = "default"  # the only one that Django allows in these tests
     yield

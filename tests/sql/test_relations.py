@@ -32,12 +32,12 @@ def test_a_relation_has_the_columns_of_the_template(relation):
         "WHERE attrelid = %s::regclass AND attnum > 0 ORDER BY attnum"
     )
 
-    found = fetch(columns, relation)
+    result = fetch(columns, relation)
 
-    assert found == fetch(columns, "entity_template")
-    assert [row[0] for row in found] == ["pk", "rk", "ts", "props", "anns", "vals"]
+    assert result == fetch(columns, "entity_template")
+    assert [row[0] for row in result] == ["pk", "rk", "ts", "props", "anns", "vals"]
     # keys collate by code point
-    assert [row[3] for row in found][:2] == ["C", "C"]
+    assert [row[3] for row in result][:2] == ["C", "C"]
 
 
 def test_the_keys_are_the_primary_key_and_every_property_has_an_index(relation):

@@ -22,10 +22,10 @@ def test_it_works(ask):
     body = {"name": "People", "description": "d", "tags": ["x"]}
     made = ask("POST", "accounts/acme/tables", body)
     assert made.status_code == 201, made.content
-    found = made.json()
-    assert (found["name"], found["description"], found["tags"]) == ("People", "d", ["x"])
-    assert found["url"] == "http://testserver/acme/People"
-    assert ask("GET", "accounts/acme/tables/people").json() == found
+    result = made.json()
+    assert (result["name"], result["description"], result["tags"]) == ("People", "d", ["x"])
+    assert result["url"] == "http://testserver/acme/People"
+    assert ask("GET", "accounts/acme/tables/people").json() == result
     assert ask("POST", "accounts/acme/tables", body).status_code == 200
     assert ask("POST", "accounts/acme/tables", {"name": "people"}).status_code == 409
     assert ask("PATCH", "accounts/acme/tables/people", {"tags": []}).json()["tags"] == []

@@ -11,8 +11,8 @@ def marked(page, label):
     """Return the links of a navigation that are marked as current, with the kind of mark."""
     nav = re.search(rf'<nav[^>]*aria-label="{label}".*?</nav>', page, re.DOTALL)
     assert nav, label
-    found = re.findall(r'<a[^>]*aria-current="(\w+)"[^>]*>(.*?)</a>', nav[0], re.DOTALL)
-    return [(how, re.sub(r"<[^>]*>", " ", text).split()[0]) for how, text in found]
+    result = re.findall(r'<a[^>]*aria-current="(\w+)"[^>]*>(.*?)</a>', nav[0], re.DOTALL)
+    return [(how, re.sub(r"<[^>]*>", " ", text).split()[0]) for how, text in result]
 
 
 @pytest.mark.parametrize(

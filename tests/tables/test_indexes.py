@@ -63,13 +63,13 @@ def states(table):
 
 def stored(table):
     """Return whether each of PostgreSQL's indexes of the table's properties is valid."""
-    found = fetch(
+    result = fetch(
         "SELECT c.relname, i.indisvalid FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid"
         " WHERE i.indrelid = to_regclass(%s) AND starts_with(c.relname, %s)",
         relation_name(table.pk),
         statements.index_name(table.pk, 0)[:-1],
     )
-    return [is_valid for _, is_valid in found]
+    return [is_valid for _, is_valid in result]
 
 
 def found(table, text):

@@ -10,16 +10,16 @@ def test_it_works(call, table):
     ask = call("max")
     made = ask("POST", INDEXES, {"property": "Score"})
     assert made.status_code == 201, made.content
-    found = made.json()
-    assert (found["property"], found["state"], found["origin"], found["error"]) == (
+    result = made.json()
+    assert (result["property"], result["state"], result["origin"], result["error"]) == (
         "Score",
         "building",
         "hand",
         "",
     )
     assert ask("POST", INDEXES, {"property": "Score"}).status_code == 200
-    assert ask("GET", f"{INDEXES}/Score").json() == found
-    assert ask("GET", INDEXES).json() == {"items": [found], "next": None}
+    assert ask("GET", f"{INDEXES}/Score").json() == result
+    assert ask("GET", INDEXES).json() == {"items": [result], "next": None}
     assert ask("DELETE", f"{INDEXES}/Score").status_code == 204
     for method in ("GET", "DELETE"):
         assert ask(method, f"{INDEXES}/Missing").status_code == 404

@@ -138,10 +138,10 @@ async def test_of_many_who_create_a_table_at_once_one_does():
 @pytest.fixture
 def many(account):
     """Tables made in no order; their names as they will be listed."""
-    found = ["a1b", "Abc", "aBD", "b00", "B10", "Zzz"]
-    for name in reversed(found):
+    results = ["a1b", "Abc", "aBD", "b00", "B10", "Zzz"]
+    for name in reversed(results):
         tables.create(account, name)
-    return found
+    return results
 
 
 @pytest.mark.parametrize("top", [1, 2, 3, 5, 6, 7])
@@ -334,11 +334,11 @@ def test_columns_show_what_is_known_of_a_table(account):
     writes = TableWrites()
     writes.add(now, [people.pk])
     writes.write()
-    found = table_list.page(account).tables
-    sizes = table_list.sizes(found)
-    (unmeasured,) = table_list.read_rows(found, {})
+    result = table_list.page(account).tables
+    sizes = table_list.sizes(result)
+    (unmeasured,) = table_list.read_rows(result, {})
     assert {column.read(unmeasured) for column in COLUMNS.values() if column.is_measured} == {None}
-    (row,) = table_list.read_rows(found, sizes)
+    (row,) = table_list.read_rows(result, sizes)
     shown = {name: column.read(row) for name, column in COLUMNS.items()}
     assert sum(shown.pop("requests")) == 5
     assert shown == {
@@ -356,8 +356,8 @@ def test_columns_show_what_is_known_of_a_table(account):
 def test_overview_counts_small_tables_and_estimates_large_ones(account, monkeypatch):
     for name, count in (("few", 7), ("empty", 0), ("people", 100)):
         add_entities(tables.create(account, name), count)
-    found = {table.name: (table.entities, table.is_exact) for table in table_list.overview(account).tables}
-    assert found == {"few": (7, True), "empty": (0, True), "people": (100, True)}
+    results = {table.name: (table.entities, table.is_exact) for table in table_list.overview(account).tables}
+    assert results == {"few": (7, True), "empty": (0, True), "people": (100, True)}
 
     monkeypatch.setattr(table_list, "_COUNTED", 50)
     with connection.cursor() as cursor:

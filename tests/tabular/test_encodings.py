@@ -84,10 +84,10 @@ def test_zeros_alone_are_no_utf16():
 def test_utf8_with_few_wrong_bytes_is_utf8():
     for good, bad in ((1, 1), (40, 3)):
         content = b"pk,v\n" + "a,é\n".encode() * good + b"a,bad \xe9\n" * bad
-        found = guess(content)
-        assert (found.encoding, found.is_sure) == ("utf-8", good > 10 * bad)
-        assert found.readings[0].encoding == "utf-8"
-        windows = next(it for it in found.readings if it.encoding == "windows-1252")
+        result = guess(content)
+        assert (result.encoding, result.is_sure) == ("utf-8", good > 10 * bad)
+        assert result.readings[0].encoding == "utf-8"
+        windows = next(it for it in result.readings if it.encoding == "windows-1252")
         assert set(windows.samples) == {"Ã©", "bad é"}
     # text in another encoding with a few pairs that could be UTF-8
     assert guess("v\nÃ©\nLefèvre\ncrème\nréglé\n".encode("cp1252")).encoding == "windows-1252"
@@ -106,17 +106,17 @@ def test_the_end_of_a_piece_may_be_cut_off():
 
 
 def test_readings_differ_in_their_samples():
-    found = guess("id;name\r\n1;Lefèvre\r\n2;Köln\r\n3;déjà payé\r\n4;plain\r\n".encode("cp1252"))
-    assert found.readings[0].encoding == found.encoding == "windows-1252"
-    assert 1 < len(found.readings) <= 5
-    assert all(len(it.samples) == len(found.readings[0].samples) <= 3 for it in found.readings)
-    assert len({it.samples for it in found.readings}) == len(found.readings)
-    assert "Lefèvre" in found.readings[0].samples
+    result = guess("id;name\r\n1;Lefèvre\r\n2;Köln\r\n3;déjà payé\r\n4;plain\r\n".encode("cp1252"))
+    assert result.readings[0].encoding == result.encoding == "windows-1252"
+    assert 1 < len(result.readings) <= 5
+    assert all(len(it.samples) == len(result.readings[0].samples) <= 3 for it in result.readings)
+    assert len({it.samples for it in result.readings}) == len(result.readings)
+    assert "Lefèvre" in result.readings[0].samples
 
 
 def test_samples_of_long_texts_show_where_they_differ():
-    found = guess(("x" * 300 + " café brûlé " + "y" * 300).encode("cp1252"))
-    assert all("café" in it.samples[0] and len(it.samples[0]) < 60 for it in found.readings[:1])
+    result = guess(("x" * 300 + " café brûlé " + "y" * 300).encode("cp1252"))
+    assert all("café" in it.samples[0] and len(it.samples[0]) < 60 for it in result.readings[:1])
 
 
 def test_there_is_nothing_to_guess_in_ascii_and_utf8():

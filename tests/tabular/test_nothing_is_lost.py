@@ -256,13 +256,13 @@ def test_pasted_text(file):
     data, _delimiter = file
     options = PasteOptions(known={"n": Edm.INT64, "big": Edm.DOUBLE, "text": Edm.DATETIME})
     try:
-        found = pasted.read(data, options, AccountKind.STORAGE, NOW, 1000)
+        result = pasted.read(data, options, AccountKind.STORAGE, NOW, 1000)
     except Refused:
         return  # with the reason; so is a text whose delimiter is not clear
-    entities = {row.line: row.entity for row in found.rows}
-    rejected = {problem.row.line: problem for problem in found.problems}
+    entities = {row.line: row.entity for row in result.rows}
+    rejected = {problem.row.line: problem for problem in result.problems}
     mapping = ColumnMapping("{PartitionKey}", "{RowKey}")
-    require_csv(Read(entities, rejected, found.report, mapping, found.layout), data)
+    require_csv(Read(entities, rejected, result.report, mapping, result.layout), data)
 
 
 # JSON
@@ -302,8 +302,8 @@ def require_objects(found, written):
 @given(st.lists(objects(), min_size=1, max_size=6), st.sampled_from(OnMisfit), SAMPLED)
 def test_ndjson(rows, on_misfit, sampled):
     data = "".join(write_object(it) + "\n" for it in rows)
-    found = read(data.encode(), Wishes(FileFormat.NDJSON, encoding="utf-8"), on_misfit, sampled)
-    require_objects(found, dict(enumerate(rows, 1)))
+    result = read(data.encode(), Wishes(FileFormat.NDJSON, encoding="utf-8"), on_misfit, sampled)
+    require_objects(result, dict(enumerate(rows, 1)))
 
 
 @hypothesis.settings(max_examples=100)
@@ -312,10 +312,10 @@ def test_json(rows, on_misfit, is_page):
     data = "[\n" + ",\n".join(map(write_object, rows)) + "]"
     if is_page:
         data = '{"odata.metadata": "m", "total": 5, "value": ' + data + ', "odata.nextLink": "x"}'
-    found = read(data.encode(), Wishes(FileFormat.JSON, encoding="utf-8"), on_misfit)
-    require_objects(found, dict(enumerate(rows, 2)))
+    result = read(data.encode(), Wishes(FileFormat.JSON, encoding="utf-8"), on_misfit)
+    require_objects(result, dict(enumerate(rows, 2)))
     beside = {
-        it.column for it in found.report.columns if it.use in (ColumnUse.BESIDE_ROWS, ColumnUse.CONTROL)
+        it.column for it in result.report.columns if it.use in (ColumnUse.BESIDE_ROWS, ColumnUse.CONTROL)
     }
     assert not is_page or beside >= {"odata.metadata", "total", "odata.nextLink"}
 
@@ -324,8 +324,8 @@ def test_json(rows, on_misfit, is_page):
 @given(objects())
 def test_a_json_object_alone(members):
     hypothesis.assume(not any(name == "value" for name, _ in members))
-    found = read(write_object(members).encode(), Wishes(FileFormat.JSON, encoding="utf-8"))
-    require_objects(found, {1: members})
+    result = read(write_object(members).encode(), Wishes(FileFormat.JSON, encoding="utf-8"))
+    require_objects(result, {1: members})
 
 
 # Parquet
@@ -370,7 +370,7 @@ def test_parquet(table, on_misfit):
 
     sink = io.BytesIO()
     pyarrow.parquet.write_table(table, sink)
-    found = read(sink.getvalue(), Wishes(FileFormat.PARQUET), on_misfit)
+    result = read(sink.getvalue(), Wishes(FileFormat.PARQUET), on_misfit)
     seen = set()
     for place, name in enumerate(table.column_names, 1):
         column = name or next(
@@ -380,32 +380,32 @@ def test_parquet(table, on_misfit):
         for line, value in enumerate(table.column(place - 1), 1):
             if value.is_valid:
                 text = parquet_text(value)
-                account_for(found, line, column, text)
-    assert {it.column for it in found.report.columns} <= seen
+                account_for(result, line, column, text)
+    assert {it.column for it in result.report.columns} <= seen
 
 
 def parquet_text(value):
     """Return the text of a value, as a reader of the file may write it."""
     import pyarrow
 
-    found = value.as_py() if not pyarrow.types.is_timestamp(value.type) else value.value
+    result = value.as_py() if not pyarrow.types.is_timestamp(value.type) else value.value
     if pyarrow.types.is_timestamp(value.type):
         unit = {"ns": 10**9, "us": 10**6}[value.type.unit]
-        seconds, rest = divmod(found, unit)
+        seconds, rest = divmod(result, unit)
         digits = f"{rest * 10**9 // unit:09}"
         digits = digits.rstrip("0") if digits.endswith("00") else digits
         return edm.second_text(seconds) + (f".{digits}" if digits else "") + "Z"
-    match found:
+    match result:
         case bytes():
             import base64
 
-            return base64.b64encode(found).decode()
+            return base64.b64encode(result).decode()
         case bool():
-            return str(found).lower()
+            return str(result).lower()
         case float():
-            return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(found, repr(found))
+            return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(result, repr(result))
         case Decimal():
-            return f"{found:f}"
+            return f"{result:f}"
         case list():
-            return json.dumps(found)
-    return str(found)
+            return json.dumps(result)
+    return str(result)

@@ -24,9 +24,9 @@ def read(text, options=NONE, now=NOW, kind=AccountKind.STORAGE):
 
 def only(text, wishes=NONE):
     """Return the properties of the only row."""
-    found = read(text, wishes)
-    assert not found.problems
-    [row] = found.rows
+    result = read(text, wishes)
+    assert not result.problems
+    [row] = result.rows
     return row.entity.properties
 
 
@@ -39,14 +39,14 @@ def faults(found):
 
 
 def test_reads_what_a_spreadsheet_copies():
-    found = read("PartitionKey\tRowKey\tName\tAge\nse\tada\tAda, Countess\t36\nse\talan\tAlan\t41\n")
-    assert found.format == "tab-separated"
-    assert [row.entity.key for row in found.rows] == [("se", "ada"), ("se", "alan")]
-    assert found.rows[0].entity.properties == {
+    result = read("PartitionKey\tRowKey\tName\tAge\nse\tada\tAda, Countess\t36\nse\talan\tAlan\t41\n")
+    assert result.format == "tab-separated"
+    assert [row.entity.key for row in result.rows] == [("se", "ada"), ("se", "alan")]
+    assert result.rows[0].entity.properties == {
         "Name": EdmValue(Edm.STRING, "Ada, Countess"),
         "Age": EdmValue(Edm.INT32, 36),
     }
-    assert [(column.name, column.type, column.why) for column in found.columns] == [
+    assert [(column.name, column.type, column.why) for column in result.columns] == [
         ("Name", Edm.STRING, TypeSource.INFERRED),
         ("Age", Edm.INT32, TypeSource.INFERRED),
     ]
@@ -71,8 +71,8 @@ def test_reads_what_a_spreadsheet_copies():
 )
 def test_finds_the_type_of_a_column(values, type_):
     lines = [f"p,{number},{value}" for number, value in enumerate(values)]
-    found = read("\n".join(["PartitionKey,RowKey,P", *lines]))
-    assert found.columns[0].type is type_
+    result = read("\n".join(["PartitionKey,RowKey,P", *lines]))
+    assert result.columns[0].type is type_
 
 
 def test_a_column_keeps_the_type_that_the_table_knows_or_somebody_chooses():
@@ -94,27 +94,27 @@ def test_reads_typed_csv_of_all_types(prefix):
         f"NaN,{prefix}Double,true,{prefix}Boolean,2026-11-20T14:03:07.1234567Z,{prefix}DateTime,"
         f"c9da6455-213d-42c9-9a79-3e9149a57833,{prefix}Guid,AP8=,{prefix}Binary"
     )
-    found = only(f"\ufeff{header}\r\n{row}\r\n")
-    assert found["S"].value == 'a "b"\nc'
-    assert found["I"] == EdmValue(Edm.INT32, 5)
-    assert found["L"] == EdmValue(Edm.INT64, 2**63 - 1)
-    assert math.isnan(found["D"].value)
-    assert found["B"].value is True
-    assert found["T"].value % 10_000_000 == 1_234_567
-    assert found["G"].type is Edm.GUID
-    assert found["X"].value == b"\x00\xff"
-    assert "Timestamp" not in found
+    result = only(f"\ufeff{header}\r\n{row}\r\n")
+    assert result["S"].value == 'a "b"\nc'
+    assert result["I"] == EdmValue(Edm.INT32, 5)
+    assert result["L"] == EdmValue(Edm.INT64, 2**63 - 1)
+    assert math.isnan(result["D"].value)
+    assert result["B"].value is True
+    assert result["T"].value % 10_000_000 == 1_234_567
+    assert result["G"].type is Edm.GUID
+    assert result["X"].value == b"\x00\xff"
+    assert "Timestamp" not in result
 
 
 def test_tells_absent_from_empty():
     text = "PartitionKey,RowKey,A,A@type,B,B@type,C,C@type,D,E,E@type\n,,,,,String,,Int32,,,Binary\n"
-    found = read(text)
-    assert found.rows[0].entity.key == ("", "")
-    assert found.rows[0].entity.properties == {
+    result = read(text)
+    assert result.rows[0].entity.key == ("", "")
+    assert result.rows[0].entity.properties == {
         "B": EdmValue(Edm.STRING, ""),
         "E": EdmValue(Edm.BINARY, b""),
     }
-    assert found.absent == 1
+    assert result.absent == 1
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
@@ -125,8 +125,8 @@ def test_finds_the_delimiter(delimiter):
 
 def test_the_header_tells_the_delimiter_before_the_rows():
     rows = "".join(f"p\t{number}\t1,2;3|4,5\n" for number in range(5))
-    found = read("PartitionKey\tRowKey\tA\n" + rows.replace("\t", ",,,\t"))
-    assert found.format == "tab-separated" and len(found.rows) == 5
+    result = read("PartitionKey\tRowKey\tA\n" + rows.replace("\t", ",,,\t"))
+    assert result.format == "tab-separated" and len(result.rows) == 5
     assert only("PartitionKey;RowKey;A\np;r;1,5,6,7,8\n")["A"].value == "1,5,6,7,8"
 
 
@@ -149,15 +149,15 @@ def test_says_what_is_wrong_in_which_line_and_column():
         "p,4,1,Int32,,,\n"
         "p\n"
     )
-    found = read(text)
-    assert faults(found) == [
+    result = read(text)
+    assert faults(result) == [
         (2, "A", TextFault.NOT_WHOLE, "x"),
         (3, "A", Fault.UNKNOWN_TYPE, "Edm.GeographyPoint"),
         (4, "PartitionKey", Fault.KEY_CHARACTERS, "p/q"),
         (5, "", Fault.TOO_MANY_FIELDS, "p,4,1,Int32,,,"),
         (6, "RowKey", Fault.NO_KEY, ""),
     ]
-    assert ("bad name", ColumnUse.RENAMED, "bad_name") in found.report.columns
+    assert ("bad name", ColumnUse.RENAMED, "bad_name") in result.report.columns
     # all that is wrong with a row is told at once
     all_wrong = read("PartitionKey,RowKey,A,A@type,B,B@type\np/q,r,x,Int32,y,Guid\n")
     assert [it.column for it in all_wrong.problems] == ["PartitionKey", "A", "B"]
@@ -165,9 +165,9 @@ def test_says_what_is_wrong_in_which_line_and_column():
 
 def test_refuses_rows_without_or_with_the_same_or_with_bad_keys():
     text = f"PartitionKey,RowKey\np,1\np,1\np\np/q,2\np,{'r' * 1025}\n"
-    found = read(text)
-    assert len(found.rows) == 1
-    reasons = [problem.fault for problem in found.problems]
+    result = read(text)
+    assert len(result.rows) == 1
+    reasons = [problem.fault for problem in result.problems]
     assert reasons == [Fault.EXISTS, Fault.NO_KEY, Fault.KEY_CHARACTERS, Fault.KEY_LONG]
 
 
@@ -188,14 +188,14 @@ JSON = (
     ],
 )
 def test_reads_json_of_the_service(text, format_):
-    found = read(text)
-    assert found.format == format_ and not found.problems
-    assert found.rows[0].entity.properties == {
+    result = read(text)
+    assert result.format == format_ and not result.problems
+    assert result.rows[0].entity.properties == {
         "A": EdmValue(Edm.INT32, 5),
         "B": EdmValue(Edm.INT64, 9007199254740993),
         "C": EdmValue(Edm.INT64, 9007199254740993),  # every digit stays
     }
-    assert {column.name: column.why for column in found.columns} == {
+    assert {column.name: column.why for column in result.columns} == {
         "A": TypeSource.INFERRED,
         "B": TypeSource.DECLARED,
         "C": TypeSource.INFERRED,
@@ -208,12 +208,12 @@ def test_says_what_is_wrong_with_json():
         ' {"PartitionKey": "p", "RowKey": "3", "A": "x", "A@odata.type": "Edm.Int32"},'
         ' {"PartitionKey": "p", "RowKey": "4", "A": "x", "A@odata.type": "Edm.Point"}]'
     )
-    found = read(text)
-    reasons = {problem.row.line: problem.fault for problem in found.problems}
+    result = read(text)
+    reasons = {problem.row.line: problem.fault for problem in result.problems}
     assert reasons == {
         1: Fault.NESTED, 2: Fault.NO_OBJECT, 3: Fault.NO_KEY, 4: Fault.NOT_OF_TYPE, 5: Fault.UNKNOWN_TYPE,
     }  # fmt: skip
-    assert not found.rows
+    assert not result.rows
 
 
 @pytest.mark.parametrize(
@@ -237,8 +237,8 @@ def test_cannot_read(text, reason, line):
 def test_a_row_that_cannot_be_read_leaves_the_others():
     row = '{"PartitionKey": "p", "RowKey": "r"}'
     assert faults(read(row + "\n{")) == [(2, "", Fault.BAD_JSON, "{")]
-    found = read('PartitionKey,RowKey\np,r\n"p,s')
-    assert len(found.rows) == 1 and faults(found) == [(3, "", Fault.BAD_CSV, '"p,s')]
+    result = read('PartitionKey,RowKey\np,r\n"p,s')
+    assert len(result.rows) == 1 and faults(result) == [(3, "", Fault.BAD_CSV, '"p,s')]
 
 
 def test_more_rows_than_allowed_are_counted():
@@ -249,16 +249,16 @@ def test_more_rows_than_allowed_are_counted():
 
 def test_keys_in_other_spellings_and_columns_without_names_are_kept():
     text = "rowkey,RowKey,PartitionKey,,n,n@odata.type,Timestamp,odata.etag,\nx,r,p,y,5,int64,2026-11-28,W,\n,,,,,,,,\n"
-    found = read(text)
+    result = read(text)
     assert only(text) == {
         "rowkey": EdmValue(Edm.STRING, "x"), "column4": EdmValue(Edm.STRING, "y"), "n": EdmValue(Edm.INT64, 5),
     }  # fmt: skip
-    assert set(found.report.columns) == {
+    assert set(result.report.columns) == {
         ("column4", ColumnUse.UNNAMED, "column4"), ("n@odata.type", ColumnUse.TYPES, "n"),
         ("Timestamp", ColumnUse.TIMESTAMP, ""), ("odata.etag", ColumnUse.CONTROL, ""),
         ("column9", ColumnUse.EMPTY, ""),
     }  # fmt: skip
-    assert found.report.blank_rows == 1
+    assert result.report.blank_rows == 1
     with pytest.raises(Refused) as refusal:
         read("PartitionKey,RowKey,a,a\np,r,1,2\n")
     assert (refusal.value.refusal.reason, refusal.value.refusal.facts["column"]) == (
@@ -279,17 +279,17 @@ def test_no_member_of_json_is_lost():
         '{"PartitionKey": "p", "RowKey": "5", "a@odata.type": "Edm.Double", "a": 9007199254740993},'
         '{"PartitionKey": "p", "RowKey": "6", "t@type": "DateTime", "t": "2026-11-28T01:02:03.12345678Z"}]}'
     )
-    found = read(text)
-    [row, other] = found.rows
+    result = read(text)
+    [row, other] = result.rows
     assert row.entity.properties == {"rowkey": EdmValue(Edm.STRING, "x"), "n": EdmValue(Edm.INT64, 5)}
     assert not other.entity.properties  # its n@type says the type of a value that it has not
-    assert set(found.report.columns) == {
+    assert set(result.report.columns) == {
         ("odata.metadata", ColumnUse.CONTROL, ""), ("total", ColumnUse.BESIDE_ROWS, ""),
         ("odata.etag", ColumnUse.CONTROL, ""), ("Timestamp", ColumnUse.TIMESTAMP, ""),
         ("n@type", ColumnUse.TYPES, "n"),
         ("a@odata.type", ColumnUse.TYPES, "a"), ("t@type", ColumnUse.TYPES, "t"),
     }  # fmt: skip
-    assert faults(found) == [
+    assert faults(result) == [
         (2, "a", Fault.MEMBER_TWICE, '{"PartitionKey": "p", "RowKey": "2", "a": 1, "a": 2}'),
         (4, "a", Fault.INEXACT, "0.1000000000000000055511"),
         (4, "b", Fault.INEXACT, "12345678901234567890"),

@@ -78,21 +78,21 @@ class Read:
     ],
 )  # fmt: skip
 def test_the_exact_name_is_the_key_and_other_spellings_are_properties(header, key, properties, sentences):
-    found = Read(f"{header}\na,b,c,d\n")
-    assert found.entities[0].key == key and found.values == [properties]
-    assert found.sentences == sentences
+    result = Read(f"{header}\na,b,c,d\n")
+    assert result.entities[0].key == key and result.values == [properties]
+    assert result.sentences == sentences
     row = dict(zip(header.split(","), "abcd", strict=True))
-    found = Read(json.dumps([row]))
-    assert found.entities[0].key == key and found.values == [properties]
-    assert found.sentences == sentences
+    result = Read(json.dumps([row]))
+    assert result.entities[0].key == key and result.values == [properties]
+    assert result.sentences == sentences
 
 
 def test_columns_named_after_the_keys_are_properties_if_others_are_keys():
     data = "PartitionKey,RowKey,Timestamp,id\np,r,2026-11-28,7\n"
-    found = Read(data, partition_key="{id}", row_key="{PartitionKey}-{Timestamp}")
-    assert found.entities[0].key == ("7", "p-2026-11-28")
-    assert found.values == [{"PartitionKey_2": "p", "RowKey_2": "r"}]
-    assert found.sentences == [
+    result = Read(data, partition_key="{id}", row_key="{PartitionKey}-{Timestamp}")
+    assert result.entities[0].key == ("7", "p-2026-11-28")
+    assert result.values == [{"PartitionKey_2": "p", "RowKey_2": "r"}]
+    assert result.sentences == [
         "PartitionKey becomes the property PartitionKey_2.",
         "RowKey becomes the property RowKey_2.",
         "Timestamp is left out: the service sets it.",
@@ -118,10 +118,10 @@ def test_a_field_beside_a_value_declares_its_type(mark, spell):
         row |= {name: text, name + mark: spell(type_)}
     csv = ",".join(row) + "\n" + ",".join(row.values()) + "\n"
     for data in (json.dumps([row]), json.dumps(row) + "\n", csv, parquet_of([row])):
-        found = Read(data)
-        assert found.values == [{name: value for name, (_, _, value) in types.items()}]
+        result = Read(data)
+        assert result.values == [{name: value for name, (_, _, value) in types.items()}]
         names = [f"{name}{mark}" for name in types]
-        assert found.sentences == [
+        assert result.sentences == [
             f"{', '.join(names[:-1])} and {names[-1]} give the types of other columns."
         ]
 
@@ -141,9 +141,9 @@ def test_a_type_without_its_value_is_data():
         parquet_of(rows),
         "PartitionKey,RowKey,n@type,@type,e@mail\np,1,Int32,Person,x\n",
     ):
-        found = Read(data)
-        assert found.values == [{"n_type": "Int32", "type": "Person", "e_mail": "x"}]
-        assert found.sentences == ["n@type becomes the property n_type.", "@type becomes the property type.",
+        result = Read(data)
+        assert result.values == [{"n_type": "Int32", "type": "Person", "e_mail": "x"}]
+        assert result.sentences == ["n@type becomes the property n_type.", "@type becomes the property type.",
                                    "e@mail becomes the property e_mail."]  # fmt: skip
     # the type column of a value that this row lacks has no effect
     rows = [{"PartitionKey": "p", "RowKey": "1", "n": "5", "n@type": "Int32"},
@@ -156,10 +156,10 @@ def test_control_information_is_named_once():
              "b@odata.navigationLink": "b", "c@odata.type": "Edm.Int64", "@odata.context": "y"}
             for number in range(3)]  # fmt: skip
     page = {"odata.metadata": "m", "value": rows, "total": 3}
-    found = Read(json.dumps(page), most=1)
-    assert found.values == [{"a": 0}, {"a": 1}, {"a": 2}]
+    result = Read(json.dumps(page), most=1)
+    assert result.values == [{"a": 0}, {"a": 1}, {"a": 2}]
     names = "odata.etag, odata.type, b@odata.navigationLink, c@odata.type, @odata.context and odata.metadata"
-    assert found.sentences == [
+    assert result.sentences == [
         f"{names} are left out: they are control information of a service.",
         "total is left out: it stands beside the rows, not in them.",
     ]
@@ -167,42 +167,42 @@ def test_control_information_is_named_once():
 
 def test_pages_of_answers_one_after_the_other():
     page = '{"odata.metadata":"x","value":[{"PartitionKey":"p","RowKey":"%d","a@odata.type":"Edm.Double","a":"NaN"}]}'
-    found = Read("".join(page % number + "\n" for number in range(3)))
-    assert [entity.key.row_key for entity in found.entities] == ["0", "1", "2"] and not found.rejects
+    result = Read("".join(page % number + "\n" for number in range(3)))
+    assert [entity.key.row_key for entity in result.entities] == ["0", "1", "2"] and not result.rejects
 
 
 # columns without names, and blank rows
 
 
 def test_columns_without_a_name_get_one():
-    found = Read("PartitionKey,RowKey,,column3,,\np,1,x,y,,\np,2,,z,,\n;\n".replace(";", ",,,,,"), most=1)
-    assert found.layout.columns == ("PartitionKey", "RowKey", "column3_2", "column3", "column5", "column6")
-    assert found.values == [{"column3_2": "x", "column3": "y"}, {"column3": "z"}]
-    assert found.sentences == [
+    result = Read("PartitionKey,RowKey,,column3,,\np,1,x,y,,\np,2,,z,,\n;\n".replace(";", ",,,,,"), most=1)
+    assert result.layout.columns == ("PartitionKey", "RowKey", "column3_2", "column3", "column5", "column6")
+    assert result.values == [{"column3_2": "x", "column3": "y"}, {"column3": "z"}]
+    assert result.sentences == [
         "1 blank row skipped.",
         "A column without a name becomes the property column3_2.",
         "column5 and column6 are left out: they have no names and no values.",
     ]
     # a value behind those that were looked at
-    found = Read("PartitionKey,RowKey,\n" + "p,1,\n" * 1500 + "p,2,x\n", most=100)
-    assert found.entities[-1].properties == {"column3": EdmValue(Edm.STRING, "x")}
-    assert found.sentences == ["A column without a name becomes the property column3."]
-    found = Read('[{"PartitionKey":"p","RowKey":"1","":5,"!":6}]')
-    assert found.values == [{"unnamed": 5, "unnamed_2": 6}]
+    result = Read("PartitionKey,RowKey,\n" + "p,1,\n" * 1500 + "p,2,x\n", most=100)
+    assert result.entities[-1].properties == {"column3": EdmValue(Edm.STRING, "x")}
+    assert result.sentences == ["A column without a name becomes the property column3."]
+    result = Read('[{"PartitionKey":"p","RowKey":"1","":5,"!":6}]')
+    assert result.values == [{"unnamed": 5, "unnamed_2": 6}]
 
 
 def test_blank_rows_are_counted():
     rows = ";;\n" * 3 + "\n" + "PartitionKey;RowKey;a\n" + "p;1;x\n;;\n\np;2;y\n" + ";;\n" * 12
     for most in (1, 2, 1000):
-        found = Read(rows, most=most)
-        assert len(found.entities) == 2 and found.sentences == ["18 blank rows skipped."]
-    found = Read('{"PartitionKey":"p","RowKey":"1"}\n\n \n{"PartitionKey":"p","RowKey":"2"}\n\n')
-    assert len(found.entities) == 2 and found.sentences == ["3 blank rows skipped."]
+        result = Read(rows, most=most)
+        assert len(result.entities) == 2 and result.sentences == ["18 blank rows skipped."]
+    result = Read('{"PartitionKey":"p","RowKey":"1"}\n\n \n{"PartitionKey":"p","RowKey":"2"}\n\n')
+    assert len(result.entities) == 2 and result.sentences == ["3 blank rows skipped."]
 
 
 def test_names_that_no_property_can_have():
-    found = Read("PartitionKey,RowKey,a b,a_b,a-b,1x," + "y" * 300 + ",²\np,1,a,b,c,d,e,f\n")
-    assert found.values == [
+    result = Read("PartitionKey,RowKey,a b,a_b,a-b,1x," + "y" * 300 + ",²\np,1,a,b,c,d,e,f\n")
+    assert result.values == [
         {"a_b_2": "a", "a_b": "b", "a_b_3": "c", "_1x": "d", "y" * 127: "e", "unnamed": "f"}
     ]
     for name in (
@@ -225,10 +225,10 @@ def test_names_that_no_property_can_have():
 def test_a_name_that_another_column_has_is_not_overwritten():
     late = "".join(f'{{"PartitionKey":"p","RowKey":"{n}","a_b":1}}\n' for n in range(1000))
     late += '{"PartitionKey":"p","RowKey":"x","a b":2}\n{"PartitionKey":"p","RowKey":"y","c d":3}\n'
-    found = Read(late)
-    [reject] = found.rejects
+    result = Read(late)
+    [reject] = result.rejects
     assert (reject.fault, reject.column, reject.text) == (Fault.NAME_TWICE, "a b", "a_b")
-    assert found.values[-1] == {"c_d": 3} and "c d becomes the property c_d." in found.sentences
+    assert result.values[-1] == {"c_d": 3} and "c d becomes the property c_d." in result.sentences
     mapping = ColumnMapping("{PartitionKey}", "{RowKey}", (Column("a", "b"),))
     [reject] = Read("PartitionKey,RowKey,a,b\np,1,x,y\np,2,x,\n", mapping).rejects
     assert (reject.row.line, reject.column) == (2, "b")
@@ -243,11 +243,11 @@ def test_a_name_that_another_column_has_is_not_overwritten():
 def test_a_member_twice_is_not_the_last_one(members):
     text = f'{{"PartitionKey":"p","RowKey":"1",{members}}}'
     for data in (text, f"{text}\n{text}\n", f"[{text}]", f'{{"value":[{text}]}}'):
-        found = Read(data)
-        assert not found.entities
-        for reject in found.rejects:
+        result = Read(data)
+        assert not result.entities
+        for reject in result.rejects:
             assert (reject.fault, reject.sentence) == (Fault.MEMBER_TWICE, "It has a twice.")
-            written = json.loads(RejectWriter(found.layout).write([reject]))
+            written = json.loads(RejectWriter(result.layout).write([reject]))
             assert members.replace(" ", "") in written["text"].replace(" ", "")
 
 
@@ -290,21 +290,21 @@ def test_numbers_of_json_that_a_type_holds(number, value):
     ],
 )
 def test_numbers_of_json_that_no_type_holds_are_rejected_and_can_be_strings(number, sentence):
-    found = Read(ROW % number)
-    [reject] = found.rejects
+    result = Read(ROW % number)
+    [reject] = result.rejects
     assert reject.sentence == sentence and reject.text == number[:80]
-    assert f'"x": {number},' in RejectWriter(found.layout).write([reject]).decode()
+    assert f'"x": {number},' in RejectWriter(result.layout).write([reject]).decode()
     groups = RejectGroups()
     groups.add(reject)
     [group] = groups.listed()
     assert group.repairs[0] is Repair.STRING
-    found = Read(ROW % number, repair(found.mapping, group, Repair.STRING))
-    assert found.values == [{"x": number}]
-    assert found.sentences == [f"1 value of x kept as String: not of its type, such as {number[:80]!r}."]
+    result = Read(ROW % number, repair(result.mapping, group, Repair.STRING))
+    assert result.values == [{"x": number}]
+    assert result.sentences == [f"1 value of x kept as String: not of its type, such as {number[:80]!r}."]
     if Repair.ROUND in group.repairs:
-        found = Read(ROW % number, repair(found.mapping, group, Repair.ROUND))
-        assert found.values == [{"x": float(number)}]
-        assert found.sentences == [f"1 value of x rounded to what its type holds, such as {number!r}."]
+        result = Read(ROW % number, repair(result.mapping, group, Repair.ROUND))
+        assert result.values == [{"x": float(number)}]
+        assert result.sentences == [f"1 value of x rounded to what its type holds, such as {number!r}."]
 
 
 @pytest.mark.parametrize("shape", ["json", "text", "csv"])
@@ -328,17 +328,17 @@ def test_numbers_of_json_that_no_type_holds_are_rejected_and_can_be_strings(numb
 def test_values_beyond_their_type_are_named_with_it(shape, type_, text, sentence):
     value = text if shape == "json" and text[0].isdecimal() and "-" not in text[1:5] else json.dumps(text)
     data = f'{{"PartitionKey":"p","RowKey":"1","x@type":"{type_}","x":{value}}}\n'
-    found = Read(f"PartitionKey,RowKey,x,x@type\np,1,{text},{type_}\n" if shape == "csv" else data)
-    assert [it.sentence for it in found.rejects] == [sentence]
+    result = Read(f"PartitionKey,RowKey,x,x@type\np,1,{text},{type_}\n" if shape == "csv" else data)
+    assert [it.sentence for it in result.rejects] == [sentence]
 
 
 def test_a_late_number_does_not_become_a_rounded_one():
     rows = [ROW % 1, ROW % 1.5] + [ROW % 2] * 1000 + [ROW % 9007199254740993]
-    found = Read("".join(rows))
-    assert found.proposal.columns[0].column.type is Edm.DOUBLE
-    assert [it.sentence for it in found.rejects] == ["x has more digits than Double holds."]
-    found = Read("PartitionKey,RowKey,x\n" + "p,1,1.5\n" * 1000 + "p,2,0.1000000000000000055511\n")
-    assert [it.sentence for it in found.rejects] == ["x has more digits than Double holds."]
+    result = Read("".join(rows))
+    assert result.proposal.columns[0].column.type is Edm.DOUBLE
+    assert [it.sentence for it in result.rejects] == ["x has more digits than Double holds."]
+    result = Read("PartitionKey,RowKey,x\n" + "p,1,1.5\n" * 1000 + "p,2,0.1000000000000000055511\n")
+    assert [it.sentence for it in result.rejects] == ["x has more digits than Double holds."]
 
 
 def test_texts_of_numbers_are_spelled_as_in_the_file():
@@ -362,9 +362,9 @@ def test_values_that_the_mapping_leaves_out_are_counted():
         Column("age", "age", Edm.INT32, unset=("n/a", "-")), Column("n", "n", Edm.INT32, OnMisfit.UNSET),
     ), key_replacement="-")  # fmt: skip
     for most in (1, 1000):
-        found = Read(data, mapping, most=most)
-        assert not found.rejects and found.values == [{"n": 1}, {}, {"n": 2}, {"age": 5}]
-        assert found.sentences == [
+        result = Read(data, mapping, most=most)
+        assert not result.rejects and result.values == [{"n": 1}, {}, {"n": 2}, {"age": 5}]
+        assert result.sentences == [
             "3 values of age left out: the mapping says that they stand for no value, such as 'n/a', '-'.",
             "2 values of n left out: not of its type, such as 'x', 'z'.",
             "1 value of PartitionKey with characters replaced that keys cannot have, such as 'p/q'.",
@@ -401,8 +401,8 @@ def test_a_report_has_bounds():
 
 
 def test_what_is_beyond_the_columns_is_in_the_rejects():
-    found = Read('PartitionKey,RowKey\np,1,x,"y,z"\n"p\nq"r,2\n')
-    head, *lines = (RejectWriter(found.layout).write(found.rejects)).decode().splitlines()
+    result = Read('PartitionKey,RowKey\np,1,x,"y,z"\n"p\nq"r,2\n')
+    head, *lines = (RejectWriter(result.layout).write(result.rejects)).decode().splitlines()
     assert head.startswith("p,1,2,") and head.endswith(',x,"y,z"')
     assert "".join(lines).startswith('"""p') and 'q""r,2' in "".join(lines)
 
@@ -420,9 +420,9 @@ def test_values_of_parquet_that_have_no_type_of_the_service():
     assert texts.values == [{"x": "123456789012345678901234567890.5"}, {}]
     assert read(arrow.time64("us"), time(1, 2, 3, 4)).values == [{"x": "01:02:03.000004"}]
     assert read(arrow.binary_view(), b"\0").entities[0].properties["x"] == EdmValue(Edm.BINARY, b"\0")
-    found = read(arrow.timestamp("ns"), 1_700_000_000_123_456_700, 1_700_000_000_123_456_789)
-    assert [it.sentence for it in found.rejects] == ["x has more digits than DateTime holds."]
-    assert found.rejects[0].text == "2023-11-14T22:13:20.123456789Z"
+    result = read(arrow.timestamp("ns"), 1_700_000_000_123_456_700, 1_700_000_000_123_456_789)
+    assert [it.sentence for it in result.rejects] == ["x has more digits than DateTime holds."]
+    assert result.rejects[0].text == "2023-11-14T22:13:20.123456789Z"
     [reject] = read(arrow.list_(arrow.binary()), [b"x"]).rejects
     assert (reject.fault, reject.text) == (Fault.NESTED, '["eA=="]')
     identifier = UUID(int=5)
@@ -433,8 +433,8 @@ def test_values_of_parquet_that_have_no_type_of_the_service():
     assert Read(sink.getvalue()).values == [{"x": str(identifier)}, {}]
     # times in 96 bits overflow as nanoseconds
     years = [datetime(year, 1, 2, 3, 4, 5, 6, tzinfo=UTC) for year in (1601, 1970, 2026, 9999)]
-    found = read(arrow.timestamp("us"), *years, None, use_deprecated_int96_timestamps=True)
-    assert [edm.write_datetime(it["x"]) for it in found.values if it] == [
+    result = read(arrow.timestamp("us"), *years, None, use_deprecated_int96_timestamps=True)
+    assert [edm.write_datetime(it["x"]) for it in result.values if it] == [
         year.isoformat().replace("+00:00", "Z") for year in years
     ]
     sink = io.BytesIO()

@@ -36,9 +36,9 @@ def check(data, expected, format_, **mapping):
     file = RowFile(lambda: io.BytesIO(data), Wishes(format=chosen, encoding="utf-8", delimiter=","))
     chunks = list(file.chunks(ColumnMapping(**KEYS, **mapping), AccountKind.STORAGE, NOW))
     assert [reject.sentence for chunk in chunks for reject in chunk.rejects] == []
-    found = [entity for chunk in chunks for _, entity in chunk.entities]
-    assert [entity.key for entity in found] == [entity.key for entity in expected]
-    for one, other in zip(found, expected, strict=True):
+    results = [entity for chunk in chunks for _, entity in chunk.entities]
+    assert [entity.key for entity in results] == [entity.key for entity in expected]
+    for one, other in zip(results, expected, strict=True):
         assert set(one.properties) == set(other.properties)
         assert all(same(one.properties[name], value) for name, value in other.properties.items())
 
@@ -69,7 +69,7 @@ def test_parquet(expected):
             for name, value in entity.properties.items()
             if value.type is not Edm.STRING or not has_half(value.value)
         }
-    found = {}
+    results = {}
     for entity in expected:
         for name, (type_, content) in entity.properties.items():
             is_time = type_ is Edm.DATETIME
@@ -79,11 +79,11 @@ def test_parquet(expected):
                 not is_time or content % 10 == 0,
                 not is_time or -92_000_000_000_000_000 < content < 92_000_000_000_000_000,
             )
-            before = found.get((name, type_), use)
-            found[name, type_] = use._replace(
+            before = results.get((name, type_), use)
+            results[name, type_] = use._replace(
                 is_micro=use.is_micro and before.is_micro, is_near=use.is_near and before.is_near
             )
-    data = b"".join(parquet.write([[stored(entity)] for entity in expected], found.values()))
+    data = b"".join(parquet.write([[stored(entity)] for entity in expected], results.values()))
     check(data, expected, "parquet")
 
 

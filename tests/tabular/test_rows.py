@@ -103,11 +103,11 @@ def test_what_is_wrong_with_a_row_does_not_stop_the_others():
     ],
 )
 def test_a_file_that_is_cut_off_says_so_after_its_rows(data, rows, why):
-    found = iter(reader(data))
+    result = iter(reader(data))
     for _ in range(rows):
-        next(found)
+        next(result)
     with pytest.raises(FileRefused, match=why):
-        list(found)
+        list(result)
 
 
 def test_a_document_is_read_piece_by_piece():

@@ -56,10 +56,10 @@ def draft_of(account, content=TEXT, by=ADA):
 
 def test_a_draft_is_read_once_and_never_in_a_transaction(account, reads):
     draft = draft_of(account)
-    found = import_drafts.read(draft)
+    result = import_drafts.read(draft)
     number = len(reads)
     assert number
-    import_drafts.save_mapping(draft, found.mapping, WriteMode.MERGE)
+    import_drafts.save_mapping(draft, result.mapping, WriteMode.MERGE)
     assert len(import_drafts.sample(draft, import_drafts.read(draft)).entities) == import_drafts.SAMPLE
     assert len(import_drafts.sample_changes(draft)) == import_drafts.SAMPLE
     job = import_drafts.check(draft, by=ADA)

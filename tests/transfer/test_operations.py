@@ -67,8 +67,8 @@ def check(table, text, mode):
 
 def content(table):
     page = entities.page(table, EntityQuery())
-    found = map(read_stored, page.entities)
-    return {it.key.row_key: {name: value.value for name, value in it.properties.items()} for it in found}
+    result = map(read_stored, page.entities)
+    return {it.key.row_key: {name: value.value for name, value in it.properties.items()} for it in result}
 
 
 def numbers(outcome):

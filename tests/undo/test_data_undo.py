@@ -52,8 +52,8 @@ def people(account):
 
 
 def content(table):
-    found = fetch(f"SELECT rk, vals FROM {relation_name(table.pk)} ORDER BY rk")
-    return {rk: int(vals.partition(":")[2]) for rk, vals in found}
+    result = fetch(f"SELECT rk, vals FROM {relation_name(table.pk)} ORDER BY rk")
+    return {rk: int(vals.partition(":")[2]) for rk, vals in result}
 
 
 def upsert(row_key, number):
@@ -254,9 +254,9 @@ def test_selections(account, people):
     def restoring(**wanted):
         with transaction.atomic():
             running.complete(data_undo.request(account, ChangeFilter(**wanted)), by=ADA)
-            found = content(people), content(others)
+            result = content(people), content(others)
             transaction.set_rollback(True)
-        return found
+        return result
 
     assert restoring(numbers=(number,)) == ({"a": 2}, {"b": 1})
     assert restoring(requests=(REQUESTS[2],)) == ({"a": 3}, {})
@@ -290,9 +290,9 @@ async def test_ten_thousand_while_others_write():
     undoing = asyncio.create_task(in_thread(undo_script, account))
     written = await asyncio.gather(*(in_thread(work, turn) for turn in range(3)))
     total = await undoing
-    found = await in_thread(content, table)
+    result = await in_thread(content, table)
 
     newer = set().union(*written)
     assert total.written + total.skipped == 10_000
-    assert {name for name, number in found.items() if number == 7} == newer
-    assert {number for name, number in found.items() if name not in newer} == {1}
+    assert {name for name, number in result.items() if number == 7} == newer
+    assert {number for name, number in result.items() if name not in newer} == {1}

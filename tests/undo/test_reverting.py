@@ -46,8 +46,8 @@ def write(table, change):
 
 
 def rows(table, columns="ts, props::text, anns, vals"):
-    found = fetch(f"SELECT pk, rk, {columns} FROM {relation_name(table.pk)} ORDER BY pk, rk")
-    return {EntityKey(*row[:2]): row[2:] for row in found}
+    result = fetch(f"SELECT pk, rk, {columns} FROM {relation_name(table.pk)} ORDER BY pk, rk")
+    return {EntityKey(*row[:2]): row[2:] for row in result}
 
 
 def recorded(table, columns="op, ts, was, pk, rk, anns, vals"):

@@ -64,20 +64,20 @@ def check_always(reply: Reply) -> None:
 def check_entry(reply: Reply, expected: dict[str, Any]) -> None:
     """Check the custom properties, exactly: a text, `[type, text]`, or false for null."""
     (entry,) = _entries(reply)
-    found = {
+    results = {
         name: _value(element) for name, element in _named(_properties(entry)).items() if name not in SYSTEM
     }
-    assert found == expected, f"properties {found}, not {expected}"
+    assert results == expected, f"properties {results}, not {expected}"
 
 
 def check_feed(reply: Reply, expected: list[str]) -> None:
     """Check the RowKeys, or the names of the tables."""
     assert ElementTree.fromstring(reply.body).tag == f"{ATOM}feed", "no feed"
-    found = [
+    results = [
         properties.findtext(f"{DATA}RowKey") or properties.findtext(f"{DATA}TableName")
         for properties in map(_properties, _entries(reply))
     ]
-    assert found == expected, f"entries {found}, not {expected}"
+    assert results == expected, f"entries {results}, not {expected}"
 
 
 def _entries(reply: Reply) -> Iterator[Element]:
@@ -86,9 +86,9 @@ def _entries(reply: Reply) -> Iterator[Element]:
 
 
 def _properties(entry: Element) -> Element:
-    found = entry.find(f"{ATOM}content[@type='application/xml']/{METADATA}properties")
-    assert found is not None, "an entry without properties"
-    return found
+    result = entry.find(f"{ATOM}content[@type='application/xml']/{METADATA}properties")
+    assert result is not None, "an entry without properties"
+    return result
 
 
 def _named(properties: Element) -> dict[str, Element]:

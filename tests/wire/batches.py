@@ -23,9 +23,9 @@ def read(reply: Reply) -> list[Reply]:
 
 
 def _boundary(media_type: str | None) -> bytes:
-    found = re.fullmatch(r"multipart/mixed; boundary=([^\s\";]+)", media_type or "")
-    assert found, f"Content-Type {media_type}"
-    return found[1].encode()
+    result = re.fullmatch(r"multipart/mixed; boundary=([^\s\";]+)", media_type or "")
+    assert result, f"Content-Type {media_type}"
+    return result[1].encode()
 
 
 def _split(body: bytes, boundary: bytes) -> list[bytes]:

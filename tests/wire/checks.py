@@ -244,11 +244,11 @@ def _form(reply: Reply, expected: Any) -> None:
 
 def _headers(reply: Reply, expected: dict[str, Any]) -> None:
     for name, value in expected.items():
-        found = reply.header(name)
+        result = reply.header(name)
         if isinstance(value, bool):
-            assert (found is not None) == value, f"{name} is {found!r}"
+            assert (result is not None) == value, f"{name} is {result!r}"
         else:
-            assert found == value, f"{name} is {found!r}, not {value!r}"
+            assert result == value, f"{name} is {result!r}, not {value!r}"
 
 
 def _matching(reply: Reply, expected: dict[str, str]) -> None:
@@ -268,8 +268,8 @@ def _entity(reply: Reply, expected: Any) -> None:
     """Check the custom properties with their annotations, all of them and no others."""
     system = {"PartitionKey", "RowKey", "Timestamp", "Timestamp@odata.type"}
     body = reply.json()
-    found = {k: v for k, v in body.items() if k not in system and not k.startswith("odata.")}
-    _compare(found, _read(expected), exactly=True)
+    results = {k: v for k, v in body.items() if k not in system and not k.startswith("odata.")}
+    _compare(results, _read(expected), exactly=True)
 
 
 def _read(expected: Any) -> Any:
@@ -307,24 +307,24 @@ def _order(reply: Reply, expected: list[str]) -> None:
 
 
 def _rows(reply: Reply, expected: list[str]) -> None:
-    found = [entity["RowKey"] for entity in reply.json()["value"]]
-    assert found == expected, f"rows {found}, not {expected}"
+    results = [entity["RowKey"] for entity in reply.json()["value"]]
+    assert results == expected, f"rows {results}, not {expected}"
 
 
 def _keys(reply: Reply, expected: list[list[str]]) -> None:
-    found = [[entity["PartitionKey"], entity["RowKey"]] for entity in reply.json()["value"]]
-    assert found == expected, f"keys {found}, not {expected}"
+    results = [[entity["PartitionKey"], entity["RowKey"]] for entity in reply.json()["value"]]
+    assert results == expected, f"keys {results}, not {expected}"
 
 
 def _bounds(reply: Reply, expected: list[str]) -> None:
     """Check the first and the last key of a list, each as one text."""
-    found = [entity["PartitionKey"] + entity["RowKey"] for entity in reply.json()["value"]]
-    assert [found[0], found[-1]] == expected, f"keys {found}, not {expected}"
+    results = [entity["PartitionKey"] + entity["RowKey"] for entity in reply.json()["value"]]
+    assert [results[0], results[-1]] == expected, f"keys {results}, not {expected}"
 
 
 def _tables(reply: Reply, expected: list[str]) -> None:
-    found = [table["TableName"] for table in reply.json()["value"]]
-    assert found == expected, f"tables {found}, not {expected}"
+    results = [table["TableName"] for table in reply.json()["value"]]
+    assert results == expected, f"tables {results}, not {expected}"
 
 
 def _count(reply: Reply, expected: int) -> None:

@@ -181,12 +181,12 @@ def table(request: pytest.FixtureRequest, connection: Connection, endpoint: Endp
     if endpoint.foreign:
         pytest.skip("other servers have other orders")
     kind = request.param
-    found = Table(
+    result = Table(
         connection, request.getfixturevalue("cosmos_endpoint") if kind == "cosmos" else endpoint, kind
     )
-    found.send("POST /Tables", json={"TableName": found.name})
-    yield found
-    found.send(f"DELETE /Tables('{found.name}')")
+    result.send("POST /Tables", json={"TableName": result.name})
+    yield result
+    result.send(f"DELETE /Tables('{result.name}')")
 
 
 @given(ENTITIES, ENTITIES)

@@ -260,16 +260,16 @@ class TestRoles:
 
 class TestTokens:
     def test_asks_for_the_storage_scope_once(self, opened, token, credential, people):
-        found = credential(token(READER))
-        service = opened(credential=found)
+        result = credential(token(READER))
+        service = opened(credential=result)
         for _ in range(3):
             service.get_table_client(people).get_entity("se", "ada")
-        assert found.asked == [((SCOPE,), None)]
+        assert result.asked == [((SCOPE,), None)]
 
     def test_the_challenge_names_tenant_and_resource(self, opened, token, credential, people):
-        found = credential("malformed", token(READER))
-        assert opened(credential=found).get_table_client(people).get_entity("se", "ada")
-        assert found.asked == [((SCOPE,), None), ((SCOPE,), TENANT)]
+        result = credential("malformed", token(READER))
+        assert opened(credential=result).get_table_client(people).get_entity("se", "ada")
+        assert result.asked == [((SCOPE,), None), ((SCOPE,), TENANT)]
 
     def test_a_second_malformed_token_is_given_up(self, opened):
         assert refused(lambda: list(opened("malformed").list_tables())) == (401, "InvalidAuthenticationInfo")

@@ -96,8 +96,8 @@ def test_s1_exactly_the_range_chosen(opened: Callable[..., Any], stored: Any) ->
     for partition, row in (("a", "1"), ("b", "1"), ("b", "2"), ("c", "1"), ("d", "1")):
         stored.upsert_entity({"PartitionKey": partition, "RowKey": row})
     table = opened("ra", spk="b", srk="2", epk="c")
-    found = [(entity["PartitionKey"], entity["RowKey"]) for entity in table.list_entities()]
-    assert found == [("b", "2"), ("c", "1")]
+    results = [(entity["PartitionKey"], entity["RowKey"]) for entity in table.list_entities()]
+    assert results == [("b", "2"), ("c", "1")]
     for key in (("b", "1"), ("d", "1")):
         assert refusal_of(table.get_entity, *key) == (404, "ResourceNotFound")
     outside = {"PartitionKey": "d", "RowKey": "2"}

@@ -53,9 +53,9 @@ def test_entities(service, people):
     made = people.create_entity(ADA)
     with pytest.raises(ResourceExistsError):
         people.create_entity(ADA)
-    found = people.get_entity("se", "ada")
-    assert found == ADA
-    assert found.metadata["etag"] == made["etag"]
+    result = people.get_entity("se", "ada")
+    assert result == ADA
+    assert result.metadata["etag"] == made["etag"]
 
     people.update_entity({"PartitionKey": "se", "RowKey": "ada", "City": "London"}, UpdateMode.MERGE)
     assert people.get_entity("se", "ada") == {**ADA, "City": "London"}

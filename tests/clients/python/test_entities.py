@@ -60,11 +60,11 @@ class TestGet:
     def test_knows_etag_and_timestamp_at_every_level(self, people, level):
         etag = people.create_entity(ADA)["etag"]
 
-        found = people.get_entity("se", "ada", headers=accept(level))
+        entity = people.get_entity("se", "ada", headers=accept(level))
 
-        assert found == ADA
-        assert found.metadata["etag"] == etag
-        timestamp = found.metadata["timestamp"]
+        assert entity == ADA
+        assert entity.metadata["etag"] == etag
+        timestamp = entity.metadata["timestamp"]
         assert etag == f"W/\"datetime'{quote(timestamp.tables_service_value)}'\""
         assert abs(datetime.now(UTC) - timestamp).total_seconds() < 60
 
@@ -86,18 +86,18 @@ class TestUpdate:
 
         answer = people.update_entity(self.change, mode=mode)
 
-        found = people.get_entity("se", "ada")
+        entity = people.get_entity("se", "ada")
         assert list(answer) == ["date", "etag", "version"]
-        assert found == self.expected(mode)
-        assert found.metadata["etag"] == answer["etag"] != old
+        assert entity == self.expected(mode)
+        assert entity.metadata["etag"] == answer["etag"] != old
 
     @pytest.mark.parametrize("level", LEVELS)
     def test_takes_the_etag_from_an_entity_it_listed(self, people, mode, level):
         people.create_entity(ADA)
-        found = next(iter(people.list_entities(headers=accept(level))))
-        found["Age"] = 38
+        result = next(iter(people.list_entities(headers=accept(level))))
+        result["Age"] = 38
 
-        people.update_entity(found, mode=mode, match_condition=MatchConditions.IfNotModified)
+        people.update_entity(result, mode=mode, match_condition=MatchConditions.IfNotModified)
 
         assert people.get_entity("se", "ada")["Age"] == 38
 
@@ -121,10 +121,10 @@ class TestUpsert:
     def test_inserts_an_entity(self, people, mode):
         answer = people.upsert_entity(ADA, mode=mode)
 
-        found = people.get_entity("se", "ada")
+        entity = people.get_entity("se", "ada")
         assert list(answer) == ["date", "etag", "version"]
-        assert found == ADA
-        assert found.metadata["etag"] == answer["etag"]
+        assert entity == ADA
+        assert entity.metadata["etag"] == answer["etag"]
 
     def test_changes_an_entity(self, people, mode):
         people.create_entity(ADA)
@@ -167,9 +167,9 @@ class TestDelete:
 class TestReservedNames:
     def test_stores_an_entity_it_got_at_any_level(self, people):
         people.create_entity(ADA)
-        found = TableEntity(people.get_entity("se", "ada", headers=accept("fullmetadata")))
+        result = TableEntity(people.get_entity("se", "ada", headers=accept("fullmetadata")))
 
-        people.upsert_entity({**found, "RowKey": "copy"}, mode=UpdateMode.REPLACE)
+        people.upsert_entity({**result, "RowKey": "copy"}, mode=UpdateMode.REPLACE)
 
         assert people.get_entity("se", "copy") == {**ADA, "RowKey": "copy"}
 
@@ -220,8 +220,8 @@ class TestKeys:
         expected = {**keys, "Step": 2, "Merged": 3}
         assert people.get_entity(key, key) == expected
         assert list(people.list_entities()) == [expected]
-        found = people.query_entities("PartitionKey eq @key and RowKey eq @key", parameters={"key": key})
-        assert list(found) == [expected]
+        result = people.query_entities("PartitionKey eq @key and RowKey eq @key", parameters={"key": key})
+        assert list(result) == [expected]
         people.delete_entity(key, key)
         assert list(people.list_entities()) == []
 

@@ -108,12 +108,12 @@ class TestEntities:
     def test_come_back_with_every_type(self, service, people):
         service.insert_entity(people, {**person("ada"), **EVERY_TYPE})
 
-        found = service.get_entity(people, "se", "ada")
+        entity = service.get_entity(people, "se", "ada")
 
         for name, value in EVERY_TYPE.items():
-            assert vars_of(found[name]) == vars_of(value), name
-        assert found["etag"].startswith("W/\"datetime'")
-        assert isinstance(found["Timestamp"], datetime)
+            assert vars_of(entity[name]) == vars_of(value), name
+        assert entity["etag"].startswith("W/\"datetime'")
+        assert isinstance(entity["Timestamp"], datetime)
 
     @pytest.mark.parametrize(
         "accept",
@@ -259,23 +259,26 @@ class TestPolicies:
             },
         )
 
-        found = service.get_table_acl(people)
-        assert set(found) == {"all", "text", "none"}
-        assert (found["all"].start, found["all"].expiry, str(found["all"].permission)) == (
+        table_acl = service.get_table_acl(people)
+        assert set(table_acl) == {"all", "text", "none"}
+        assert (table_acl["all"].start, table_acl["all"].expiry, str(table_acl["all"].permission)) == (
             start,
             expiry,
             "raud",
         )
-        assert (found["text"].expiry, str(found["text"].permission)) == (expiry, "r")
+        assert (table_acl["text"].expiry, str(table_acl["text"].permission)) == (expiry, "r")
 
 
 class TestProperties:
     @pytest.fixture(autouse=True)
     def as_found(self, service):
-        found = service.get_table_service_properties()
+        table_service_properties = service.get_table_service_properties()
         yield
         service.set_table_service_properties(
-            found.logging, found.hour_metrics, found.minute_metrics, found.cors
+            table_service_properties.logging,
+            table_service_properties.hour_metrics,
+            table_service_properties.minute_metrics,
+            table_service_properties.cors,
         )
 
     def test_come_back(self, service):
@@ -289,24 +292,31 @@ class TestProperties:
             cors=[rule],
         )
 
-        found = service.get_table_service_properties()
-        assert (found.logging.read, found.logging.delete, found.logging.retention_policy.days) == (
+        table_service_properties = service.get_table_service_properties()
+        assert (
+            table_service_properties.logging.read,
+            table_service_properties.logging.delete,
+            table_service_properties.logging.retention_policy.days,
+        ) == (
             True,
             False,
             7,
         )
-        assert (found.hour_metrics.include_apis, found.minute_metrics.include_apis) == (False, True)
-        assert not found.minute_metrics.retention_policy.enabled
-        assert vars(found.cors[0]) == vars(rule)
+        assert (
+            table_service_properties.hour_metrics.include_apis,
+            table_service_properties.minute_metrics.include_apis,
+        ) == (False, True)
+        assert not table_service_properties.minute_metrics.retention_policy.enabled
+        assert vars(table_service_properties.cors[0]) == vars(rule)
 
     def test_are_set_one_by_one(self, service):
         before = service.get_table_service_properties()
 
         service.set_table_service_properties(minute_metrics=Metrics(enabled=True, include_apis=True))
 
-        found = service.get_table_service_properties()
-        assert found.minute_metrics.enabled
-        assert found.hour_metrics.enabled == before.hour_metrics.enabled
+        table_service_properties = service.get_table_service_properties()
+        assert table_service_properties.minute_metrics.enabled
+        assert table_service_properties.hour_metrics.enabled == before.hour_metrics.enabled
 
     def test_have_statistics(self, service):
         stats = service.get_table_service_stats()

@@ -14,9 +14,13 @@ class TestSettings:
     def test_come_back(self, people):
         assert people.set_table_access_policy({"all": access(START, EXPIRY, "raud")}) is None
 
-        found = people.get_table_access_policy()
-        assert found.keys() == {"all"}
-        assert (found["all"].start, found["all"].expiry, found["all"].permission) == (START, EXPIRY, "raud")
+        table_access_policy = people.get_table_access_policy()
+        assert table_access_policy.keys() == {"all"}
+        assert (
+            table_access_policy["all"].start,
+            table_access_policy["all"].expiry,
+            table_access_policy["all"].permission,
+        ) == (START, EXPIRY, "raud")
 
     @pytest.mark.parametrize(
         ("start", "expiry", "permission"),

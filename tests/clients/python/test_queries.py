@@ -131,14 +131,14 @@ class TestPages:
         return [(entity["PartitionKey"], entity["RowKey"]) for entity in page]
 
     def test_continue_from_a_token(self, crowd):
-        found = []
+        results = []
         token = None
         for _ in range(3):
             pages = crowd.list_entities(results_per_page=3).by_page(continuation_token=token)
-            found += self.keys(next(pages))
+            results += self.keys(next(pages))
             token = pages.continuation_token
 
-        assert found == self.KEYS
+        assert results == self.KEYS
         assert token is None
 
     def test_hold_1000_at_most(self, people):

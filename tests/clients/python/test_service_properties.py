@@ -27,9 +27,9 @@ PARTS = ("analytics_logging", "hour_metrics", "minute_metrics", "cors")
 @pytest.fixture(autouse=True)
 def as_found(service):
     """Restore the account's properties after each test."""
-    found = service.get_service_properties()
+    service_properties = service.get_service_properties()
     yield
-    service.set_service_properties(**found)
+    service.set_service_properties(**service_properties)
 
 
 def as_text(properties):

@@ -76,11 +76,11 @@ def test_continues_a_list_of_tables(service):
 def test_finds_tables_by_parameters(service):
     _, names = create_five(service)
 
-    found = service.query_tables(
+    result = service.query_tables(
         "TableName ge @from and TableName le @to", parameters={"from": names[1], "to": names[2]}
     )
 
-    assert [item.name for item in found] == names[1:3]
+    assert [item.name for item in result] == names[1:3]
 
 
 def create_five(service):

@@ -46,8 +46,8 @@ class TestOperations:
             ]
         )
 
-        found = stored(crowd)
-        assert found == {
+        result = stored(crowd)
+        assert result == {
             "b": person("b", Age=10, City="London"),
             "c": person("c", Age=100),
             "d": person("d", Age=10, City="London"),
@@ -56,7 +56,7 @@ class TestOperations:
             "g": person("g", Age=7),
             "h": person("h", Age=8),
         }
-        etags = [found[row].metadata["etag"] if row in found else None for row in "fabcdegh"]
+        etags = [result[row].metadata["etag"] if row in result else None for row in "fabcdegh"]
         assert [answer.get("etag") for answer in answers] == etags
 
     @pytest.mark.parametrize("count", [2, 99, 100])

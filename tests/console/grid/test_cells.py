@@ -54,9 +54,9 @@ def test_markup_is_text(text):
     [("a\nb", "↵"), ("a\0b", "␀"), ("a\u202eb", "U+202E"), ("a\ud800b", "U+D800"), ("\x7f", "␡")],
 )
 def test_what_cannot_be_seen_is_marked(text, picture):
-    found = drawn(Edm.STRING, text).markup
-    assert f'<span class="mark">{picture}</span>' in found
-    found.encode()
+    result = drawn(Edm.STRING, text).markup
+    assert f'<span class="mark">{picture}</span>' in result
+    result.encode()
 
 
 def test_scripts_and_emoji_stay_whole():

@@ -84,8 +84,8 @@ def test_arrange(text, expected):
 
 
 def test_widths_and_pins():
-    found = arrange_columns(parse_columns("!RowKey:240,Name:90,Age:9,Score:9999"), SEEN)
-    assert found == [
+    result = arrange_columns(parse_columns("!RowKey:240,Name:90,Age:9,Score:9999"), SEEN)
+    assert result == [
         ColumnChoice("PartitionKey", is_pinned=True),
         ColumnChoice("RowKey", 240, is_pinned=True),
         ColumnChoice("Name", 90),
@@ -124,13 +124,13 @@ def test_only_what_must_be_is_said(moves, expected):
     for name, by in moves:
         shown = move_column(shown, name, by)
         loose -= {name}
-    found = describe_columns(shown, [], loose=loose)
-    assert str(found) == expected
-    assert arrange_columns(found, SEEN) == shown
+    result = describe_columns(shown, [], loose=loose)
+    assert str(result) == expected
+    assert arrange_columns(result, SEEN) == shown
 
 
 def test_hidden_ones_are_said():
-    found = describe_columns(
+    result = describe_columns(
         arrange_columns(DEFAULT, ["Name"]), ["Age", "RowKey"], loose={"Name", "Timestamp"}
     )
-    assert str(found) == "-Age,*"
+    assert str(result) == "-Age,*"

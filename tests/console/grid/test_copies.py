@@ -34,15 +34,15 @@ def test_one_value_is_itself(copied):
 
 
 def test_rows_for_a_spreadsheet(copied):
-    found = copied("1", "2", column=["RowKey", "Name", "Note"], head="1")
-    assert found["text"] == 'RowKey\tName\tNote\r\n1\tAda\t"x\t""y""\nz"\r\n2\tAl|an <b>\t\r\n'
-    assert "<td>Al|an &lt;b&gt;</td>" in found["html"]
+    result = copied("1", "2", column=["RowKey", "Name", "Note"], head="1")
+    assert result["text"] == 'RowKey\tName\tNote\r\n1\tAda\t"x\t""y""\nz"\r\n2\tAl|an <b>\t\r\n'
+    assert "<td>Al|an &lt;b&gt;</td>" in result["html"]
 
 
 def test_json(copied):
-    found = json.loads(copied("1", **{"as": "json"})["text"])
-    assert (found["Big"], found["Big@odata.type"]) == (str(2**63 - 1), "Edm.Int64")
-    assert found["Long"] == "é" * 20_000
+    result = json.loads(copied("1", **{"as": "json"})["text"])
+    assert (result["Big"], result["Big@odata.type"]) == (str(2**63 - 1), "Edm.Int64")
+    assert result["Long"] == "é" * 20_000
     assert [one["RowKey"] for one in json.loads(copied("1", "2", **{"as": "json"})["text"])] == ["1", "2"]
     assert len(copied("1", "2", **{"as": "ndjson"})["text"].splitlines()) == 2
 

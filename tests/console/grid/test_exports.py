@@ -95,15 +95,15 @@ def test_formulas_of_others_do_not_run_in_a_spreadsheet(visit, add_entity, field
     add_entity(FORMULA, "-2+3", **values, Small=-5, Low=-math.inf, Photo=b"\xfb\xef\xbe")
     text, _ = exported(visit("victor"), **fields)
     head, row = csv.reader(io.StringIO(text, newline=""))
-    found = dict(zip(head, row, strict=True))
+    results = dict(zip(head, row, strict=True))
     mark = "'" if is_escaped else ""
-    assert (found["PartitionKey"], found["RowKey"]) == (mark + FORMULA, mark + "-2+3")
-    assert [found[name] for name in ("At", "Tab", "Return", "Plus")] == [
+    assert (results["PartitionKey"], results["RowKey"]) == (mark + FORMULA, mark + "-2+3")
+    assert [results[name] for name in ("At", "Tab", "Return", "Plus")] == [
         mark + values[name] for name in ("At", "Tab", "Return", "Plus")
     ]
     # texts other than formulas, and numbers, typed or not
-    assert (found["Mail"], found["Negative"], found["Small"]) == ("a@b", "-5.5e-3", "-5")
-    assert found["Low"] == "-Infinity" and found["Photo"] == mark + "++++"
+    assert (results["Mail"], results["Negative"], results["Small"]) == ("a@b", "-5.5e-3", "-5")
+    assert results["Low"] == "-Infinity" and results["Photo"] == mark + "++++"
 
 
 def test_what_a_query_finds(visit, full):

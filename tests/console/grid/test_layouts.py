@@ -27,9 +27,9 @@ def test_offers_all_there_are(visit, logs, add_entity):
     for number in range(60):
         add_entity("q", f"{number}", **({"Rare": 1} if number == 59 else {"Name": "x"}))
     answer = visit("victor").get(PEOPLE + "columns/", {"top": 25})
-    found = {line[0].name: line for line in answer.context["lines"]}
-    assert found["Rare"][0].is_hidden
-    assert (found["Rare"][1], found["Name"][1]) == ("Edm.Int32", "Edm.String")
+    results = {line[0].name: line for line in answer.context["lines"]}
+    assert results["Rare"][0].is_hidden
+    assert (results["Rare"][1], results["Name"][1]) == ("Edm.Int32", "Edm.String")
 
 
 def test_a_choice_becomes_an_address(visit, logs):
@@ -79,8 +79,8 @@ def test_the_closest_one_is_taken(cast, account, logs):
         ("long", "logs4*", None),
     ]:
         columns.save_layout(user, account, name, pattern, name)
-    found = columns.layouts_for(cast["victor"], logs["logs42"])
-    assert [layout.name for layout in found] == ["long", "own", "all", "any"]
+    result = columns.layouts_for(cast["victor"], logs["logs42"])
+    assert [layout.name for layout in result] == ["long", "own", "all", "any"]
 
 
 def test_deletes(visit, logs):

@@ -9,9 +9,9 @@ from storage.domain.filters.query import Position
 
 @pytest.mark.parametrize("key", ["", "se", "a b&c=d%", "é👩‍👧", "'\"<>", "x" * 1024])
 def test_round_trip(key):
-    found = Cursor(Position(key, key[::-1]), 50)
-    token = tokens.encode_cursor(found)
-    assert tokens.decode_cursor(token) == found
+    result = Cursor(Position(key, key[::-1]), 50)
+    token = tokens.encode_cursor(result)
+    assert tokens.decode_cursor(token) == result
     assert all(character.isalnum() or character in "-_" for character in token)
 
 

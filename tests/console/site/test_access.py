@@ -25,12 +25,12 @@ STREAMS = {"grid:live"}  # can only be tested on a server: tests/browser/test_li
 
 
 def test_every_address_is_in_the_table():
-    found = list(every(get_resolver().url_patterns))
-    assert {str(pattern.pattern) for _, pattern in found if not pattern.name} <= UNNAMED
+    results = list(every(get_resolver().url_patterns))
+    assert {str(pattern.pattern) for _, pattern in results if not pattern.name} <= UNNAMED
     # the addresses of the management API have a table of their own
     names = {
         f"{namespace}{pattern.name}"
-        for namespace, pattern in found
+        for namespace, pattern in results
         if pattern.name and not pattern.name.startswith("api-")
     }
     assert names == set(ANSWERS) | STREAMS

@@ -29,9 +29,9 @@ def translations(locale):
 
 def read(catalogue):
     with catalogue.open("rb") as file:
-        found = dict(gettext.GNUTranslations(file)._catalog)
-    found.pop("")
-    return found
+        results = dict(gettext.GNUTranslations(file)._catalog)
+    results.pop("")
+    return results
 
 
 def compiled(msgfmt, folder, text):
@@ -56,9 +56,9 @@ def test_texts_of_views_templates_and_the_domain_are_extracted(extracted):
 
 @pytest.mark.parametrize("locale", LOCALES)
 def test_nothing_is_left_to_translate(extracted, locale):
-    found = catalogues.update(catalogues.load(locale), extracted)
-    assert [message.text for message in found.added] == []
-    assert [entry.message.text for entry in found.untranslated] == []
+    result = catalogues.update(catalogues.load(locale), extracted)
+    assert [message.text for message in result.added] == []
+    assert [entry.message.text for entry in result.untranslated] == []
 
 
 def test_a_long_text_that_is_missing_is_found(extracted):
@@ -136,23 +136,23 @@ def test_what_is_missing_is_added_at_the_end_and_nothing_else_changes():
         (Message(long), (), ()),
         (Message(r"two\nlines", "verb"), (), ()),
     )
-    found = catalogues.update(CATALOGUE, extracted)
-    assert found.text == CATALOGUE + (
+    result = catalogues.update(CATALOGUE, extracted)
+    assert result.text == CATALOGUE + (
         "\n#. Translators: a number\n#, python-format\n"
         'msgid "%(n)s"\nmsgid_plural "%(n)s of them"\nmsgstr[0] ""\nmsgstr[1] ""\n'
         f'\nmsgid ""\n"{"word " * 23}"\n"{"word " * 17}end"\nmsgstr ""\n'
         '\nmsgctxt "verb"\nmsgid ""\n"two\\n"\n"lines"\nmsgstr ""\n'
     )
-    assert found.added == [entry.message for entry in extracted[1:]]
-    assert [entry.message for entry in found.untranslated] == found.added
-    assert [entry.message.text for entry in found.unused] == ["B", r"%(n)s line\nand another", "A", "C"]
-    assert catalogues.update(found.text, extracted).text == found.text
+    assert result.added == [entry.message for entry in extracted[1:]]
+    assert [entry.message for entry in result.untranslated] == result.added
+    assert [entry.message.text for entry in result.unused] == ["B", r"%(n)s line\nand another", "A", "C"]
+    assert catalogues.update(result.text, extracted).text == result.text
 
 
 def test_what_a_merge_repeated_is_left_once():
     repeated = f'{CATALOGUE}msgid "B"\nmsgstr "b"\n\nmsgid "D"\nmsgstr "d"\n'
-    found = catalogues.update(repeated, catalogues.read(repeated))
-    assert found.text == f'{CATALOGUE}\nmsgid "D"\nmsgstr "d"\n'
+    result = catalogues.update(repeated, catalogues.read(repeated))
+    assert result.text == f'{CATALOGUE}\nmsgid "D"\nmsgstr "d"\n'
     with pytest.raises(CatalogueError, match='"B" is translated twice, in the lines 9 and 31'):
         catalogues.update(f'{CATALOGUE}msgid "B"\nmsgstr "other"\n', [])
 
@@ -232,7 +232,7 @@ def banned(locale):
 def test_translations_use_the_words_of_the_glossary(locale):
     words = banned(locale)
     assert len(words) > 20
-    found = [
+    results = [
         f"{term}: {translation}"
         for translation in translations(locale)
         for word, term in words
@@ -241,7 +241,7 @@ def test_translations_use_the_words_of_the_glossary(locale):
             rf"(?<![\w-]){word}" if locale == "tr" else word, PLACEHOLDER.sub("", translation), re.IGNORECASE
         )
     ]
-    assert found == []
+    assert results == []
 
 
 def test_chinese_has_full_punctuation():
@@ -257,12 +257,12 @@ def test_turkish_has_one_kind_of_apostrophe():
 def test_sentences_end_alike(locale):
     """A sentence stays one: with its end, and with its ellipsis."""
     ends = {"…": ("…",), "?": ("?", "？"), ".": (".", "。"), "!": ("!", "！")}
-    found = []
+    results = []
     for message, translation in read(CATALOGUES / locale / "LC_MESSAGES" / "django.mo").items():
         text = (message[0] if isinstance(message, tuple) else message).rpartition("\4")[2]
         if text[-1] in ends and len(text) > 1 and not translation.endswith(ends[text[-1]]):
-            found.append((text, translation))
-    assert found == []
+            results.append((text, translation))
+    assert results == []
 
 
 def test_every_language_has_a_catalogue():

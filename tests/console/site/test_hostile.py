@@ -100,8 +100,8 @@ def test_an_entity_is_saved_only_as_it_was_opened(visit, ada, account, etag):
     sent = {"etag": etag, "name-0": "Name", "type-0": "Edm.String", "value-0": "mine", "kept-0": "1"}
     answer = client.post(f"{TABLE}entity/?pk=se&rk=ada", sent)
     assert answer.status_code in {404, 412}
-    found = entities.get(tables.get(account, "people"), ADA)
-    assert b"mine" not in found.content
+    result = entities.get(tables.get(account, "people"), ADA)
+    assert b"mine" not in result.content
 
 
 @pytest.mark.parametrize("text", [",", "\t", "\n;\n", '"', "[", "{}", f"[{DIGITS}]"])
@@ -171,8 +171,8 @@ def test_staged_cells_and_keys_want_the_entity_as_it_was_shown(visit, ada, accou
         assert client.post(f"{TABLE}cell/", sent).status_code in {412, 422}
     sent = {"pk": "se", "rk": "other", "etag": etag or ""}
     assert client.post(f"{TABLE}entity/key/?pk=se&rk=ada", sent).status_code == 422
-    found = entities.get(tables.get(account, "people"), ADA)
-    assert b"mine" not in found.content and b'"Name"' in found.content
+    result = entities.get(tables.get(account, "people"), ADA)
+    assert b"mine" not in result.content and b'"Name"' in result.content
 
 
 @pytest.mark.parametrize("name", ["%00", "%ED%A0%80", "%2e%2e"])

@@ -289,7 +289,7 @@ class World:
     @property
     def pages(self):
         """Addresses of pages that show what is stored."""
-        found = {
+        results = {
             reverse(name, args=ARGUMENTS[name])
             for name, answers in ANSWERS.items()
             if answers.get("GET", {}).get("ada") == 200 and name.partition(":")[0] in SHOWING
@@ -315,15 +315,15 @@ class World:
             ("queries:run", "acme", "people", "mine"),
             ("queries:versions", "acme", "people", "mine"),
         ):
-            found.add(reverse(name, args=arguments))
-        found |= {
+            results.add(reverse(name, args=arguments))
+        results |= {
             reverse("activity:entry", args=("acme", it.pk))
             for it in Activity.objects.filter(account=self.account)
         }
-        found |= {f"{reverse('entities:show', args=('acme', 'people'))}?key={key}"}
-        found |= {f"{reverse('history:entity', args=('acme', 'people'))}?key={key}"}
-        found |= {f"/ui/a/acme/activity/{it}" for it in ("?format=csv", "changes/?format=csv")}
-        return sorted(found)
+        results |= {f"{reverse('entities:show', args=('acme', 'people'))}?key={key}"}
+        results |= {f"{reverse('history:entity', args=('acme', 'people'))}?key={key}"}
+        results |= {f"/ui/a/acme/activity/{it}" for it in ("?format=csv", "changes/?format=csv")}
+        return sorted(results)
 
     @property
     def paths(self):
@@ -537,8 +537,8 @@ def test_jobs_that_only_a_newer_version_can_do_wait_for_it(world):
             **{name: before[name] for name in ("kind", "status", "wish", "arguments", "state")} | values
         )
         running.run_some(job_runner.KINDS, lambda seconds: True)
-        found = waiting.values().get()
-        assert (found["attempts"], found["ended_at"]) == (0, None), values
+        result = waiting.values().get()
+        assert (result["attempts"], result["ended_at"]) == (0, None), values
     waiting.update(**before)
     assert running.run_some(job_runner.KINDS, lambda seconds: True)
     assert waiting.get().started_at is not None

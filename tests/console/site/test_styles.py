@@ -45,8 +45,8 @@ def problem_of(name, value):
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(CONSOLE).as_posix())
 def test_pages_take_their_look_from_the_tokens(path):
     style = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
-    found = [(name, value.strip()) for name, value in DECLARATION.findall(style)]
-    assert [(*it, problem) for it in found if (problem := problem_of(*it))] == []
+    results = [(name, value.strip()) for name, value in DECLARATION.findall(style)]
+    assert [(*it, problem) for it in results if (problem := problem_of(*it))] == []
     assert set(re.findall(r"var\((--[\w-]+)\)", style)) <= PROPERTIES
 
 

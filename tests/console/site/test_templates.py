@@ -26,8 +26,8 @@ def test_templates_keep_to_the_policy():
         text = re.sub(r"{% comment %}.*?{% endcomment %}", "", path.read_text(), flags=re.DOTALL)
         # template tags are not markup
         text = re.sub(r"{%.*?%}|{{.*?}}", "", text, flags=re.DOTALL)
-        found = [what for what, pattern in FORBIDDEN.items() if re.search(pattern, text, re.IGNORECASE)]
-        assert found == [], path
+        results = [what for what, pattern in FORBIDDEN.items() if re.search(pattern, text, re.IGNORECASE)]
+        assert results == [], path
 
 
 EVALUATION = r"\beval\(|new Function|innerHTML|insertAdjacentHTML|document\.write"

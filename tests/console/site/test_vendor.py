@@ -25,11 +25,11 @@ PACKAGES = [
 
 @pytest.mark.parametrize(("folder", "package"), PACKAGES)
 def test_files_are_the_published_ones(folder, package):
-    found = folder / package["name"] / package["version"]
+    result = folder / package["name"] / package["version"]
     assert package["license"] in LICENSES
     assert package["source"].endswith("@" + package["version"])
     assert "LICENSE" in package["files"]
-    assert {path.name: sha256(path.read_bytes()).hexdigest() for path in found.iterdir()} == package["files"]
+    assert {path.name: sha256(path.read_bytes()).hexdigest() for path in result.iterdir()} == package["files"]
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=["served", "tests"])

@@ -53,11 +53,11 @@ def wait_for_entities(path: Path) -> dict[str, Any]:
     deadline = time.monotonic() + servers.START
     while time.monotonic() < deadline:
         try:
-            found: dict[str, Any] = json.loads(path.read_text())
+            result: dict[str, Any] = json.loads(path.read_text())
         except (OSError, ValueError):  # missing, or being written
-            found = {"collections": []}
-        if sum(len(it["data"]) for it in found["collections"] if is_of_entities(it)) == len(TABLES):
-            return found
+            result = {"collections": []}
+        if sum(len(it["data"]) for it in result["collections"] if is_of_entities(it)) == len(TABLES):
+            return result
         time.sleep(0.1)
     raise servers.UnavailableError(f"Azurite has not saved its entities after {servers.START} s")
 

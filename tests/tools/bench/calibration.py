@@ -85,9 +85,9 @@ def read_head(head: bytes) -> dict[str, str]:
 def sign(headers: dict[str, str]) -> tuple[str, bytes]:
     parts = urlsplit(headers[":target"])
     options = {name.lower(): value for name, value in parse_qsl(parts.query)}
-    found = KEYS.search(unquote(parts.path))
-    assert found is not None
-    keys = tuple(key.replace("''", "'") for key in found.groups())
+    result = KEYS.search(unquote(parts.path))
+    assert result is not None
+    keys = tuple(key.replace("''", "'") for key in result.groups())
     canonical = "\n".join(
         (
             headers[":verb"],
@@ -119,31 +119,31 @@ async def encode(body: bytes) -> bytes:
 
 
 async def classify(name: str, value: object) -> Property:
-    found = Property(name, "Edm.String", value)
+    result = Property(name, "Edm.String", value)
     match value:
         case bool():
-            found = replace(found, type="Edm.Boolean", value="true" if value else "false")
+            result = replace(result, type="Edm.Boolean", value="true" if value else "false")
         case int():
-            found = replace(found, type="Edm.Int32" if -(2**31) <= value < 2**31 else "Edm.Int64")
+            result = replace(result, type="Edm.Int32" if -(2**31) <= value < 2**31 else "Edm.Int64")
         case float():
-            found = replace(found, type="Edm.Double", value=repr(value))
+            result = replace(result, type="Edm.Double", value=repr(value))
         case str() if name == "Created":
             moment = datetime.fromisoformat(value)
-            found = replace(found, type="Edm.DateTime", value=moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
+            result = replace(result, type="Edm.DateTime", value=moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
         case str() if name == "Id":
-            found = replace(found, type="Edm.Guid", value=str(UUID(value)))
+            result = replace(result, type="Edm.Guid", value=str(UUID(value)))
         case str() if name == "Photo":
-            found = replace(found, type="Edm.Binary", value=b64encode(b64decode(value)).decode())
-    return replace(found, size=2 * len(name) + len(str(found.value)))
+            result = replace(result, type="Edm.Binary", value=b64encode(b64decode(value)).decode())
+    return replace(result, size=2 * len(name) + len(str(result.value)))
 
 
 def read_filter(text: str) -> list[bytes]:
     at, tokens = 0, []
     while at < len(text):
-        found = TOKEN.match(text, at)
-        assert found is not None
-        tokens.append(found[found.lastindex or 0].lower().encode())
-        at = found.end()
+        result = TOKEN.match(text, at)
+        assert result is not None
+        tokens.append(result[result.lastindex or 0].lower().encode())
+        at = result.end()
     return tokens
 
 

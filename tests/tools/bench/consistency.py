@@ -44,9 +44,9 @@ def main(arguments: list[str] | None = None) -> int:
                 progress(f"{fault}: {options.seconds:g} s")
                 phases.append(run(made, fault, options.seconds))
         progress("checking")
-        found = violations(loads)
-    sys.stdout.write(report(loads, phases, found))
-    return 1 if found else 0
+        result = violations(loads)
+    sys.stdout.write(report(loads, phases, result))
+    return 1 if result else 0
 
 
 def read(arguments: list[str] | None) -> argparse.Namespace:
@@ -104,13 +104,13 @@ AgedReads = dict[str, list[tuple[Read, float]]]  # each kind of read, with ages
 
 
 def aged_reads(loads: Sequence[Load], phase: Phase) -> AgedReads:
-    found: AgedReads = defaultdict(list)
+    result: AgedReads = defaultdict(list)
     for load in loads:
         checker = Checker(load.history)
         for it in load.history.reads:
             if phase.began <= it.began < phase.ended:
-                found[it.level].append((it, checker.staleness(it)))
-    return found
+                result[it.level].append((it, checker.staleness(it)))
+    return result
 
 
 def summary(phase: Phase, reads: AgedReads) -> str:

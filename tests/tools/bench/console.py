@@ -116,14 +116,14 @@ def pages(contender: Contender) -> Iterator[tuple[str, str]]:
 
 def shown(contender: Contender) -> Iterator[tuple[str, str]]:
     """Yield the pages that are opened in a browser."""
-    found = dict(pages(contender))
-    table = found["grid, the first page"]
+    results = dict(pages(contender))
+    table = results["grid, the first page"]
     for title in ("grid, the first page", "entity"):
-        yield title, found[title]
+        yield title, results[title]
     yield "history of the table", f"{table}history/"
     yield "schema", f"{table}schema/"
     for title in ("activity", "tables", "home"):
-        yield title, found[title]
+        yield title, results[title]
 
 
 def sign_in(server: Server, folder: Path, user: str = USER) -> requests.Session:

@@ -102,14 +102,14 @@ def filled_folder(data: str) -> Iterator[None]:
 
     os.environ["TABLERO_DATA"] = data
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
-    found = options.read(os.environ)
+    result = options.read(os.environ)
     Path(data).mkdir(mode=0o711, parents=True, exist_ok=True)
-    secret.ensure(found)
+    secret.ensure(result)
     django.setup()
     from storage.server import database, embedded, migration
 
-    with embedded.running(found, purpose="fill", say=say, settings=UNSAFE):
-        migration.prepare(found, say)
+    with embedded.running(result, purpose="fill", say=say, settings=UNSAFE):
+        migration.prepare(result, say)
         yield
         database.close_pools()
 

@@ -182,7 +182,7 @@ def run(
     options: argparse.Namespace, contenders: list[Contender], measured: Contender | None
 ) -> dict[str, float]:
     """Return the requests per second of one of the servers by filter; the other is stopped meanwhile."""
-    found: dict[str, float] = {}
+    results: dict[str, float] = {}
     for contender in rounds.alternate(contenders, 1):
         if contender is not measured:
             continue
@@ -190,11 +190,11 @@ def run(
             result = rounds.measure(contender, it.workload(), options.connections, options.seconds)
             if result.errors:
                 raise rounds.WrongAnswerError(f"{it.title}: {result.errors}")
-            found[it.title] = result.per_second
+            results[it.title] = result.per_second
             progress(
                 f"{contender.server.name}, {it.title}: {result.per_second:,.0f}/s, p50 {result.p50:.2f} ms"
             )
-    return found
+    return results
 
 
 def add_index(folder: Path, contender: Contender, name: str) -> None:
@@ -228,12 +228,12 @@ def wait_for_index(folder: Path, table: str, name: str, limit: float = 60.0) -> 
     began = monotonic()
     with raw.connect(DataFolder(folder / "tablero")) as database:
         while True:
-            found = database.execute(INDEX_STATE, (ACCOUNT, table.lower(), name)).fetchone()
+            result = database.execute(INDEX_STATE, (ACCOUNT, table.lower(), name)).fetchone()
             seconds = monotonic() - began
-            if found == ("ready",):
+            if result == ("ready",):
                 return seconds
-            if found == ("failed",) or seconds > limit:
-                state = found[0] if found else "not asked for"
+            if result == ("failed",) or seconds > limit:
+                state = result[0] if result else "not asked for"
                 raise UnavailableError(f"the index of {name} is {state} after {seconds:.0f} s")
             sleep(0.05)
 
@@ -245,8 +245,8 @@ BACKENDS = (
 
 def make_indexes(database: "Connection", table: str, names: Iterable[str]) -> None:
     """Make the indexes of properties that the product would make, without telling it: queries do not use them."""
-    found = database.execute("SELECT id FROM storage_table WHERE name = %s AND deleted_at IS NULL", (table,))
-    row = found.fetchone()
+    result = database.execute("SELECT id FROM storage_table WHERE name = %s AND deleted_at IS NULL", (table,))
+    row = result.fetchone()
     assert row is not None
     relation = sql.Identifier(f"entity_{row[0]}")
     for name in names:
@@ -288,11 +288,11 @@ def costs(server: Server, data: Dataset, database: "Connection", turns: int) -> 
 def cpu_of_backends(database: "Connection") -> dict[int, int]:
     """Nanoseconds that each connection of the server has used, by process id."""
     pids = [pid for (pid,) in database.execute(BACKENDS).fetchall()]
-    found = {}
+    results = {}
     for pid in pids:
         with suppress(OSError):  # one that has just ended
-            found[pid] = nanoseconds(Path(f"/proc/{pid}/schedstat"))
-    return found
+            results[pid] = nanoseconds(Path(f"/proc/{pid}/schedstat"))
+    return results
 
 
 def nanoseconds(schedstat: Path) -> int:

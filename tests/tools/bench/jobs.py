@@ -64,18 +64,18 @@ def measure(server, options) -> int:
     job = api("POST", f"accounts/{ACCOUNT}/tables/edited/bulk-edit", EDIT, Prefer="respond-async")["id"]
     began, before = time.monotonic(), 0
     beside = asyncio.run(load(server, options.seconds))
-    found = api("GET", f"jobs/{job}")
+    result = api("GET", f"jobs/{job}")
     report("reads beside a job", beside)
-    speed = (found["done"] - before) / (time.monotonic() - began)
-    print(f"the job: {found['done']:,} entities, {speed:,.0f} a second, {found['status']}")
+    speed = (result["done"] - before) / (time.monotonic() - began)
+    print(f"the job: {result['done']:,} entities, {speed:,.0f} a second, {result['status']}")
     ratio = quantile(beside, 0.99) / quantile(alone, 0.99)
     print(f"p99 beside the job / alone: {ratio:.2f}")
     gaps = kill_workers(server, api, job, options.workers)
     print("longest pause after kill -9 of a worker:", ", ".join(f"{gap:.1f} s" for gap in gaps))
-    found = api.wait(job)
-    print(f"the job: {found['status']}, {found['counts']}")
-    is_exact = found["counts"].get("changed") == options.entities
-    return 0 if is_exact and found["status"] == "done" else 1
+    result = api.wait(job)
+    print(f"the job: {result['status']}, {result['counts']}")
+    is_exact = result["counts"].get("changed") == options.entities
+    return 0 if is_exact and result["status"] == "done" else 1
 
 
 EDIT = {"operations": [{"op": "set", "property": "Number", "expression": "Number + 1"}]}
@@ -96,12 +96,12 @@ class Api:
                 }
                 connection.request(method, f"{API}/{path}", body and json.dumps(body), headers)
                 answer = connection.getresponse()
-                found = json.loads(answer.read())
+                result = json.loads(answer.read())
             except (OSError, http.client.HTTPException):
                 time.sleep(0.05)  # the worker was killed
                 continue
             if answer.status < 500:
-                return found
+                return result
             time.sleep(0.05)
         raise TimeoutError(path)
 
@@ -128,11 +128,11 @@ def kill_workers(server, api, job, number):
 def longest_pause(api, job, seconds):
     until, last, known, longest = time.monotonic() + seconds, time.monotonic(), -1, 0.0
     while time.monotonic() < until:
-        found = api("GET", f"jobs/{job}")
-        if found["done"] != known:
-            known, last = found["done"], time.monotonic()
+        result = api("GET", f"jobs/{job}")
+        if result["done"] != known:
+            known, last = result["done"], time.monotonic()
         longest = max(longest, time.monotonic() - last)
-        if found["status"] not in ("waiting", "running"):
+        if result["status"] not in ("waiting", "running"):
             break
         time.sleep(0.1)
     return longest

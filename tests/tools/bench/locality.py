@@ -85,7 +85,7 @@ def regions(folder: Path, distances: Sequence[float]) -> Iterator[list[Region]]:
         stack.callback(nodes.stop)
         primary = nodes.primary()
         shared = {"TABLERO_SECRET": uuid4().hex, "TABLERO_ACCOUNTS": f"{ACCOUNT}:{KEY};{SESSIONS}:{KEY}"}
-        found: list[Region] = []
+        results: list[Region] = []
         for number, distance in enumerate(distances):
             name = f"region {chr(ord('A') + number)}"
             link = stack.enter_context(Proxy(primary.port, delay=distance / 2e3))
@@ -97,8 +97,8 @@ def regions(folder: Path, distances: Sequence[float]) -> Iterator[list[Region]]:
             server = stack.enter_context(start_server(folder / f"server{number}", env=env))
             if not number:
                 set_levels(primary)
-            found.append(Region(name, distance / 1e3, server, replica))
-        yield found
+            results.append(Region(name, distance / 1e3, server, replica))
+        yield results
 
 
 def prepare(region: Region, account: str, size: int = PAGE) -> str:

@@ -12,11 +12,11 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 def tree(root: int) -> list[int]:
     """Return the process and its running descendants."""
-    found = [root]
-    for pid in found:
+    results = [root]
+    for pid in results:
         for children in Path(f"/proc/{pid}/task").glob("*/children"):
-            found += [int(child) for child in read(children).split()]
-    return found
+            results += [int(child) for child in read(children).split()]
+    return results
 
 
 def cpu_seconds(root: int) -> float:

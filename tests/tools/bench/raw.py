@@ -63,10 +63,10 @@ class Raw:
             text=True,
             check=False,
         )
-        found = re.search(r"^tps = ([\d.]+)", done.stdout, re.MULTILINE)
-        if found is None or "number of failed transactions: 0" not in done.stdout:
+        result = re.search(r"^tps = ([\d.]+)", done.stdout, re.MULTILINE)
+        if result is None or "number of failed transactions: 0" not in done.stdout:
             raise UnavailableError(f"pgbench: {done.stderr.strip()[-300:] or done.stdout[-300:]}")
-        return float(found[1])
+        return float(result[1])
 
     def close(self) -> None:
         with connect(self.folder) as connection:

@@ -67,12 +67,12 @@ def check() -> int:
     if known is None:
         sys.stdout.write(f"Nothing was judged: {REFERENCE.name} has no entry for {key()}.\n")
         return 0
-    found = set.intersection(*({*slower(ratios, known["ratios"])} for ratios in attempts))
-    for name in sorted(found):
+    result = set.intersection(*({*slower(ratios, known["ratios"])} for ratios in attempts))
+    for name in sorted(result):
         sys.stdout.write(f"slower by more than {LIMIT - 1:.0%}: {name}, since {known['commit']}\n")
-    if not found:
+    if not result:
         sys.stdout.write("Nothing got slower.\n")
-    return 1 if found else 0
+    return 1 if result else 0
 
 
 def save() -> int:

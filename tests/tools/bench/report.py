@@ -56,8 +56,8 @@ class Results:
 
     def others(self) -> float:
         """Cores that other programs kept busy during the runs, on average."""
-        found = [run.others for runs in self.runs.values() for run in runs]
-        return sum(found) / len(found) if found else 0.0
+        results = [run.others for runs in self.runs.values() for run in runs]
+        return sum(results) / len(results) if results else 0.0
 
     def tables(self) -> list[Dataset]:
         return list(dict.fromkeys(cell.data for cell, _ in self.runs))
@@ -206,23 +206,23 @@ def goals(results: Results, workloads: list[Workload], connections: list[int]) -
 
 def goal_row(results: Results, workload: Workload, goal: Goal, connections: list[int]) -> list[str]:
     server = RELAXED if goal.is_relaxed else OURS
-    found = {
+    ratios = {
         number: over_tables(results, workload, number, lambda cell: results.ratio(cell, server, goal.figure))
         for number in goal.least
         if number in connections
     }
     missed = [
-        f"at {number}" for number, ratio in found.items() if ratio is not None and ratio < goal.least[number]
+        f"at {number}" for number, ratio in ratios.items() if ratio is not None and ratio < goal.least[number]
     ]
-    unknown = [f"at {number}" for number, ratio in found.items() if ratio is None]
+    unknown = [f"at {number}" for number, ratio in ratios.items() if ratio is None]
     verdicts = [f"no, {joined(missed)}"] if missed else []
     verdicts += [f"not known {joined(unknown)}"] if unknown else []
     return [
-        f"{titled(workload, server)}, {'p50' if goal.figure == 'p50' else 'requests/s'} at {joined(map(str, found))}",
-        joined(f"{goal.least[number]:g}" for number in found),
-        joined(times(ratio) for ratio in found.values()),
+        f"{titled(workload, server)}, {'p50' if goal.figure == 'p50' else 'requests/s'} at {joined(map(str, ratios))}",
+        joined(f"{goal.least[number]:g}" for number in ratios),
+        joined(times(ratio) for ratio in ratios.values()),
         "; ".join(verdicts) or "yes",
-        worst(results, workload, list(found), server, goal.figure),
+        worst(results, workload, list(ratios), server, goal.figure),
     ]
 
 
@@ -233,14 +233,14 @@ def worst(
     server: str = OURS,
     figure: str = "per_second",
 ) -> str:
-    found = [
+    measured = [
         (ratio, cell)
         for cell in cells(results, workload, connections)
         if (ratio := results.ratio(cell, server, figure)) is not None
     ]
-    if not found:
+    if not measured:
         return NOTHING
-    ratio, cell = min(found, key=itemgetter(0))
+    ratio, cell = min(measured, key=itemgetter(0))
     return f"{times(ratio)}{mark(results, [cell])} at {cell.connections}, {described(cell.data)}"
 
 
@@ -275,14 +275,14 @@ def latency(results: Results, workloads: list[Workload], connections: list[int])
 
 def bound_by_client(results: Results) -> list[str]:
     """Warn where the load generator had no time left, so that a server may be faster than it seems."""
-    found = sorted(
+    measured = sorted(
         {
             f"{server}, {cell.workload} at {cell.connections}"
             for (cell, server), runs in results.runs.items()
             if any(run.client > CLIENT_BUSY for run in runs)
         }
     )
-    return [f"**The load generator was busy all the time**: {'; '.join(found)}.", ""] if found else []
+    return [f"**The load generator was busy all the time**: {'; '.join(measured)}.", ""] if measured else []
 
 
 def sdk(results: Results) -> list[str]:
@@ -292,21 +292,21 @@ def sdk(results: Results) -> list[str]:
     entities = next(iter(results.sdk))[0]
     rows = []
     for server in dict.fromkeys(server for _, server, _ in results.sdk):
-        found = [results.sdk[entities, server, clients] for clients in counts]
+        measured = [results.sdk[entities, server, clients] for clients in counts]
         peer = [results.sdk.get((entities, PEER, clients)) for clients in counts]
         rows.append(
             [
                 server,
-                joined(amount(loading.per_second) for loading in found),
+                joined(amount(loading.per_second) for loading in measured),
                 joined(
                     times(
                         None
                         if clients == 1 and results.disturbances
                         else divide(one.per_second, it and it.per_second)
                     )
-                    for clients, one, it in zip(counts, found, peer, strict=True)
+                    for clients, one, it in zip(counts, measured, peer, strict=True)
                 ),
-                joined(amount(loading.clients) for loading in found),
+                joined(amount(loading.clients) for loading in measured),
             ]
         )
     heading = [
@@ -377,8 +377,8 @@ def over_tables(
 
 
 def middle(values: Iterable[float | None]) -> float | None:
-    found = [value for value in values if value is not None]
-    return median(found) if found else None
+    results = [value for value in values if value is not None]
+    return median(results) if results else None
 
 
 def divide(one: float | None, other: float | None) -> float | None:

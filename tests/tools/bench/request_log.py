@@ -133,14 +133,14 @@ async def compare(
 
 
 async def subjects(link: Link) -> list[tuple[str, Iterator[bytes], Expected]]:
-    found = []
+    results = []
     for workload in WORKLOADS:
         if workload.name in NAMES:
             site = await loaded_table(link, f"log{workload.name}", Dataset(SIZE))
             requests = endless(site, workload)
-            found.append((workload.name, requests, workload.expected(site.data)))
+            results.append((workload.name, requests, workload.expected(site.data)))
     site = await loaded_table(link, "logrefused", Dataset(1_000))
-    return [*found, ("refused", refused(site), REFUSED)]
+    return [*results, ("refused", refused(site), REFUSED)]
 
 
 def endless(site: Site, workload: Workload) -> Iterator[bytes]:
@@ -175,15 +175,15 @@ async def flood(number: int) -> list[str]:
     await asyncio.sleep(3)
     await in_thread(tidy, utc_now())
     account = await in_thread(Account.objects.get)
-    found = await in_thread(statistics, account, since.replace(second=0, microsecond=0), utc_now())
+    result = await in_thread(statistics, account, since.replace(second=0, microsecond=0), utc_now())
     size = await in_thread(fetch, "SELECT pg_total_relation_size('storage_recordedrequest')")
-    refusals = sum(it.requests for it in found.codes if it.status == 403)
-    by_credential = sum(it.requests for it in found.credentials)
+    refusals = sum(it.requests for it in result.codes if it.status == 403)
+    by_credential = sum(it.requests for it in result.credentials)
     await asgi.service.shutdown()
     return [
         f"{number:,} refused requests in {seconds:.0f} s ({number / seconds:,.0f}/s)",
         f"counted by code: {refusals:,}; by credential: {by_credential:,}",
-        f"rows: {found.kept:,}, at most {most:,} while they came; the limit is {settings.REQUEST_LOG.rows:,}",
+        f"rows: {result.kept:,}, at most {most:,} while they came; the limit is {settings.REQUEST_LOG.rows:,}",
         f"{size[0][0] / 2**20:.1f} MiB with indexes",
     ]
 

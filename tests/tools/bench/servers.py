@@ -119,9 +119,9 @@ def running(command: list[str], log: Path, folder: Path) -> Iterator[subprocess.
 
 def wait_for_endpoint(process: subprocess.Popen[bytes], log: Path) -> str:
     for _ in waiting(process, log):
-        found = re.search(rf"http://[\w.:\[\]-]+/{ACCOUNT}", log.read_text())
-        if found:
-            return found[0]
+        result = re.search(rf"http://[\w.:\[\]-]+/{ACCOUNT}", log.read_text())
+        if result:
+            return result[0]
     raise UnavailableError(f"no endpoint after {START} s: {tail(log)}")
 
 

@@ -317,14 +317,14 @@ def several(sides: Sequence[Side], pairs: int, measure: Measure) -> list[Pair]:
 
 def turns(sides: Sequence[Side], number: int, measure: Measure) -> Pair:
     """Measure both sides, in turn first; the other is stopped meanwhile."""
-    found: dict[str, tuple[float, float]] = {}
+    results: dict[str, tuple[float, float]] = {}
     for side in sides if number % 2 == 0 else reversed(sides):
         with ExitStack() as stack:
             for other in sides:
                 if other is not side:
                     stack.enter_context(other.server.stopped())
-            found[side.scale.name] = measure(side)
-    small, large = (found[side.scale.name] for side in sides)
+            results[side.scale.name] = measure(side)
+    small, large = (results[side.scale.name] for side in sides)
     return Pair((small[0], large[0]), (small[1], large[1]))
 
 

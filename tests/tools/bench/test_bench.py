@@ -387,8 +387,8 @@ def test_a_file_for_azurite_has_all_entities_in_each_table():
     text = "".join(azurite_files.repeat({"collections": collections}, data))
     file = AzuriteFile(lambda: io.BytesIO(text.encode()), "")
     for name in names:
-        found = [{**it, "Timestamp": None} for it in file.entities("one", name)]
-        assert found == [
+        results = [{**it, "Timestamp": None} for it in file.entities("one", name)]
+        assert results == [
             {**json.loads(data.body(it, *data.key(it))), "Timestamp": None} for it in range(1000)
         ]
     last = json.loads(text)["collections"][-1]

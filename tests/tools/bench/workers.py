@@ -120,11 +120,11 @@ def established(pid: int, port: int) -> int:
 def sockets(pid: int) -> Iterator[str]:
     for descriptor in Path(f"/proc/{pid}/fd").glob("*"):
         try:
-            found = re.fullmatch(r"socket:\[(\d+)\]", str(descriptor.readlink()))
+            result = re.fullmatch(r"socket:\[(\d+)\]", str(descriptor.readlink()))
         except OSError:
             continue
-        if found:
-            yield found[1]
+        if result:
+            yield result[1]
 
 
 def connections(options: argparse.Namespace) -> Iterator[str]:
@@ -164,11 +164,11 @@ def state(title: str, server: Server, folder: Path, measured: Measurement | None
 
 def memory(root: int) -> tuple[int, int]:
     """MiB of the process and of it with all below it; what processes share is divided between them."""
-    found = []
+    results = []
     for pid in processes.tree(root):
         size = re.search(r"^Pss: +(\d+) kB", processes.read(Path(f"/proc/{pid}/smaps_rollup")), re.MULTILINE)
-        found.append(int(size[1]) * 1024 if size else 0)
-    return found[0] // MEGABYTE, sum(found) // MEGABYTE
+        results.append(int(size[1]) * 1024 if size else 0)
+    return results[0] // MEGABYTE, sum(results) // MEGABYTE
 
 
 @contextmanager

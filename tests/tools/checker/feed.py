@@ -44,11 +44,11 @@ class Api:
     def versions(self, key: Key) -> list[Change]:
         """From the oldest to the newest."""
         page = self.get(f"tables/{self._table}/history", pk=key[0], rk=key[1])
-        found = page["items"]
+        result = page["items"]
         while page["next"]:
             page = self.get(page["next"])
-            found += page["items"]
-        return [read_change(item, key) for item in reversed(found)]
+            result += page["items"]
+        return [read_change(item, key) for item in reversed(result)]
 
 
 class FeedReader:
@@ -104,10 +104,10 @@ class FeedReader:
 
 
 def by_key(changes: Sequence[Change]) -> dict[Key, list[Change]]:
-    found: dict[Key, list[Change]] = defaultdict(list)
+    result: dict[Key, list[Change]] = defaultdict(list)
     for it in changes:
-        found[it.key].append(it)
-    return found
+        result[it.key].append(it)
+    return result
 
 
 def check_feed(changes: Sequence[Change], final: Mapping[Key, Seen]) -> Iterator[Violation]:

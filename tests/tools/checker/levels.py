@@ -210,13 +210,13 @@ class Checker:
 
     def prefix(self, reads: Sequence[Read]) -> list[Violation]:
         """Each read is a prefix of the commits."""
-        found = []
+        results = []
         for read in reads:
             since = max(self._registers[key].contained_since(seen.version) for key, seen in read.seen.items())
             for key, seen in read.seen.items():
                 if seen.version < self._registers[key].acknowledged.before(since):
-                    found.append(Violation("a prefix of the commits", f"{key}: {seen} is older", read))
-        return found
+                    results.append(Violation("a prefix of the commits", f"{key}: {seen} is older", read))
+        return results
 
     def lost(self, final: Mapping[Key, Seen]) -> list[Violation]:
         """Acknowledged writes that are not in the state at the end."""
@@ -242,17 +242,17 @@ def check(history: History, *, bound: float, lag: float) -> list[Violation]:
     The times are in seconds. Reads of any level see a prefix of the commits.
     """
     checker = Checker(history)
-    found = list(checker.violations)
+    results = list(checker.violations)
     for level in {read.level for read in history.reads}:
         reads = history.of_level(level)
-        found += checker.prefix(reads)
+        results += checker.prefix(reads)
         match level:
             case "Strong":
-                found += checker.strong(reads)
+                results += checker.strong(reads)
             case "BoundedStaleness":
-                found += checker.bounded(reads, bound)
+                results += checker.bounded(reads, bound)
             case "Session":
-                found += [*checker.session(reads), *checker.bounded(reads, lag)]
+                results += [*checker.session(reads), *checker.bounded(reads, lag)]
             case _:
-                found += checker.bounded(reads, lag)
-    return found
+                results += checker.bounded(reads, lag)
+    return results

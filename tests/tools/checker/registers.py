@@ -67,13 +67,13 @@ def check_registers(history: History, changes: Sequence[Change]) -> Iterator[Vio
 
 
 def operations_by_key(history: History) -> dict[Key, list[Operation]]:
-    found: dict[Key, list[Operation]] = defaultdict(list)
+    result: dict[Key, list[Operation]] = defaultdict(list)
     for write in (*history.writes, *history.without_effect):
-        found[write.key].append(Operation(write))
+        result[write.key].append(Operation(write))
     for read in history.reads:
         for key, seen in read.seen.items():
-            found[key].append(Operation(read, seen))
-    return found
+            result[key].append(Operation(read, seen))
+    return result
 
 
 def check_effects(operations: Iterable[Operation], changes: Iterable[Change]) -> Iterator[Violation]:
@@ -152,19 +152,19 @@ class Search:
         return number in point.done or self._places.get(number, inf) < point.place
 
     def _explain(self, number: int, points: set[Point]) -> set[Point]:
-        found: set[Point] = set()
+        results: set[Point] = set()
         known, waiting = set(points), list(points)
         while waiting:
             point = waiting.pop()
             if self._has_happened(number, point):
-                found.add(point._replace(done=point.done - {number}))
+                results.add(point._replace(done=point.done - {number}))
                 continue
             for following in self._successors(point):
                 if following not in known:
                     known.add(following)
                     waiting.append(following)
             assert len(known) < LIMIT, f"too many orders for {self._operations[number]}"
-        return found
+        return results
 
     def _successors(self, point: Point) -> Iterator[Point]:
         """After the next change, by each of the operations that may have made it."""

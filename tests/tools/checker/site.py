@@ -100,13 +100,13 @@ class Site:
     def logged_errors(self) -> list[str]:
         """Lines around each exception that a server has logged."""
         lines = [*self.output, *(line for it in self.servers if it is not None for line in it.output)]
-        found = [
+        results = [
             "\n".join(lines[max(place - 10, 0) : place + 60])
             for place, line in enumerate(lines)
             if "Traceback" in line
         ]
         # on a busy machine a stopped server gives up waiting
-        return [it for it in found if "timeout graceful shutdown exceeded" not in it]
+        return [it for it in results if "timeout graceful shutdown exceeded" not in it]
 
 
 # faults: each ends when all are there again, or will be without help
@@ -159,12 +159,12 @@ def kill_a_backend(site: Site, dice: Random) -> None:
 
 def _children(pid: int, text: str) -> list[psutil.Process]:
     """Return the children with a text in their command line, except those that end meanwhile."""
-    found = []
+    results = []
     for child in psutil.Process(pid).children():
         with suppress(psutil.NoSuchProcess):
             if text in " ".join(child.cmdline()):
-                found.append(child)
-    return found
+                results.append(child)
+    return results
 
 
 def end_all_sessions(site: Site, dice: Random) -> None:

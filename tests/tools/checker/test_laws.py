@@ -95,11 +95,11 @@ class Store:
             self.history.writes.append(write)
 
     def broken(self) -> set[str]:
-        found: list[Violation] = [*check_registers(self.history, self.changes)]
-        found += check_feed(self.changes, self.entities)
-        found += check_feed_of(self.history, self.changes)
-        found += check_past(self.history, self.changes)
-        return {it.promise for it in found}
+        results: list[Violation] = [*check_registers(self.history, self.changes)]
+        results += check_feed(self.changes, self.entities)
+        results += check_feed_of(self.history, self.changes)
+        results += check_past(self.history, self.changes)
+        return {it.promise for it in results}
 
 
 @pytest.mark.parametrize("seed", SEEDS)

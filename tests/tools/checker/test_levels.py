@@ -34,7 +34,7 @@ def broken(promise: str, *operations: Write | Read, bound: float = 0.0) -> list[
     """Return the names of the violations."""
     given = history(*operations)
     checker = Checker(given)
-    found = {
+    result = {
         "all": lambda: checker.violations,
         "strong": lambda: checker.strong(given.reads),
         "bounded": lambda: checker.bounded(given.reads, bound),
@@ -42,7 +42,7 @@ def broken(promise: str, *operations: Write | Read, bound: float = 0.0) -> list[
         "prefix": lambda: checker.prefix(given.reads),
     }[promise]()
     assert promise == "all" or not checker.violations
-    return [violation.promise for violation in found]
+    return [violation.promise for violation in result]
 
 
 class TestAllLevels:
@@ -226,5 +226,5 @@ def test_one_old_value_among_many_right_ones_is_found(level, seed):
     key = min(old.seen, key=lambda it: old.seen[it].version)
     history.reads[place] = Read(old.session, kind, old.began, old.ended, {**old.seen, key: ABSENT})
 
-    found = promise(Checker(history), history.of_level(kind))
-    assert history.reads[place] in [violation.operation for violation in found]
+    result = promise(Checker(history), history.of_level(kind))
+    assert history.reads[place] in [violation.operation for violation in result]

@@ -54,7 +54,7 @@ def read_operations(document: Mapping[str, Any]) -> list[ApiOperation]:
         parts = [it for word in ("allOf", "oneOf", "anyOf") for it in schema.get(word, ())]
         return [*schema.get("properties", ()), *(name for part in parts for name in members(part))]
 
-    found = []
+    results = []
     for path, methods in document["paths"].items():
         for method, described in methods.items():
             if (
@@ -65,8 +65,8 @@ def read_operations(document: Mapping[str, Any]) -> list[ApiOperation]:
                 continue
             content = described.get("requestBody", {}).get("content", {}).get("application/json", {})
             names = [it["name"] for it in described.get("parameters", ()) if it["in"] == "query"]
-            found.append(ApiOperation(method.upper(), path, names, members(content.get("schema", {}))))
-    return found
+            results.append(ApiOperation(method.upper(), path, names, members(content.get("schema", {}))))
+    return results
 
 
 def wild_calls(operations: Sequence[ApiOperation], token: str) -> st.SearchStrategy[Request]:

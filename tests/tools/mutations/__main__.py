@@ -94,9 +94,9 @@ def serve(folder: Path, answer: int, end: int) -> None:
     from storage.server import embedded, options
     from storage.server.data_folder import DataFolder
 
-    found = options.read({"TABLERO_DATA": str(folder / "unit")})
-    with embedded.running(found, purpose="test", say=lambda line: None, settings=FAST):
-        sockets = str(DataFolder(found.data).socket_folder)
+    result = options.read({"TABLERO_DATA": str(folder / "unit")})
+    with embedded.running(result, purpose="test", say=lambda line: None, settings=FAST):
+        sockets = str(DataFolder(result.data).socket_folder)
         connections["default"].settings_dict["HOST"] = sockets
         connections["default"].creation.create_test_db(verbosity=0, autoclobber=True)
         connections["default"].close()

@@ -248,12 +248,12 @@ def _move(moment: str, hours: int, exchange: Exchange) -> str:
 def _recorded_names(exchange: Exchange) -> list[tuple[str, str]]:
     """Return the recorded base URLs and account names; recorders replace the name in some places only."""
     text = f"{exchange.url} {exchange.answer.body.decode('utf-8', 'replace')} {json.dumps(exchange.answer.headers)}"
-    found = {(match[0], match[1]) for match in _HOST.finditer(text)}
-    found |= {
-        (f"{base[:8]}{account}-secondary{base[8 + len(account) :]}", account) for base, account in found
+    results = {(match[0], match[1]) for match in _HOST.finditer(text)}
+    results |= {
+        (f"{base[:8]}{account}-secondary{base[8 + len(account) :]}", account) for base, account in results
     }
-    bases = [(base, "{base}") for base, _ in found]
-    types = [(f'"odata.type":"{account}.', '"odata.type":"{account}.') for _, account in found]
+    bases = [(base, "{base}") for base, _ in results]
+    types = [(f'"odata.type":"{account}.', '"odata.type":"{account}.') for _, account in results]
     return sorted(bases + types, key=lambda it: -len(it[0]))
 
 

@@ -105,8 +105,8 @@ def pack(files: tarfile.TarFile, prefix: str, metadata: bytes, time: int) -> byt
 
 
 def content(files: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
-    found = files.extractfile(member) if member.isfile() else None
-    return found.read() if found else b""
+    result = files.extractfile(member) if member.isfile() else None
+    return result.read() if result else b""
 
 
 def sums_of(paths: Iterable[Path]) -> str:

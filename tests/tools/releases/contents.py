@@ -206,12 +206,14 @@ def _fill_past(doors, service, made):
 
 def read(doors, made):
     """Return what all doors answer; reading changes nothing of it."""
-    found = {"activity": [it for it in doors.pages("accounts/shop/activity?limit=500") if _is_old(it, made)]}
-    made.setdefault("last", max(it["id"] for it in found["activity"]))
-    found["accounts"] = doors.pages("accounts")
-    for it in found["accounts"]:
+    results = {
+        "activity": [it for it in doors.pages("accounts/shop/activity?limit=500") if _is_old(it, made)]
+    }
+    made.setdefault("last", max(it["id"] for it in results["activity"]))
+    results["accounts"] = doors.pages("accounts")
+    for it in results["accounts"]:
         of = f"accounts/{it['name']}"
-        found[of] = {
+        results[of] = {
             "tables": doors.pages(f"{of}/tables"),
             "deleted": doors.pages(f"{of}/tables?state=deleted"),
             "keys": doors.keys(it["name"]),
@@ -220,32 +222,32 @@ def read(doors, made):
             "service properties": doors.api(f"{of}/service-properties"),
         }
     sas = made["sas"]
-    found["policies"] = doors.api("accounts/shop/tables/people/policies")
-    found["entities"] = {name: doors.entities("shop", name, sas) for name in ("people", "Empty")}
-    found["points"] = [
+    results["policies"] = doors.api("accounts/shop/tables/people/policies")
+    results["entities"] = {name: doors.entities("shop", name, sas) for name in ("people", "Empty")}
+    results["points"] = [
         doors.get("shop", f"people(PartitionKey='{partition}',RowKey='{row}')", sas).text.replace(
             doors.url, ""
         )
         for partition, row in (("", ""), ("types", "all"), ("中" * 1024, "文" * 1024))
     ]
-    found["tokens"] = {
+    results["tokens"] = {
         label: doors.get("shop", "people(PartitionKey='se',RowKey='ada')", token).status_code
         for label, token in made["tokens"].items()
     }
     jo = doors.browser("jo")
-    found["sign-ins"] = {name: doors.browser(name).is_signed_in for name in ("maria", "jo")}
-    found["saved query"] = parse_qs(urlsplit(jo.show(f"{PEOPLE}q/adas/").url).query)
-    found["versions"] = [str(it["number"]) for it in _earlier_versions(jo)]
+    results["sign-ins"] = {name: doors.browser(name).is_signed_in for name in ("maria", "jo")}
+    results["saved query"] = parse_qs(urlsplit(jo.show(f"{PEOPLE}q/adas/").url).query)
+    results["versions"] = [str(it["number"]) for it in _earlier_versions(jo)]
     saved = jo.show(f"{PEOPLE}?k={made['saved_url']}")
-    found["saved address"] = [saved.status_code, ">Ada<" in saved.text, ">Grace<" in saved.text]
-    found["layout"] = parse_qs(urlsplit(jo.show(PEOPLE).url).query)
-    found["preferences"] = re.findall(
+    results["saved address"] = [saved.status_code, ">Ada<" in saved.text, ">Grace<" in saved.text]
+    results["layout"] = parse_qs(urlsplit(jo.show(PEOPLE).url).query)
+    results["preferences"] = re.findall(
         '(?:lang|data-theme|data-density)="([^"]*)"', saved.text.partition("<head>")[0]
     )
-    found["bookmark"] = "people" in jo.show("").text
+    results["bookmark"] = "people" in jo.show("").text
     if "before" in made:
-        found |= _read_past(doors, made)
-    return found
+        results |= _read_past(doors, made)
+    return results
 
 
 def _earlier_versions(jo):
@@ -283,7 +285,7 @@ def use(doors, made):
     doors.api("accounts/shop/tables/deleted/restore", {})
     people = doors.entities("shop", "people", made["sas"])
     expected = {"description": "Who they are", "deleted": made["deleted"], "second factor": True}
-    found = {
+    results = {
         "description": doors.api("accounts/shop/tables/people")["description"],
         "deleted": doors.entities("shop", "deleted", made["sas"]),
         "second factor": ada.show("me/").url.endswith("/me/"),
@@ -291,11 +293,11 @@ def use(doors, made):
     if made["found"]["versions"]:
         expected["earlier query"] = ["Adas", "One", "Name eq 'Ada'"]
         [first] = _earlier_versions(jo)
-        found["earlier query"] = [first["name"], first["description"], first["content"]["f"]]
+        results["earlier query"] = [first["name"], first["description"], first["content"]["f"]]
     for row, expression, value in (("ada", r'"Age":(\d+)', "36"), ("kay", '"Only":"([^"]*)"', "dGhpcw==")):
         expected[row] = value
-        found[row] = re.search(f'(?s)"RowKey":"{row}".*?{expression}', people)[1]
-    return list(differences(expected, found))
+        results[row] = re.search(f'(?s)"RowKey":"{row}".*?{expression}', people)[1]
+    return list(differences(expected, results))
 
 
 def _unordered(value):

@@ -52,10 +52,10 @@ class Browser(requests.Session):
 
     def post_form(self, path, page="login/", **fields):
         """Send a form with the token of a page."""
-        found = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', self.show(page).text)
+        result = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', self.show(page).text)
         answer = self.post(
             self.base + path,
-            {"csrfmiddlewaretoken": found[1], **fields},
+            {"csrfmiddlewaretoken": result[1], **fields},
             headers={"Referer": self.base + page},
             timeout=TIMEOUT,
         )

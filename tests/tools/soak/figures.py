@@ -63,20 +63,20 @@ class Latencies:
         with self._lock:
             taken, errors = self._taken, dict(self._errors)
             self._taken, self._errors = defaultdict(list), Counter()
-        found: dict[str, float] = {}
+        results: dict[str, float] = {}
         for kind, seconds in taken.items():
             cuts = quantiles([*seconds, *seconds], n=100)  # twice, because there may be only one
-            found |= {
+            results |= {
                 f"{kind}: p50, ms": 1e3 * cuts[49],
                 f"{kind}: p99, ms": 1e3 * cuts[98],
                 f"{kind}: requests": len(seconds),
             }
-        return found, errors
+        return results, errors
 
 
 def measure(pid: int, data: Path) -> dict[str, float]:
     """Measure the processes of a server, and its data."""
-    found: Counter[str] = Counter()
+    result: Counter[str] = Counter()
     for number in processes.tree(pid):
         try:
             process = psutil.Process(number)
@@ -89,10 +89,10 @@ def measure(pid: int, data: Path) -> dict[str, float]:
             line.split()[:2] for line in processes.read(Path(f"/proc/{number}/smaps_rollup")).splitlines()[1:]
         )
         name = "PostgreSQL" if is_database else "the server"
-        found[f"memory of {name}, MB"] += int(rollup.get("Pss:", 0)) / 1024
-        found["descriptors"] += 0 if is_database else descriptors
-        found["connections"] += "[local]" in command
-    return {**found, "disk, MB": disk(data) / MEGABYTE}
+        result[f"memory of {name}, MB"] += int(rollup.get("Pss:", 0)) / 1024
+        result["descriptors"] += 0 if is_database else descriptors
+        result["connections"] += "[local]" in command
+    return {**result, "disk, MB": disk(data) / MEGABYTE}
 
 
 def disk(folder: Path) -> int:
@@ -122,7 +122,7 @@ def problems(samples: Sequence[Sample]) -> list[str]:
     errors: Counter[str] = Counter()
     for sample in samples:
         errors.update(sample.errors)
-    found = [f"{number} times {error}" for error, number in errors.most_common(20)]
+    results = [f"{number} times {error}" for error, number in errors.most_common(20)]
     for piece in sorted({it.piece for it in samples}):
         own = [it for it in samples if it.piece == piece]
         warm = own[int(len(own) * WARMING_UP) :]
@@ -133,8 +133,8 @@ def problems(samples: Sequence[Sample]) -> list[str]:
             slope, _ = linear_regression([it.hours for it in warm], values)
             growth = slope * (warm[-1].hours - warm[0].hours)
             if growth > max(allowance, GROWTH * median(values)):
-                found.append(f"{name} grew by {growth:.0f} in piece {piece}, {slope:.0f} an hour")
-    return found
+                results.append(f"{name} grew by {growth:.0f} in piece {piece}, {slope:.0f} an hour")
+    return results
 
 
 def summary(samples: Sequence[Sample]) -> str:

@@ -30,8 +30,8 @@ def test_what_stays_the_same_is_no_problem():
 
 
 def test_a_leak_is_found_in_its_piece():
-    found = figures.problems([*piece(1), *piece(2, memory=lambda minute: 300 + 3 * minute)])
-    assert len(found) == 1 and found[0].startswith(f"{MEMORY} grew by") and "piece 2" in found[0]
+    result = figures.problems([*piece(1), *piece(2, memory=lambda minute: 300 + 3 * minute)])
+    assert len(result) == 1 and result[0].startswith(f"{MEMORY} grew by") and "piece 2" in result[0]
 
 
 @pytest.mark.parametrize("name", ALLOWANCES)
