@@ -485,6 +485,21 @@ class WriteLaw(RuleBasedStateMachine):
                 self.do_alone(self.change(Spec("merge", key, properties, condition)), forms[form])
         self.do_alone(self.change(Spec("delete", key, {}, "any")), forms[form])
 
+    @rule(form=st.sampled_from(["single", "set"]))
+    def entity_of_many_properties(self, form):
+        """Merge into an entity that has nearly as many properties as it may have, and delete it soon after."""
+        key, number = (0, 3), EdmValue(Edm.INT64, 1)
+        forms = {"single": lambda it: run(self.statement(it)), "set": lambda it: run(self.as_set([it]))[0]}
+        full = {f"P{n:03}": number for n in range(251)}
+        for verb, properties in (
+            ("upsert", full),
+            ("merge", {"A": number, "B": number}),
+            ("upsert merge", {"A": number, "B": number}),
+            ("merge", {"A": number, "P000": number}),
+            ("delete", {}),
+        ):
+            self.do_alone(self.change(Spec(verb, key, properties, "any")), forms[form])
+
 
 class LocalLaw(WriteLaw):
     """The forms that relations have which are not distributed."""
