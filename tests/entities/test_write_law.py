@@ -674,6 +674,16 @@ class LocalLaw(WriteLaw):
 
         self.do_alone(self.limits_first(change), write)
 
+    def expect_edits(self, changes):
+        """Return the same as ``expect``, but merges are made before: beyond the limits they are refused first."""
+        for place, change in enumerate(changes):
+            error = self.refusal(change)
+            if error is None and getattr(change, "merge", False) and change.key in self.entities:
+                error = become(Upsert(change.entity, merge=True), self.entities[change.key], self.kind)
+            if isinstance(error, type):
+                return place, error
+        return self.expect(changes)
+
     def limits_first(self, change):
         """Drop the condition of a merge beyond the limits: it is made before the condition is looked at."""
         if not isinstance(change, Update) or not change.merge:
@@ -689,7 +699,7 @@ class LocalLaw(WriteLaw):
         changes = [self.limits_first(change) for change in self.changes(several)]
         partitions = sorted({it.key.partition_key for it in changes})
         parts = {name: [it for it in changes if it.key.partition_key == name] for name in partitions}
-        expected = {name: self.expect(part) for name, part in parts.items()}
+        expected = {name: self.expect_edits(part) for name, part in parts.items()}
         failed = next((name for name, made in expected.items() if isinstance(made, tuple)), None)
         outcome = outcome_of(partial(edits.apply, self.world.table, by=self.by), changes)
         if isinstance(outcome, tuple) or failed is not None:
