@@ -500,6 +500,34 @@ class WriteLaw(RuleBasedStateMachine):
         ):
             self.do_alone(self.change(Spec(verb, key, properties, "any")), forms[form])
 
+    @rule(places=keys)
+    def clock_that_was_ahead(self, places):
+        key = self.key(places)
+        if key in self.entities and self.entities[key].ticks < FUTURE:
+            self.entities[key].ticks = FUTURE + len(self.future)
+            self.future.add(key)
+            execute(
+                f"UPDATE {self.world.relation} SET ts = %s WHERE (pk, rk) = (%s, %s)",
+                *(self.entities[key].ticks, *key),
+            )
+
+    @rule(verb=st.sampled_from(VERBS), condition=conditions)
+    def set_of_one_verb(self, verb, condition):
+        """Change one entity that exists and one that does not."""
+        self.apply_as_set([Spec("upsert", (0, 0), {}, "any"), Spec("upsert", (0, 2), {}, "any")])
+        self.apply_as_set([Spec("delete", (0, 2), {}, "any")])
+        value = {"A": EdmValue(Edm.INT32, 1)}
+        self.apply_as_set([Spec(verb, (0, 0), value, condition), Spec(verb, (0, 2), value, "any")])
+
+    @rule()
+    def deletion_beside_a_later_entity(self):
+        self.apply_as_set([Spec("upsert", (0, 0), {}, "any"), Spec("upsert", (0, 1), {}, "any")])
+        self.clock_that_was_ahead((0, 0))
+        self.apply_as_set([Spec("upsert", (0, 0), {}, "any"), Spec("delete", (0, 1), {}, "current")])
+
+    def apply_as_set(self, several):
+        self.do_together(self.changes(several), lambda changes: run(self.as_set(changes)))
+
 
 class LocalLaw(WriteLaw):
     """The forms that relations have which are not distributed."""
@@ -808,17 +836,6 @@ class LocalLaw(WriteLaw):
                 *(annotations, "".join(pieces[::2]), *key),
             )
             self.check()
-
-    @rule(places=keys)
-    def clock_that_was_ahead(self, places):
-        key = self.key(places)
-        if key in self.entities and self.entities[key].ticks < FUTURE:
-            self.entities[key].ticks = FUTURE + len(self.future)
-            self.future.add(key)
-            execute(
-                f"UPDATE {self.world.relation} SET ts = %s WHERE (pk, rk) = (%s, %s)",
-                *(self.entities[key].ticks, *key),
-            )
 
 
 class ProtocolLaw(LocalLaw):
