@@ -353,7 +353,7 @@ FAULTS: Final = (
         "cosmos-is-sorted",
         _ENTITY,
         "if self.kind is AccountKind.COSMOS:\n            return self.fragments\n",
-        "",
+        "if False:\n            return self.fragments\n",
     ),
     Fault(
         "annotations-are-lost",
