@@ -619,7 +619,8 @@ class LocalLaw(WriteLaw):
                     return False
                 del state[change.key]
             else:
-                if outcome <= latest.get(change.key, before.ticks if before else 0):
+                last = before.ticks if before else latest.get(change.key, 0)
+                if outcome <= last and (before or last < FUTURE):
                     return False
                 state[change.key] = Stored(expected[0], outcome)
             latest[change.key] = outcome
