@@ -35,7 +35,7 @@ class Collector(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def spans(self):
-        """All spans, each with the attributes of its resource."""
+        """Return all spans, each with the attributes of its resource."""
         return [
             (span, plain(it.resource.attributes))
             for sent in list(self.traces)

@@ -267,5 +267,7 @@ def server(scratch) -> LiveServer:
 
 @pytest.fixture(scope="session")
 def require():
-    """`require("node", "the JavaScript SDK")`: the path of a program; else the test is skipped, in CI it fails."""
+    """Return `require("node", "the JavaScript SDK")`, which finds a program; without it the test is skipped, and
+    fails in CI.
+    """
     return programs.require

@@ -7,7 +7,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def costs_less_than(seconds: float) -> Iterator[None]:
-    """In this thread. Many times what it takes, for slow and busy machines: what is quadratic takes minutes."""
+    """Check the processor time of the block in this thread.
+
+    The limit is many times the usual cost, for slow and busy machines: quadratic work takes minutes.
+    """
     began = time.thread_time()
     yield
     spent = time.thread_time() - began

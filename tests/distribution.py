@@ -117,7 +117,7 @@ def split_tiers(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[p
 
 
 def workers(arguments: list[str], *, fast: bool) -> int:
-    """One process for a file or a single test, and for a server that is there already; else all cores.
+    """Return the number of processes: one for a file or a single test, and for a running server; else all cores.
 
     In the fast tier, whose tests hardly wait, more processes would only collect the tests once more.
     """
@@ -161,7 +161,7 @@ def name_of_parameter(value: object, argument: str) -> str | None:
 
 
 def place(nodeid: str) -> int:
-    """In the order of the run."""
+    """Return the place of a test in the order of the run."""
     starts = ((f"{path}/", f"{path}::") for path in FIRST)
     return next((number for number, start in enumerate(starts) if nodeid.startswith(start)), len(FIRST))
 

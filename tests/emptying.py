@@ -12,7 +12,7 @@ KEPT = {"django_content_type", "auth_permission"}  # written by the migrations a
 
 
 def install():
-    """In place of `flush`, which also writes all permissions again."""
+    """Replace `flush`, which also writes all permissions again."""
     TransactionTestCase._fixture_teardown = lambda case: empty()
 
 

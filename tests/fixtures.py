@@ -70,7 +70,7 @@ def table(account):
 
 @pytest.fixture
 def insert(table):
-    """`insert(row_key, Name=EdmValue(...))`: adds an entity without the activity log."""
+    """Return `insert(row_key, Name=EdmValue(...))`, which adds an entity without the activity log."""
 
     def insert(row_key, **values):
         run(sql.change(relation_name(table.pk), Insert(Entity(EntityKey("p", row_key), values))))
@@ -80,7 +80,9 @@ def insert(table):
 
 @pytest.fixture
 def add_entity(table):
-    """`add_entity(partition_key, row_key, Name="Ada")`: adds an entity with the types that Python's values have."""
+    """Return `add_entity(partition_key, row_key, Name="Ada")`, which adds an entity with the types of Python's
+    values.
+    """
 
     def add_entity(partition_key, row_key, **properties):
         values = {name: as_edm(value) for name, value in properties.items()}
@@ -148,7 +150,7 @@ def visit(cast):
 
 @pytest.fixture
 def proven(visit):
-    """`proven("alice")`: a browser in which she has just confirmed her password."""
+    """Return `proven("alice")`, a browser in which she has just confirmed her password."""
 
     def proven(name):
         client = visit(name)
@@ -181,7 +183,7 @@ class Caller:
 
 @pytest.fixture
 def issue(cast):
-    """`issue("alice", "read", account=...)`: the secret and the token."""
+    """Return `issue("alice", "read", account=...)`, which returns the secret and the token."""
 
     def issue(name, scope="manage", *, account=None, expires_at=None):
         by = Actor(ActorKind.USER, name)
@@ -192,7 +194,7 @@ def issue(cast):
 
 @pytest.fixture
 def call(issue):
-    """`call("alice", "manage")`: a client that sends a token of hers; `call(None)`: one without a token."""
+    """Return `call("alice", "manage")`, a client that sends a token of hers; `call(None)` sends no token."""
 
     def call(name, scope="manage", *, account=None):
         return Caller() if name is None else Caller(issue(name, scope, account=account)[0])

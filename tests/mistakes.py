@@ -173,7 +173,7 @@ class Request:
         return next((value for key, value in self.headers.items() if key.lower() == name.lower()), "")
 
     def having(self, **headers):
-        """With other headers; None: without."""
+        """Return the request with other headers; None removes one."""
         names = {name.replace("_", "-"): value for name, value in headers.items()}
         kept = {
             name: value for name, value in self.headers.items() if name.lower() not in map(str.lower, names)

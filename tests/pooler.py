@@ -63,7 +63,7 @@ def running(folder, data, name):
 
 
 def _let_in(postgres, folder):
-    """As root, the pooler is the user that PostgreSQL runs as, who is not one of its clients by itself."""
+    """Let the pooler connect: under root it runs as PostgreSQL's user, who is not a client by itself."""
     if postgres.user is None:
         return
     with (folder.config / "pg_ident.conf").open("a") as file:

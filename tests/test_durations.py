@@ -91,7 +91,7 @@ def test_servers_are_counted_except_those_that_folders_share():
 
 
 def test_the_command_fails_for_a_folder_that_has_grown(tmp_path):
-    """Also where the run is one of a single test, of a folder that has figures."""
+    """It fails also for a run of a single test in a folder that has figures."""
     xml = tmp_path / "run.xml"
     properties = {"nodeid": "tests/domain/test_a.py::test_one", "long": 0, "starts": 999, "cpu": 1}
     values = "".join(f'<property name="{name}" value="{value}"/>' for name, value in properties.items())

@@ -43,7 +43,7 @@ def keys(account):
 
 @pytest.fixture
 def paste(visit):
-    """`paste("max", text)`: the answer that he gets."""
+    """Return `paste("max", text)`, which pastes a text as max and returns the answer."""
 
     def paste(name, text, **more):
         return visit(name).post(INSPECT, {"text": text, **more}, headers=HTMX)

@@ -73,7 +73,7 @@ def keep(account, add_entity):
 
 @pytest.fixture
 def issue(account):
-    """`issue("partner")`: a registered token that names it; its label is its Id."""
+    """Return `issue("partner")`, which registers a token by a policy; its label is the policy's Id."""
 
     def issue(identifier, label="", **said):
         token = TableSas("2019-02-02", "people", identifier=identifier, **said)

@@ -138,7 +138,7 @@ def test_every_account_is_checked_for_another_secret(monkeypatch):
 
 
 def test_a_lost_secret_is_replaced_by_rotating_both_keys(monkeypatch, capsys):
-    """As docs/operations.md says, in either order."""
+    """The steps of docs/operations.md work in either order."""
     with monkeypatch.context() as lost:
         lost.setattr(settings, "SERVER_SECRET", b"the secret that is lost")
         account = accounts.add("ada")

@@ -323,7 +323,7 @@ CUT = """
 
 @still
 def check_enlarged(page):
-    """At 200 % nothing scrolls sideways, and no control lies over another."""
+    """Check that at 200 % nothing scrolls sideways, and no control lies over another."""
     page.set_viewport_size({"width": 640, "height": 450})  # 1280 × 900 at 200 %
     check_reflow(page)
     assert page.evaluate(OVERLAPS) == []
@@ -339,7 +339,7 @@ def check_lengthened(page):
 
 @still
 def check(page, language="en", *, within="main"):
-    """All of it; the parts that all pages share are checked once, with pages of each kind."""
+    """Check the whole page; the parts that all pages share are checked once, with pages of each kind."""
     check_axe(page, within)
     check_reflow(page)
     check_structure(page, language)

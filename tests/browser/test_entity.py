@@ -30,7 +30,7 @@ def edited(service):
 
 @pytest.fixture
 def open_entity(open_page, admin, edited):
-    """`open_entity("ada", Name="Ada")`: an entity of that RowKey, and its page."""
+    """Return `open_entity("ada", Name="Ada")`, which makes an entity of that RowKey and opens its page."""
 
     def open_it(
         row_key, *, partition_key="se", expect=200, path="entity/", tab="form", options=None, **values

@@ -104,7 +104,7 @@ def prove(page):
 
 @pytest.fixture(scope="module")
 def kept(pool, console, admin, tables):
-    """One page for all addresses, since a browser of its own costs as much as most of them."""
+    """Open one page for all addresses, because a browser of its own costs as much as most of them."""
     page = pool.take(base_url=console.url, locale="en-US", state=admin, reduced_motion="reduce")
     watch = Watch(page, 200)
     yield page, watch
@@ -153,7 +153,7 @@ def test_page(kept, number):
 @pytest.mark.long
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_languages(open_signed_in, language):
-    """On a phone; that every page is in the language is seen without a browser, and long words on each page."""
+    """The pages are shown on a phone; their language and long words are checked without a browser."""
     result = open_signed_in("/ui/", cookies={"tablero_language": language}, width=320)
     for page in LANGUAGES[language]:
         result.goto(address(page))

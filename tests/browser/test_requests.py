@@ -35,7 +35,7 @@ def refusal(console, service):
 
 @pytest.fixture
 def open_logged(open_page, admin, refusal):
-    """`open_logged(path)`: a page once the refused requests are in the log, which is within two seconds."""
+    """Return `open_logged(path)`, which opens a page once the refused requests are in the log, within two seconds."""
 
     def open_it(path, **options):
         page = open_page("/ui/", state=admin, **options)

@@ -18,7 +18,7 @@ def open_list(open_page, admin, tables):
 
 @pytest.fixture
 def make(service):
-    """`make("a", "b")`: these tables, with entities, gone after the test."""
+    """Return `make("a", "b")`, which makes tables with entities; they are deleted after the test."""
     made = []
 
     def make(*names):

@@ -20,7 +20,7 @@ HOSTILE = '<img src=x onerror="alert(1)"> %(who)s {{ 7|add:7 }} مرحبا'
 
 @pytest.fixture
 def make(service):
-    """`make("undo1")`: a table with three entities."""
+    """Return `make("undo1")`, which makes a table with three entities."""
 
     def make(name):
         table = service.create_table_if_not_exists(name)
@@ -32,7 +32,7 @@ def make(service):
 
 
 def remove(page, table, *rows):
-    """As the grid does it; what is said about it stands on the next page."""
+    """Delete rows as the grid does; the message about it is shown on the next page."""
     keys = [("key", encode_key(EntityKey("se", row))) for row in rows]
     token = page.locator("input[name=csrfmiddlewaretoken]").first.input_value()
     body = urlencode([*keys, ("scope", "rows"), ("csrfmiddlewaretoken", token), ("next", PAGE)])

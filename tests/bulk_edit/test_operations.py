@@ -243,7 +243,7 @@ def test_keys_that_are_taken(table):
 
 
 def test_a_key_that_an_earlier_entity_had_is_free(table):
-    """In the order of keys, chunk by chunk; the preview foresees it."""
+    """Keys become free in the order of keys, chunk by chunk; the preview predicts it."""
     put(table, a=1, b=2, c=3)
     wanted = request(set_("'d'", "To"), filter="RowKey eq 'a'")
     edit(table, wanted, by=ADA)

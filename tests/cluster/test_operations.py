@@ -84,7 +84,7 @@ def table(cluster, account):
 
 @pytest.fixture
 def write(table):
-    """`write(change)`: as the service does it, recorded."""
+    """Return `write(change)`, which writes and records a change as the service does."""
 
     def write(change):
         recorder = history.recorder(table.account, ADA)
@@ -600,7 +600,9 @@ END $$
 
 @pytest.fixture
 def lost_connections(transactional_db):
-    """`lost_connections(2)`: a node was started again, and so many transactions meet their former connection to it."""
+    """Return `lost_connections(2)`, which makes that many transactions fail on their old connection to a restarted
+    node.
+    """
     with citus.installed():
         execute("INSERT INTO pg_dist_node VALUES ('worker-1', 5432, 'primary', true, true, true)")
         yield lambda failures: execute(LOST.format(failures=failures))

@@ -30,7 +30,7 @@ def test_every_page_is_in_the_navigation():
 
 
 def test_pages_of_commands_say_which_database_they_use() -> None:
-    """On the page itself, or by a link to where it is said."""
+    """They say it on the page itself, or by a link."""
     command = re.compile(r"^(?:\$ )?(?:python3 manage.py|tablero) (?!serve|test)", re.MULTILINE)
     said = re.compile(r"--data|TABLERO_DATA|DATABASE_URL|getting-started.md#the-data-folder")
     texts = {name_of(page): page.read_text("utf-8") for page in PAGES}

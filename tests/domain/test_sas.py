@@ -159,7 +159,9 @@ def read(query):
 
 
 def let_in(token, request):
-    """As the server does: whose signature, then when, how and from where, then what."""
+    """Return whether the server's checks accept a request: the signature, then times and addresses, then
+    permissions.
+    """
     if sas.find_signing_key(token, request.account, [KEYS["key1"], KEYS["key2"]]) is None:
         return False
     try:

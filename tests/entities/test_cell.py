@@ -259,7 +259,7 @@ def test_a_deleted_row_is_a_conflict_too(visit, ada, account):
 
 @pytest.fixture
 def by_a_client(account):
-    """`by_a_client(change)`: apply a change as an SDK does."""
+    """Return `by_a_client(change)`, which applies a change as an SDK does."""
 
     def by_a_client(change):
         table = tables.get(account, "people")

@@ -95,7 +95,7 @@ def new_row(name, type_, text, number=900):
 
 @pytest.fixture
 def opened(visit, add_entity):
-    """`opened(Name="Ada")`: an entity, and its page as Eve sees it."""
+    """Return `opened(Name="Ada")`, which makes an entity and opens its page as Eve."""
 
     def open_it(partition_key="se", row_key="ada", who="eve", **values):
         add_entity(partition_key, row_key, **values)
@@ -547,7 +547,7 @@ def test_c7_changed_once_more(opened, visit):
 
 
 def test_a_form_that_cannot_be_read_any_more_loses_nothing(opened):
-    """As after a restart of a server without a secret of its own."""
+    """This happens after a restart of a server without a configured secret."""
     client, page = opened(A="1", B="1")
     fields = fields_of(page, opened="unreadable", **{f"value-{number_of(page, 'A')}": "2"})
     assert client.post(address(), fields).status_code == 303

@@ -60,7 +60,7 @@ def table(db):
 
 @pytest.fixture
 def full(table):
-    """With rows enough for an index to be worth it."""
+    """Fill the table with enough rows for an index to be worth it."""
     relation = relation_name(table.pk)
     execute(FILL.format(relation=relation))
     execute(f"SELECT gin_clean_pending_list('{relation}_props_idx')")
@@ -105,7 +105,7 @@ def test_q3_estimates_are_within_one_order_of_magnitude(full):
 
 
 def estimated(table, text):
-    """As it is without a transaction around it, in which the settings of one lane would stay for the other."""
+    """Return the estimate in a transaction that is rolled back, so that the settings of its lane do not stay."""
     with transaction.atomic():
         result = estimate(table, query(text), clock=lambda: 0.0)
         transaction.set_rollback(True)
@@ -131,7 +131,7 @@ def test_all_statements_share_the_limit(table):
 
 def test_where_a_sample_takes_too_long_the_planner_is_believed(table, monkeypatch):
     def cancel(*arguments, **options):
-        """As the time limit does."""
+        """Return a statement that is cancelled, as by the time limit."""
         text = "SELECT pg_cancel_backend(pg_backend_pid()), pg_sleep(60)"
         return Statement(text, (), Lane.FILTER, int)
 

@@ -51,7 +51,7 @@ def numbers(page):
 
 @pytest.fixture
 def small(monkeypatch):
-    """`small(first, smallest)`: windows of that many rows."""
+    """Return `small(first, smallest)`, which sets windows of that many rows."""
 
     def small(first, smallest=1):
         monkeypatch.setattr(operation, "_FIRST_WINDOW", first)

@@ -948,7 +948,7 @@ async def ended(task):
 
 @pytest.fixture
 def world(patient_lanes, monkeypatch):
-    """`world(kind=..., has_history=..., is_distributed=...)`: a table, and what writes to it."""
+    """Return `world(kind=..., has_history=..., is_distributed=...)`, which makes a table and its writers."""
     monkeypatch.setitem(COUNTS, Lane.KEY, 3)
     monkeypatch.setitem(COUNTS, Lane.FILTER, 1)
     with asyncio.Runner() as runner:

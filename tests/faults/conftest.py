@@ -11,7 +11,7 @@ from tests.seeds import seeded
 
 @pytest.fixture(scope="package")
 def started():
-    """Every server that `start` has started."""
+    """Return a list of every server that `start` has started."""
     return []
 
 
@@ -52,7 +52,7 @@ def two_workers(start, scratch):
 
 @pytest.fixture(scope="package")
 def two_servers(start, scratch):
-    """Two servers on one database, the second with no database of its own."""
+    """Start two servers on one database; the second has no database of its own."""
     data = seeded(scratch / "shared")
     secret = {"TABLERO_SECRET": (data / "secret").read_text().strip()}
     with start(data) as first:

@@ -247,7 +247,7 @@ class Connection:
         return self.request("DELETE", entity_path(table, key), if_match=if_match)
 
     def pages(self, table: str, query: str = "") -> Iterator[list[dict[str, Any]]]:
-        """Every page of a query, following its continuation tokens."""
+        """Yield every page of a query, following its continuation tokens."""
         token = ""
         while True:
             answer = self.request("GET", f"{table}()", query="&".join(filter(None, [query, token])))
@@ -303,7 +303,7 @@ class Change:
 
     @property
     def content(self) -> Mapping[str, object]:
-        """The properties as they are sent."""
+        """Return the properties as they are sent."""
         keys = {"PartitionKey": self.key[0], "RowKey": self.key[1]} if self.method == "POST" else {}
         return {**keys, **(self.properties or {})}
 

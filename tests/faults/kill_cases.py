@@ -303,7 +303,7 @@ def distribute(*, distributed):
 
 
 def helped_shop():
-    """With the helpers on the nodes, which need not be sent again."""
+    """Make a shop whose helpers are on the nodes already and need not be sent again."""
     shop()
     relations.spread_helpers()
 

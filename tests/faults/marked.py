@@ -143,7 +143,7 @@ def every_letter(text: str) -> str:
 
 
 def write_all(account: str, marks: Marks) -> Iterator[Sent]:
-    """Every request to the Table service; the marks are signatures, then keys."""
+    """Yield every request to the Table service; the marks are signatures, then keys."""
     yield from _in_query(account, marks)
     yield from _in_path(account, marks)
     yield from _in_headers(account, marks)
@@ -680,7 +680,9 @@ PAGES = (
 
 
 def write_pages(account: str, marks: Marks, bearer: str) -> Iterator[Sent]:
-    """Every request to the console and the management API: of strangers, with a wrong token, and with a right one."""
+    """Yield every request to the console and the management API: of strangers, with a wrong token, and with a right
+    one.
+    """
     for form in PAGES:
         for authorization in (None, "Bearer tbl_{m}", f"Bearer {bearer}"):
             for method in (b"GET", b"POST"):

@@ -116,7 +116,7 @@ def says_full(live):
 
 @needs_mounts
 def test_a_disk_that_becomes_read_only_is_named_and_loses_nothing(require, start, scratch, table):
-    """As ext4 does after an error of its device, with files open; it is repaired and mounted again."""
+    """ext4 does so after an error of its device, with files open; it is repaired and mounted again."""
     mkfs, fsck = (require(name, "a disk with errors") for name in ("mkfs.ext4", "fsck.ext4"))
     folder, image, repaired = scratch / "ext4", scratch / "image", scratch / "repaired"
     folder.mkdir()

@@ -114,7 +114,7 @@ def test_filters(visit, mistake, asked, requests):
 
 @pytest.fixture
 def one_minute(monkeypatch):
-    """Each moment is a little later than the one before, and all are of one minute, at whose end a page may end."""
+    """Make each moment a little later than the one before, all within one minute, at whose end a page may end."""
     start, number = timezone.now().replace(second=0, microsecond=0), count()
     monkeypatch.setattr(timezone, "now", lambda: start + timedelta(milliseconds=next(number)))
 

@@ -136,7 +136,9 @@ def test_a_restart_does_not_forget_what_was_over(clock, history):
 
 
 def test_a_small_step_back_is_noticed_where_something_was_written(clock, history):
-    """As small as daemons that set clocks make them; the moments of a twentieth of a second may be given twice."""
+    """The step is as small as those of daemons that set clocks; the moments of a twentieth of a second may be given
+    twice.
+    """
     history.write()
     clock.go(0.06)
     history.write()

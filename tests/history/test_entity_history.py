@@ -31,7 +31,7 @@ def orders(cast):
 
 @pytest.fixture
 def write(orders):
-    """`write(Total=5)`: replace the entity as a client does, `write()`: delete it."""
+    """Return `write(Total=5)`, which replaces the entity as a client does; `write()` deletes it."""
 
     def write(**properties):
         by = Actor(ActorKind.SAS, FINGERPRINT, "10.0.9.2", "curl", "7f3a19c0-0000-4000-8000-000000000001")

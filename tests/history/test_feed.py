@@ -56,7 +56,7 @@ def people(account):
 
 @pytest.fixture
 def write(account, people):
-    """`write(change, table=…, on=…)`: apply a change, on a connection of its own if one is given."""
+    """Return `write(change, table=…, on=…)`, which applies a change, optionally on a connection of its own."""
 
     def write(change, *, table=people, on=None):
         statement = entities.change(relation_name(table.pk), change, history.recorder(account, ADA))
@@ -308,7 +308,7 @@ def test_tokens_of_others_are_refused(account, people, write, monkeypatch):
 
 
 def test_a_token_of_transactions_that_have_not_happened(account):
-    """As after a restore of the files of an older state."""
+    """This happens after a restore of the files of an older state."""
     position = feed.FeedPosition(1, "999999999:999999999:")
     with pytest.raises(ExpiredToken, match="restored"):
         sql.walk(

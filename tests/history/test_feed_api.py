@@ -22,7 +22,7 @@ CHANGES = "accounts/acme/changes"
 
 @pytest.fixture
 def put(account, table):
-    """`put("ada", 1)`: write an entity; None deletes it."""
+    """Return `put("ada", 1)`, which writes an entity; None deletes it."""
 
     def put(row_key, number, table=table):
         key = EntityKey("p", row_key)

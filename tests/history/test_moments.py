@@ -418,7 +418,7 @@ def assert_in_order(table):
 
 
 def assert_history_is_read_as_recorded(table):
-    """As of the Timestamp of each change, there is what it wrote."""
+    """Check that reads as of the Timestamp of each change return the written content."""
     for pk, rk, op, ts, _, _ in changes_of(table):
         stored = entities.get(table, EntityKey(pk, rk), past.find(table, Moment(ts)))
         assert (stored is None) == (op == "d"), (rk, ts)

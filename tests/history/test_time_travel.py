@@ -30,7 +30,9 @@ def orders(cast):
 
 @pytest.fixture
 def write(orders):
-    """`write("1", Status="paid")`: replace an entity, `write("1")`: delete it; the time after it."""
+    """Return `write("1", Status="paid")`, which replaces an entity and returns the time after it; `write("1")`
+    deletes it.
+    """
 
     def write(row_key, **properties):
         key = EntityKey("store", row_key)

@@ -29,7 +29,7 @@ indexes = ["Customer"]
 
 @pytest.fixture
 def run(capsys, tmp_path, db):
-    """`run(text, ...)`: what the command says of a file, and its exit status."""
+    """Return `run(text, ...)`, which returns the command's output for a file, and its exit status."""
 
     def run(text, *options):
         (tmp_path / "accounts.toml").write_text(text)

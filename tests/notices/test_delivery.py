@@ -445,7 +445,7 @@ def test_what_the_network_does_is_an_answer(settings, monkeypatch):
 
 @pytest.fixture
 def address(cast):
-    """`address("alice")`: she confirms an address."""
+    """Return `address("alice")`, which confirms an address as that user."""
 
     def confirm(name):
         code = readers.set_address(cast[name], f"{name}@example.com")

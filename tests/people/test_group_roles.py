@@ -17,7 +17,7 @@ ROLES = {"dev": {"acme": Role.EDITOR}, "leads": {"acme": Role.MAINTAINER, "none"
 
 @pytest.fixture
 def come(visit, elsewhere):
-    """`come("dev")`: Jane signs in as a member of these groups; returns her and the answer."""
+    """Return `come("dev")`, which signs Jane in as a member of these groups and returns her and the answer."""
 
     def come(*groups, **claims):
         elsewhere.person |= {"groups": list(groups), **claims}

@@ -28,7 +28,7 @@ GOOD = {
 
 @pytest.fixture
 def offered(account, cast):
-    """`offered(role=…)`: the address of a new invitation into the account."""
+    """Return `offered(role=…)`, which returns the address of a new invitation into the account."""
 
     def offered(invited_by="alice", role=Role.EDITOR, is_admin=False, into=account):
         offer = Offer("nina", into, role, is_admin, 7)

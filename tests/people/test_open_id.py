@@ -28,7 +28,7 @@ def sign(**claims):
 
 
 def person(**claims):
-    """At both places where claims are."""
+    """Change the claims at both places that have them."""
 
     def change(it):
         it.signed = claims

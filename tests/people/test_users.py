@@ -22,7 +22,7 @@ from storage.transfer import import_drafts, uploads
 
 @pytest.fixture
 def act(proven, cast):
-    """`act("ada", "deactivate", "eve")`: the page afterwards."""
+    """Return `act("ada", "deactivate", "eve")`, which returns the page afterwards."""
 
     def act(who, action, whom):
         address = f"/ui/u/{cast[whom].pk}/change/"

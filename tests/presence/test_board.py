@@ -97,7 +97,7 @@ async def test_a_process_asks_once_for_all_its_streams(cast, table, monkeypatch)
 
 
 async def test_people_are_told_of_when_the_server_knows_the_tab(cast, table):
-    """Then the browser tells what it shows meanwhile: said before, it would be lost."""
+    """The browser then sends its present state, which would have been lost before."""
     board = PresenceBoard()
     first = board.follow(Tab(uuid.uuid4(), cast["victor"].pk, table.pk))
     tab = Tab(uuid.uuid4(), cast["eve"].pk, table.pk, "before")

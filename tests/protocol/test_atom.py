@@ -33,7 +33,7 @@ KEY = EntityKey("p", "r")
 
 
 def entry(properties="", start="", end=""):
-    """As the storage client for .NET wrote it."""
+    """Return an entry as the storage client for .NET wrote it."""
     return (
         f'{start}<?xml version="1.0" encoding="utf-8" standalone="yes"?>'
         '<entry xmlns:d="http://schemas.microsoft.com/ado/2007/08/dataservices" '

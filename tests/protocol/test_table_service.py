@@ -51,7 +51,7 @@ class Reply:
 
     @property
     def error(self):
-        """The code, which header and body agree on."""
+        """Return the error code, on which header and body agree."""
         if self.body.startswith(b"{"):
             code = self.json["odata.error"]["code"]
         else:

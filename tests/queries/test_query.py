@@ -17,7 +17,7 @@ PART = {"HX-Request": "true"}
 
 @pytest.fixture
 def ask(visit):
-    """`ask("check", f="Age ge 30")`: the part that the query of the table is answered."""
+    """Return `ask("check", f="Age ge 30")`, which requests a part of the query of the table."""
     client = visit("victor")
 
     def ask(what, status=200, **fields):

@@ -86,7 +86,7 @@ def is_not_heard(world: World) -> Iterator[None]:
 
 @contextmanager
 def loses_connections(world: World) -> Iterator[None]:
-    """Once, in the midst of reads."""
+    """End its connections once, in the midst of reads."""
     world.far.fetch("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
     yield
 

@@ -114,7 +114,7 @@ class Node:
         return self.is_ready()
 
     def stop(self) -> None:
-        """At once, as a crash of the machine would; nothing if it does not run."""
+        """Stop at once, as in a crash of the machine; do nothing if it does not run."""
         if self.process is None:
             return
         self.resume()
@@ -127,7 +127,7 @@ class Node:
         self.process = None
 
     def kill(self) -> None:
-        """All its processes by SIGKILL; nothing if it does not run."""
+        """Kill all its processes by SIGKILL; do nothing if it does not run."""
         if self.process is None:
             return
         for process in self._family():

@@ -56,7 +56,7 @@ def test_levels_keep_their_promises(world: World, first: str) -> None:
 
 @contextmanager
 def is_shown(fault: Fault, world: World, load: Load, *levels: str) -> Iterator[None]:
-    """Once reads have been late; again if there were none until the replica was so late that it was left out."""
+    """Apply a fault until reads have been late; repeat it if the replica was left out before any were."""
     while True:
         with fault(world):
             until = time.monotonic() + 2 * LAG

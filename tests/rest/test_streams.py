@@ -192,7 +192,7 @@ async def test_a_stream_without_changes_ends_by_the_clock(victor, door):
 
 
 async def test_streams_count_before_they_begin(account):
-    """As many views as a token may have streams can have answered before the first stream begins."""
+    """Views may answer for as many streams as a token may have before the first stream begins."""
     followed = Feed(account.pk)
     page, token = await in_thread(feed.read, followed, feed.NOW)
     stream = FeedStream(followed, page, token, lambda change: b"", "token 0", lambda: True)

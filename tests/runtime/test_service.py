@@ -97,7 +97,7 @@ async def test_a_table_that_was_deleted_elsewhere_is_gone_at_once(service, accou
 
 
 async def test_a_table_made_elsewhere_without_notice_is_used_at_once(service, account, people):
-    """As when the notification is still on its way: the relation is gone, and the name means another one."""
+    """The notification is still on its way: the relation is gone, and the name means another one."""
     await service.change(account, people, Insert(entity(1)))
     with psycopg.connect(settings.LANES_CONNINFO) as connection:
         connection.execute("SET session_replication_role = replica")

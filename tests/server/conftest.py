@@ -32,7 +32,7 @@ def used(seed, data):
 
 @pytest.fixture
 def tablero(monkeypatch, capsys):
-    """`tablero(*arguments, **environment)`: run a command line in this process, and return what it prints."""
+    """Return `tablero(*arguments, **environment)`, which runs a command line in this process and returns its output."""
 
     def run(*arguments, **environment):
         with monkeypatch.context() as patch:

@@ -320,7 +320,7 @@ def test_what_cannot_be_archived_waits_up_to_a_bound_and_is_not_dropped_in_silen
 
 
 def test_an_archive_that_does_not_answer_is_a_failure(waiting, made, monkeypatch):
-    """As on a network: a read never ends."""
+    """A read never ends, as it may happen on a network."""
     monkeypatch.setattr(archiver, "HANGS", 0.0)
     made.path.mkdir()
     os.mkfifo(made.path / "archive.json")
@@ -515,7 +515,7 @@ def test_a_gap_is_an_alarm_and_the_next_base_backup_ends_it(used, scratch):
 
 @pytest.fixture
 def refused(used):
-    """`refused(path, moment)`: why an archive is not restored from."""
+    """Return `refused(path, moment)`, which returns the reason why an archive is not restored from."""
 
     def refused(path, moment=None):
         request = point_in_time.Request(moment, path)

@@ -12,7 +12,7 @@ from tests.certificates import make_certificate
 
 @pytest.fixture
 def run(tablero, capsys):
-    """`run(*arguments)`: the findings of a doctor that finds an error."""
+    """Return `run(*arguments)`, which returns the findings of a doctor that finds an error."""
 
     def run(*arguments):
         with pytest.raises(SystemExit) as end:

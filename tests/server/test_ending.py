@@ -61,7 +61,7 @@ def test_a_second_signal_stops_at_once_and_the_development_account_can_be_allowe
 
 
 def test_a_signal_while_starting_leaves_nothing_behind_that_the_next_start_minds(scratch):
-    """At a path with all kinds of characters, and with a umask that forbids all others everything."""
+    """The path has all kinds of characters, and the umask forbids everything to all others."""
     parent = scratch / "parent"
     parent.mkdir()
     parent.chmod(0o751)

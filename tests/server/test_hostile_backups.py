@@ -36,7 +36,7 @@ CONTENT = {
 
 @pytest.fixture
 def forge(tmp_path):
-    """`forge(name, parent=...)`: a backup with a description of this content; None leaves out a member."""
+    """Return `forge(name, parent=...)`, which makes a backup with this description; None leaves out a member."""
     store = FolderStore(tmp_path / "backups")
 
     def make(name=ONE, **changes):

@@ -35,7 +35,7 @@ def get(url, authorization=None):
 
 
 def list_tables(live, times):
-    """Each over a connection of its own, so that all workers get some."""
+    """List tables over a new connection each time, so that all workers get some requests."""
     for _ in range(times):
         with TableServiceClient.from_connection_string(live.connection_string) as sdk:
             list(sdk.list_tables())

@@ -114,7 +114,7 @@ def test_no_upgrade_beside_servers_that_cannot_be_stopped(monkeypatch):
 
 
 def test_squashed_migrations_are_recorded_where_those_that_they_replace_were_applied():
-    """As in a database of 0.4 or of a version between: nothing is applied again."""
+    """In a database of 0.4 or of a version between, no migration is applied again."""
     with unapplied(SQUASHED):
         assert database_version.is_older()
         said = []

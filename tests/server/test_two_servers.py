@@ -145,7 +145,7 @@ close_pools()
 
 @pytest.fixture(scope="module")
 def account(env, first, scratch):
-    """`account("add", "ada")` runs the command beside the servers; one process runs all of them."""
+    """Return `account("add", "ada")`, which runs the command beside the servers; one process runs all of them."""
     given = {"DJANGO_SETTINGS_MODULE": "console.settings", "TABLERO_DATA": str(scratch / "commands")}
     with subprocess.Popen(
         [sys.executable, "-c", COMMANDS],

@@ -69,7 +69,7 @@ def sdk(live, url, cert):
 
 
 def test_signed_requests_arrive_as_they_were_sent(live, proxy):
-    """With keys whose encoding a proxy may be tempted to change, and the largest change set."""
+    """Their keys have characters that proxies may encode differently, and the change set is the largest."""
     with sdk(live, *proxy) as service:
         table = service.create_table(f"people{time.time_ns()}")
         for key in HOSTILE:

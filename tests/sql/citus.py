@@ -102,7 +102,7 @@ def install():
 
 @contextmanager
 def installed() -> Iterator[None]:
-    """For a test whose transactions are real: what it leaves would make the database of the others a cluster."""
+    """Install the stand-ins for a test with real transactions, and remove them, or they would affect other tests."""
     relations.can_distribute.cache_clear()
     install()
     try:

@@ -11,7 +11,7 @@ ACCOUNT_ID = 1_000_000
 
 @pytest.fixture(autouse=True)
 def _patient(patient_lanes):
-    """No statement fails because the machine is busy."""
+    """Let no statement fail because the machine is busy."""
 
 
 @pytest.fixture

@@ -73,7 +73,7 @@ def fill(relation, content, kind=AccountKind.STORAGE):
 
 
 def sides_of(drawn):
-    """Two tables of entities that only one side has, that differ, that are equal or differ in order only."""
+    """Return two tables of entities that only one side has, that differ, or that are equal except for their order."""
     left, right = {}, {}
     for key, one, two, how in drawn:
         if how in "lb=~":

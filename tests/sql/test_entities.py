@@ -45,7 +45,7 @@ examples = settings(
 
 @pytest.fixture
 def apply(relation):
-    """`apply(change)`: the new Timestamp; a refusal leaves the transaction of the test usable."""
+    """Return `apply(change)`, which returns the new Timestamp; a refusal leaves the test's transaction usable."""
 
     def apply(change):
         with transaction.atomic():
@@ -56,7 +56,7 @@ def apply(relation):
 
 @pytest.fixture
 def insert(apply):
-    """`insert(A=value)`: an entity under KEY, or another key; the new Timestamp."""
+    """Return `insert(A=value)`, which inserts an entity under KEY, or another key, and returns the new Timestamp."""
 
     def insert(key=KEY, /, **values):
         return apply(Insert(Entity(key, values)))

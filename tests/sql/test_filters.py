@@ -78,7 +78,7 @@ INDEXED = ("V", "W", "Missing", "Timestamp")
 
 
 def rows():
-    """Every value as property V, one entity without V, and every key, numbered as in ENTITIES."""
+    """Yield every value as property V, one entity without V, and every key, numbered as in ENTITIES."""
     for number, entity in enumerate(ENTITIES):
         members = (f"{quote(escape(name))}:{project(value)}" for name, value in entity["props"].items())
         yield number, entity["pk"], entity["rk"], entity["ts"], "{" + ",".join(members) + "}"

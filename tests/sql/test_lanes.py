@@ -302,7 +302,7 @@ async def test_the_victim_of_a_deadlock_is_sent_again(open_lanes):
 
 @pytest.fixture
 async def lose(admin):
-    """`lose(times)`: a statement that is rolled back so many times before it succeeds."""
+    """Return `lose(times)`, a statement that is rolled back so many times before it succeeds."""
     await admin.execute("CREATE SEQUENCE lanes_attempts")
     await admin.execute(
         """
@@ -428,7 +428,7 @@ async def test_who_leaves_the_line_holds_up_nobody(single):
 
 
 async def test_a_lane_is_not_lost_with_who_leaves_as_it_comes(single):
-    """Cancelled in the very moment in which the lane was handed over."""
+    """The statement is cancelled in the very moment in which the lane is handed over."""
     first, gone = (asyncio.ensure_future(single.run(statement(ECHO, text))) for text in ("first", "gone"))
     line = single._pools[Lane.KEY]._waiting
     while not line:  # noqa: ASYNC110 - turn by turn of the loop

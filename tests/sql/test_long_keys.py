@@ -61,7 +61,7 @@ def entity(key, number=0):
 
 @pytest.fixture
 def apply(relation):
-    """`apply(change)`: the new Timestamp; a refusal leaves the transaction of the test usable."""
+    """Return `apply(change)`, which returns the new Timestamp; a refusal leaves the test's transaction usable."""
 
     def apply(change):
         with transaction.atomic():
@@ -81,7 +81,9 @@ def apply_all(relation):
 
 @pytest.fixture
 def content(relation):
-    """`content()`: the number of each entity by its key, in the order of a walk with pages of ``top``."""
+    """Return `content()`, which returns the number of each entity by its key, in the order of a walk in pages of
+    ``top``.
+    """
 
     def content(top=1000, text=None):
         query = EntityQuery(top=top, filter=parse(text) if text else None)
@@ -221,7 +223,7 @@ def test_long_and_short_keys_behave_like_a_sorted_map(
 
 
 def test_a_row_that_fitted_because_it_compresses_stays_one_row(apply, apply_all, relation, content):
-    """As servers before 1.0 wrote it, into the relation of all other rows."""
+    """Servers before 1.0 wrote it into the relation of all other rows."""
     key = PAIRS["compressible"]
     insert = f"INSERT INTO {relation} SELECT %s, %s, 5, '{{\"A\": 1}}', '', E'\\n,\"A\":1'"
     execute(insert, *key)
@@ -242,7 +244,7 @@ def test_a_row_that_fitted_because_it_compresses_stays_one_row(apply, apply_all,
 
 
 def test_a_relation_that_can_have_no_child_refuses_long_keys(apply, apply_all, relation):
-    """As a distributed one."""
+    """A distributed relation is one."""
     execute("CREATE TABLE whole (LIKE entity_template) PARTITION BY HASH (pk)")
     execute(f"ALTER TABLE whole ATTACH PARTITION {relation} FOR VALUES WITH (MODULUS 1, REMAINDER 0)")
 

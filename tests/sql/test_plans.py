@@ -56,7 +56,7 @@ def database(django_db_setup):
 
 @pytest.fixture
 def explain(database):
-    """`explain(statement)`: the nodes of the plan, run under the settings of its lane, as the lanes run it."""
+    """Return `explain(statement)`, which returns the nodes of the plan under the settings of its lane."""
     numbers = count()
 
     def explain(statement):

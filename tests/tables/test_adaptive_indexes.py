@@ -61,7 +61,7 @@ def large(account):
 
 
 def scan(table, *names, scans=policy.SCANS_NEEDED, seconds=2.0, at=NOW):
-    """So many scans, which took so long together."""
+    """Record so many scans, which took so long together."""
     costs = ScanCosts()
     query = EntityQuery(filter=parse("Score gt 9990"))
     costs.add_scans(at.date(), SlowQuery(table.pk, frozenset(names), 1.0, query), scans, seconds)
@@ -247,7 +247,7 @@ def test_old_scans_are_forgotten(large):
 
 
 async def test_a_server_counts_costly_queries_that_an_index_would_spare(account, large, monkeypatch):
-    """Also those that are slow only because the machine is busy, but not as scans."""
+    """Queries that are slow only because the machine is busy are counted too, but not as scans."""
     monkeypatch.setattr(observer, "COSTLY_SCAN", 0.0)
     asked = Service(settings.LANES_CONNINFO)
     await asked.open()

@@ -57,7 +57,7 @@ class Read:
 
     @property
     def values(self):
-        """The properties of the entities, without types."""
+        """Return the properties of the entities, without types."""
         return [{name: value.value for name, value in it.properties.items()} for it in self.entities]
 
 

@@ -382,7 +382,7 @@ def _parts(reply: Reply, expected: list[dict[str, Any]]) -> None:
 
 
 def _all_parts(reply: Reply, expected: dict[str, Any]) -> None:
-    """So many sub-responses, all alike: { count = 100, status = 204 }."""
+    """Check for so many sub-responses, all alike: { count = 100, status = 204 }."""
     wanted = dict(expected)
     _parts(reply, [wanted] * int(wanted.pop("count")))
 

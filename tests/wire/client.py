@@ -196,7 +196,7 @@ def _operations(spec: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _write_batch(operations: list[dict[str, Any]], boundary: str, endpoint: Endpoint) -> str:
-    """One change set with the operations, or, when the first is a GET, that query by itself."""
+    """Write one change set with the operations, or, when the first is a GET, that query by itself."""
     parts = [_write_part(operation, endpoint) for operation in operations]
     if operations and operations[0]["line"].startswith("GET"):
         return "".join(f"--{boundary}\r\n{part}" for part in parts) + f"--{boundary}--\r\n"

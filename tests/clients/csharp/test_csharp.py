@@ -28,7 +28,7 @@ class Program:
 
     @property
     def cases(self) -> list[cases.Case]:
-        """The cases of the source but those below `#if !SYMBOL`."""
+        """Return the cases of the source except those below `#if !SYMBOL`."""
         left = re.sub(rf"^#if !{self.symbol}\b.*?^#endif", "", self.source, flags=re.MULTILINE | re.DOTALL)
         return cases.read_cases(left)
 

@@ -55,7 +55,7 @@ def stored(people: Any) -> Any:
 
 @pytest.fixture
 def sas_of(credential: AzureNamedKeyCredential, stored: Any) -> Callable[..., str]:
-    """`sas_of(permission="r")`: a token for the table, for an hour unless it says otherwise."""
+    """Return `sas_of(permission="r")`, which makes a token for the table, by default for an hour."""
     return lambda **options: generate_table_sas(
         credential, stored.table_name, **{"expiry": now() + HOUR, **options}
     )
@@ -63,7 +63,7 @@ def sas_of(credential: AzureNamedKeyCredential, stored: Any) -> Callable[..., st
 
 @pytest.fixture
 def open_table(library: Any, server: LiveServer, stored: Any) -> Callable[[str], Any]:
-    """`open_table(token)`: the table by a token."""
+    """Return `open_table(token)`, which opens the table by a token."""
     return lambda token: library.open_table(
         None, server.endpoint, stored.table_name, credential=AzureSasCredential(token), **OPTIONS
     )
@@ -71,7 +71,7 @@ def open_table(library: Any, server: LiveServer, stored: Any) -> Callable[[str],
 
 @pytest.fixture
 def opened(sas_of: Callable[..., str], open_table: Callable[[str], Any]) -> Callable[..., Any]:
-    """`opened(permission="r")`: the table by such a token."""
+    """Return `opened(permission="r")`, which opens the table by a new token."""
     return lambda **options: open_table(sas_of(**options))
 
 

@@ -91,7 +91,7 @@ class TestOverTls:
 
     @pytest.fixture
     def secure_table(self, library, secure_server, certificate):
-        """`secure_table(token)`: a table by a token, the same one every time."""
+        """Return `secure_table(token)`, which opens a table by a token, the same table every time."""
         options = {**OPTIONS, "connection_verify": str(certificate)}
         key = AzureNamedKeyCredential(secure_server.account, secure_server.key)
         service = library.open_service(None, secure_server.endpoint, credential=key, **options)

@@ -73,7 +73,7 @@ def issuer() -> Iterator[Issuer]:
 
 @pytest.fixture(scope="module")
 def token(issuer: Issuer) -> Callable[..., str]:
-    """`token("role", …)`: one that the server trusts, unless a claim says otherwise."""
+    """Return `token("role", …)`, which makes a token that the server trusts, unless a claim prevents it."""
 
     def make(*roles: str, **claims: Any) -> str:
         return issuing.token(**{"iss": f"{issuer.url}/{TENANT}/v2.0", "roles": [*roles], **claims})
@@ -92,7 +92,9 @@ def server(scratch: Path, certificate: Path, issuer: Issuer) -> Iterator[LiveSer
 
 @pytest.fixture(scope="module")
 def manage(server: LiveServer, certificate: Path) -> Iterator[Callable[..., Any]]:
-    """`manage("PATCH", "/ada", label="A")`: what the management API does with accounts, sooner than a command."""
+    """Return `manage("PATCH", "/ada", label="A")`, which changes accounts by the management API, faster than a
+    command.
+    """
     server.manage("user", "add", "admin", "--admin")
     with requests.Session() as session:
         session.headers["Authorization"] = f"Bearer {server.add_token('admin', 'ci')}"
@@ -128,7 +130,7 @@ def tls(certificate: Path) -> tuple[str, ...]:
 
 @pytest.fixture
 def opened(library: Any, server: LiveServer, certificate: Path) -> Callable[..., Any]:
-    """`opened("token", …)`: the service by those tokens, one after the other."""
+    """Return `opened("token", …)`, which opens the service by those tokens, one after the other."""
 
     def open_by(*tokens: str, credential: Any = None, live: LiveServer = server, account: str = "") -> Any:
         kind = AsynchronousCredential if isinstance(library, Asynchronous) else Credential
@@ -181,7 +183,7 @@ class Reply:
 
 
 def ask(url: str, certificate: Path, **headers: str) -> Reply:
-    """One GET with these headers, and no other."""
+    """Send one GET with these headers and no others."""
     names = {name.replace("_", "-"): value for name, value in headers.items()}
     request = urllib.request.Request(url, headers=names)
     context = ssl.create_default_context(cafile=certificate)

@@ -42,9 +42,9 @@ def stored(server: LiveServer) -> Iterator[Any]:
 
 @pytest.fixture
 def make(stored: Any, server: LiveServer, settings: Any) -> Callable[..., str]:
-    """`make(permissions="r")`: a token that the console makes, with the key of the server's account.
+    """Return `make(permissions="r")`, which makes a token in the console with the key of the server's account.
 
-    The console runs here, over an account of the same name and key: what it signs is good there.
+    The console runs here, over an account of the same name and key, so that its signatures are valid there.
     """
     settings.PASSWORD_HASHERS = [
         "django.contrib.auth.hashers.MD5PasswordHasher"
@@ -70,7 +70,7 @@ def make(stored: Any, server: LiveServer, settings: Any) -> Callable[..., str]:
 
 @pytest.fixture
 def opened(make: Callable[..., str], stored: Any, server: LiveServer) -> Iterator[Callable[..., Any]]:
-    """`opened("ra")`: the table by such a token."""
+    """Return `opened("ra")`, which opens the table by a new token."""
     clients = []
 
     def opened(*arguments: Any, **fields: Any) -> Any:

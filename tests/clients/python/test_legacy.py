@@ -61,7 +61,7 @@ def people(service):
 
 @pytest.fixture
 def by_token(server):
-    """`by_token(token)`: a client that has nothing but a token."""
+    """Return `by_token(token)`, which opens a client that has nothing but a token."""
     return lambda token: ready(
         TableService(connection_string=f"TableEndpoint={server.endpoint};SharedAccessSignature={token}")
     )
@@ -202,7 +202,7 @@ class TestBatches:
 class TestTokens:
     @pytest.fixture
     def token_of(self, service, people):
-        """`token_of(permission)`: a token for the table, valid for an hour."""
+        """Return `token_of(permission)`, which makes a token for the table, valid for an hour."""
         service.insert_entity(people, person("ada"))
         return lambda permission=None, **options: service.generate_table_shared_access_signature(
             people, permission, **{"expiry": datetime.now(UTC) + HOUR, **options}

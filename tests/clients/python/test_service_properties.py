@@ -139,7 +139,7 @@ class TestCors:
 
     @pytest.fixture
     def rules(self, service):
-        """`rules(rule, ...)`: the account's rules."""
+        """Return `rules(rule, ...)`, which sets the account's CORS rules."""
         return lambda *rules: service.set_service_properties(cors=rules)
 
     @pytest.fixture

@@ -86,7 +86,7 @@ def test_scripts_import_what_exists():
 
 
 def test_scripts_import_no_subject_above_theirs():
-    """As the packages of the console; main.js and data.js gather them."""
+    """Scripts keep the order of the console's packages; main.js and data.js gather them."""
     for script in SCRIPTS:
         if script.parent.name != "console":
             above = ORDER[ORDER.index(script.parent.name) + 1 :]
@@ -99,7 +99,7 @@ def test_scripts_import_in_no_circle():
 
 
 def test_scripts_can_be_joined():
-    """As console.site.scripts does it: what it leaves out, and names that it takes once."""
+    """The rules of console.site.scripts hold: the parts that it leaves out, and names that it takes once."""
     for script in SCRIPTS:
         text = script.read_text()
         assert (

@@ -51,7 +51,7 @@ class Dataset:
 
     @property
     def per_owner_in_partition(self) -> int:
-        """The entities of an owner are spread evenly over the table."""
+        """Return the entities of an owner in one partition; they are spread evenly over the table."""
         return max(1, PER_OWNER * self.per_partition // self.size)
 
     def body(self, number: int, partition_key: str, row_key: str) -> str:

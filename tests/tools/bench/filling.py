@@ -57,7 +57,7 @@ class Entities:
         )
 
     def new(self, number: int, partition_key: str, row_key: str) -> str:
-        """One more entity as a client sends it, which no query finds."""
+        """Return one more entity as a client sends it, which no query finds."""
         return (
             f'{{"PartitionKey":"{partition_key}","RowKey":"{row_key}","Owner":"new-{number % self.owners}",'
             f'"Level":{number % 10},"Score":-{number * 7919 % self.size}.25,'
@@ -160,7 +160,7 @@ def add_accounts(number: int) -> list[str]:
 
 
 def add_tables(number: int, names: list[str]) -> None:
-    """One in each account, the others in the account of the large table."""
+    """Add one table to each account, and the others to the account of the large table."""
     from storage.models import Account
     from storage.tables import tables
 

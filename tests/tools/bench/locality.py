@@ -161,7 +161,7 @@ def new_key() -> tuple[str, str]:
 
 
 def run(region: Region, name: str, times: int, operation: Callable[[], object]) -> None:
-    """Each connection of a server prepares a statement before it runs it for the first time: not measured."""
+    """Measure an operation after each connection of the server has prepared its statement."""
     for _ in range(8):
         operation()
     taken = []

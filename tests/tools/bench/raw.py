@@ -210,7 +210,7 @@ def relation_of(connection: psycopg.Connection, table: str) -> str:
 
 
 def literal(text: str) -> str:
-    """Without a colon, which pgbench would take for the beginning of one of its variables."""
+    """Return a literal without a colon, which pgbench would take for the beginning of a variable."""
     escaped = text.replace("\\", "\\\\").replace("'", "''").replace(":", "\\003a").replace("\n", "\\000a")
     return f"U&'{escaped}'"
 

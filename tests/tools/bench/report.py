@@ -345,7 +345,7 @@ def one_table(
 
 
 def table_row(results: Results, row: list[Cell], title: str, ours: str) -> list[str]:
-    """One operation on one table, by connections."""
+    """Return the row of one operation on one table, by connections."""
     runs = [run for cell in row for name in (ours, PEER) for run in results.runs.get((cell, name), ())]
     raw = [results.raw.get(cell) if ours == OURS else None for cell in row]
     return [

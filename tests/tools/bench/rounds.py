@@ -61,7 +61,7 @@ def measure(
     seconds: float,
     grounds: "Grounds | None" = None,
 ) -> Measurement:
-    """One run, on a table of its own when it writes and no grounds say otherwise."""
+    """Measure one run; writes get a table of their own unless grounds are given."""
     count = amount(contender, workload, connections, seconds)
     with ExitStack() as stack:
         grounds = grounds or stack.enter_context(Grounds(workload))
@@ -178,7 +178,7 @@ def send(server: Server, requests: Iterable[bytes], expected: Expected, connecti
 
 
 def alternate(contenders: list[Contender], pairs: int) -> Iterator[Contender]:
-    """Each contender once per pair, the order reversed from pair to pair; the others are stopped meanwhile."""
+    """Yield each contender once per pair, in reverse order from pair to pair; the others are stopped meanwhile."""
     for number in range(pairs):
         for contender in contenders if number % 2 == 0 else reversed(contenders):
             with ExitStack() as stack:

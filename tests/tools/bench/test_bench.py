@@ -234,7 +234,7 @@ def test_measures_the_console(require, capsys):
 
 
 def test_a_run_in_whose_time_nothing_was_answered_has_no_ratio():
-    """As on a machine that is very busy."""
+    """This happens on a machine that is very busy."""
     titles = [it.title for it in indexes.FILTERS]
     assert indexes.row(titles[1], dict.fromkeys(titles, 2.0), dict.fromkeys(titles, 0.0), {})[-1] == "–"
 

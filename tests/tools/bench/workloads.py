@@ -110,7 +110,7 @@ def insert(site: Site, count: int) -> list[bytes]:
 
 
 def upsert(site: Site, count: int) -> list[bytes]:
-    """Every other entity exists already."""
+    """Build upserts, half of them of existing entities."""
     keys = [
         site.data.key(number) if number % 2 else site.data.new_key(number + site.first * site.data.size)
         for number in picks(site, count)

@@ -67,7 +67,7 @@ def read(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def choose(dice: Random) -> list[Fault]:
-    """Each fault as often as another in the long run, in any order."""
+    """Return faults in random order, each as often as another in the long run."""
     return dice.sample((*KILLS, *OTHERS), FAULTS_PER_TABLE)
 
 

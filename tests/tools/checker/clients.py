@@ -95,7 +95,7 @@ class Client:
         return read_entity(answer.json())
 
     def page(self, partition: str = PARTITION, moment: int | None = None) -> dict[Key, Seen]:
-        """All entities of a partition, now or at a moment; they fit into a page."""
+        """Return all entities of a partition, now or at a moment; they fit into a page."""
         past = {} if moment is None else {"x-tablero-as-of": write_time(moment)}
         answer = self.send("GET", f"{self._table}()?$filter=PartitionKey%20eq%20'{partition}'", **past)
         assert "x-ms-continuation-nextpartitionkey" not in answer.headers
@@ -214,7 +214,7 @@ class Recorder:
         self._record([write], lambda: [client.write(write)])
 
     def write_all(self, client: Client, keys: Mapping[Key, Kind] | Sequence[Key]) -> None:
-        """In one change set: upserts, or what is given for each key."""
+        """Write in one change set: upserts, or the given kind for each key."""
         kinds = keys if isinstance(keys, Mapping) else dict.fromkeys(keys, Kind.UPSERT)
         value = next(self._values)
         began = time.monotonic()

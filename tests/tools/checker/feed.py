@@ -42,7 +42,7 @@ class Api:
         return self.get("changes", table=self._table, **start)
 
     def versions(self, key: Key) -> list[Change]:
-        """From the oldest to the newest."""
+        """Return the versions of an entity from the oldest to the newest."""
         page = self.get(f"tables/{self._table}/history", pk=key[0], rk=key[1])
         result = page["items"]
         while page["next"]:

@@ -171,7 +171,7 @@ class Checker:
                     yield Violation("writes in the order of time", f"{version} after {known}", write)
 
     def bounded(self, reads: Sequence[Read], bound: float) -> list[Violation]:
-        """No read is older than the bound, in seconds."""
+        """Return violations of the bound, in seconds, on the age of reads."""
         return [
             Violation("the bound", f"{key}: {seen} is older than {bound} s", read)
             for read in reads
@@ -209,7 +209,7 @@ class Checker:
                 since = max(since, self._registers[key].contained_since(seen.version))
 
     def prefix(self, reads: Sequence[Read]) -> list[Violation]:
-        """Each read is a prefix of the commits."""
+        """Return violations by reads that are not a prefix of the commits."""
         results = []
         for read in reads:
             since = max(self._registers[key].contained_since(seen.version) for key, seen in read.seen.items())
@@ -230,7 +230,7 @@ class Checker:
     # distance between primary and replicas, as clients observed it
 
     def staleness(self, read: Read) -> float:
-        """For how many seconds, when it began, a read had been out of date; 0 if it was not."""
+        """Return for how many seconds a read had been out of date when it began; 0 if it was not."""
         since = min(self._registers[key].stale_since(seen.version) for key, seen in read.seen.items())
         return max(0.0, read.began - since)
 

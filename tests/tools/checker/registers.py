@@ -54,7 +54,7 @@ class Point(NamedTuple):
 
 
 def check_registers(history: History, changes: Sequence[Change]) -> Iterator[Violation]:
-    """All violations of linearizability, of each entity the first one."""
+    """Yield violations of linearizability, the first one of each entity."""
     yield from Checker(history).violations
     by_key: dict[Key, list[Change]] = defaultdict(list)
     for change in changes:
@@ -140,7 +140,7 @@ class Search:
         return None
 
     def _observe(self, point: Point, numbers: Iterable[int]) -> Point:
-        """With the reads and refusals that are explained now: they change nothing, so the earlier the better."""
+        """Add the reads and refusals that are explained now: they change nothing, so the earlier the better."""
         there = self._images[point.place]
         operations = self._operations
         explained = {

@@ -63,7 +63,7 @@ class Site:
         self.servers[number] = self._stacks[number].enter_context(started)
 
     def end(self, number: int) -> None:
-        """In order; nothing happens to a server that has ended."""
+        """Stop a server in order; nothing happens to one that has ended."""
         self._stacks[number].close()
         if (server := self.servers[number]) is not None:
             self.output += server.output
@@ -175,7 +175,7 @@ def end_all_sessions(site: Site, dice: Random) -> None:
 
 
 def kill_while_flushes_are_late(site: Site, dice: Random) -> None:
-    """Each commit waits 0.1 s before it is flushed, with all that others have written meanwhile."""
+    """Let each commit wait 0.1 s before it is flushed, with everything that others have written meanwhile."""
     site.execute(
         "ALTER SYSTEM SET commit_delay = 100000",
         "ALTER SYSTEM SET commit_siblings = 0",

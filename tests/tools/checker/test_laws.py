@@ -131,7 +131,7 @@ def stale_read(store: Store) -> None:
 
 
 def lost_update(store: Store) -> None:
-    """Two writes on the same version are acknowledged."""
+    """Acknowledge two writes on the same version."""
     store.now += 100
     key, seen = next((key, seen) for key, seen in store.entities.items() if seen != ABSENT)
     for value in (1, 2):
@@ -219,7 +219,7 @@ def gap_in_the_feed(store: Store) -> None:
 
 
 def lost_deletion_in_the_feed(store: Store) -> None:
-    """With the insertion after it."""
+    """Lose a deletion with the insertion after it."""
     place = next(place for place, it in enumerate(store.changes) if it.after == ABSENT)
     key = store.changes[place].key
     following = next(it for it in store.changes[place + 1 :] if it.key == key)

@@ -46,7 +46,7 @@ class ApiOperation:
 
 
 def read_operations(document: Mapping[str, Any]) -> list[ApiOperation]:
-    """All but those that delete or freeze an account, as the names of their parameters and members."""
+    """Return all operations except those that delete or freeze an account, with the names of their members."""
 
     def members(schema: Mapping[str, Any]) -> list[str]:
         if "$ref" in schema:

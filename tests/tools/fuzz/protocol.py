@@ -183,7 +183,7 @@ entities = st.builds(
 
 @st.composite
 def mutated(draw: st.DrawFn, content: bytes) -> bytes:
-    """One accident: a piece is lost, doubled, moved or replaced."""
+    """Return the content after one accident: a piece is lost, doubled, moved or replaced."""
     if not content:
         return content
     start = draw(st.integers(0, len(content) - 1))

@@ -63,7 +63,9 @@ class Recording:
 
 
 def find(paths: list[Path]) -> Iterator[Path]:
-    """Every file that may be a recording, each content once: packages of several versions repeat most of theirs."""
+    """Yield every file that may be a recording, each content once: packages of several versions repeat most of
+    theirs.
+    """
     seen: set[bytes] = set()
     for path in paths:
         for file in [path] if path.is_file() else sorted(path.rglob("*")):

@@ -71,7 +71,7 @@ def write(folder, *exchanges):
 
 @pytest.fixture(scope="session")
 def accounts(server):
-    """One of its own, whose tables are deleted."""
+    """Make a separate account, whose tables are deleted."""
     server.change_accounts("add", "recordings", "--key1", KEY)
     endpoint = Endpoint(f"{server.url}/recordings", "recordings", KEY, foreign=False)
     return Accounts(endpoint, endpoint)
