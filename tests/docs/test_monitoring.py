@@ -7,7 +7,9 @@ import subprocess
 import yaml
 from prometheus_client import REGISTRY
 
-import storage.runtime.prometheus  # noqa: F401  registers the metrics
+# these register the metrics
+import storage.replicas.replicas
+import storage.runtime.prometheus  # noqa: F401
 from tests.docs.pages import DOCS
 
 ALERTS = DOCS / "monitoring" / "alerts.yml"

@@ -436,6 +436,7 @@ def archivers(data):
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)  # it restores many times: a minute where nothing else runs
 def test_any_moment_is_restored_exactly_whatever_is_killed_and_however_often(used, scratch):
     folder = scratch / f"archive-{uuid4().hex[:8]}"
     arguments = ("--archive", str(folder))

@@ -111,12 +111,12 @@ def test_chains_of_backups_are_made_and_the_newest_kept(used, backups, tmp_path)
     store = FolderStore(backups)
     given = {"TABLERO_BACKUP_FULL_EVERY": "2", "TABLERO_BACKUP_PASSPHRASE_FILE": str(passphrase)}
     with scheduler(scheduled(used, backups, "2s", **given)):
-        wait_for(lambda: len(backups_in(store)) >= 3)
+        wait_for(lambda: len(backups_in(store)) >= 3, patience=240)  # each is a whole process
     made = backups_in(store)
     assert [it.kind for it in made][:3] == [Kind.FILES, Kind.INCREMENTAL, Kind.FILES]
     assert [it.parent for it in made][:3] == ["", made[0].name, ""]
     with scheduler(scheduled(used, backups, "2s", TABLERO_BACKUP_KEEP="1", **given)):
-        wait_for(lambda: made[-1].name not in {it.name for it in backups_in(store)})
+        wait_for(lambda: made[-1].name not in {it.name for it in backups_in(store)}, patience=240)
     last = last_backup.read(used).last
     kept = backups_in(store)
     assert len(kept) <= 4  # the last may have been ended while it deleted the oldest
