@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from azure.data.tables import TableServiceClient
 
+from tests.clients.accounts import add_account, cosmos_address
 from tests.live_server import LiveServer
 
 Outcomes = dict[str, str | None]  # how each case ended: None, or what went wrong
@@ -92,33 +92,28 @@ def run_once(function: Callable[..., Outcomes]) -> Callable[..., Outcomes]:
 def run_cases(
     command: Sequence[str],
     server: LiveServer,
-    cosmos_endpoint: str,
     kind: str,
     environment: Mapping[str, str] | None = None,
+    host: str = "localhost",
 ) -> Outcomes:
-    """Run the program with an account of this kind, and return how each case ended.
-
-    Some clients cannot restore the service properties that they have found: they write no element for an empty list.
-    """
-    endpoint = server.endpoint if kind == "storage" else cosmos_endpoint
-    with TableServiceClient.from_connection_string(server.connection_string) as service:
-        before = service.get_service_properties()
-        finished = subprocess.run(
-            command,
-            env={
-                "PATH": os.environ.get("PATH", ""),
-                **(environment or {}),
-                "TABLE_KIND": kind,
-                "TABLE_ENDPOINT": endpoint,
-                "TABLE_ACCOUNT": endpoint.rpartition("/")[2],
-                "TABLE_KEY": server.key,
-            },
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            timeout=RUN_TIMEOUT,
-        )
-        service.set_service_properties(**before)
+    """Run the program with a new account of this kind, and return how each case ended; ``host``: that of Cosmos."""
+    cosmos = kind == "cosmos"
+    endpoint = cosmos_address(server).replace("localhost", host) if cosmos else add_account(server).endpoint
+    finished = subprocess.run(
+        command,
+        env={
+            "PATH": os.environ.get("PATH", ""),
+            **(environment or {}),
+            "TABLE_KIND": kind,
+            "TABLE_ENDPOINT": endpoint,
+            "TABLE_ACCOUNT": endpoint.rpartition("/")[2],
+            "TABLE_KEY": server.key,
+        },
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=RUN_TIMEOUT,
+    )
     assert finished.returncode == 0, finished.stdout + finished.stderr
     # a compiler may print warnings before
     reports = [json.loads(line) for line in finished.stdout.splitlines() if line.startswith("{")]

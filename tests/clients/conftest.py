@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from platformdirs import user_cache_path
 
+from tests.clients.accounts import cosmos_address
 from tests.clients.javascript import installation
 from tests.live_server import LiveServer, start_server
 from tests.seeds import seeded
@@ -43,16 +44,10 @@ def secure_server(scratch: Path, certificate: Path) -> Iterator[LiveServer]:
         yield live
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cosmos_endpoint(server: LiveServer) -> str:
-    """Return the endpoint of an account of the kind cosmos with the key of the other one.
-
-    SDKs take localhost for the emulator of Azure Cosmos DB, unless the port is that of Azurite; the one for Go does
-    so where 8902, a part of the emulator's port, is in the address.
-    """
-    name = "cosmos8902"
-    server.change_accounts("add", name, "--kind", "cosmos", "--key1", server.key)
-    return f"http://localhost:{server.port}/{name}"
+    """Return the endpoint of an account of the kind cosmos, which has the key of the server."""
+    return cosmos_address(server)
 
 
 @pytest.fixture(scope="session")

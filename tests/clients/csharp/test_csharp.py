@@ -42,7 +42,7 @@ VERSIONS = {client.name: client.version for client in report.load_clients()}
 
 
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory, server: LiveServer, cosmos_endpoint: str) -> Outcomes:
+def outcomes(tmp_path_factory: pytest.TempPathFactory, server: LiveServer) -> Outcomes:
     """Return a function that runs the program of a client once per kind of account."""
 
     @cases.run_once
@@ -50,7 +50,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory, server: LiveServer, cosmo
         package = f"{client}@{VERSIONS[client]}"
         command = programs.csharp(tmp_path_factory.mktemp("csharp"), PROGRAMS[client].source, package)
         environment = {**programs.csharp_environment(), "TABLE_CLIENT_VERSION": VERSIONS[client]}
-        return cases.run_cases(command, server, cosmos_endpoint, kind, environment)
+        return cases.run_cases(command, server, kind, environment)
 
     return run
 

@@ -16,12 +16,12 @@ Outcomes = Callable[[str], dict[str, str | None]]
 
 
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory, server: LiveServer, cosmos_endpoint: str) -> Outcomes:
+def outcomes(tmp_path_factory: pytest.TempPathFactory, server: LiveServer) -> Outcomes:
     """Compile the program and return a function that runs it once per kind of account."""
     program = programs.build_go(HERE, "./cases", tmp_path_factory.mktemp("go"))
 
     def run(kind: str) -> dict[str, str | None]:
-        return cases.run_cases([program], server, cosmos_endpoint, kind)
+        return cases.run_cases([program], server, kind)
 
     return cases.run_once(run)
 

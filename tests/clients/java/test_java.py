@@ -18,10 +18,8 @@ Outcomes = Callable[[str, str], dict[str, str | None]]
 
 
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory, server: LiveServer, cosmos_endpoint: str) -> Outcomes:
+def outcomes(tmp_path_factory: pytest.TempPathFactory, server: LiveServer) -> Outcomes:
     """Return what compiles the program of a client once, and runs it once per kind of account."""
-    # the older client takes the account for a part of the host, unless that is an address
-    endpoint = cosmos_endpoint.replace("localhost", "127.0.0.1")
 
     @functools.cache
     def command(client: str) -> list[str]:
@@ -30,7 +28,8 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory, server: LiveServer, cosmo
 
     @functools.cache
     def run(client: str, kind: str) -> dict[str, str | None]:
-        return cases.run_cases(command(client), server, endpoint, kind)
+        # the older client takes the account for a part of the host, unless that is an address
+        return cases.run_cases(command(client), server, kind, host="127.0.0.1")
 
     return run
 

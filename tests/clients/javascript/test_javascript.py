@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.clients.accounts import add_account
 from tests.clients.conftest import HOST_SUFFIX
 from tests.live_server import LiveServer
 
@@ -23,7 +24,7 @@ NAMES = [
 RUN_TIMEOUT = 180
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def outcomes(
     sdk_folder: Path,
     server: LiveServer,
@@ -33,15 +34,17 @@ def outcomes(
     require: Callable[[str, str], str],
 ) -> dict[str, str | None]:
     """Return the outcome of each check: None, or the failure."""
+    own = add_account(server)
+    secure = add_account(secure_server, own.account)
     environment = {
         "PATH": os.environ.get("PATH", ""),
         "SDK_FOLDER": str(sdk_folder),
         "NODE_EXTRA_CA_CERTS": str(certificate),
-        "TABLE_ENDPOINT": server.endpoint,
+        "TABLE_ENDPOINT": own.endpoint,
         "COSMOS_ENDPOINT": cosmos_endpoint,
-        "SECURE_ENDPOINT": secure_server.endpoint,
-        "HOST_ENDPOINT": f"https://{secure_server.account}.{HOST_SUFFIX}:{secure_server.port}",
-        "TABLE_ACCOUNT": server.account,
+        "SECURE_ENDPOINT": secure.endpoint,
+        "HOST_ENDPOINT": f"https://{secure.account}.{HOST_SUFFIX}:{secure.port}",
+        "TABLE_ACCOUNT": own.account,
         "TABLE_KEY": server.key,
     }
     finished = subprocess.run(

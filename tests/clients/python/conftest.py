@@ -6,6 +6,7 @@ import pytest
 from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
 from azure.data.tables import generate_table_sas
 
+from tests.clients.accounts import add_account
 from tests.clients.python.libraries import Asynchronous, Synchronous
 from tests.live_server import LiveServer
 
@@ -15,6 +16,12 @@ from .access import ADA, HOUR, now
 OPTIONS: dict[str, Any] = {"retry_total": 0}
 # the asynchronous library sends large bodies in a way its own transport advises against
 LARGE_BODIES = pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
+
+
+@pytest.fixture(scope="session")
+def server(server: LiveServer) -> LiveServer:
+    """The server with an account of this SDK's own."""
+    return add_account(server)
 
 
 @pytest.fixture(scope="session", params=[Synchronous, Asynchronous], ids=["sync", "aio"])

@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tests.clients.accounts import add_account
+
 from .access import keys, now, person
 from .conftest import new_name
 from .legacy import (
@@ -44,6 +46,12 @@ EVERY_TYPE = {
     "Id": EntityProperty(EdmType.GUID, "c9da6455-213d-42c9-9a79-3e9149a57833"),
     "Data": EntityProperty(EdmType.BINARY, b"\x00\xff"),
 }
+
+
+@pytest.fixture(scope="module")
+def server(server):
+    """An account of this library's own."""
+    return add_account(server)
 
 
 @pytest.fixture(scope="module")

@@ -19,10 +19,10 @@ Outcomes = dict[str, str | None]
 
 
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory, server: LiveServer, cosmos_endpoint: str) -> Outcomes:
+def outcomes(tmp_path_factory: pytest.TempPathFactory, server: LiveServer) -> Outcomes:
     """Compile the program and run it. Return how each case ended: None, or what went wrong."""
     program = programs.build_rust(HERE, tmp_path_factory.mktemp("rust"))
-    return cases.run_cases([program], server, cosmos_endpoint, "storage")
+    return cases.run_cases([program], server, "storage")
 
 
 @pytest.mark.parametrize("name", [case.name for case in CASES])
