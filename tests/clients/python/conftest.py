@@ -18,22 +18,29 @@ OPTIONS: dict[str, Any] = {"retry_total": 0}
 LARGE_BODIES = pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
 
 
+# the asynchronous library has a transport, pages, batches and credentials of its own
+BOTH = pytest.mark.parametrize(
+    "library", [Synchronous, Asynchronous], ids=["sync", "aio"], indirect=True, scope="module"
+)
+
+
 @pytest.fixture(scope="session")
 def server(server: LiveServer) -> LiveServer:
-    """The server with an account of this SDK's own."""
+    """Return the server with an account of this SDK's own."""
     return add_account(server)
 
 
-@pytest.fixture(scope="session", params=[Synchronous, Asynchronous], ids=["sync", "aio"])
+@pytest.fixture(scope="module")
 def library(request: pytest.FixtureRequest) -> Iterator[Any]:
-    library = request.param()
+    """Open the synchronous library; a test marked with ``BOTH`` runs with the asynchronous one, too."""
+    library = getattr(request, "param", Synchronous)()
     yield library
     library.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def service(library: Any, server: LiveServer) -> Any:
-    """Open a TableServiceClient of the development account."""
+    """Open a TableServiceClient of the account."""
     return library.open_service("from_connection_string", server.connection_string, **OPTIONS)
 
 

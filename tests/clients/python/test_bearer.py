@@ -29,7 +29,7 @@ from azure.data.tables import (
 )
 
 from tests import issuer as issuing
-from tests.clients.python.conftest import OPTIONS, new_name
+from tests.clients.python.conftest import BOTH, OPTIONS, new_name
 from tests.clients.python.libraries import Asynchronous
 from tests.issuer import CONFIGURATION, CONTRIBUTOR, OTHER_KEY, READER, Issuer
 from tests.live_server import ROOT, LiveServer, start_server
@@ -261,6 +261,7 @@ class TestRoles:
 
 
 class TestTokens:
+    @BOTH
     def test_asks_for_the_storage_scope_once(self, opened, token, credential, people):
         result = credential(token(READER))
         service = opened(credential=result)
@@ -268,11 +269,13 @@ class TestTokens:
             service.get_table_client(people).get_entity("se", "ada")
         assert result.asked == [((SCOPE,), None)]
 
+    @BOTH
     def test_the_challenge_names_tenant_and_resource(self, opened, token, credential, people):
         result = credential("malformed", token(READER))
         assert opened(credential=result).get_table_client(people).get_entity("se", "ada")
         assert result.asked == [((SCOPE,), None), ((SCOPE,), TENANT)]
 
+    @BOTH
     def test_a_second_malformed_token_is_given_up(self, opened):
         assert refused(lambda: list(opened("malformed").list_tables())) == (401, "InvalidAuthenticationInfo")
 
@@ -366,6 +369,7 @@ class TestAccounts:
         manage("DELETE", "/ada")
 
 
+@pytest.mark.long
 class TestBasic:
     def test_accepts_any_token_that_has_not_expired(self, basic, opened):
         service = opened(anybody(), live=basic)
@@ -383,6 +387,7 @@ class TestBasic:
         assert refused(lambda: list(service.list_tables())) == (401, "InvalidAuthenticationInfo")
 
 
+@pytest.mark.long
 class TestProxy:
     """The requests of a proxy that ends TLS: the server itself speaks plain HTTP."""
 

@@ -19,17 +19,17 @@ from .conftest import OPTIONS, code_of, new_name
 ADA = {"PartitionKey": "se", "RowKey": "ada", "Age": 36, "Since": datetime(1852, 11, 27, tzinfo=UTC)}
 
 
-@pytest.fixture(scope="session", params=["localhost", "127.0.0.1"])
+@pytest.fixture(scope="module", params=["localhost", "127.0.0.1"])
 def endpoint(request, cosmos_endpoint):
     return cosmos_endpoint.replace("localhost", request.param)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def key(server, endpoint):
     return AzureNamedKeyCredential(endpoint.rpartition("/")[2], server.key)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def service(library, endpoint, key):
     return library.open_service(None, endpoint, credential=key, **OPTIONS)
 

@@ -13,7 +13,7 @@ from azure.core.exceptions import (
 )
 from azure.data.tables import EdmType, EntityProperty, TableEntity, UpdateMode
 
-from .conftest import LARGE_BODIES, code_of
+from .conftest import BOTH, LARGE_BODIES, code_of
 
 GUID = UUID("c9da6455-213d-42c9-9a79-3e9149a57833")
 ADA = {"PartitionKey": "se", "RowKey": "ada", "Age": 36, "City": "London"}
@@ -175,6 +175,7 @@ class TestReservedNames:
 
 
 class TestLimits:
+    @BOTH
     @LARGE_BODIES
     def test_takes_almost_1_mib(self, people):
         entity = {**KEYS, **{f"Text{number}": "ä" * 32768 for number in range(15)}}
@@ -184,6 +185,7 @@ class TestLimits:
         assert people.get_entity("se", "ada") == entity
 
 
+@BOTH
 class TestKeys:
     KEYS = [
         "",

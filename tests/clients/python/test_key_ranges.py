@@ -12,14 +12,8 @@ from .conftest import OPTIONS, new_name
 KEYS = [(partition, row) for partition in "abc" for row in "123"]
 RANGES = [
     ({"start_pk": "b"}, KEYS[3:]),
-    ({"end_pk": "b"}, KEYS[:6]),
-    ({"start_pk": "b", "end_pk": "b"}, KEYS[3:6]),
-    ({"start_pk": "b", "start_rk": "2"}, KEYS[4:]),
     ({"end_pk": "b", "end_rk": "2"}, KEYS[:5]),
     ({"start_pk": "a", "start_rk": "2", "end_pk": "b", "end_rk": "2"}, KEYS[1:5]),
-    ({"start_pk": "b", "start_rk": "2", "end_pk": "b", "end_rk": "2"}, KEYS[4:5]),
-    ({"start_pk": "a", "start_rk": "3", "end_pk": "b"}, KEYS[2:6]),
-    ({"start_pk": "aa", "end_pk": "az"}, []),
     ({"start_pk": "c", "end_pk": "a"}, []),
 ]
 ranges = pytest.mark.parametrize(("bounds", "inside"), RANGES, ids=lambda value: str(value)[:60])

@@ -50,7 +50,7 @@ EVERY_TYPE = {
 
 @pytest.fixture(scope="module")
 def server(server):
-    """An account of this library's own."""
+    """Return the server with an account of this library's own."""
     return add_account(server)
 
 

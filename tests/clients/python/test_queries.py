@@ -6,6 +6,8 @@ from uuid import UUID
 import pytest
 from azure.data.tables import EdmType, EntityProperty
 
+from .conftest import BOTH
+
 GUID = UUID("c9da6455-213d-42c9-9a79-3e9149a57833")
 OTHER_GUID = UUID("d8da6455-213e-42d9-9b79-3f9149a57833")
 NOON = datetime(2026, 2, 3, 12, 0, 0, 123456, tzinfo=UTC)
@@ -117,6 +119,7 @@ class TestProjection:
         assert [list(page) for page in pages] == [[{"Text": "zebra"}], [{"Text": "apple"}], [{"Text": None}]]
 
 
+@BOTH
 class TestPages:
     @pytest.fixture
     def crowd(self, people):

@@ -1,13 +1,11 @@
-"""Properties of the service: logs, metrics and CORS rules of an account, what they change, and its statistics."""
+"""Properties of the service: logs, metrics and CORS rules of an account, and its statistics."""
 
 import socket
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
-import requests
 from azure.core.credentials import AzureNamedKeyCredential
-from azure.core.exceptions import ResourceNotFoundError
 from azure.data.tables import (
     TableAnalyticsLogging,
     TableCorsRule,
@@ -18,7 +16,7 @@ from azure.data.tables import (
 from tests.clients.conftest import HOST_SUFFIX
 
 from .access import now
-from .conftest import OPTIONS, new_name
+from .conftest import OPTIONS
 
 WEEK = TableRetentionPolicy(enabled=True, days=7)
 PARTS = ("analytics_logging", "hour_metrics", "minute_metrics", "cors")
@@ -27,9 +25,9 @@ PARTS = ("analytics_logging", "hour_metrics", "minute_metrics", "cors")
 @pytest.fixture(autouse=True)
 def as_found(service):
     """Restore the account's properties after each test."""
-    service_properties = service.get_service_properties()
+    found = service.get_service_properties()
     yield
-    service.set_service_properties(**service_properties)
+    service.set_service_properties(**found)
 
 
 def as_text(properties):
@@ -108,7 +106,7 @@ class TestProperties:
 
 class TestStatistics:
     @pytest.fixture
-    def named(self, library, secure_server, certificate, credential, monkeypatch):
+    def named(self, library, secure_server, certificate, monkeypatch):
         """Open a client of the account by the name of a host, which only tests can resolve here."""
         real = socket.getaddrinfo
 
@@ -120,7 +118,7 @@ class TestStatistics:
         return library.open_service(
             None,
             f"https://{secure_server.account}.{host}",
-            credential=credential,
+            credential=AzureNamedKeyCredential(secure_server.account, secure_server.key),
             connection_verify=str(certificate),
             secondary_hostname=f"{secure_server.account}-secondary.{host}",
             **OPTIONS,
@@ -132,52 +130,3 @@ class TestStatistics:
 
         assert replication["status"] == "live"
         assert timedelta(0) <= now() - replication["last_sync_time"] < timedelta(hours=1)
-
-
-class TestCors:
-    ORIGIN = "https://app.example"
-
-    @pytest.fixture
-    def rules(self, service):
-        """Return `rules(rule, ...)`, which sets the account's CORS rules."""
-        return lambda *rules: service.set_service_properties(cors=rules)
-
-    @pytest.fixture
-    def preflight(self, server):
-        def ask(method="GET", path="/people", origin=self.ORIGIN, **headers):
-            asked = {"Origin": origin, "Access-Control-Request-Method": method, **headers}
-            return requests.options(server.endpoint + path, headers=asked, timeout=60)
-
-        return ask
-
-    def test_allows_what_a_rule_allows(self, rules, preflight):
-        rules(
-            TableCorsRule(
-                [self.ORIGIN], ["GET", "PUT"], allowed_headers=["x-ms-*", "accept"], max_age_in_seconds=60
-            )
-        )
-
-        answer = preflight("PUT", **{"Access-Control-Request-Headers": "x-ms-date,Accept"})
-
-        assert answer.status_code == 200
-        assert answer.headers["Access-Control-Allow-Origin"] == self.ORIGIN
-        assert answer.headers["Access-Control-Allow-Methods"] == "PUT"
-        assert answer.headers["Access-Control-Allow-Headers"] == "x-ms-date,Accept"
-        assert answer.headers["Access-Control-Max-Age"] == "60"
-        assert answer.headers["Access-Control-Allow-Credentials"] == "true"
-        assert answer.content == b""
-
-    def test_is_asked_with_a_token_in_the_url(self, rules, preflight, sas_of):
-        rules(TableCorsRule(["*"], ["GET"]))
-
-        answer = preflight(path=f"/people?{sas_of(permission='r', expiry=datetime(2020, 1, 1, tzinfo=UTC))}")
-
-        assert answer.status_code == 200
-        assert answer.headers["Access-Control-Allow-Origin"] == "*"
-
-    def test_serves_the_sdk_as_before(self, rules, stored):
-        rules(TableCorsRule([self.ORIGIN], ["GET"]))
-
-        assert stored.get_entity("se", "ada")["RowKey"] == "ada"
-        with pytest.raises(ResourceNotFoundError):
-            stored.get_entity("se", new_name())
