@@ -67,7 +67,7 @@ def test_the_wheel_has_the_name_that_documents_install(wheel):
     assert [str(path) for path in readable if command.search(path.read_text())] == []
 
 
-def test_what_is_installed_is_served(wheel, tmp_path):
+def test_the_installed_package_serves(wheel, tmp_path):
     zipfile.ZipFile(wheel).extractall(tmp_path)
     application = tmp_path / APPLICATION
     environment = {

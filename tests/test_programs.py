@@ -38,7 +38,7 @@ def test_a_program_is_found_under_each_of_its_names(bare, name):
     assert "chromium-headless-shell" not in programs.absent_packages()
 
 
-def test_what_is_missing_is_skipped_with_its_reason_and_fails_in_ci(bare, monkeypatch):
+def test_tests_of_missing_programs_are_skipped_with_a_reason_and_fail_in_ci(bare, monkeypatch):
     reason = "git is not installed, which the example needs"
     with pytest.raises(pytest.skip.Exception, match=reason):
         programs.require("git", "the example")

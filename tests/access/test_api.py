@@ -57,7 +57,7 @@ def test_nothing_keeps_the_signature(ask):
         assert not any(secret in str(value) for row in model.objects.values_list() for value in row), model
 
 
-def test_by_a_policy_and_of_an_account_by_the_second_key(ask, account):
+def test_tokens_by_a_policy_and_by_the_second_key(ask, account):
     policies.replace_by_name(account, "people", [SignedIdentifier("p", AccessPolicy(None, None, "r"))])
     made = ask("POST", SAS, {"label": "x", "table": "people", "policy": "p", "ttl": "9d"})
     assert made.json()["state"] == "active"

@@ -274,7 +274,7 @@ async def test_a_set_without_a_key_that_signs_is_none(keys, identity, jwks):
         await ask(identity, token())
 
 
-async def test_what_is_no_set_of_keys_is_none(keys):
+async def test_malformed_sets_of_keys_make_the_service_unavailable(keys):
     for text in ("", "[]", '{"keys": 5}', '{"keys": {}}', "{", "[" * 100_000, "\ud800"):
         keys.write_bytes(text.encode("utf-8", "surrogatepass"))
         with pytest.raises(ServerBusy):

@@ -88,7 +88,7 @@ def issue(account):
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Istanbul", "America/St_Johns"])
 @pytest.mark.parametrize("view", ["", "?view=xml"])
-def test_p1_what_is_opened_and_saved_is_the_same(visit, cast, keep, zone, view):
+def test_p1_saving_unchanged_policies_changes_nothing(visit, cast, keep, zone, view):
     cast["max"].time_zone = zone
     cast["max"].save()
     keep(*ODD)
@@ -235,7 +235,7 @@ ONE = {"policies-TOTAL_FORMS": 1, "policies-INITIAL_FORMS": 0, "do": "preview"}
         "[" * 100_000,
     ],
 )
-def test_what_no_page_of_ours_sends_is_a_bad_request(visit, keep, broken):
+def test_forged_forms_are_bad_requests(visit, keep, broken):
     keep(*PLAIN)
     client = visit("max")
     assert client.post(SAVE, {"seen": broken, "do": "save"}).status_code == 400

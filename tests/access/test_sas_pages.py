@@ -194,7 +194,7 @@ def test_refuses_one_more_than_the_quota(proven, orders, account):
 # the policy locks
 
 
-def test_s6_what_the_policy_says_is_locked_and_left_out(proven, orders):
+def test_s6_fields_set_by_the_policy_are_locked_and_left_out(proven, orders):
     client = proven("max")
     page = client.get(NEW, {"table": "orders", "policy": "partner"}).content.decode()
     assert 'id="permissions-locked"' in page

@@ -54,7 +54,7 @@ def test_come_back_as_they_were_set_in_one_table(account, people):
     assert [(table.name, table.policy_count) for table in result] == [("Other", 2)]
 
 
-async def test_of_many_sets_at_once_one_is_left_whole():
+async def test_concurrent_replacements_leave_one_whole_set():
     account = await in_thread(accounts.add, "atonce")
     await in_thread(tables.create, account, "people")
     sets = [[SignedIdentifier(f"{number}-{place}") for place in range(number % 6)] for number in range(12)]

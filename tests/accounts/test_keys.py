@@ -259,7 +259,7 @@ def test_k2_a_grace_can_be_ended_at_once(visit, proven, account):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_the_old_key_did_is_over(account):
+def test_uses_of_the_old_key_are_reset_by_rotation(account):
     use(account, Authentication.KEY, "key1", 5, ago=timedelta(hours=-1))
     use(account, Authentication.KEY, "key2", 7)
     sas(account, 2)

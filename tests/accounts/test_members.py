@@ -30,7 +30,7 @@ def role_of(name):
     )
 
 
-def test_shows_who_is_what(visit):
+def test_members_are_shown_with_their_roles(visit):
     page = visit("victor").get(MEMBERS).content.decode()
     for name in ("alice", "max", "eve", "victor", "Maintainer"):
         assert name in page
@@ -123,7 +123,7 @@ def test_undo(account, cast):
     assert role_of("eve") == Role.OWNER
 
 
-def test_who_was_removed_is_known_by_more_than_the_name(account, cast):
+def test_removed_members_are_recognized_by_id(account, cast):
     given = members.set_role(account, cast["eve"], Role.VIEWER, by=SERVER)
     removed = members.remove(account, cast["eve"], by=SERVER)
     assert members.was_removed(cast["eve"], account)
@@ -143,7 +143,7 @@ def test_who_was_removed_is_known_by_more_than_the_name(account, cast):
     assert role_of("eve") is None
 
 
-def test_who_was_removed_by_an_undo_was_removed(account, cast):
+def test_a_removal_by_undo_is_a_removal(account, cast):
     members.undo(members.set_role(account, cast["sam"], Role.VIEWER, by=SERVER), by=SERVER)
     assert members.was_removed(cast["sam"], account)
 

@@ -47,7 +47,7 @@ def test_says_what_was_asked_and_what_went_wrong(now, visit, account):
     assert answer.context["bars"][-6].wrong == answer.context["bars"][-6].height == 64
 
 
-def test_what_was_refused_and_what_is_over_needs_attention(now, visit, account):
+def test_refusals_and_expired_policies_need_attention(now, visit, account):
     count(account, now, 6, 403, "AuthenticationFailed")
     people = tables.create(account, "people")
     over = AccessPolicy(expiry=f"{now - timedelta(days=2):%Y-%m-%dT%H:%M:%S}.0000000Z", permission="r")

@@ -91,7 +91,7 @@ def test_saves(visit, account):
         (RULE, CorsRule(("*",), ("OPTIONS", "GET"), (), ("*",), 0)),
     ),
 ])  # fmt: skip
-def test_what_is_opened_and_saved_is_the_same(visit, account, properties):
+def test_saving_unchanged_properties_changes_nothing(visit, account, properties):
     service_properties.replace(account, lambda _: properties)
     client = visit("max")
     client.post(SAVE, lists_of(client.get(PAGE), "service-form"))

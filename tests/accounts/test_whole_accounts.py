@@ -112,7 +112,7 @@ def test_an_account_whose_making_is_stopped_is_removed(source, change):
     assert names(accounts.by_name("twig")) == names(source)
 
 
-def test_what_is_left_of_a_job_that_is_cancelled_after_its_process_died_is_removed(source, monkeypatch):
+def test_cancelling_a_job_of_a_dead_process_removes_its_account(source, monkeypatch):
     job = die(monkeypatch, start_copy(source), 3)
     jobs.cancel(job, by=ADA)
     job_runner.run_all()

@@ -160,7 +160,7 @@ def test_refuses_to_be_changed(people, change):
             change()
 
 
-def test_not_even_who_tidies_changes_it(account):
+def test_tidying_cannot_change_the_log_either(account):
     with pytest.raises(DatabaseError, match="only added to"), transaction.atomic(), allowing_deletion():
         Activity.objects.update(actor="somebody else")
 

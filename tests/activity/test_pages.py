@@ -80,7 +80,7 @@ def details(read, done, who="victor"):
     return read(reverse("activity:entry", args=["acme", done.pk]), who).content.decode()
 
 
-def test_says_what_was_done_by_days_and_hides_the_way_from_who_may_not(now, read, account, table):
+def test_activities_are_grouped_by_day_and_undo_is_hidden_without_permission(now, read, account, table):
     apply(table, Insert(entity()), Insert(entity("bob")))
     apply(table, Delete(EntityKey("se", "ada"), ANY))
     answer = read()
@@ -115,7 +115,7 @@ def test_says_what_was_done_by_days_and_hides_the_way_from_who_may_not(now, read
         ),
     ],
 )
-def test_says_by_whom(account, actor, expected):
+def test_the_log_names_the_actor(account, actor, expected):
     done = activity.record(AccountVerb.CREATE, actor, account=account)
     assert expected in plain_sentence(done)
 
@@ -189,7 +189,7 @@ def test_pages(visit, account, who, page):
     assert "what=settings" in last.context["newer"]
 
 
-def test_what_was_undone_leads_to_what_undid_it(read, account, table):
+def test_an_undone_activity_links_to_its_undo(read, account, table):
     done = apply(table, Insert(entity()))
     undone = undo(done, EVE)
     page = read(who="eve").content.decode()
@@ -270,7 +270,7 @@ def test_shows_settings(read, account, table, cast):
 # visibility by role
 
 
-def test_nothing_of_other_accounts(read, visit, account):
+def test_activities_of_other_accounts_are_hidden(read, visit, account):
     other = accounts.add("other")
     done = Activity.objects.get(account=other.pk)
     assert said(read()) == ["The server created the account acme"]

@@ -67,7 +67,7 @@ def test_an_operation_is_moved_by_keys_and_all_of_them_run(open_page, admin, ord
     assert (stored["Total"], "Note" in stored) == (11, False)
 
 
-def test_what_is_typed_and_pressed_while_operations_are_arranged_is_kept(open_page, admin, orders):
+def test_input_while_operations_are_rearranged_is_kept(open_page, admin, orders):
     page = open_page(TABLE + "bulk/?0-op=remove&0-property=Note", state=admin)
     expect(page.locator("#bulk-preview")).to_contain_text("60 will change")
     arranging = Held(page, "**/orders/bulk/")

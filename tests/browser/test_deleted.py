@@ -17,7 +17,7 @@ def deleted(service):
     return table
 
 
-def test_what_was_typed_is_copied_and_inserted_again(open_page, admin, deleted):
+def test_text_typed_into_a_deleted_row_is_copied_and_inserted_again(open_page, admin, deleted):
     page = open_page(PEOPLE, state=admin)
     cell = page.locator("[data-grid] td[data-property=Name]").first
     expect(cell).to_have_text("Ada")

@@ -130,7 +130,7 @@ def test_json_is_refused_where_it_is_wrong(open_entity, edited):
 
 
 @pytest.mark.long
-def test_what_others_saved_is_merged(open_entity, edited):
+def test_changes_of_other_users_are_merged(open_entity, edited):
     page = open_entity("conflict", expect=412, A="1", B="1")
     edited.update_entity({"PartitionKey": "se", "RowKey": "conflict", "A": "theirs", "B": "theirs"})
     field(page, "A").fill("mine")

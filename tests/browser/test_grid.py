@@ -204,7 +204,7 @@ def test_a_viewer_who_types_learns_which_role_it_takes(open_page, console, admin
 
 
 @pytest.mark.long
-def test_what_is_edited_or_selected_stays(open_grid, folk):
+def test_edited_and_selected_rows_stay_on_refresh(open_grid, folk):
     page = open_grid("?top=25")
     cell(page, 3, "Name").locator("xpath=..").locator("input").check()
     page.locator(".grid tr[aria-rowindex='4']").evaluate("row => row.dataset.editing = ''")

@@ -45,7 +45,7 @@ def test_a_dropped_file_is_checked_repaired_and_imported(page, service):
     assert len(list(service.get_table_client("imported").list_entities())) == 41
 
 
-def test_what_is_pressed_keeps_the_focus_and_takes_it_back(page):
+def test_pressed_buttons_keep_the_focus(page):
     chosen = page.get_by_role("group", name="Columns of the RowKey")
     country = chosen.get_by_role("button", name="country", exact=True)
     country.press("Enter")

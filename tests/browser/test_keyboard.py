@@ -340,7 +340,7 @@ def test_composed_and_pasted_text_before_the_editor(page, typed):
 
 
 @pytest.mark.long
-def test_what_is_typed_while_a_cell_is_saved(page, typed):
+def test_typing_while_a_cell_is_saved_goes_to_the_next_cell(page, typed):
     saving = Held(page, "**/t/typed/cell/")
     cell(page, "Name").click()
     page.keyboard.type("Grace")
@@ -449,7 +449,7 @@ def test_late_parts_do_not_take_the_keyboard_from_a_field(page, typed):
 
 
 @pytest.mark.long
-def test_what_nobody_asked_for_opens_no_dialog(page, typed):
+def test_background_requests_open_no_sign_in_dialog(page, typed):
     addresses = []
     page.on("request", lambda request: addresses.append(request.url))
     query(page).click()

@@ -38,7 +38,7 @@ def at(page, name, of):
     return row.locator(f'td[data-property="{name}"]')
 
 
-def test_what_others_change_is_marked_and_moves_nothing(open_page, admin, rows):
+def test_changes_of_other_users_are_marked_without_moving_rows(open_page, admin, rows):
     page = open_page("/ui/a/devstoreaccount1/t/live/", state=admin)
     page.locator("tr[data-key]").first.wait_for()
     page.evaluate(STAYING_MARKS)
@@ -77,7 +77,7 @@ def test_what_others_change_is_marked_and_moves_nothing(open_page, admin, rows):
 
 
 @pytest.mark.long
-def test_what_is_changed_here_is_not_marked(open_page, admin, rows):
+def test_own_changes_are_not_marked(open_page, admin, rows):
     page = open_page("/ui/a/devstoreaccount1/t/live/", state=admin)
     page.locator("tr[data-key]").first.wait_for()
     # the change is heard before it is answered

@@ -119,7 +119,7 @@ def test_without_an_answer_the_text_stays_and_retry_sends_it(page, kept):
 
 
 @pytest.mark.long
-def test_what_is_typed_while_a_form_is_saved_stays(page, kept):
+def test_text_typed_while_a_form_is_saved_stays(page, kept):
     name, save = open_drawer(page)
     name.fill("Grace")
     saving = Held(page, "**/t/kept/entity/?*")
@@ -143,7 +143,7 @@ def test_what_is_typed_while_a_form_is_saved_stays(page, kept):
 
 
 @pytest.mark.long
-def test_what_is_typed_while_another_view_comes_is_offered_there(page, kept):
+def test_text_typed_while_another_view_loads_is_offered_there(page, kept):
     name, _ = open_drawer(page)
     view = Held(page, "**/t/kept/entity/?*")
     page.locator("#drawer").get_by_role("link", name="JSON").click()

@@ -184,7 +184,7 @@ def test_streams_end_with_their_page(page):
 
 
 @pytest.mark.long
-def test_what_was_chosen_is_there_after_back(page):
+def test_choices_in_a_form_survive_the_back_button(page):
     page.locator("a[data-export]").click()
     page.wait_for_url("**/export/?*")
     choice = page.locator("form.export input[type=radio]").last

@@ -200,7 +200,7 @@ def test_an_invitation_is_shown_to_a_stranger(open_page, open_signed_in):
 
 @pytest.mark.long
 @pytest.mark.parametrize("path", ["/ui/a/nobody/", "/ui/a/devstoreaccount1/t/nothing/"])
-def test_what_is_not_there(open_signed_in, path):
+def test_missing_pages_are_accessible(open_signed_in, path):
     check_axe(open_signed_in(path, expect=404))
 
 

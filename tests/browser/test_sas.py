@@ -34,7 +34,7 @@ def test_a_policy_locks_what_it_says(page):
     expect(page.locator("#id_expiry")).to_have_value("1d")
 
 
-def test_what_is_typed_is_previewed_and_the_token_is_tried(page):
+def test_typed_fields_are_previewed_and_the_token_is_tried(page):
     page.get_by_label("Addresses").fill("127.0.0.0/8")
     expect(page.locator("#sas-sentence")).to_contain_text("only from 127.0.0.0 to 127.255.255.255")
     page.get_by_label("Label").fill("partner demo")

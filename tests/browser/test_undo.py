@@ -90,7 +90,7 @@ def test_the_activity_undoes_in_its_place(open_page, admin, make):
 
 
 @pytest.mark.long
-def test_by_keyboard_and_without_leaving_the_place(open_page, admin, make):
+def test_undo_by_keyboard_keeps_the_place(open_page, admin, make):
     table = make("undokeys")
     page = open_page(PAGE, state=admin, height=300)
     remove(page, table, "1")

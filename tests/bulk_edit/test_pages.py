@@ -123,7 +123,7 @@ def test_a_job_examines_what_is_too_much_while_typing(visit, rows, monkeypatch):
     assert "3 entities" in markup.text(ask(eve, "preview", **{"0-expression": ""}))
 
 
-def test_what_is_wrong_is_marked_where_it_is(visit, rows):
+def test_errors_are_marked_at_their_position(visit, rows):
     eve = visit("eve")
     shown = markup.text(ask(eve, "preview", **{"0-expression": "N + uper(N)"}))
     assert 'data-problem="0-expression"data-from="4"data-to="8"' in shown.replace(" data", "data")

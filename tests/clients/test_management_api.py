@@ -70,7 +70,7 @@ def test_a3_an_account_freezes_by_itself(server, token):
         ("accounts/devstoreaccount1/sas", {"label": "x", "permissions": "r", "ttl": "1h"}, "token"),
     ],
 )
-def test_of_many_that_ask_for_the_same_at_once_one_makes_it(server, token, path, body, name):
+def test_concurrent_requests_with_one_idempotency_key_act_once(server, token, path, body, name):
     headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": f"at-once-{name}"}
 
     def ask(_):

@@ -94,7 +94,7 @@ async def test_a_node_that_answers_again_is_asked_again(watch, caplog):
     assert "The node b:5433 of the cluster answers again" in caplog.text
 
 
-async def test_what_is_only_slow_is_waited_for(watch):
+async def test_slow_nodes_are_waited_for(watch):
     await in_thread(execute, "UPDATE pg_dist_node SET is_up = true")
     released = asyncio.Event()
 

@@ -242,7 +242,7 @@ def test_long_keys_are_refused_before_and_after(table, write, account):
         edits.apply(table, [Insert(entity(long))], by=ADA)
 
 
-def test_what_fails_on_a_node_leaves_a_local_table(table, write):
+def test_a_failed_distribution_leaves_a_local_table(table, write):
     write(Insert(entity(A=1)))
     execute("DROP FUNCTION create_distributed_function")
     execute("INSERT INTO pg_dist_object SELECT 'pg_proc'::regclass, oid FROM pg_proc")
@@ -302,7 +302,7 @@ def test_an_account_says_that_its_new_tables_are_distributed(cluster, account):
     assert left == []
 
 
-def test_what_several_nodes_cannot_answer_is_refused(table, write, account):
+def test_operations_impossible_on_several_nodes_are_refused(table, write, account):
     write(Insert(entity(A=1)))
     began = Moment(to_ticks(timezone.now()))
     position = feed.present_token(Feed(account.pk))

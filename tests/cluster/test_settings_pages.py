@@ -90,7 +90,7 @@ def test_a_failure_is_shown_tried_again_and_dismissed(cluster, visit, add_entity
     assert Table.objects.get().distributed
 
 
-def test_what_a_process_that_died_had_done_is_not_done_again(cluster, visit, add_entity):
+def test_work_of_a_dead_process_is_not_repeated(cluster, visit, add_entity):
     visit("alice").post(START)
     left = Job.objects.get()
     job_runner.run_all()

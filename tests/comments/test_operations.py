@@ -167,7 +167,7 @@ def write_many(comment, number):
     Comment.objects.bulk_create(made)
 
 
-def test_none_on_a_table_that_was_deleted_meanwhile(table, ada):
+def test_comments_on_a_deleted_table_are_refused(table, ada):
     tables.delete(table.account, "people", by=acting(ada), keep=tables.DELETED_TABLE_RETENTION)
     with pytest.raises(TableNotFound):
         say(table, ada, "x")
@@ -178,7 +178,7 @@ def test_none_on_a_table_that_was_deleted_meanwhile(table, ada):
     assert not CommentThread.objects.exists()
 
 
-def test_none_in_a_thread_that_is_gone(table, ada):
+def test_replies_in_a_deleted_thread_are_refused(table, ada):
     comment, _ = say(table, ada, "x")
     CommentThread.objects.all().delete()
     with pytest.raises(ChangedSince):

@@ -157,7 +157,7 @@ def test_some_entities_to_the_left(call, branch):
         ("eve", "write", {}, 200),
     ],
 )
-def test_who_may_apply_what(call, branch, who, scope, more, status):
+def test_applying_requires_scope_and_roles(call, branch, who, scope, more, status):
     snapshots.take(branch, "SNAPSHOT")
     body = {"left": "acme", "right": "branch", "dry_run": True, **more}
     assert call(who, scope)("POST", "accounts/branch/diff/apply", body).status_code == status

@@ -367,7 +367,7 @@ def test_makes_the_right_side_equal(left, right):
     assert content(right, "people")["new"] == {} and content(right, "fresh") == {}
 
 
-def test_what_is_selected_alone(left, right):
+def test_only_selected_differences_are_applied(left, right):
     put(left, "people", a=number(1), b=number(1), c=number(1))
     put(right, "people", a=number(2), b={"A": EdmValue(Edm.INT64, 1)}, d=number(2))
     put(right, "old", a={})
@@ -436,7 +436,7 @@ def test_a_table_is_put_back_to_a_time(left):
         applying.apply(comparison, Target.RIGHT, Selection(), by=ADA, dry_run=True)
 
 
-def test_what_does_not_fit_into_the_other_kind_is_told(left):
+def test_entities_unfit_for_the_other_kind_are_reported(left):
     cosmos = accounts.add("cosmos", NewAccount(kind=AccountKind.COSMOS))
     time = {"T": EdmValue(Edm.DATETIME, 15_000_000)}
     put(left, "people", a=time, b=number(1))

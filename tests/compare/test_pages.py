@@ -235,7 +235,7 @@ def test_applies_policies_and_creates_an_empty_table(proven, account, branch):
 @pytest.mark.django_db(
     transaction=True
 )  # a snapshot may take changes of its own transaction for earlier ones
-def test_who_may_look_and_who_may_apply(visit, cast, account, branch):
+def test_viewing_and_applying_require_roles(visit, cast, account, branch):
     victor = visit("victor")
     for name in ("branch", "none"):
         page = victor.get(address(right=name))

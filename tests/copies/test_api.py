@@ -65,7 +65,7 @@ def test_maintainers_copy_from_a_file_of_azurite(call, table):
     assert Job.objects.count() == JobFile.objects.count() == 1
 
 
-def test_what_is_wrong_is_named(call, table):
+def test_invalid_members_are_named(call, table):
     ask = call("max", "manage")
     for wrong, pointer in (
         ({"service": "acme"}, "#/service"),

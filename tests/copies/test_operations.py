@@ -309,7 +309,7 @@ def test_a_copy_that_was_interrupted_at_its_end_reads_what_has_changed_since():
     assert (progress.phase, progress.since, progress.mark, progress.entities) == (Phase.COPY, 5.0, 0, 3)
 
 
-def test_what_the_target_has_lost_is_copied_again(account, server, there, table, monkeypatch):
+def test_entities_missing_in_the_target_are_copied_again(account, server, there, table, monkeypatch):
     monkeypatch.setattr(copying, "OVERLAP", -60.0)  # so that later copies find no change
     fill(there, table, 3)
     assert outcome(copy(account, server, only(table)))["verified"]
@@ -548,7 +548,7 @@ KEY = "a2V5"
         ("http://tables.example.com/acme?tn=p&sig=x", "http://tables.example.com/acme", "acme", "p"),
     ],
 )
-def test_what_users_paste_is_read(text, url, account, table):
+def test_pasted_connection_settings_are_read(text, url, account, table):
     endpoint = read_endpoint(text)
     assert (endpoint.url, endpoint.account, endpoint.table, endpoint.has_credentials) == (
         url,

@@ -39,7 +39,7 @@ def test_a_maintainer_starts_a_copy_and_sees_how_it_ends(visit, add_entity):
     assert "Enter them again" in again
 
 
-def test_what_is_wrong_with_a_form_is_said_at_once(visit):
+def test_all_errors_of_a_form_are_shown_together(visit):
     wrong = {"direction": "in", "service": "AccountName=x;AccountKey=%", "filter": "N eq", "rename": "a"}
     page = visit("max").post(PATH, wrong).content.decode()
     for text in ("not base64", "a must be written as OLD=NEW", 'id="id_filter_error"'):

@@ -53,7 +53,7 @@ def test_every_requirement_is_there_once_with_its_level():
     assert [(number, level) for number, level, *_ in ROWS] == expected
 
 
-def test_what_is_met_names_how():
+def test_met_requirements_name_their_evidence():
     assert {state for _, _, _, state, _ in ROWS} == set(STATES)
     unproven = [
         number for number, _, _, state, how in ROWS if state == "met" and not re.search(r"`|\]\(", how)

@@ -17,6 +17,6 @@ def test_is_within():
         assert not is_within(client, allowed)
 
 
-def test_what_is_no_network():
+def test_invalid_networks_are_refused():
     for text in ("", "x", "10.0.0.1/8", "10.0.0.0/33", "10.0.0.0-10.0.0.9", "1.2.3"):
         assert read_network(text) is None

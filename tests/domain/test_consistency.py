@@ -32,7 +32,7 @@ def test_tokens():
 
 
 @pytest.mark.parametrize("text", ["", "7", "0:-1#", "0:-1#x", "0:-1#7,", "0:-1#-7", "0:-1#" + "9" * 20])
-def test_what_is_no_token(text):
+def test_invalid_tokens_are_ignored(text):
     assert read_token(text) is None
 
 

@@ -294,7 +294,7 @@ OPERATIONS = [
 
 
 @pytest.mark.parametrize(("method", "path", "comp", "conditional", "expected"), OPERATIONS)
-def test_what_a_request_is_about_to_do(method, path, comp, conditional, expected):
+def test_requests_resolve_to_operations(method, path, comp, conditional, expected):
     options = {"comp": comp, "restype": "service"} if comp else {}
     target = resolve_target(path.encode(), method, "account1")
 

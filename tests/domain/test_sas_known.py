@@ -122,7 +122,7 @@ def test_explains_what_no_token_says(pair):
         ("", ()),
     ],
 )
-def test_what_a_token_of_a_table_can_do(letters, expected):
+def test_abilities_of_a_table_token(letters, expected):
     assert list_abilities(TOKEN, AccessPolicy(None, None, letters)) == expected
 
 
@@ -136,7 +136,7 @@ def test_what_a_token_of_a_table_can_do(letters, expected):
         ("s", "rw", (Operation.GET_SERVICE_PROPERTIES, Operation.SET_SERVICE_PROPERTIES)),
     ],
 )
-def test_what_a_token_of_the_account_can_do(levels, letters, expected):
+def test_abilities_of_an_account_token(levels, letters, expected):
     token = replace(ACCOUNT, resource_types=levels, permissions=letters)
     assert list_abilities(token, AccessPolicy(None, None, letters)) == expected
     assert list_abilities(replace(token, services="b"), AccessPolicy(None, None, letters)) == ()

@@ -129,7 +129,7 @@ def test_obstacles(operation, expected):
     assert obstacle(entity, set_("Before", "1"), operation) == expected
 
 
-def test_what_may_be_replaced_and_lost():
+def test_permitted_replacements_and_losses_are_applied():
     entity = stored(A=number(1), B=EdmValue(Edm.DOUBLE, 2.5))
     renamed = edit(entity, {"op": "rename", "property": "A", "to": "B", "replace": True})
     assert properties(renamed) == {"B": number(1)}
@@ -178,7 +178,7 @@ def test_operations_that_cannot_be_read(operations, index, member, words):
 
 
 @given(strategies.properties, st.data())
-def test_what_is_not_touched_stays_byte_for_byte(content, data):
+def test_untouched_properties_stay_byte_for_byte(content, data):
     entity = stored(**content)
     names = st.sampled_from([*content, "New"])
     operations = data.draw(

@@ -80,7 +80,7 @@ def test_says_why_not(type_, value, to, fault):
 
 
 @given(values, st.sampled_from(Edm))
-def test_what_is_lossless_comes_back(value, to):
+def test_lossless_conversions_are_reversible(value, to):
     try:
         converted = convert(value, to, NOW)
         back = convert(converted.value, value.type, NOW)

@@ -130,7 +130,7 @@ def test_draws_and_compiles(written, rows):
         ("not (A and (B or (C and B)))", Obstacle.TOO_DEEP),
     ],
 )
-def test_what_cannot_be_drawn_says_why(written, reason):
+def test_undrawable_filters_give_a_reason(written, reason):
     assert to_rows(read(written)) == NotDrawable(reason)
     assert to_rows(read("A and (B or (C and A))")).depth == GROUP_DEPTH_LIMIT
 
@@ -253,7 +253,7 @@ def branches(inner):
 
 
 @given(st.recursive(leaves, branches, max_leaves=8))
-def test_q1_what_is_drawn_compiles_to_the_filter_it_came_from(tree):
+def test_q1_drawn_rows_compile_to_the_original_filter(tree):
     rows = to_rows(tree)
     if not isinstance(rows, NotDrawable):
         assert to_filter(rows) == tree

@@ -128,7 +128,7 @@ def test_q4_says_where_and_repairs(text, fault, repaired, reason):
         ("A eq 1 x", "x"),
     ],
 )
-def test_what_cannot_be_repaired_is_shown_where_it_is(text, fault):
+def test_faults_without_a_fix_are_located(text, fault):
     result = diagnosis(text)
 
     assert text[result.start : result.end] == fault
@@ -218,7 +218,7 @@ def test_a_reader_refuses_with_the_diagnosis():
         parse_filter("tolower(A) eq 'x'", NOW)
 
 
-def test_one_of_several_steps_is_better_than_none():
+def test_a_fix_may_repair_one_of_several_faults():
     text = "A = 1 and (B eq 2 or startswith(C,'x')"
     first = diagnosis(text).fixes[0].apply(text)
     second = diagnosis(first).fixes[0].apply(first)
@@ -341,7 +341,7 @@ def test_a_property_may_be_outside_of_a_sample():
         pytest.param(f"Visits eq {'0' * 5000}5", id="thousands of zeros"),
     ],
 )  # fmt: skip
-def test_has_no_doubts_of_what_fits(text):
+def test_valid_filters_get_no_warnings(text):
     assert lint(text) == []
 
 

@@ -46,7 +46,7 @@ def test_deletes_what_is_ticked_and_undoes_it(visit, three, account):
     assert there(account) == KEYS
 
 
-def test_what_is_gone_already_is_no_error(visit, three, account):
+def test_deleting_deleted_entities_is_not_an_error(visit, three, account):
     client = visit("eve")
     client.post(DELETE, chosen(KEYS[0]))
     assert "Deleted 2 entities" in said(client, client.post(DELETE, chosen()))

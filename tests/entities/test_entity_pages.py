@@ -353,7 +353,7 @@ def test_c2_a_type_is_changed(opened, value, type_, text, said):
     assert said in content
 
 
-def test_c2_what_is_lost_needs_a_tick(opened):
+def test_c2_lossy_conversions_need_a_confirmation(opened):
     client, page = opened(Value=1.5)
     changed = {"type": "Edm.Int32", "value": "1", "lossy": "1"}
     refused = save(client, page, Value=changed)
@@ -508,7 +508,7 @@ def test_c7_asks_where_they_collide(opened, choice, value):
     assert (properties()["A"].value, properties()["B"].value) == (value, "3")
 
 
-def test_c7_of_a_deleted_entity_offers_to_insert(opened):
+def test_c7_a_conflict_with_a_deletion_offers_to_insert(opened):
     client, page = opened(**HOSTILE)
     edits.apply(table(), [Delete(EntityKey("se", "ada"), ANY)], by=SERVER)
     conflict = save(client, page, Small="7")
@@ -562,7 +562,7 @@ def test_a_form_that_cannot_be_read_any_more_loses_nothing(opened):
 # gone
 
 
-def test_c8_what_was_deleted_can_be_restored(opened):
+def test_c8_a_deleted_entity_can_be_restored(opened):
     client, page = opened(**HOSTILE)
     before = stored()
     client.post(address(), {"action": "delete", "etag": page.context["etag"]})
@@ -574,7 +574,7 @@ def test_c8_what_was_deleted_can_be_restored(opened):
     assert stored().content == before.content
 
 
-def test_c8_what_a_client_deleted_can_be_restored(opened):
+def test_c8_an_entity_deleted_by_a_client_can_be_restored(opened):
     client, _ = opened(**HOSTILE)
     by = Actor(ActorKind.KEY, "key1", "127.0.0.1")
     run(
@@ -594,7 +594,7 @@ def test_c8_what_a_client_deleted_can_be_restored(opened):
     assert is_same(properties(), HOSTILE)
 
 
-def test_what_never_was(visit, add_entity):
+def test_an_unknown_key_gets_404_without_a_restore(visit, add_entity):
     gone = visit("eve").get(address())
     assert gone.status_code == 404
     assert "No entity has this key" in gone.content.decode()

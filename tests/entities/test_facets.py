@@ -52,7 +52,7 @@ def named(found):
     return {facet.name: facet.values for facet in found}
 
 
-def test_of_properties_with_few_values(table):
+def test_facets_are_of_properties_with_few_values(table):
     result = facets.facets(table, query())
 
     assert named(result) == {
@@ -67,14 +67,14 @@ def test_of_properties_with_few_values(table):
     assert [facet.name for facet in result] == ["Rare", "Flag", "Level", "PartitionKey", "Kind"]
 
 
-def test_of_what_a_query_finds_wherever_its_page_starts(table):
+def test_facets_cover_the_whole_query_regardless_of_the_page(table):
     wanted = EntityQuery(filter=parse("Flag"), start=Position("q", "9"), top=1)
 
     assert named(facets.facets(table, wanted))["Kind"] == ((text("a"), 3), (text("b"), 3), (text("c"), 3))
     assert named(facets.facets(table, wanted))["PartitionKey"] == ((text("p\ue000"), 6), (text("q"), 3))
 
 
-def test_of_properties_that_are_asked_for(table):
+def test_facets_of_requested_properties(table):
     result = facets.facets(table, query("Id ge 10"), ("Id", "PartitionKey", "Missing", "Same"))
 
     assert result == [

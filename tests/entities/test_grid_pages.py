@@ -220,7 +220,7 @@ def test_counts(visit, add_entity, monkeypatch):
         ("Age eq 1 and Name eq 'x'", b"Remove the last condition"),
     ],
 )
-def test_what_would_find_more(visit, add_entity, text, hint):
+def test_empty_results_come_with_hints(visit, add_entity, text, hint):
     add_entity("se", "ada", Age=36, Name="Ada")
     assert hint in visit("victor").get(PEOPLE, {"f": text}).content
 

@@ -100,7 +100,7 @@ def test_insert_only_refuses_what_is_there(visit, ada, account):
     assert answer.status_code == 422 and "1 already exists" in text and 'name="apply"' not in text
 
 
-def test_what_somebody_changed_in_between_is_not_overwritten(visit, ada, account):
+def test_rows_changed_since_the_preview_are_not_overwritten(visit, ada, account):
     client = visit("eve")
     shown = markup.text(client.post(PASTE, {"text": ROWS, "mode": "merge"}))
     token = re.search(r'name="apply" value="([^"]+)"', shown)[1]
@@ -146,7 +146,7 @@ def test_says_why_it_cannot_paste(visit, ada, text, why):
     assert b"<html" not in answer.content
 
 
-def test_what_the_grid_copies_pastes_back_as_it_was(visit, add_entity, account):
+def test_copies_of_the_grid_paste_back_unchanged(visit, add_entity, account):
     exact = {"Big": EdmValue(Edm.INT64, 2**63 - 1), "Since": EdmValue(Edm.DATETIME, 1_504_099_233_4139141)}
     add_entity(
         "se", "a", Text='tab\t"quoted"\nline', Mixed=5, Zero=-0.0, Flag=True, Photo=b"\x00\xff", **exact

@@ -61,7 +61,7 @@ def test_a_smaller_sample_where_a_large_one_takes_too_long(table, limits, monkey
     assert limits == [20_000, 1_000, 50]
 
 
-def test_whoever_types_does_not_wait_for_a_large_sample(table, limits):
+def test_quick_samples_are_small(table, limits):
     for quickly in (True, True, False, True):
         result = properties.sample(table, quickly=quickly)
         assert ([it.name for it in result.properties], result.is_whole) == (["Name"], True)

@@ -86,7 +86,7 @@ def all_of(table, wanted, sort):
 
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("top", [1, 7, 1000])
-def test_by_type_and_value_page_by_page_with_the_absent_last(table, top, descending):
+def test_pages_are_sorted_by_type_and_value_with_missing_ones_last(table, top, descending):
     result = all_of(table, EntityQuery(top=top), Sort("V", descending=descending))
 
     by_key = sorted(result, key=lambda glance: glance.key)
@@ -100,7 +100,7 @@ def test_by_type_and_value_page_by_page_with_the_absent_last(table, top, descend
 
 
 @pytest.mark.parametrize("name", ["PartitionKey", "RowKey", "Timestamp", "Missing"])
-def test_by_what_every_entity_has_or_none(table, name):
+def test_sorting_by_system_properties_and_by_missing_ones(table, name):
     for descending in (False, True):
         result = all_of(table, EntityQuery(top=9), Sort(name, descending=descending))
 
@@ -109,7 +109,7 @@ def test_by_what_every_entity_has_or_none(table, name):
             assert result == sorted(result, key=lambda glance: glance.key, reverse=descending)
 
 
-def test_what_a_filter_leaves(table):
+def test_filtered_entities_are_sorted(table):
     result = all_of(table, EntityQuery(filter=parse("Even and V ge 5"), top=2), Sort("V", descending=True))
 
     numbers = [glance.properties["V"].value for glance in result]

@@ -136,6 +136,6 @@ def test_values_are_never_markup(visit, add_entity):
 
 
 @pytest.mark.parametrize("query", ["", "key=x", "pk=se", "pk=se&rk=ada&name=None", "pk=&rk=&name=A"])
-def test_what_is_not_there_is_not_found(visit, add_entity, query):
+def test_missing_values_get_404(visit, add_entity, query):
     add_entity(*ADA, A=1)
     assert visit("victor").get(f"{VALUE}?{query}").status_code == 404

@@ -170,7 +170,7 @@ def test_the_past_and_the_order_of_changes_outlive_jumps_of_the_clock(live, cloc
         writer.check()
 
 
-def test_what_is_over_stays_though_nobody_has_read_it(serve, clock, table):
+def test_past_moments_stay_the_same_without_being_read(serve, clock, table):
     """The server and the database end as by a crash before the clock is set back once more."""
     with serve() as live, Connection(live) as connection:
         writer = Writer(connection, table)
@@ -208,7 +208,7 @@ class Watched:
         return self.watch.may_delete()
 
 
-def test_what_expires_by_a_jump_is_kept_for_an_hour():
+def test_expiry_by_a_clock_jump_waits_for_an_hour():
     watched = Watched()
     assert watched.after(10) and watched.after(30 * DAY)  # sleep is counted as elapsed time
     assert watched.after(10, jump=60) and watched.after(10, jump=-10 * DAY)

@@ -70,7 +70,7 @@ def test_only_requests_that_need_a_damaged_page_fail(damage):
         wait_for(lambda said=said: said in "\n".join(live.output), said)
 
 
-def test_what_is_damaged_is_found_and_not_backed_up(damage, scratch):
+def test_damaged_pages_are_found_and_not_backed_up(damage, scratch):
     live, lost = damage
     said = manage("doctor", "--data", live.data, "--pages", status=1)
     [relation] = re.findall(

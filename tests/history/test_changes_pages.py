@@ -199,7 +199,7 @@ def test_a_line_of_a_request_is_undone_as_far_as_it_is_shown(visit, mistake):
     )
 
 
-def test_what_a_request_changed(visit, mistake):
+def test_a_change_page_shows_all_changes_of_its_request(visit, mistake):
     shown = next(
         it for it in entries(visit("max").get(PAGE)) if it.change and it.change.request == REQUESTS[2]
     )
@@ -326,7 +326,7 @@ def test_undo_of_one_and_of_nothing(visit, account, mistake):
     assert content(mistake) == {"a": 1, "b": 2, "c": 3, "e": 2}
 
 
-def test_who_may_undo(visit, account, mistake):
+def test_undo_requires_the_role_and_a_writable_account(visit, account, mistake):
     assert visit("eve").post(f"{REVERT}?how=sas").status_code == 403
     assert visit("victor").get(f"{REVERT}?how=sas").status_code == 403
     assert visit("sam").post(f"{REVERT}?how=sas").status_code == 404

@@ -138,5 +138,5 @@ def test_a_time_is_written_as_it_is_read(text):
 @pytest.mark.parametrize(
     "text", ["", "2026-11-22", "yesterday", "2026-11-22T25:00:00Z", "1600-01-01T00:00:00Z"]
 )
-def test_what_is_no_time(text):
+def test_invalid_times_are_refused(text):
     assert read_moment(text) is None

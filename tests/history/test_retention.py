@@ -127,7 +127,7 @@ def test_too_much_goes_before_its_time(account, people, monkeypatch):
     assert retention.limit(account) == 64 << 20
 
 
-def test_what_has_ended_is_packed_and_reads_the_same(account, people, monkeypatch):
+def test_ended_segments_are_packed_and_read_the_same(account, people, monkeypatch):
     monkeypatch.setattr(retention, "_WORTH_PACKING", 0)
     for version in range(3):
         changes = [
@@ -174,7 +174,7 @@ def test_turned_off_and_on_again_it_begins_anew(account, people):
 
 
 @pytest.mark.parametrize("fields", [{"history_days": 367}, {"history_days": -1}, {"history_bytes": 1}])
-def test_what_cannot_be_kept_is_refused(account, fields):
+def test_invalid_retention_periods_are_refused(account, fields):
     with pytest.raises(refusals.AccountError):
         account_settings.change(account, **fields)
 

@@ -71,7 +71,7 @@ def test_changes_are_made_but_not_recorded(older, account):
     assert last_change.of_entity(table, KEY, unknown) is None
 
 
-def test_what_was_just_done_is_undone_and_done_again(older, account):
+def test_a_recent_change_is_undone_and_redone_without_history(older, account):
     table = tables.create(account, "people")
     stored = edits.apply_one(table, Insert(entity(1)), by=ADA).after[KEY]
     done = edits.apply_one(table, Delete(KEY, ANY), by=ADA).activity

@@ -135,7 +135,7 @@ def test_never_says_that_there_are_no_entities_before_that_is_certain(visit, tab
     assert "about 0" not in visit("ada").get("/ui/a/acme/delete/").content.decode()
 
 
-def test_what_a_caller_repeated_is_one_line(now, visit, account):
+def test_repeated_activities_of_a_caller_are_one_line(now, visit, account):
     for number in range(12):
         activity.record(
             TableVerb.CREATE,

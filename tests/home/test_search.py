@@ -158,7 +158,7 @@ def test_turkish_letters_in_any_case(visit, account, text):
     assert any("İlkeler" in hit for hits in groups.values() for hit in hits), groups
 
 
-def test_what_was_opened_comes_before_other_matches_but_not_before_the_exact_name(visit, cast, named):
+def test_recent_tables_come_before_other_matches_except_the_exact_name(visit, cast, named):
     bookmarks.record_visit(bookmarks.find(cast["victor"], tables.get(named, "oldPeople")))
     assert found(visit("victor"), "people")["Tables"] == ["People", "oldPeople", "peopleOld"]
     assert found(visit("victor"), "peop")["Tables"] == ["oldPeople", "People", "peopleOld"]

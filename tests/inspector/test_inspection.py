@@ -252,7 +252,7 @@ def test_without_keys_all_but_the_signature_is_explained():
     assert report.text.startswith("ra\n2026-01-01T00:00:00Z\n")
 
 
-def test_whose_a_token_is_costs_little_among_many_accounts():
+def test_finding_the_account_of_a_token_is_cheap_among_many():
     names = [f"shop{number}" for number in range(200)]
     accounts = {
         name: ManagedAccount(name, (Key("key1", name.encode() * 8), Key("key2", name.encode() * 9)))
@@ -497,7 +497,7 @@ LONG = {
 
 
 @pytest.mark.parametrize("text", LONG.values(), ids=LONG)
-def test_what_is_long_is_answered_in_no_time(text):
+def test_long_input_is_inspected_quickly(text):
     many = {f"other{number}": ManagedAccount(f"other{number}", ACME.keys) for number in range(50)}
     with costs_less_than(2):
         inspect(text, replace(FACTS, accounts=FACTS.accounts | many))

@@ -119,7 +119,7 @@ def test_one_that_has_not_begun_and_a_check_end_as_well(table, eve, how):
     assert count(table) == 0
 
 
-def test_who_keeps_the_role_that_it_needs_keeps_the_job(table, eve):
+def test_a_job_goes_on_while_its_user_keeps_the_required_role(table, eve):
     maintainer = Membership.objects.filter(user=eve)
     maintainer.update(role=Role.OWNER)
     job = run(start(table), lambda: maintainer.update(role=Role.EDITOR))
@@ -149,11 +149,11 @@ def test_a_job_of_a_token_ends_with_this_token(table, eve, lose):
 
 
 @pytest.mark.parametrize("by", [SERVER, COMMAND, replace(COMMAND, name="eve")])
-def test_what_no_user_has_started_goes_on(table, eve, by):
+def test_jobs_not_started_by_users_go_on(table, eve, by):
     assert run(start(table, by), lambda: eve.delete()).status == JobStatus.DONE
 
 
-def test_another_user_of_the_same_name_is_not_the_one_who_started_it(table, eve):
+def test_a_new_user_of_the_same_name_does_not_inherit_the_job(table, eve):
     job = start(table)
     eve.delete()
     again = User.objects.create_user("eve", "a password of 8")
@@ -161,7 +161,7 @@ def test_another_user_of_the_same_name_is_not_the_one_who_started_it(table, eve)
     assert jobs.error_of(run(job)).reason is Reason.JOB_ACCESS_LOST
 
 
-def test_who_resumes_a_job_does_not_lend_it_access(table, eve):
+def test_resuming_a_job_does_not_give_it_the_access_of_the_user(table, eve):
     max_ = Actor(ActorKind.USER, "max")
     Membership.objects.create(
         user=User.objects.create_user("max", "a password of 8"), account=table.account, role=Role.OWNER
@@ -199,7 +199,7 @@ def test_a_request_that_waits_hears_why(table, eve):
         running.complete(others, by=EVE)
 
 
-def test_what_is_of_whole_accounts_asks_for_the_source(table, eve):
+def test_jobs_on_whole_accounts_check_access_to_the_source(table, eve):
     """A new account has no members yet, and one that is deleted has none any more."""
     Membership.objects.update(role=Role.OWNER)
     copied = account_copies.copy(table.account, "copied", AccountKind.STORAGE, by=EVE)

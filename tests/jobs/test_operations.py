@@ -241,7 +241,7 @@ def test_takes_turns(table, monkeypatch):
     assert order[:4] == [first.pk, second.pk, first.pk, second.pk]
 
 
-def test_what_another_process_runs_is_left_to_it(table):
+def test_a_job_running_in_another_process_is_left_to_it(table):
     job, found = begin(table), []
 
     def ask():

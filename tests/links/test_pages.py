@@ -27,7 +27,7 @@ def test_a_link_opens_the_exact_address(visit, add_entity):
     assert visit(None).get(path)["Location"] == f"/ui/login/?next={path}"
 
 
-def test_who_has_no_access_is_told(visit, add_entity, cast):
+def test_users_without_access_are_told(visit, add_entity, cast):
     path = make(visit("eve")).json()["link"].removeprefix("http://testserver")
     answer = visit("sam").get(path)
     assert answer.status_code == 403

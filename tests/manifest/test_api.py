@@ -62,7 +62,7 @@ def acme(**declared):
     return {"accounts": {"acme": declared}}
 
 
-def test_what_is_planned_is_made_and_then_nothing_differs(ada):
+def test_apply_makes_the_plan_and_leaves_no_difference(ada):
     planned = ada("POST", "manifest/plan", ADDED)
     assert not accounts.exists("shop")
     assert summary(planned) == [
@@ -108,7 +108,7 @@ def test_a_secret_of_a_url_is_not_in_the_plan(ada):
     assert b"https://chat.example/" in answer.content
 
 
-def test_what_is_shown_is_what_is_there(ada):
+def test_the_manifest_shows_the_present_state(ada):
     ada("POST", "manifest/apply", ADDED)
     shown = ada("GET", "manifest?account=shop").json()
     shop = shown["accounts"]["shop"]
@@ -137,7 +137,7 @@ def test_values_that_differ_are_shown_before_and_after(ada, table):
     )
 
 
-def test_what_is_not_declared_stays_unless_pruned(ada, account, table):
+def test_undeclared_resources_stay_unless_pruned(ada, account, table):
     tables.create(account, "orders")
     indexes.add(table, "Name")
     wanted = acme(members={"alice": "owner"}, tables={"people": {"indexes": []}})
@@ -155,7 +155,7 @@ def test_what_is_not_declared_stays_unless_pruned(ada, account, table):
     )  # no section, nothing to prune
 
 
-def test_what_is_declared_absent_is_deleted(ada, account, table):
+def test_resources_declared_absent_are_deleted(ada, account, table):
     policy = {"policies": {"reports": {"permission": "r"}}}
     ada(
         "POST",
@@ -174,7 +174,7 @@ def test_what_is_declared_absent_is_deleted(ada, account, table):
     assert changes(ada("POST", "manifest/apply", acme(absent=True))) == []
 
 
-def test_what_is_declared_not_absent_stays(ada, account, table):
+def test_resources_declared_not_absent_stay(ada, account, table):
     here = {"absent": False}
     policy = {"absent": False, "permission": "r"}
     tables_ = {"people": {**here, "policies": {"reports": policy}}}
@@ -237,7 +237,7 @@ def test_a_read_only_account_refuses_what_it_refuses_by_hand(ada, account, table
     ]
 
 
-def test_what_fails_in_the_middle_leaves_the_account_as_it_was(ada, account, monkeypatch):
+def test_a_failed_apply_leaves_the_account_unchanged(ada, account, monkeypatch):
     monkeypatch.setattr(webhooks.quotas, "limit", lambda quota, account=None: 0)
     wanted = acme(label="New", tables={"orders": {}}, webhooks={"x": {"url": "https://x.example"}})
     assert changes(ada("POST", "manifest/plan", wanted))[-1]["problem"] == ""
@@ -259,7 +259,7 @@ def test_a_plan_that_is_out_of_date_is_not_applied(ada, account):
     assert account.label == "Other"
 
 
-def test_what_another_request_has_done_first_is_not_done_again(ada, account, monkeypatch):
+def test_changes_already_made_by_another_request_are_not_repeated(ada, account, monkeypatch):
     """The changes are planned once more while the account is locked."""
     plan_account = planning.plan_account
     monkeypatch.setattr(planning, "plan_account", lambda *a, **k: _then(plan_account(*a, **k), account))
@@ -372,7 +372,7 @@ def test_a_disabled_user_is_no_other_owner(ada, cast, account, heir):
     assert not accounts.exists("aaa")
 
 
-def test_none_stands_for_null(ada, account):
+def test_the_text_none_means_null(ada, account):
     account_settings.change(account, sas_limit=5)
     [change] = changes(ada("POST", "manifest/apply", acme(sas_limit="none")))
     assert (change["before"], change["after"]) == ({"sas_limit": 5}, {"sas_limit": None})

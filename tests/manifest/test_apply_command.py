@@ -68,7 +68,7 @@ def test_plans_applies_and_finds_drift(run):
     ] == {"label": "Shop"}
 
 
-def test_of_nested_members_only_those_that_differ_are_shown(run):
+def test_only_differing_nested_members_are_shown(run):
     policies = '[accounts.shop.tables.orders.policies]\na = {{ permission = "r", expiry = {} }}'
     run(policies.format("2027-01-01"), "--yes")
     lines = run(policies.format("2028-01-01"), "--plan")[0].splitlines()
@@ -78,7 +78,7 @@ def test_of_nested_members_only_those_that_differ_are_shown(run):
     ]
 
 
-def test_what_would_be_refused_is_an_error_and_not_drift(run):
+def test_a_refused_plan_is_an_error_and_not_drift(run):
     with pytest.raises(CommandError, match="refused"):
         run(FILE, "--plan")
     with pytest.raises(CommandError, match=r"accounts\.shop\.lable: Unknown member"):
@@ -104,7 +104,7 @@ def test_asks_and_does_nothing_without_an_answer(run, monkeypatch):
         assert accounts.exists("shop") is is_made
 
 
-def test_what_changes_while_a_person_is_asked_is_not_overwritten(run, monkeypatch):
+def test_changes_during_the_confirmation_are_not_overwritten(run, monkeypatch):
     account = accounts.add("shop")
     terminal = _Terminal("y\n", lambda: account_settings.change(account, label="Other"))
     monkeypatch.setattr(sys, "stdin", terminal)

@@ -118,7 +118,7 @@ def test_all_is_copied_where_there_are_no_series(account, people, now):
 
 
 @pytest.mark.parametrize("ago", [timedelta(), 3 * DAY, 20 * DAY])
-def test_what_the_series_have_is_not_counted_again(account, people, now, ago):
+def test_requests_in_the_series_are_not_counted_twice(account, people, now, ago):
     """The series began a moment, days or weeks ago, and their shorter periods are gone."""
     began = start_of(now - ago, 120) + 61 * MINUTE
     hour = start_of(began, 60)

@@ -76,7 +76,7 @@ def test_nobody_creates_one_or_imports_into_a_new_one():
             create(account, HOURS)
 
 
-def test_those_of_another_service_are_not_copied():
+def test_metrics_tables_of_another_service_are_not_copied():
     class Client:
         endpoint = SimpleNamespace(table="")
 

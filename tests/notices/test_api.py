@@ -151,6 +151,6 @@ def test_webhooks(call, notices, receiver, name, base):  # noqa: F811
         ("POST", "webhooks/0/test"),
     ],
 )
-def test_those_of_the_server_are_for_admins(call, account, method, path):
+def test_notices_of_the_server_are_for_admins(call, account, method, path):
     check(call("alice")(method, path, {}), 403)
     check(call("ada", account=account)(method, path, {}), 403)

@@ -151,7 +151,7 @@ def test_which_webhooks_get_which_notices(account, cast, receiver):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_one_of_several_processes_sends(account, receiver):
+def test_only_one_of_several_processes_sends(account, receiver):
     create(account, receiver.url)
     for number in range(5):
         announce(account, subject=f"key{number}")
@@ -171,7 +171,7 @@ def test_one_of_several_processes_sends(account, receiver):
     assert len({headers["webhook-id"] for headers, _ in receiver.requests}) == len(receiver.requests) == 5
 
 
-def test_what_is_deleted_while_it_is_sent_to_holds_up_no_others(account, cast, receiver, monkeypatch):
+def test_a_webhook_deleted_during_delivery_does_not_block_others(account, cast, receiver, monkeypatch):
     for name in ("first", "second"):
         create(account, receiver.url, name=name)
     announce(account)
@@ -189,7 +189,7 @@ def test_what_is_deleted_while_it_is_sent_to_holds_up_no_others(account, cast, r
     delivery._mail(0, [], NOW)  # a deleted user
 
 
-def test_what_a_former_address_answers_is_not_held_against_the_present_one(account, receiver):
+def test_answers_of_a_former_address_do_not_disable_the_webhook(account, receiver):
     _, hook = create(account, receiver.url)
     announce(account)
     [sent] = NoticeDelivery.objects.select_related("webhook")
@@ -409,7 +409,7 @@ def test_certificates_are_verified_for_the_name_of_the_host(scratch, settings, m
         assert send(message(f"https://localhost:{port}/")).status == 200
 
 
-def test_what_the_network_does_is_an_answer(settings, monkeypatch):
+def test_network_errors_are_recorded_as_answers(settings, monkeypatch):
     settings.WEBHOOK_NETWORKS = LOOPBACK
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
@@ -552,7 +552,7 @@ def kinds(found):
     return sorted(found.values_list("kind", flat=True))
 
 
-def test_who_sees_what_and_what_is_new(account, cast):
+def test_users_see_their_notices_and_new_ones_are_counted(account, cast):
     announce(account)
     announce(account, JobNotice.FAILED, subject="table.index")
     announce(None, BackupNotice.MISSING, subject="")

@@ -205,7 +205,7 @@ def count(account, at, status=200, requests=100, bound=0.01):
     )
 
 
-def test_what_the_service_does_not_have_is_no_failure_of_the_server(account):
+def test_unimplemented_operations_are_not_server_failures(account):
     count(account, NOW, status=501, requests=100)
     assert kinds() == []
 
@@ -293,7 +293,7 @@ def test_a_lost_database_is_not_the_failure_of_a_condition(account):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_one_of_several_processes_evaluates(account, hook):
+def test_only_one_of_several_processes_evaluates(account, hook):
     Account.objects.update(expires_at=NOW + timedelta(days=10))
     later, done = NOW + timedelta(days=9, hours=1), []
     barrier = threading.Barrier(4)
@@ -312,7 +312,7 @@ def test_one_of_several_processes_evaluates(account, hook):
     assert events() == ["opened"]
 
 
-def test_what_is_rolled_back_tells_no_one(account, hook):
+def test_rolled_back_notices_send_no_events(account, hook):
     Account.objects.update(expires_at=NOW + timedelta(days=10))
     with transaction.atomic():
         assert kinds(NOW + timedelta(days=9, hours=1)) == ["account.expiring"]

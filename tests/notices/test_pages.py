@@ -61,7 +61,7 @@ def test_the_bell_shows_what_is_new_until_it_is_seen(visit, notice):
     assert "Nothing needs your attention" in text(visit("sam").get("/ui/"))
 
 
-def test_what_is_news_after_the_page_was_shown_stays_new(visit, notice):
+def test_notices_after_the_page_was_shown_stay_new(visit, notice):
     notice()
     alice = visit("alice")
     shown = alice.get(LIST).content.decode()

@@ -63,7 +63,7 @@ def test_refuses_what_is_no_token(alice, changed):
     assert (result.account, result.expires_at) == (None, None)
 
 
-def test_nobody_revokes_those_of_others(visit, token):
+def test_tokens_of_others_cannot_be_revoked(visit, token):
     assert visit("max").post(f"/ui/me/tokens/{token.pk}/revoke/").status_code == 404
     assert visit("max").post(f"/ui/u/{token.user_id}/tokens/{token.pk}/revoke/").status_code == 403
     token.refresh_from_db()

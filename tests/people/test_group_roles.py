@@ -56,7 +56,7 @@ def test_a_claim_that_is_missing_is_no_group(come, configure, elsewhere):
     assert role_of(come("dev")[0]) is None
 
 
-def test_what_a_person_gave_stays(come, configure, account):
+def test_manually_given_roles_stay(come, configure, account):
     configure(roles=ROLES)
     jane, _ = come()
     members.set_role(account, jane, Role.VIEWER, by=SERVER)
@@ -92,7 +92,7 @@ def test_admins_follow_the_groups(come, configure, cast, caplog):
     assert come()[0].is_admin
 
 
-def test_who_may_not_sign_in_loses_what_groups_gave(come, configure):
+def test_people_refused_at_sign_in_lose_roles_of_groups(come, configure):
     configure(roles=ROLES, allowed_groups=frozenset({"dev", "staff"}))
     jane, answer = come("dev")
     assert (role_of(jane), answer["Location"]) == (Role.EDITOR, "/ui/")

@@ -121,7 +121,7 @@ def test_refuses_what_was_withdrawn(visit, client, offered):
     assert client.get(address).status_code == 404
 
 
-def test_what_expired_long_ago_is_deleted(offered):
+def test_old_expired_invitations_are_deleted(offered):
     offered()
     end = Invitation.objects.get().expires_at
     invitations.tidy(end + timedelta(days=29))
@@ -130,7 +130,7 @@ def test_what_expired_long_ago_is_deleted(offered):
     assert not Invitation.objects.exists()
 
 
-def test_of_two_at_once_one_comes_too_late(cast, offered):
+def test_an_invitation_is_used_only_once(cast, offered):
     offered()
     result = Invitation.objects.get()
     invitations.join(result, cast["sam"], by=SERVER)

@@ -105,7 +105,7 @@ def test_offers_the_zone_of_the_browser_once_to_users_of_the_former_default(visi
     assert "offsite" not in client.post("/ui/me/time-zone/", {"next": "//offsite.example/"})["Location"]
 
 
-def test_who_saves_preferences_has_chosen_utc(visit, cast):
+def test_saving_preferences_chooses_utc(visit, cast):
     User.objects.filter(username="alice").update(time_zone="UTC")
     client = visit("alice")
     form = client.get("/ui/me/").context["preferences"]

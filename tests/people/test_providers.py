@@ -35,7 +35,7 @@ def sign_in(client, elsewhere, **sent):
     return go(client, f"/ui/login/with/{elsewhere.id}/", **sent)
 
 
-def test_whoever_is_admitted_becomes_a_user_without_a_role(visit, elsewhere):
+def test_admitted_people_become_users_without_a_role(visit, elsewhere):
     client = visit(None)
     assert b"Sign in with Elsewhere" in client.get("/ui/login/").content
     answer = sign_in(client, elsewhere, next="/ui/me/")
@@ -60,14 +60,14 @@ def test_a_name_that_is_taken_is_somebody_else(visit, elsewhere):
         assert client.get("/ui/").context["user"].username == "alice-2"
 
 
-def test_lets_nobody_in_who_was_not_invited(visit, elsewhere, invited_only):
+def test_people_without_an_invitation_are_not_admitted(visit, elsewhere, invited_only):
     answer = sign_in(visit(None), elsewhere)
     assert answer.status_code == 403
     assert b"You need an invitation" in answer.content
     assert not User.objects.filter(username="jane.doe").exists()
 
 
-def test_lets_nobody_in_who_was_switched_off(visit, elsewhere):
+def test_disabled_users_are_not_admitted(visit, elsewhere):
     sign_in(visit(None), elsewhere)
     User.objects.filter(username="jane.doe").update(is_active=False)
     client = visit(None)
@@ -87,12 +87,12 @@ def test_an_invitation_makes_a_member(visit, elsewhere, invited_only, cast, acco
     assert sign_in(visit(None), elsewhere)["Location"] == "/ui/"
 
 
-def test_nobody_comes_before_the_first_admin(client, db, elsewhere):
+def test_sign_in_is_refused_before_the_first_admin_exists(client, db, elsewhere):
     assert sign_in(client, elsewhere)["Location"] == "/ui/login/"
     assert not User.objects.exists()
 
 
-def test_connects_only_when_one_has_proved_who_one_is(visit, cast, elsewhere, invited_only):
+def test_connecting_requires_a_recent_proof_of_identity(visit, cast, elsewhere, invited_only):
     client = visit("alice")
     connect = f"/ui/me/security/connect/{elsewhere.id}/"
     assert "/ui/me/again/" in client.post(connect)["Location"]
@@ -126,7 +126,7 @@ def test_the_last_way_to_sign_in_stays(visit, elsewhere):
     assert not SocialAccount.objects.exists()
 
 
-def test_whoever_has_no_password_proves_it_there(visit, elsewhere):
+def test_users_without_a_password_confirm_with_the_provider(visit, elsewhere):
     client = visit(None)
     sign_in(client, elsewhere)
     page = client.get("/ui/me/again/")
@@ -135,7 +135,7 @@ def test_whoever_has_no_password_proves_it_there(visit, elsewhere):
     assert b'name="password"' not in page.content
 
 
-def test_what_goes_wrong_leads_back_to_the_form(visit, settings, elsewhere):
+def test_errors_lead_back_to_the_form(visit, settings, elsewhere):
     client = visit(None)
     callback = f"/ui/login/with/{elsewhere.id}/callback/?code=x&state=y"
     assert client.get(callback)["Location"] == "/ui/login/"

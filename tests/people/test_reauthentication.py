@@ -176,7 +176,7 @@ tables:new tables:notes tables:restore tables:sample tables:tag tables:untag
 """
 
 
-def test_whether_to_ask_is_decided_for_each_view_that_takes_forms():
+def test_every_view_with_forms_is_classified_as_sensitive_or_not():
     """The addresses are all addresses of the console."""
     taking_forms = {
         name for name, methods in ANSWERS.items() if 405 not in methods.get("POST", {0: 405}).values()

@@ -158,7 +158,7 @@ def test_refuses_what_is_no_passkey(alice, visit, credential):
     assert client.get("/ui/").status_code == 302
 
 
-def test_passkeys_of_others_are_not_there(alice, cast):
+def test_passkeys_of_others_get_404(alice, cast):
     other = Authenticator.objects.create(
         user=cast["max"], type=Authenticator.Type.WEBAUTHN, data={"name": "x", "credential": {}}
     )
@@ -183,7 +183,7 @@ def test_sessions_are_listed_and_ended(visit):
     assert [client.get("/ui/").status_code for client in (here, third)] == [200, 302]
 
 
-def test_nobody_ends_the_sessions_of_others(visit):
+def test_sessions_of_others_cannot_be_ended(visit):
     alice, max_ = visit("alice"), visit("max")
     max_.get("/ui/")
     alice.post(f"/ui/me/sessions/{UserSession.objects.get(user__username='max').pk}/end/")
@@ -241,7 +241,7 @@ def test_a_second_factor_can_be_required(visit, cast, settings):
     assert visit(None).get("/ui/login/").status_code == 200
 
 
-def test_what_happened_is_recorded(visit):
+def test_sign_ins_are_recorded(visit):
     client = Client(headers={"User-Agent": FIREFOX})
     client.post("/ui/login/", {"login": "alice", "password": "wrong horse"})
     client.post("/ui/login/", {"login": "correct horse", "password": "alice"})

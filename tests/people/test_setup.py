@@ -82,7 +82,7 @@ def test_a_server_prints_the_address(db, client):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_many_at_once_one_wins():
+def test_only_one_of_concurrent_setups_succeeds():
     tokens = [setup.issue() for _ in range(4)]
     start = threading.Barrier(len(tokens))
 

@@ -109,7 +109,7 @@ def test_too_many_requests_wait(call, settings):
         assert caller("GET", "token").status_code == 200
 
 
-def test_what_is_refused_counts_too(call, settings):
+def test_refused_requests_count_towards_the_limit(call, settings):
     settings.QUOTAS = {**settings.QUOTAS, "api_request": 2}
     caller = call("sam", "read")
     refused = [caller("GET", "accounts/acme"), caller("POST", "accounts", {}), caller("GET", "accounts/none")]

@@ -31,7 +31,7 @@ def act(proven, cast):
     return act
 
 
-def test_u4_somebody_switched_off_is_out_at_once(visit, act):
+def test_u4_disabled_users_are_signed_out_at_once(visit, act):
     client = visit("eve")
     assert "Disabled eve." in act("ada", "deactivate", "eve").content.decode()
     assert client.get("/ui/").status_code == 302
@@ -75,7 +75,7 @@ def test_undo(cast):
         users.undo(done, by=SERVER)
 
 
-def test_who_is_switched_off_by_an_undo_is_out_at_once(cast, visit):
+def test_users_disabled_by_an_undo_are_signed_out_at_once(cast, visit):
     users.set_active(cast["eve"], is_active=False, by=SERVER)
     done = users.set_active(cast["eve"], is_active=True, by=SERVER)
     client = visit("eve")

@@ -65,7 +65,7 @@ def test_processes_see_the_tabs_of_each_other_in_the_same_tables(account, tab, d
     assert seen("one") == []
 
 
-def test_what_a_dead_process_has_left_expires_by_the_clock_of_the_database(tab):
+def test_rows_of_dead_processes_expire_by_the_clock_of_the_database(tab):
     ada, bob = tab("ada"), tab("bob")
     seen("killed", bob)
     age(LIFETIME - 5, process="killed")

@@ -43,7 +43,7 @@ def test_the_sdk_finds_tenant_and_resource(trust, tenant, resource):
     assert (result.tenant_id, result.resource, result.scope) == (tenant, resource, "")
 
 
-def test_what_is_required():
+def test_the_challenge_names_the_required_token():
     error = bearer.token_required(TRUST, AuthenticationErrorDetail="Because.")
 
     assert (error.code, error.text) == ("InvalidAuthenticationInfo", MESSAGE)

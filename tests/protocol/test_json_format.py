@@ -231,7 +231,7 @@ def test_whatever_is_stored_can_be_written(partition_key, row_key, wanted, level
     }
 
 
-def test_what_was_sent_as_selection_cannot_break_the_json():
+def test_a_hostile_selection_cannot_break_the_json():
     row = StoredEntity(encode_entity_key(KEY), b"%d" % TICKS, b',"A":null')
 
     body = write_entity(context(Format.JSON_MINIMAL, ("A",), 'A",\\"x":\xff\n'), row)

@@ -150,7 +150,7 @@ def test_reads_the_layouts_of_all_clients(body):
         b'{\n --changeset_1\n"a":1}',
     ],
 )
-def test_what_only_looks_like_a_delimiter_is_body(body):
+def test_text_resembling_a_delimiter_belongs_to_the_body(body):
     assert read_one(change(b"PUT /people(PartitionKey='',RowKey='') HTTP/1.1", body=body)).body == body
 
 

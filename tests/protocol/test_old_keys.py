@@ -90,7 +90,7 @@ async def test_a_key_replaced_at_once_takes_those_before_it_along(ask):
     assert await ask(second) == [200, 200]
 
 
-async def test_whoever_uses_an_old_key_is_seen(service, ask):  # noqa: F811
+async def test_uses_of_an_old_key_are_recorded(service, ask):  # noqa: F811
     await ask(KEY)
     await in_thread(lambda: accounts.rotate(ACCOUNT, 1, grace=HOUR))
     await ask(KEY)

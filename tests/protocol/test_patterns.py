@@ -70,7 +70,7 @@ def check(text, kind):
 
 
 @given(members(), st.data(), KINDS, SEPARATORS)
-def test_what_is_recognized_is_what_is_read_value_by_value(found, data, kind, separators):
+def test_patterns_agree_with_the_general_parser(found, data, kind, separators):
     assume(learn(found, kind))
     for name in data.draw(st.sets(st.sampled_from(sorted(found))) if found else st.just([])):
         found[name] = data.draw(jsons)

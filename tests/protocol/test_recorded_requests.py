@@ -214,7 +214,7 @@ async def test_tells_what_was_done_before_to_what_was_not_as_expected(service, s
     assert "secret" not in str([it.__dict__ for it in refused])
 
 
-async def test_neither_secrets_nor_keys_nor_values_are_in_it(service, send):
+async def test_the_log_contains_no_secrets_keys_or_values(service, send):
     value = "Ada-secret"
     body = {"PartitionKey": value, "RowKey": value, "Name": value}
     filters = [f"Name eq '{value}'", f"Name eq '{value}", f'Name eq "{value}"', f"Name eq {value} eq"]

@@ -177,7 +177,7 @@ async def test_a_key_that_was_rotated(send):
     assert (await send("GET", "/Tables", key=new)).status == 200
 
 
-async def test_who_did_it_is_kept_in_mind(send):
+async def test_activities_record_the_actor(send):
     reply = await send("POST", "/Tables", {"TableName": "People"}, {**JSON, "User-Agent": "an SDK"})
     xml = {**JSON, "Content-Type": "application/xml"}
     policy = b"<SignedIdentifier><Id>a</Id></SignedIdentifier>"
@@ -334,7 +334,7 @@ async def test_a_fault_of_ours_is_logged_and_told_without_details(send, people, 
     assert "vals" in caplog.text
 
 
-async def test_who_was_refused_is_logged_without_keys_and_signatures(send, people, caplog):
+async def test_refused_requests_are_logged_without_keys_and_signatures(send, people, caplog):
     with caplog.at_level(logging.INFO, "storage.protocol.table_service"):
         reply = await send("DELETE", f"{PATH}?sig=c2VjcmV0&sv=2019-02-02&sp=r", signed=False)
 
@@ -348,7 +348,7 @@ async def test_who_was_refused_is_logged_without_keys_and_signatures(send, peopl
     assert "c2VjcmV0" not in logged.getMessage() and "PartitionKey" not in logged.getMessage()
 
 
-async def test_who_finds_no_lane_is_asked_to_come_back(send, people, monkeypatch):
+async def test_requests_without_a_free_lane_are_refused_as_busy(send, people, monkeypatch):
     monkeypatch.setattr(lanes, "_ACQUIRE_TIMEOUT", 0.1)
     with psycopg.connect(settings.LANES_CONNINFO) as connection:
         relation = (await in_thread(tables.get, (await in_thread(Account.objects.get)), people)).pk

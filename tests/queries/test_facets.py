@@ -50,7 +50,7 @@ def test_counts_what_the_filter_finds_and_narrows_it(visit, cities):
     assert result["City"][0] == ("Oslo", 3, "(Number le 4 or Number eq 5) and City eq 'Oslo'")
 
 
-def test_what_no_address_can_say_is_no_step(visit, add_entity):
+def test_values_that_do_not_fit_into_addresses_get_no_link(visit, add_entity):
     for number in range(4):
         add_entity("se", str(number), Name="half \ud800" if number % 2 else "whole")
     assert facets_of(visit("victor").get(ADDRESS)) == {"Name": [("whole", 2, "Name eq 'whole'")]}

@@ -265,7 +265,7 @@ def test_a_change_that_1_0_recorded_is_undone(visit, filled):
     assert query().content == {"f": ADA}
 
 
-def test_what_was_changed_since_is_not_undone(visit, filled):
+def test_later_changes_of_a_query_prevent_an_undo(visit, filled):
     client = visit("eve")
     save(client, is_shared="on")
     created = Activity.objects.get(verb="query.create")
@@ -322,7 +322,7 @@ def test_a_query_outlives_its_table_and_its_author(visit, cast, account, filled)
     assert visit("max").post(PEOPLE + "q/kept/delete/").status_code == 303
 
 
-def test_what_was_deleted_is_tidied_with_the_record(visit, filled, settings):
+def test_deleted_queries_are_purged_with_the_log(visit, filled, settings):
     save(visit("eve"))
     saved_changes.delete_query(query(), by=activity.command_actor())
     saved_changes.tidy(timezone.now() + timedelta(days=settings.ACTIVITY_DAYS - 1))
@@ -475,7 +475,7 @@ def test_every_link_of_the_page_keeps_it(visit, add_entity):
     assert (applied.query.name, applied.changed) == ("Long", [])
 
 
-def test_a_key_opens_only_what_one_may_read(visit, cast, account, filled):
+def test_a_saved_address_opens_only_for_users_with_access(visit, cast, account, filled):
     tables.create(account, "carts")
     short = visit("victor").get(PEOPLE, {"f": LONG})["Location"]
     key = short.partition("?")[2]
@@ -492,7 +492,7 @@ def test_a_key_opens_only_what_one_may_read(visit, cast, account, filled):
         assert (answer.status_code, "grid" in answer.context) == (404, False)
 
 
-def test_what_is_not_used_for_half_a_year_goes(visit, filled):
+def test_addresses_unused_for_half_a_year_are_deleted(visit, filled):
     client = visit("victor")
     short = client.get(PEOPLE, {"f": LONG})["Location"]
     SavedUrl.objects.update(used_at=timezone.now() - timedelta(days=179))

@@ -99,7 +99,7 @@ def test_nothing_else_is_raised_anywhere(make, odd):
 @pytest.mark.parametrize(
     "data", [b'{"collections":' + b" " * (40 << 20), b'{"collections":[{"name":"' + b"x" * (70 << 20)]
 )
-def test_what_has_no_end_is_refused_and_can_be_ended(data):
+def test_endless_files_are_refused_and_reading_can_be_cancelled(data):
     assert find_accounts(lambda: io.BytesIO(data), "x.json") is None
     with pytest.raises(NotAzurite):
         AzuriteFile(lambda: io.BytesIO(data), "x.json")

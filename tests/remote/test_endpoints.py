@@ -69,7 +69,7 @@ def test_an_account_in_an_address_is_read_as_it_is_sent(name):
         Endpoint("http://127.0.0.1:1", "acme", bearer="the\nsignature"),
     ],
 )
-def test_what_cannot_be_sent_is_not_quoted(endpoint):
+def test_unsendable_credentials_are_not_quoted(endpoint):
     """Should something else get as far, no signature is in what is told or logged."""
     log = io.StringIO()
     handler = logging.StreamHandler(log)

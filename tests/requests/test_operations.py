@@ -86,7 +86,7 @@ def add(log, account, *, age=timedelta()):
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
-def test_what_may_be_written_already_is_written_once(account, is_lost):
+def test_a_retried_write_of_the_log_writes_each_row_once(account, is_lost):
     """The database dies while it commits; what is lost is lost with the ids that it had given."""
     log = RequestLog()
     add(log, account)

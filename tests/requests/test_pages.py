@@ -180,7 +180,7 @@ def test_a_search_finds_an_id_in_a_message_and_opens_what_it_finds(visit, accoun
     assert visit("victor").get(LIST, {"q": "an SDK"}).content.decode().count('<tr id="request-') == 2
 
 
-def test_what_is_filtered_is_exported(visit, account):
+def test_exports_contain_the_filtered_requests(visit, account):
     keep(account, EntityAlreadyExists())
     keep(account)
     victor, address = visit("victor"), reverse("requests:export", args=("acme",))

@@ -244,7 +244,7 @@ def test_accounts_are_made_by_admins_with_a_token_for_the_server(call, account):
         assert call(name, scope, account=only)("POST", "accounts", {}).status_code == status, (name, scope)
 
 
-def test_what_is_missing_is_said(call):
+def test_refusals_name_the_missing_scope_or_role(call):
     scope = call("alice", "read")("POST", "accounts/acme/freeze")
     assert scope.json()["type"].endswith("#problem-scope")
     assert 'error="insufficient_scope", scope="manage"' in scope.headers["WWW-Authenticate"]

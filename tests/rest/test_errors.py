@@ -51,7 +51,7 @@ def test_parameters_are_strict(ask):
         assert problem["errors"][0]["parameter"].startswith(query.partition("=")[0])
 
 
-def test_what_is_not_there(ask):
+def test_unknown_paths_get_404(ask):
     for path in [
         "accounts/%00", "accounts/ACME", "accounts/%ED%A0%80", "accounts/acme/tables/%00", "accounts/acme/tables/..",
         "accounts/acme/sas/%00", "accounts/acme/", "nothing", "", "accounts/a%2Fb",

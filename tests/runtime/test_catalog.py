@@ -85,7 +85,7 @@ async def test_knows_the_accounts():
         assert await known.account("unknown") is None
 
 
-async def test_looks_up_only_whom_somebody_asks_for(database):
+async def test_only_requested_accounts_are_looked_up(database):
     for name in ("asked", "other"):
         await in_thread(accounts.add, name)
     # unsealing the keys of this account would fail
@@ -215,7 +215,7 @@ async def test_a_process_that_hangs_is_disconnected_and_uses_nothing_stale(accou
         assert (await hanging.account("owner")).keys != before
 
 
-async def test_what_is_known_expires_unless_the_database_answers(account, lasting, monkeypatch):
+async def test_cached_data_expires_unless_the_database_answers(account, lasting, monkeypatch):
     monkeypatch.setattr(notify, "_CHECK_INTERVAL", 0.05)
     async with opened() as known:
         result = await known.account("owner")
@@ -247,7 +247,7 @@ async def is_missing(known, account, name):
     return False
 
 
-async def test_hears_of_a_table_that_was_made_anew(account):
+async def test_a_table_that_is_made_again_is_noticed(account):
     async with opened() as known:
         assert await is_missing(known, account, "people")
         old = await in_thread(tables.create, account.row, "People")
@@ -325,7 +325,7 @@ async def test_hears_of_a_new_index_and_of_a_dropped_one(account):
         await eventually(is_not_indexed)
 
 
-async def test_looks_a_forgotten_table_up_anew(account, database, lasting):
+async def test_a_missing_table_is_looked_up_again(account, database, lasting):
     table = await in_thread(tables.create, account.row, "People")
     async with opened() as known:
         await known.table(account, "people")
@@ -341,7 +341,7 @@ async def test_looks_a_forgotten_table_up_anew(account, database, lasting):
 # the connection that brings the news
 
 
-async def test_uses_nothing_stale_while_nobody_brings_the_news(account, database, monkeypatch):
+async def test_no_stale_data_is_used_without_notifications(account, database, monkeypatch):
     monkeypatch.setattr(catalog, "_PAUSE", 60)
     await in_thread(accounts.add, "rotated", NewAccount(b"a" * 64))
     await in_thread(tables.create, account.row, "People")
@@ -445,7 +445,7 @@ async def test_does_not_open_without_a_database(monkeypatch):
     await known.close()
 
 
-async def test_nobody_listens_after_the_end(database):
+async def test_listening_stops_at_the_end(database):
     async with opened():
         await eventually(lambda: is_listening(database))
 

@@ -105,7 +105,7 @@ async def test_nothing_is_made_if_the_second_half_cannot_be_read(service, people
         ([insert("a")], [insert("一" * 1000)]),
     ],
 )
-async def test_what_cannot_be_made_in_halves_is_made_at_once(
+async def test_change_sets_that_cannot_be_split_are_written_at_once(
     service, people, stored, in_halves, first, second
 ):
     timestamps = await service.apply(people, "people", first, lambda: second)

@@ -114,7 +114,7 @@ async def test_counts_requests(account, watching):
     assert {it.requests for it in servers} == {0}
 
 
-async def test_tells_who_used_what(account, watching):
+async def test_uses_are_recorded_by_credential(account, watching):
     before = datetime.now(UTC)
     watching.record(seen(account))
     watching.record(seen(account, TOKEN, address="2001:db8::1", agent=b"other"))

@@ -100,7 +100,7 @@ def test_leaves_alone_what_another_server_is_dropping(deleted):
     assert tables.drop_expired_tables() == 1
 
 
-def test_comes_less_often_while_nobody_asks_for_anything():
+def test_runs_are_rarer_while_the_server_is_idle():
     now = [0.0]
     idleness = Idleness(lambda: now[0])
     intervals = (2.0, 10.0, 30.0, 600.0)
@@ -145,7 +145,7 @@ def test_does_once_what_many_try_until_it_is_time_again():
     assert periodic.run_exclusively("work", 60, done.append)
 
 
-async def test_leaves_to_another_process_what_that_is_at():
+async def test_work_of_another_process_is_left_to_it():
     begun, end, done = threading.Event(), threading.Event(), []
 
     def take_long(now):

@@ -126,7 +126,7 @@ async def test_unfinished_downloads_are_limited():
         del others
 
 
-async def test_what_takes_long_in_the_background_keeps_nobody_waiting():
+async def test_long_background_work_does_not_delay_other_calls():
     done = threading.Event()
     jobs = [asyncio.create_task(in_background(lambda: done.wait(60))) for _ in range(10)]
 

@@ -124,7 +124,7 @@ async def test_a_portion_that_was_not_used_is_not_saved_up(clock, table):
         assert not units._has_units(units._share(table, 1000))
 
 
-async def test_what_is_full_again_is_deleted(clock, table):
+async def test_rows_of_full_buckets_are_deleted(clock, table):
     async with processes(clock) as [units]:
         await units.admit(table, 10)
     await in_thread(sql.tidy)

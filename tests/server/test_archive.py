@@ -294,7 +294,7 @@ def work(found, steps=3):
             found.push.thread.join()
 
 
-def test_what_cannot_be_archived_waits_up_to_a_bound_and_is_not_dropped_in_silence(waiting, made):
+def test_unarchived_segments_wait_up_to_a_limit_and_their_loss_is_reported(waiting, made):
     work(waiting)
     assert waiting.failing.exists() and not list(waiting.done.iterdir())
     assert "Is its disk mounted" in waiting.state["failure"]["reason"]

@@ -113,7 +113,7 @@ def test_it_keeps_the_data_in_the_location(scratch):
         ),
     ],
 )
-def test_what_it_does_not_have_is_refused(arguments, reason, capsys):
+def test_unsupported_options_are_refused(arguments, reason, capsys):
     with pytest.raises(SystemExit) as ended:
         azurite_table.main(arguments)
     assert ended.value.code == 1

@@ -109,7 +109,7 @@ with store.held(), store.draft(datetime(2026, 11, 25, 12, tzinfo=UTC)) as draft:
 """
 
 
-def test_what_a_killed_process_leaves_is_removed_but_not_what_others_make(location):
+def test_drafts_of_killed_processes_are_removed_but_not_those_of_others(location):
     assert subprocess.run([sys.executable, "-c", DIE, location], cwd=ROOT, check=False).returncode == 9
     store = open_store(location)
     hidden = "" if "://" in location else "."
@@ -175,7 +175,7 @@ def test_urls_that_are_refused(given, said):
 
 
 @pytest.mark.long
-def test_a_bucket_that_is_not_there_is_refused(s3, monkeypatch):
+def test_a_missing_bucket_is_refused(s3, monkeypatch):
     for name, value in s3.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(Refusal, match="There is no bucket nothing; create it"):

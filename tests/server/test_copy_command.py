@@ -92,7 +92,7 @@ def wait_for_job(here, kind):
 
 
 @pytest.mark.long
-def test_what_is_killed_in_either_direction_is_finished_with_each_entity_once(server, used):
+def test_a_killed_copy_is_finished_with_each_entity_once(server, used):
     """The command, and once the server too, are killed while the other side does not answer."""
     table = f"copy{uuid.uuid4().hex[:8]}"
     source = client_of(server)

@@ -23,7 +23,7 @@ def run(tablero, capsys):
     return run
 
 
-def test_what_keeps_it_from_the_database_is_a_finding(run, tmp_path):
+def test_an_unavailable_database_is_a_finding(run, tmp_path):
     result = run("--data", tmp_path / "none")
     parts = [it["part"] for it in result]
     assert parts[0] == "installation" and parts[-3:] == ["configuration", "tls", "database"]
@@ -88,7 +88,7 @@ def test_a_certificate_without_its_key(tmp_path):
     assert severity == "error" and f"{cert} with {key} cannot be used: No such file" in text
 
 
-def test_what_settings_risk_and_who_reads_their_secrets(tmp_path, monkeypatch):
+def test_risky_settings_and_readable_secrets_are_findings(tmp_path, monkeypatch):
     file = tmp_path / "tablero.toml"
     file.write_text('secret = "the secret of a test"\nlisten = "0.0.0.0:1"\ndurability = "relaxed"\n')
     file.chmod(0o644)

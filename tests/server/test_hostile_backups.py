@@ -50,7 +50,7 @@ def forge(tmp_path):
     return make
 
 
-def test_what_is_forged_well_is_read(forge):
+def test_a_well_formed_forgery_is_read(forge):
     store, _ = forge()
     assert Backup.read(store, ONE).name == ONE
 
@@ -81,7 +81,7 @@ def test_additional_members_set_nothing(forge):
 @pytest.mark.parametrize(
     "change", [{"cost": 1 << 40}, {"cost": 3}, {"cost": "x"}, {"salt": "A"}, {"salt": 1}, {"check": 1}]
 )
-def test_what_is_said_of_a_key_is_bounded(change):
+def test_the_parameters_of_a_key_are_bounded(change):
     said = {"salt": "AAAA", "cost": 2, "check": "AAAA", **change}
     with pytest.raises(Refusal, match="damaged"):
         Key.open(Sealing(**said), b"what we know")
@@ -135,7 +135,7 @@ def test_an_archive_stays_in_its_folder(forge, tmp_path, evil):
     assert not any(path.is_symlink() for path in target.rglob("*"))
 
 
-def test_the_lock_is_no_link_to_a_file_of_somebody_else(tmp_path):
+def test_the_lock_does_not_follow_a_link_to_another_file(tmp_path):
     precious = tmp_path / "precious"
     precious.write_text("content")
     folder = tmp_path / "backups"

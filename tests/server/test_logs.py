@@ -85,7 +85,7 @@ def test_levels(level, of_ours, of_libraries):
     assert result["loggers"]["psycopg"]["level"] == of_libraries
 
 
-def test_what_the_server_announces_has_the_format_of_the_log():
+def test_announcements_have_the_format_of_the_log():
     line = logs.announcement(options.read({"TABLERO_LOG_FORMAT": "json"}), "Ready. Stop with Ctrl-C.")
     result = json.loads(line)
     assert (result["level"], result["message"]) == ("info", "Ready. Stop with Ctrl-C.")

@@ -71,7 +71,7 @@ def settles_at(expected, read, live):
 
 
 @pytest.mark.long
-def test_totals_are_right_over_workers_of_which_one_is_killed_and_replaced(used):
+def test_totals_survive_the_death_and_replacement_of_a_worker(used):
     with start_server(used, "--workers", "2", env=TOKEN) as live:
         list_tables(live, 30)
         assert settles_at(30, scraped, live)
@@ -120,7 +120,7 @@ def test_a_crash_loses_nothing_that_was_recorded_and_an_orderly_end_nothing(used
         ("the-token", "Bearer ä", 401),
     ],
 )
-async def test_metrics_are_for_who_has_the_token(settings, token, authorization, status):
+async def test_metrics_require_the_token(settings, token, authorization, status):
     settings.OPTIONS = replace(settings.OPTIONS, metrics_token=token)
     request = RequestFactory().get("/ui/metrics", headers={"Authorization": authorization})
     assert (await probes.metrics(request)).status_code == status
@@ -148,7 +148,7 @@ def measured(scratch):
         yield live
 
 
-def test_the_listener_shows_metrics_to_who_may_reach_it(measured):
+def test_the_listener_shows_metrics_to_everyone_who_can_reach_it(measured):
     assert settles_at(1, scraped, measured)
     url = re.search(r"^Metrics: +(\S+)$", "\n".join(measured.output), re.MULTILINE)[1]
     status, text = get(url)

@@ -77,7 +77,7 @@ def test_a_new_subject_is_whole(checkout):
         ("gadgets", "Gadgets", "help", "full stop"),
     ],
 )
-def test_what_cannot_be_a_subject_is_refused_and_nothing_is_made(name, about, above, reason):
+def test_invalid_subjects_are_refused_without_changes(name, about, above, reason):
     before = (ROOT / "pyproject.toml").read_text()
     with pytest.raises(NotMade, match=reason):
         make_subject(ROOT, name, about, above=above, has_pages=True)

@@ -85,7 +85,7 @@ def test_downloads_are_verified(release, ssh_keygen, tmp_path):
     assert verify() != 0
 
 
-def test_what_is_not_committed_is_not_released(git, tmp_path):
+def test_uncommitted_files_prevent_a_release(git, tmp_path):
     checkout = tmp_path / "checkout"
     run(git, "clone", "--quiet", "--depth=1", f"file://{ROOT}", str(checkout))
     (checkout / "storage" / "more.py").write_text("")

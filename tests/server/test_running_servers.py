@@ -42,7 +42,7 @@ def test_a_server_is_found_while_it_runs(state):
     assert not list(state.rglob("*.json"))
 
 
-def test_what_a_killed_server_left_is_no_server(state):
+def test_the_record_of_a_killed_server_is_ignored(state):
     command = [sys.executable, "-c", HOLDER, "/srv/killed"]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as killed:
         assert killed.stdout.readline() == b"announced\n"

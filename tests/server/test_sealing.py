@@ -40,7 +40,7 @@ def unsealed(data, file="file", key=KEY):
 
 
 @pytest.mark.parametrize("size", [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 3 * CHUNK + 7])
-def test_what_is_sealed_opens_in_pieces_of_any_size(size):
+def test_sealed_content_can_be_read_in_pieces_of_any_size(size):
     content = bytes(range(256)) * (size // 256) + bytes(size % 256)
     data = sealed(content)
     assert unsealed(data) == content

@@ -43,7 +43,7 @@ def test_health(server):
 
 
 @pytest.mark.parametrize("path", ["/ui/healthz", "/ui/nothing"])
-def test_nobody_fills_the_disk_through_the_console(server, path):
+def test_uploads_cannot_fill_the_disk(server, path):
     """Django writes bodies down before it looks at a request."""
     lines_before = len(server.output)
     megabyte = b"x" * 1024 * 1024

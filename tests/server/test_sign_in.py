@@ -22,7 +22,7 @@ def read(folder, *entries, **environ):
     ).sign_in
 
 
-def test_what_is_not_said_is_as_with_one_provider(tmp_path):
+def test_missing_options_have_the_defaults_of_a_single_provider(tmp_path):
     one, other = read(tmp_path, PLAIN, **SIGN_IN)
     assert (one.id, one.name) == ("login.example.org-realms-main", "Login.example.org")
     assert (other.id, other.name, other.client_secret) == ("a.example", "a.example", "what we know")
@@ -83,6 +83,6 @@ def test_refuses_two_that_could_be_confused(tmp_path, change, what):
         read(tmp_path, PLAIN, {**PLAIN, **change})
 
 
-def test_refuses_a_file_that_is_not_there(tmp_path):
+def test_refuses_a_missing_file(tmp_path):
     with pytest.raises(Refusal, match="cannot be read: No such file"):
         options.read({"TABLERO_LOGIN_PROVIDERS": str(tmp_path / "none")})

@@ -10,7 +10,7 @@ from storage.server.workers import environment
 LATER = {"jwt", "markdown_it", "obstore", "pyarrow", "qrcode", "requests", "rest_framework"}
 
 
-def test_what_only_some_servers_need_is_not_imported(tmp_path):
+def test_optional_modules_are_not_imported_at_start(tmp_path):
     result = subprocess.run(
         [sys.executable, "-c", "import sys, console.asgi; print(*sys.modules)"],
         env={**environment(), "TABLERO_DATA": os.fspath(tmp_path)},

@@ -83,7 +83,7 @@ def test_snapshots_are_taken_changed_and_restored(call, people):
     assert ask("POST", path, {}).status_code == 404
 
 
-def test_who_may_do_what(call, people, account):
+def test_operations_require_scope_and_role(call, people, account):
     snapshots.take(account, "base")
     for name, scope, method, path, body, status in (
         ("victor", "read", "GET", SNAPSHOTS, None, 200),

@@ -198,7 +198,7 @@ def test_restores_policies_and_settings_on_request(shop):
     assert service_properties.get(shop) == changed
 
 
-def test_what_is_copied_survives_the_history(shop):
+def test_copied_snapshots_survive_the_history(shop):
     table = fill(shop, "customers", ROWS)
     snapshot = snapshots.take(shop, "before")
     assert not snapshot.tables.get().is_copied

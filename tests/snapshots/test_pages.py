@@ -94,7 +94,7 @@ def test_change_and_delete(visit, account, customers):
     assert client.post(f"{PAGE}schedule/", {"every": "day", "hour": "3", "keep": "0"}).status_code == 422
 
 
-def test_who_may_do_what(visit, account, customers):
+def test_pages_require_the_role(visit, account, customers):
     snapshots.take(account, "one")
     looking = visit("victor").get(f"{PAGE}?snapshot=one").content.decode()
     assert "Restore one" in looking and "/restore/" not in looking and "Take snapshot" not in looking
@@ -111,7 +111,7 @@ def test_who_may_do_what(visit, account, customers):
         assert getattr(visit(name), method)(PAGE + path).status_code == status, (name, path)
 
 
-def test_what_stands_beside_snapshots_and_branches(proven, customers):
+def test_the_list_shows_details_of_snapshots_and_branches(proven, customers):
     """The last author, the changes of a branch, and a snapshot of some tables only."""
     client = proven("ada")
     account = customers.account

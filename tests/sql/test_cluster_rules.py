@@ -165,7 +165,7 @@ def test_statements_keep_the_rules(texts):
         assert not {name for name in re.findall(r"\b([a-z_0-9]+)\(", plain) if name in volatile}, text
 
 
-def test_what_writes_or_locks_is_about_one_partition(texts):
+def test_writes_and_locks_concern_one_partition(texts):
     writes = [text for text in texts if re.search(r"\b(INSERT INTO|UPDATE|DELETE FROM)\b", text)]
     writes = [text for text in writes if "CREATE" not in text and "_history WHERE ts <" not in text]
     assert len(writes) > 7

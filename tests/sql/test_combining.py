@@ -132,7 +132,7 @@ async def test_a_lone_write_goes_at_once_and_as_it_is():
     assert await write == 7
 
 
-async def test_those_that_wait_go_in_the_order_of_their_keys_when_one_returns():
+async def test_waiting_statements_run_together_in_key_order_when_one_returns():
     database = Database()
     first, second, *waiting = await ask(Combiner(database.run), "a", "b", "e", "d", "c")
     assert database.asked == [("p", "a"), ("p", "b")]
@@ -174,7 +174,7 @@ async def test_equal_reads_share_a_result():
     assert await asyncio.gather(*waiting) == [3, 3, 4]
 
 
-async def test_one_of_which_nothing_is_said_runs_again_alone():
+async def test_a_statement_missing_from_the_answer_runs_again_alone():
     database = Database()
     _, _, *waiting = await ask(Combiner(database.run), "a", "b", "c", "d")
     await database.answer(0, 0)
@@ -186,7 +186,7 @@ async def test_one_of_which_nothing_is_said_runs_again_alone():
 
 
 @pytest.mark.parametrize("error", [ServerBusy, Canceled], ids=["a lost connection", "the time limit"])
-async def test_what_no_other_attempt_would_mend_is_told_to_the_whole_group(error):
+async def test_a_permanent_error_is_raised_for_the_whole_group(error):
     database = Database()
     _, _, *waiting = await ask(Combiner(database.run), "a", "b", "c", "d")
     await database.answer(0, 0)
@@ -195,7 +195,7 @@ async def test_what_no_other_attempt_would_mend_is_told_to_the_whole_group(error
     assert len(database.asked) == 3
 
 
-async def test_who_has_waited_too_long_is_asked_to_come_back(monkeypatch):
+async def test_statements_that_waited_too_long_are_refused_as_busy(monkeypatch):
     monkeypatch.setattr(combining, "PATIENCE", -1)
     database = Database()
     _, _, *waiting = await ask(Combiner(database.run), "a", "b", "c", "d")
@@ -206,7 +206,7 @@ async def test_who_has_waited_too_long_is_asked_to_come_back(monkeypatch):
 
 @pytest.mark.parametrize("gone", [0, 1, 2])
 @pytest.mark.parametrize("when", ["waiting", "called"])
-async def test_who_goes_away_takes_nobody_along(gone, when):
+async def test_a_cancelled_statement_does_not_affect_the_others(gone, when):
     database = Database()
     combiner = Combiner(database.run)
     first, second, *waiting = await ask(combiner, "a", "b", "c", "d", "e")

@@ -269,7 +269,7 @@ def test_both_ends_of_a_range_are_written_together(cursor, text):
 
 
 @pytest.mark.parametrize("type_", [type_ for type_ in Edm if type_ is not Edm.BOOLEAN])
-def test_q5_one_of_finds_each_of_them(cursor, type_):
+def test_q5_one_of_matches_each_listed_value(cursor, type_):
     values = tuple(it for it in LITERALS if it.type is type_)
     result = found_by_rows(cursor, "V", RowOperator.ONE_OF, *values)
 

@@ -128,7 +128,7 @@ async def test_there_are_never_more_connections_than_lanes(lanes, admin):
     assert await asyncio.gather(*running) == [str(number) for number in range(30)]
 
 
-async def test_whoever_finds_no_lane_waits_in_line(single):
+async def test_statements_without_a_free_lane_wait_in_line(single):
     order = []
 
     async def run(number):
@@ -361,7 +361,7 @@ async def test_a_connection_that_breaks_while_idle_is_replaced(open_lanes, admin
         assert await lanes.run(statement(ECHO, "again", lane=lane)) == "again"
 
 
-async def test_whoever_waits_in_line_gets_the_new_connection(single, admin):
+async def test_waiting_statements_get_the_new_connection(single, admin):
     first = asyncio.ensure_future(single.run(statement("SELECT pg_sleep(30)")))
     second = [asyncio.ensure_future(single.run(statement(ECHO, str(number)))) for number in range(3)]
     await until(admin, "state = 'active'")
@@ -405,7 +405,7 @@ async def test_no_lanes_without_a_database(postgres):
 # those who do not wait any longer
 
 
-async def test_the_result_for_who_went_away_reaches_nobody_else(single, admin):
+async def test_the_result_of_a_cancelled_statement_reaches_no_other(single, admin):
     async with holding(admin):
         gone = asyncio.ensure_future(single.run(statement(HELD_ECHO, "for nobody")))
         await until(admin, "state = 'active'")
@@ -416,7 +416,7 @@ async def test_the_result_for_who_went_away_reaches_nobody_else(single, admin):
     assert gone.cancelled()
 
 
-async def test_who_leaves_the_line_holds_up_nobody(single):
+async def test_cancelled_waiting_statements_do_not_block_others(single):
     first = asyncio.ensure_future(single.run(statement(SLOW_ECHO, "first")))
     gone = [asyncio.ensure_future(single.run(statement(ECHO, "gone"))) for _ in range(5)]
     last = asyncio.ensure_future(single.run(statement(ECHO, "last")))
@@ -427,7 +427,7 @@ async def test_who_leaves_the_line_holds_up_nobody(single):
     assert list(await asyncio.gather(first, last)) == ["first", "last"]
 
 
-async def test_a_lane_is_not_lost_with_who_leaves_as_it_comes(single):
+async def test_a_lane_is_not_lost_if_its_statement_is_cancelled_as_it_arrives(single):
     """The statement is cancelled in the very moment in which the lane is handed over."""
     first, gone = (asyncio.ensure_future(single.run(statement(ECHO, text))) for text in ("first", "gone"))
     line = single._pools[Lane.KEY]._waiting
@@ -443,7 +443,7 @@ async def test_a_lane_is_not_lost_with_who_leaves_as_it_comes(single):
         assert await single.run(statement(ECHO, "last")) == "last"
 
 
-async def test_nobody_waits_in_line_for_ever(single, admin, monkeypatch):
+async def test_waiting_in_line_has_a_time_limit(single, admin, monkeypatch):
     monkeypatch.setattr(module, "_ACQUIRE_TIMEOUT", 0.1)
     async with holding(admin):
         first = asyncio.ensure_future(single.run(statement(HELD_ECHO, "first")))

@@ -96,7 +96,7 @@ def test_processes_count_and_an_index_is_added_when_it_is_worth_it(account, larg
     ],
     ids=["few", "long ago"],
 )
-def test_what_is_not_worth_an_index(large, change):
+def test_unhelpful_indexes_are_not_added(large, change):
     scan(large, "Score", **change)
     assert adapt() == set()
 
@@ -147,7 +147,7 @@ def test_one_that_has_become_too_large_is_given_up(large, monkeypatch):
     assert PropertyIndex.objects.get().state == "failed"
 
 
-def test_what_people_wait_for_comes_first_and_of_the_others_one_at_a_time(account, large):
+def test_requested_indexes_come_first_and_adaptive_ones_singly(account, large):
     scan(large, "Score")
     adaptive_indexes.adapt(NOW)
     small = tables.create(account, "Small")
@@ -201,7 +201,7 @@ def test_an_index_that_is_not_used_for_weeks_is_dropped(large):
     assert Activity.objects.get(verb=TableVerb.INDEX_DROP).actor_kind == "server"
 
 
-def test_what_a_person_dropped_does_not_come_back_by_itself(large):
+def test_a_manually_dropped_index_is_not_added_again(large):
     scan(large, "Score")
     adapt()
     dropped = indexes.drop(large, "Score", by=ADA)
@@ -219,7 +219,7 @@ def test_what_a_person_dropped_does_not_come_back_by_itself(large):
     assert adapt() == {"Score"}
 
 
-def test_what_a_person_keeps_is_not_dropped(large):
+def test_a_manually_kept_index_is_not_dropped(large):
     scan(large, "Score")
     adapt()
     PropertyIndex.objects.update(created_at=NOW)

@@ -135,7 +135,7 @@ def test_refuses_keys_names_that_no_property_has_too_many_and_read_only_accounts
         indexes.drop(people, "Property0")
 
 
-def test_what_a_crash_left_is_made_again(people):
+def test_an_invalid_index_after_a_crash_is_built_again(people):
     indexes.add(people, "Score")
     [index] = PropertyIndex.objects.all()
     name = statements.index_name(people.pk, index.pk)
@@ -149,7 +149,7 @@ def test_what_a_crash_left_is_made_again(people):
     assert "Score" in fetch("SELECT pg_get_indexdef(%s::regclass)", name)[0][0]
 
 
-def test_of_two_servers_one_makes_it(people):
+def test_only_one_of_two_servers_builds_the_index(people):
     indexes.add(people, "Score")
     with psycopg.connect(settings.LANES_CONNINFO) as other:
         other.execute("SELECT pg_advisory_lock(%s, %s)", (INDEXING, people.pk))

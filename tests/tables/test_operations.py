@@ -67,7 +67,7 @@ def test_every_account_has_names_of_its_own(account, other):
     assert names(account) == (["people"], None)
 
 
-def test_a_table_whose_relation_cannot_be_made_is_not_there(account):
+def test_a_failed_relation_leaves_no_table(account):
     following = tables.create(account, "first").pk + 1
     with connection.cursor() as cursor:
         cursor.execute(f"CREATE TABLE {relation_name(following)} (in_the_way int)")
@@ -118,7 +118,7 @@ async def is_waiting(watcher):
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_of_many_who_create_a_table_at_once_one_does():
+async def test_only_one_of_concurrent_creations_of_a_table_succeeds():
     account = await in_thread(accounts.add, "atonce")
 
     results = await asyncio.gather(
@@ -189,7 +189,7 @@ def test_the_space_of_deleted_tables_is_given_back(account):
     assert tables.drop_expired_tables() == 0
 
 
-def test_what_a_client_deletes_is_kept_as_long_as_the_history_unless_it_is_empty(account, monkeypatch):
+def test_tables_deleted_by_clients_are_kept_like_the_history_unless_empty(account, monkeypatch):
     def delete(name, count):
         table = tables.create(account, name)
         add_entities(table, count)
@@ -265,7 +265,7 @@ def test_tables_in_another_order(account, monkeypatch):
         assert listed(account, column=column)[-1] == "ccc"
 
 
-def test_what_is_asked_of_an_account_with_very_many_tables_is_remembered(account, other, monkeypatch):
+def test_figures_of_an_account_with_very_many_tables_are_cached(account, other, monkeypatch):
     for module in (table_list, totals):
         monkeypatch.setattr(module, "MANY_TABLES", 1)
     for owner, names_of in ((account, ("a1a", "b1b", "c1c")), (other, ("alone",))):
@@ -374,7 +374,7 @@ def test_a_table_that_is_deleted_while_it_is_counted(account):
     assert table_list.sizes([table])["people"].entities == 0
 
 
-def test_who_knows_the_account_waits_for_no_more_than_it_takes(account, django_assert_num_queries):
+def test_creating_a_table_of_a_checked_account_takes_six_queries(account, django_assert_num_queries):
     # a savepoint, which is the test's, with the row, its time, the relation and the record
     with django_assert_num_queries(6):
         tables.create(account, "people", is_checked=True)

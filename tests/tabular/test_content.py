@@ -110,7 +110,7 @@ def test_the_sample_has_the_rows_before_it_is_full():
 
 
 @pytest.mark.parametrize("name", ROWLESS_FILES)
-def test_what_reads_can_be_ended_although_no_row_appears(name):
+def test_reading_can_be_cancelled_before_the_first_row(name):
     data = ROWLESS_FILES[name]
     known = RowFile(lambda: io.BytesIO(data), Wishes(format=FORMATS.get(name))).layout
     looks = Counting(most=5)
@@ -148,7 +148,7 @@ def test_a_chunk_is_bounded_by_what_was_read_for_it():
     assert [(len(it.rejects), it.rows) for it in chunks] == [(16, 16), (16, 16), (16, 16), (2, 2)]
 
 
-def test_what_expands_absurdly_is_refused_and_what_repeats_itself_is_not():
+def test_decompression_bombs_are_refused_and_repetitive_files_are_not():
     same = b"p,%d," + b"the same words in each row and on and on, " * 1400 + b"\n"
     repeating = HEADER + b"".join(same % number for number in range(1200))
     data = gzip.compress(repeating, 6)

@@ -32,7 +32,7 @@ def test_files_of_people_are_read_rightly():
     assert len({it.encoding for it in chosen}) >= 25
 
 
-def test_what_is_wrong_is_never_sure():
+def test_wrong_guesses_are_never_sure():
     chosen = [it for it in files() if it.length == "short" and it.number % SHORT == 1]
     sure = [it for it in chosen if guess(it.content).is_sure and not is_read_rightly(it)]
     assert sure == []

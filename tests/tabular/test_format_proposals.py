@@ -62,7 +62,7 @@ def brief(proposed):
         (("是", "否"), "Boolean", "是/否"),
     ],
 )
-def test_what_can_be_read_in_one_way_only_is_certain(values, type_, format_):
+def test_unambiguous_columns_are_certain(values, type_, format_):
     proposed = column(values)
     assert brief(proposed) == [(CERTAIN, type_, format_)]
     assert (proposed.column.type, proposed.column.format) == (Edm.STRING, "")  # nothing is applied
@@ -86,7 +86,7 @@ def test_what_can_be_read_in_one_way_only_is_certain(values, type_, format_):
         (("yes", "yes"), [("Boolean", "yes/no")]),
     ],
 )
-def test_what_can_be_read_in_several_ways_is_left_to_people(values, expected):
+def test_ambiguous_columns_are_left_to_the_user(values, expected):
     proposed = column(values)
     assert [it[1:] for it in brief(proposed)] == expected
     assert {it.certainty for it in proposed.formats} == {POSSIBLE} and proposed.column.type is Edm.STRING
@@ -137,7 +137,7 @@ def test_other_columns_decide_what_comes_first():
     assert propose("a;b\n1.234;x\n0.500;y\n")["a"].column.type is Edm.DOUBLE
 
 
-def test_what_does_not_fit_is_named():
+def test_misfitting_values_are_listed():
     dates = [f"{day % 28 + 1:02}.11.2026" for day in range(412)]
     [proposal] = column([*dates, "n/a", "unknown", "11/28/2026"]).formats
     assert (proposal.certainty, proposal.fitting, proposal.values) == (PARTIAL, 412, 415)

@@ -79,7 +79,7 @@ def test_values_have_their_types_and_every_digit():
     assert convert(GERMAN, load(slowly, zone="Europe/Berlin")) == (zoned, [])
 
 
-def test_what_does_not_fit_is_rejected_with_the_format_or_repaired():
+def test_misfits_are_rejected_with_the_format_or_repaired():
     text = GERMAN + "Bonn;1;1,234.5;1,5;13/45/2026;x\nBonn;2;1;;13/45/2026;\nBonn;3;1;2,5;;\n"
     mapping = load(COLUMNS)
     entities, rejects = convert(text, mapping)

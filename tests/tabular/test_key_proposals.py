@@ -47,7 +47,7 @@ def kinds(notes):
         ("country,id", lambda n: ("se" if n < 90 else "tr", n % 90), ("{country}", "{id}")),
     ],
 )
-def test_what_is_named_like_keys_and_is_unique_is_taken(header, row, expected):
+def test_unique_columns_with_names_of_keys_are_chosen(header, row, expected):
     proposal = propose(header, row)
     assert pairs(proposal)[0] == expected and proposal.keys.is_clear
     likely = proposals.with_likely_keys(proposal)
@@ -68,7 +68,7 @@ def test_what_is_named_like_keys_and_is_unique_is_taken(header, row, expected):
         ("a,b", lambda n: (n % 5, n % 7), ("all", "{#row}")),
     ],
 )
-def test_what_is_not_clear_is_only_proposed(header, row, expected):
+def test_unclear_keys_are_only_proposed(header, row, expected):
     proposal = propose(header, row)
     assert pairs(proposal)[0] == expected and not proposal.keys.is_clear
     assert proposals.with_likely_keys(proposal) == proposal.mapping

@@ -400,7 +400,7 @@ def test_a_report_has_bounds():
     assert FileReport.load(json.loads(json.dumps(report.dump()))) == report
 
 
-def test_what_is_beyond_the_columns_is_in_the_rejects():
+def test_excess_fields_are_kept_in_the_rejects():
     result = Read('PartitionKey,RowKey\np,1,x,"y,z"\n"p\nq"r,2\n')
     head, *lines = (RejectWriter(result.layout).write(result.rejects)).decode().splitlines()
     assert head.startswith("p,1,2,") and head.endswith(',x,"y,z"')

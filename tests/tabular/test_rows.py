@@ -77,7 +77,7 @@ def test_the_exact_fields_and_lines_of_csv():
     ]
 
 
-def test_what_is_wrong_with_a_row_does_not_stop_the_others():
+def test_faulty_rows_do_not_stop_the_others():
     data = 'id,name\n1,çğıöşüçğıöşü\n2,"a"b\n3,x,y\n4,'.encode() + b"\xff\n5,z\n"
     assert [(row.line, row.fault) for row in reader(data)] == [
         (2, None), (3, RowFault.BAD_CSV), (4, RowFault.TOO_MANY_FIELDS), (5, RowFault.ENCODING), (6, None),

@@ -102,7 +102,7 @@ def test_more_columns_than_an_entity_can_have_are_refused(call, table):
     assert refused.status_code == 400 and "20000 columns" in refused.json()["detail"]
 
 
-def test_what_else_of_the_file_is_not_in_the_table(call, table):
+def test_parts_of_the_file_left_out_are_reported(call, table):
     text = b"rowkey;PartitionKey;Timestamp;a b;age\n1;se;2026-11-28;x;n/a\n;;;;\n;;;;\n"
     mapping = {"partition_key": "{PartitionKey}", "row_key": "{rowkey}",
                "columns": [{"source": "age", "type": "Int32", "on_misfit": "unset"}]}  # fmt: skip

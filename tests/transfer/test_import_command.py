@@ -98,7 +98,7 @@ def test_all_tables_of_an_account(run, file, tmp_path):
         run("import", "other", zipped)
 
 
-def test_what_else_of_the_file_is_not_in_the_table(run, tmp_path):
+def test_parts_of_the_file_left_out_are_reported(run, tmp_path):
     file, rejects = tmp_path / "odd.csv", tmp_path / "rejects.csv"
     file.write_text("rowkey,RowKey,PartitionKey,,a b,age\nx,1,p,y,z,n/a\n,,,,,\nx,1/2,p,,,\n")
     said = run(

@@ -100,7 +100,7 @@ def test_nothing_is_left_of_a_job_that_has_finished(table):
     assert jobs.percentage(job) == 100
 
 
-def test_what_a_cancelled_import_has_written_can_be_undone(table):
+def test_rows_of_a_cancelled_import_can_be_undone(table):
     job = start(table, TEXT.encode())
     steps = iter(range(3))
 
@@ -200,7 +200,7 @@ def test_a_job_is_left_where_it_was_when_the_process_ends(table, kind, monkeypat
     assert (job.status, job.counts["inserted"]) == (JobStatus.DONE, 96 if kind is IMPORT_JOB else 105)
 
 
-def test_who_waits_for_a_place_holds_no_connection_and_hears_of_the_end_of_the_process(table):
+def test_waiting_imports_hold_no_connection_and_stop_with_the_process(table):
     lane, job = threading.BoundedSemaphore(1), start(table, TEXT.encode())
     assert running.finish(start(table, TEXT.encode()), KINDS, lane).status == JobStatus.DONE
     with lane:

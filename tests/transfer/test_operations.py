@@ -120,7 +120,7 @@ def test_modes_their_counts_and_undo(table, mode, expected, after):
     assert not Job.objects.filter(ended_at=None).exists()
 
 
-def test_what_was_written_before_a_failure_stays_and_is_recorded(table):
+def test_rows_written_before_a_failure_stay_and_are_recorded(table):
     def stop(outcome):
         if outcome.rows == 3:
             Account.objects.update(read_only=True)

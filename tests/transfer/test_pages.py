@@ -196,7 +196,7 @@ def test_refuses(visit, staff, account, settings):
     assert eve.post(columns.replace("columns", "run")).status_code == 403  # she may not create tables
 
 
-def test_what_costs_too_much_is_a_sentence(visit, staff, settings):
+def test_refusals_for_cost_are_explained(visit, staff, settings):
     eve = visit("eve")
     rowless = gzip.compress(TEXT.partition("\n")[0].encode() + b"\n" * 9_000_000, 1)
     columns = begin(eve, file=SimpleUploadedFile("staff.csv.gz", rowless))
@@ -327,7 +327,7 @@ def test_numbers_dates_and_keys_are_read_with_a_press_each(visit, staff):
     assert page.context["is_kept"] and kept["Datum"] == "day-first"
 
 
-def test_what_was_read_can_be_undone(visit, staff):
+def test_applied_formats_can_be_reverted(visit, staff):
     eve = visit("eve")
     columns = begin(eve, GERMAN)
     page = eve.post(columns, {**form_of(eve.get(columns)), "read": "certain"})
@@ -389,7 +389,7 @@ def test_keys_are_built_by_pressing_columns(visit, staff):
     )
 
 
-def test_what_is_pressed_before_the_page_is_drawn_again_counts_too(visit, staff):
+def test_clicks_before_the_page_is_redrawn_are_kept(visit, staff):
     """A form that is sent twice says the second time only what was changed in it."""
     eve = visit("eve")
     columns = begin(eve, GERMAN)
@@ -438,7 +438,7 @@ def test_a_guess_of_the_encoding_is_shown_beside_others_and_changed_by_a_press(v
     assert eve.post(columns, {"read_as": "punycode"}).status_code == 200
 
 
-def test_what_else_is_read_otherwise_leaves_the_encoding_a_guess(visit, staff):
+def test_changing_the_delimiter_leaves_the_encoding_a_guess(visit, staff):
     eve = visit("eve")
     columns = begin_with(eve, POLISH.encode("cp1250"))
     page = eve.post(columns, {"reread": "1", "encoding": "windows-1250", "delimiter": ","}).content.decode()

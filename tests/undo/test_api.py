@@ -137,7 +137,7 @@ def test_the_changes_of_one_entity(call, mistake):
     assert ask("POST", UNDO, {"PartitionKey": "", "RowKey": "a"}).json()["tables"] == []
 
 
-def test_what_a_query_cannot_ask_is_no_failure_of_the_server(call, table):
+def test_an_unsupported_query_is_a_client_error(call, table):
     body = {"filter": "startswith(A, 'x')", "operations": [{"op": "delete"}]}
     refused = call("max")("POST", "accounts/acme/tables/people/bulk-edit", body)
     assert refused.status_code == 400, refused.content

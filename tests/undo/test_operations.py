@@ -130,7 +130,7 @@ def test_another_key(people):
         (Delete(EntityKey("p", "a"), ANY), Insert(entity("a", X=9)), Reason.CHANGED_SINCE),
     ],
 )  # fmt: skip
-def test_what_was_changed_since_stays(people, do, since, expected):
+def test_later_changes_prevent_an_undo(people, do, since, expected):
     apply(people, Insert(entity("a", A=1)))
     done = apply(people, do, Insert(entity("z")))
     apply(people, since)
@@ -142,7 +142,7 @@ def test_what_was_changed_since_stays(people, do, since, expected):
     assert content(people) == left
 
 
-def test_what_is_not_kept_has_no_way_back(account, people):
+def test_changes_without_history_cannot_be_undone(account, people):
     done = apply(people, Insert(entity("a")))
     account_settings.change(account, history_days=0)
     retention.tidy(timezone.now())
@@ -152,7 +152,7 @@ def test_what_is_not_kept_has_no_way_back(account, people):
     assert superseded(activity.page(ActivityFilter(verbs=[EntityVerb.INSERT])).activities) == {done.pk}
 
 
-def test_what_a_client_changed_again_is_superseded(people):
+def test_changes_overwritten_by_a_client_are_superseded(people):
     done = [apply(people, Insert(entity(name)), Insert(entity(f"{name}2"))) for name in "ab"]
     run(
         sql.change(relation_name(people.pk), Delete(EntityKey("p", "a2"), ANY), recorder(people.account, ADA))
@@ -175,7 +175,7 @@ async def test_only_once_by_two_at_the_same_time():
         assert await in_thread(Activity.objects.filter(undoes=it).count) == 1
 
 
-def test_of_a_table_that_is_gone(account, people):
+def test_changes_of_a_deleted_table_are_undone_after_its_restore(account, people):
     done = apply(people, Insert(entity("a")))
     tables.delete(account, "people", keep=DELETED_TABLE_RETENTION)
     assert reason(done) == Reason.GONE
@@ -184,7 +184,7 @@ def test_of_a_table_that_is_gone(account, people):
     assert content(people) == {}
 
 
-def test_nothing_in_a_read_only_account(account, people, settings_done):
+def test_changes_in_a_read_only_account_are_not_undone(account, people, settings_done):
     done = [apply(people, Insert(entity("a"))), *settings_done[1:]]
     done.append(tables.delete(account, "people", keep=DELETED_TABLE_RETENTION))
     account_settings.change(account, read_only=True)
@@ -195,7 +195,7 @@ def test_nothing_in_a_read_only_account(account, people, settings_done):
     assert {reason(it) for it in done} == {Reason.READ_ONLY}
 
 
-def test_what_has_no_way_back(account):
+def test_a_key_rotation_cannot_be_undone(account):
     accounts.rotate("acme", 1)
     assert reason(Activity.objects.order_by("pk").last()) == Reason.NEVER
 

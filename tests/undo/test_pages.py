@@ -185,7 +185,7 @@ def test_tables_and_settings(post, table, account):
         assert post(who, done).status_code == status
 
 
-def test_of_an_account_that_is_not_theirs(post, cast):
+def test_undo_in_a_foreign_account_gets_404(post, cast):
     other = accounts.add("other")
     done = account_settings.change(other, label="New")
     for who in ("alice", "sam"):
@@ -194,7 +194,7 @@ def test_of_an_account_that_is_not_theirs(post, cast):
 
 
 @pytest.mark.parametrize("numbers", ["0", "1,99999999", "x", ",", "9" * 30, "١"])
-def test_what_never_was(visit, inserted, numbers):
+def test_undo_of_an_unknown_activity_gets_404(visit, inserted, numbers):
     assert visit("ada").post(f"/ui/undo/{numbers}/").status_code == 404
 
 

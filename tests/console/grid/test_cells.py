@@ -53,7 +53,7 @@ def test_markup_is_text(text):
     ("text", "picture"),
     [("a\nb", "↵"), ("a\0b", "␀"), ("a\u202eb", "U+202E"), ("a\ud800b", "U+D800"), ("\x7f", "␡")],
 )
-def test_what_cannot_be_seen_is_marked(text, picture):
+def test_invisible_characters_are_marked(text, picture):
     result = drawn(Edm.STRING, text).markup
     assert f'<span class="mark">{picture}</span>' in result
     result.encode()

@@ -95,12 +95,12 @@ def test_widths_and_pins():
 
 
 @pytest.mark.parametrize("text", ["", "*", "Name,*", "!RowKey:240,Name,-Age,*", "Name:90,Age", "*,Name"])
-def test_what_is_read_is_written(text):
+def test_columns_are_written_as_they_were_read(text):
     assert str(parse_columns(text)) == (text or "*")
 
 
 @pytest.mark.parametrize("text", [",", ":", "a b", "<i>", "-", "!", "Name:x", "Name:12345", "\0,\n"])
-def test_what_cannot_be_understood_is_left_out(text):
+def test_invalid_columns_are_left_out(text):
     assert parse_columns(text) == DEFAULT
     assert str(parse_columns(f"{text},Name:90,Name:100,*")) == "Name:90,*"
     assert len(parse_columns(",".join(f"P{number}" for number in range(5000))).choices) == 301

@@ -106,12 +106,12 @@ def test_formulas_of_others_do_not_run_in_a_spreadsheet(visit, add_entity, field
     assert results["Low"] == "-Infinity" and results["Photo"] == mark + "++++"
 
 
-def test_what_a_query_finds(visit, full):
+def test_the_results_of_a_query_are_exported(visit, full):
     text, _ = exported(visit("victor"), format="ndjson", scope="query", f="PartitionKey eq 'b'''")
     assert [json.loads(line)["Text"] for line in text.splitlines()] == [7]
 
 
-def test_what_is_ticked(visit, full):
+def test_selected_rows_are_exported(visit, full):
     keys = [encode_key(EntityKey(*key)) for key in (("a", "2"), ("b'", ""), ("gone", "x"))]
     text, _ = exported(visit("victor"), format="csv", scope="rows", key=[*keys, "nonsense"])
     assert [row[:2] + row[3:] for row in csv.reader(io.StringIO(text))] == [

@@ -128,7 +128,7 @@ def test_a_catalogue_is_read():
     assert all(lines[it.number - 1 :][: len(it.lines)] == it.lines for it in read)
 
 
-def test_what_is_missing_is_added_at_the_end_and_nothing_else_changes():
+def test_missing_messages_are_added_at_the_end_without_other_changes():
     long = "word " * 40 + "end"
     extracted = entries_of(
         (Message("A"), (), ()),
@@ -149,7 +149,7 @@ def test_what_is_missing_is_added_at_the_end_and_nothing_else_changes():
     assert catalogues.update(result.text, extracted).text == result.text
 
 
-def test_what_a_merge_repeated_is_left_once():
+def test_messages_repeated_by_a_merge_are_united():
     repeated = f'{CATALOGUE}msgid "B"\nmsgstr "b"\n\nmsgid "D"\nmsgstr "d"\n'
     result = catalogues.update(repeated, catalogues.read(repeated))
     assert result.text == f'{CATALOGUE}\nmsgid "D"\nmsgstr "d"\n'
@@ -190,7 +190,7 @@ def test_the_command_adds_lists_and_compiles(folder, capsys):
     call_command("messages", "--check")
 
 
-def test_what_msgfmt_says_is_said(folder):
+def test_errors_of_msgfmt_are_reported(folder):
     path = folder / "tr" / "LC_MESSAGES" / "django.po"
     path.write_text(path.read_text() + '\n#, python-format\nmsgid "%(a)s"\nmsgstr "%(b)s"\n')
     with pytest.raises(CommandError, match=r"tr: The catalogue cannot be compiled:\n.*argument 'a'"):

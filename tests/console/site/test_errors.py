@@ -31,7 +31,7 @@ from storage.tables import tables
         (RequestDataTooBig("secret"), 413, "The limit for a form is 8.0"),
     ],
 )
-def test_what_a_view_raises(visit, monkeypatch, caplog, error, status, text):
+def test_errors_of_views_get_their_page(visit, monkeypatch, caplog, error, status, text):
     def fail(*arguments, **_):
         raise error
 
@@ -65,7 +65,7 @@ def test_without_its_database_a_page_says_so(visit, monkeypatch):
     assert b'<meta http-equiv="refresh" content="5">' in answer.content
 
 
-def test_says_who_may(visit):
+def test_refusals_name_the_required_role(visit):
     page = visit("victor").get("/ui/a/acme/members/add/").content.decode()
     assert "Owner" not in page  # it is a form that is posted
     page = visit("victor").post("/ui/a/acme/members/add/").content.decode()

@@ -66,7 +66,7 @@ def test_every_view_of_a_table_bears_them(visit, ada, view):
         {"f": "this is none"},
     ],
 )
-def test_addresses_that_nobody_was_given(visit, ada, query):
+def test_malformed_queries_do_not_fail(visit, ada, query):
     assert visit("victor").get(TABLE, query).status_code in {200, 422}
     assert visit("victor").get(f"{TABLE}count/", query, headers=HTMX).status_code == 200
     assert visit("victor").get(f"{TABLE}export/", query).status_code in {200, 422}
@@ -132,7 +132,7 @@ def test_a_header_that_is_no_address(visit, ada, account):
     assert asked["Location"].startswith("/ui/me/again/")
 
 
-def test_what_is_copied_has_a_size(visit, add_entity, monkeypatch):
+def test_copies_have_a_size_limit(visit, add_entity, monkeypatch):
     monkeypatch.setattr("console.grid.views.copies.SIZE_LIMIT", 1000)
     for number in range(60):
         add_entity("se", str(number), Name="x" * 100)

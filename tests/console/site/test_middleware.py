@@ -47,7 +47,7 @@ def test_cookies_are_for_https_where_a_trusted_proxy_has_it():
     assert not cookie()["tablero_session"]["secure"]
 
 
-def test_who_was_refused_is_logged(visit, caplog):
+def test_refused_requests_are_logged(visit, caplog):
     with caplog.at_level(logging.INFO, "console.site.middleware"):
         assert visit("victor").post("/ui/a/acme/tables/new/", {"name": "orders"}).status_code == 403
         assert Client().get("/ui/api/v1/accounts").status_code == 401

@@ -61,7 +61,7 @@ def test_pages_take_their_look_from_the_tokens(path):
         ("line-height: 24px", ""),
     ],
 )  # fmt: skip
-def test_what_is_found(declaration, problem):
+def test_problems_of_declarations(declaration, problem):
     name, _, value = declaration.partition(": ")
     assert problem_of(name, value) == problem
 

@@ -143,7 +143,7 @@ class TestPrefix:
     def test_writes_at_the_same_time_in_any_order(self):
         assert broken("prefix", write(0, 2, B, 1), write(1, 3, A, 1), read(4, 5, a=1, b=0)) == []
 
-    def test_what_was_overwritten_counts(self):
+    def test_overwritten_versions_belong_to_the_prefix(self):
         """The newer version of A was written earlier; the older one began after B had been acknowledged."""
         newer, older = Write("w", A, 2, 0, 9, 20), Write("w", A, 1, 5, 9, 10)
         assert broken("prefix", newer, older, write(3, 4, B, 1), read(10, 11, a=2, b=0)) == [
@@ -151,7 +151,7 @@ class TestPrefix:
         ]
 
 
-def test_what_is_lost():
+def test_lost_writes_are_reported():
     checker = Checker(history(write(0, 1, A, 1), write(2, None, A, 2), write(3, 4, B, 3)))
 
     assert checker.lost({A: Seen(10, 1), B: Seen(30, 3)}) == []

@@ -25,7 +25,7 @@ def piece(number=1, *, memory=lambda minute: 300 + minute % 7, errors=None):
     ]
 
 
-def test_what_stays_the_same_is_no_problem():
+def test_stable_values_are_not_problems():
     assert figures.problems([*piece(1), *piece(2)]) == []
 
 
