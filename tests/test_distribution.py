@@ -18,7 +18,7 @@ from tests.distribution import FIRST, LONG, ROOT, SLOW, is_long, name_of_paramet
         (1, None),
     ],
 )
-def test_bytes_that_nobody_can_read_are_in_no_name(request, value, name):
+def test_unreadable_bytes_are_in_no_name(request, value, name):
     assert name_of_parameter(value, "body") == name
     assert name is None or request.node.callspec.id.startswith("value")
 

@@ -86,7 +86,7 @@ def test_examples_need_the_programs_that_they_run(script, used):
     assert programs.used_in(script) == used
 
 
-def test_a_copy_without_git_is_no_checkout(bare, monkeypatch):
+def test_a_copy_without_git_is_not_a_checkout(bare, monkeypatch):
     git = bare / "git"
     git.write_text("#!/bin/sh\nexit 128\n")
     git.chmod(0o755)

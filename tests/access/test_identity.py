@@ -407,7 +407,7 @@ async def test_a_key_that_is_taken_away_ends_its_tokens(keys, identity):
         await ask(identity, text, now=later)
 
 
-async def test_after_a_quiet_while_nobody_gets_in_with_a_key_that_was_taken_away(keys, identity):
+async def test_removed_keys_are_refused_after_a_quiet_period(keys, identity):
     begin, text = time.time(), token(exp=int(time.time()) + 9000)
     await ask(identity, text, now=begin)
     write_keys(keys, jwk(OTHER_KEY, "next"))

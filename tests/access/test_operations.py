@@ -115,7 +115,7 @@ def test_joins_what_was_made_with_what_was_used(account):
     assert (second.created, second.author, second.key) == (None, "", 1)
 
 
-def test_registered_ones_are_known_however_many_others_were_used_since(account, monkeypatch):
+def test_registered_tokens_stay_listed_after_many_other_uses(account, monkeypatch):
     monkeypatch.setattr(sas_operations, "_SEEN", 1)
     made = issue(account).fingerprint
     use(account, TOKEN, 5, ago=timedelta(minutes=5))

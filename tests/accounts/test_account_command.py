@@ -83,7 +83,7 @@ def test_changes_an_account_and_changes_it_back(run, on, said, listed, off, said
 
 
 @pytest.mark.parametrize("network", ["10.0.0.0/33", "10.0.0.1/8", "somewhere", ""])
-def test_refuses_what_is_no_network(run, network):
+def test_refuses_invalid_networks(run, network):
     with pytest.raises(CommandError, match="is not an IP address or network"):
         run("allow", "ada", "10.0.0.0/8", network)
     assert Account.objects.get(name="ada").networks == []

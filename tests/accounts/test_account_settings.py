@@ -215,7 +215,7 @@ def test_gives_access(visit, account):
 
 
 @pytest.mark.parametrize("networks", ["nowhere", "192.0.2.1/24", "192.0.2.1, 192.0.2.2", "300.1.1.1"])
-def test_refuses_what_is_no_network(visit, account, networks):
+def test_refuses_invalid_networks(visit, account, networks):
     answer = visit("alice").post(SETTINGS, {"form": "access", "enabled": "on", "networks": networks})
     assert answer.status_code == 422
     assert b"Not an IP address or range" in answer.content

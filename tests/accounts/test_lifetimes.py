@@ -97,7 +97,7 @@ def test_refuses_an_end_that_is_none(visit, account, until):
 @pytest.mark.parametrize(
     "labels", ["=x", "a=1\na=2", "-a=1", "\n".join(f"l{number}=" for number in range(33))]
 )
-def test_refuses_what_cannot_be_labels(visit, account, labels):
+def test_refuses_invalid_labels(visit, account, labels):
     answer = visit("alice").post(SETTINGS, {"form": "description", "labels": labels})
     assert answer.status_code == 422
     assert "Write each label as key=value" in answer.content.decode()

@@ -64,7 +64,7 @@ def test_adds_and_removes_users(visit, cast):
 
 
 @pytest.mark.parametrize("role", ["0", "5", "owner", ""])
-def test_refuses_what_is_no_role(visit, cast, role):
+def test_refuses_invalid_roles(visit, cast, role):
     assert visit("alice").post(f"{MEMBERS}{cast['eve'].pk}/", {"role": role}).status_code == 404
     assert role_of("eve") == Role.EDITOR
 
@@ -79,7 +79,7 @@ def test_u2_the_last_owner_stays(visit, cast):
     assert not Activity.objects.filter(verb__startswith="member").exists()
 
 
-def test_an_owner_who_is_switched_off_is_none(account, cast):
+def test_a_disabled_owner_does_not_count_as_an_owner(account, cast):
     members.set_role(account, cast["max"], Role.OWNER, by=SERVER)
     cast["max"].is_active = False
     cast["max"].save()
@@ -148,7 +148,7 @@ def test_a_removal_by_undo_is_a_removal(account, cast):
     assert members.was_removed(cast["sam"], account)
 
 
-def test_nobody_becomes_a_member_of_an_account_that_is_gone(account, cast):
+def test_members_cannot_be_added_to_a_deleted_account(account, cast):
     gone = Account.objects.get(pk=account.pk)
     removal.remove("acme")
     with pytest.raises(ServerBusy):

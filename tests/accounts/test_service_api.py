@@ -30,7 +30,7 @@ def test_properties_are_set_whole(ask, account):
     assert Activity.objects.filter(verb=AccountVerb.PROPERTIES_SET).count() == 1
 
 
-def test_refuses_what_cannot_be_properties(ask):
+def test_refuses_invalid_properties(ask):
     properties = ask("GET", PROPERTIES).json()
     for changed, pointer in [
         ({"cors": [RULE] * 6}, "#/cors"),
@@ -68,7 +68,7 @@ def test_u2_the_last_owner_stays(ask):
         assert "last owner" in refused.json()["detail"]
 
 
-def test_activity_tells_who_did_what(ask, account):
+def test_activity_names_the_actors(ask, account):
     ask("POST", "accounts/acme/tables", {"name": "people"})
     ask("DELETE", "accounts/acme/tables/people")
     tables.create(account, "other")

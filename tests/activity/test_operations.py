@@ -165,7 +165,7 @@ def test_tidying_cannot_change_the_log_either(account):
         Activity.objects.update(actor="somebody else")
 
 
-def test_drops_what_is_too_old(people, settings, monkeypatch):
+def test_old_activities_are_dropped(people, settings, monkeypatch):
     former(people)
     settings.ACTIVITY_DAYS = 90
     now = datetime.now(UTC)
@@ -240,7 +240,7 @@ def test_pages_in_both_directions(account):
     assert activity.page(newest, top=4, oldest_first=True) == ActivityPage(first.activities, None)
 
 
-def test_does_not_look_for_ever(account):
+def test_searching_has_a_limit(account):
     limit = limited(timedelta(milliseconds=500))
     with pytest.raises(OperationTimedOut), limit, connection.cursor() as cursor:
         cursor.execute("SELECT pg_sleep(10)")

@@ -142,7 +142,7 @@ def test_typing_begins_an_edit_and_undo_takes_it_back(open_page, admin, cells):
     assert cells.get_entity("se", "ada")["Age"] == 36
 
 
-def test_a_row_that_somebody_changed_is_a_conflict(open_page, admin, cells):
+def test_a_concurrent_change_of_a_row_is_a_conflict(open_page, admin, cells):
     page = open_page(at(), state=admin)
 
     def save_late(theirs, mine):

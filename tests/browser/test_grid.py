@@ -122,7 +122,7 @@ def test_roles_indices_and_keys(open_grid):
 
 
 @pytest.mark.long
-def test_letters_are_no_commands(open_grid):
+def test_letters_are_not_commands(open_grid):
     page = open_grid("?top=25", permissions=["clipboard-read", "clipboard-write"])
     page.evaluate("navigator.clipboard.writeText('')")  # others have copied before
     cell(page, 3, "PartitionKey").click()

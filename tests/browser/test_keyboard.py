@@ -397,7 +397,7 @@ def test_after_a_reconnection_the_editor_saves(page, typed):
 
 
 @pytest.mark.long
-def test_keys_under_a_dialog_are_no_shortcuts(page, typed):
+def test_keys_under_a_dialog_are_not_shortcuts(page, typed):
     cell(page, "Age").click()
     page.keyboard.press("Delete")
     page.get_by_text("Age removed", exact=True).wait_for()

@@ -174,7 +174,7 @@ def test_a_table_deleted_meanwhile_takes_no_text_along(page, service):
 
 
 @pytest.mark.long
-def test_a_reload_offers_what_was_not_saved(page, kept):
+def test_a_reload_offers_unsaved_changes(page, kept):
     page.on("dialog", lambda dialog: dialog.accept())
     page.goto(f"{ACCOUNT}t/kept/entity/?pk=se&rk=1")
     page.get_by_label("Name", exact=True).fill("Unsaved")

@@ -128,7 +128,7 @@ def test_ticked_rows_stay_with_their_table(page):
 
 
 @pytest.mark.long
-def test_going_back_asks_before_it_loses_what_was_typed(page):
+def test_going_back_asks_before_it_discards_typed_text(page):
     page.locator("tr[data-key] a.open").first.click(force=True)
     page.get_by_role("link", name="Open as a page").click()
     page.wait_for_url("**/entity/?*")

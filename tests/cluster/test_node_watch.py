@@ -122,5 +122,5 @@ def test_nodes_that_do_not_answer_are_named(cluster):
     assert nodes.unanswering() == [B]
 
 
-def test_a_database_that_is_no_coordinator_has_no_nodes(db):
+def test_a_database_other_than_a_coordinator_has_no_nodes(db):
     assert nodes.unanswering() == []

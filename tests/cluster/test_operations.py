@@ -547,7 +547,7 @@ def test_several_changes_are_refused_and_none_is_made(table, write):
     assert len(content(table)) == 2
 
 
-def test_a_node_that_is_down_is_no_error_of_the_server(table):
+def test_a_node_that_is_down_is_not_a_server_error(table):
     """It answers 503 then; a job goes on with other tables."""
     distribution.distribute(table)
     tables.delete(table.account, "people", keep=timedelta(days=1))

@@ -163,7 +163,7 @@ def test_applying_requires_scope_and_roles(call, branch, who, scope, more, statu
     assert call(who, scope)("POST", "accounts/branch/diff/apply", body).status_code == status
 
 
-def test_an_account_that_one_does_not_know_cannot_be_told_from_one_that_there_is_not(call, branch):
+def test_unknown_and_forbidden_accounts_get_the_same_answer(call, branch):
     victor = call("victor")
     answers = [
         victor("GET", f"accounts/acme/diff?left={name}").json() | {"instance": ""}
@@ -174,7 +174,7 @@ def test_an_account_that_one_does_not_know_cannot_be_told_from_one_that_there_is
     assert limited("GET", "accounts/acme/diff?left=branch").status_code == 404
 
 
-def test_a_table_is_created_by_those_who_may(call, branch, account):
+def test_creating_a_table_requires_the_role(call, branch, account):
     tables.create(account, "fresh")
     body = {"left": "acme", "right": "branch", "tables": ["fresh"]}
     assert call("eve")("POST", "accounts/branch/diff/apply", body).status_code == 403

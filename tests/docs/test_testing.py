@@ -159,7 +159,7 @@ def test_a_link_in_place_of_its_folder_is_refused(environment: Mapping[str, str]
     assert not list((tmp_path / "own").iterdir())
 
 
-def test_a_server_whose_output_nobody_reads_goes_on(environment: Mapping[str, str]) -> None:
+def test_a_server_with_unread_output_goes_on(environment: Mapping[str, str]) -> None:
     done = subprocess.run(
         [sys.executable, "-c", UNREAD], env=environment, capture_output=True, text=True, check=False
     )

@@ -158,7 +158,7 @@ def test_reads_datetimes(text, expected):
     assert read(text, "Edm.DateTime") == (Edm.DATETIME, expected)
 
 
-def test_refuses_what_is_no_datetime():
+def test_refuses_invalid_datetimes():
     for text in [
         "2017", "17-08-30", "2017-8-30", "2017-13-01", "2017-02-29", "2017-00-10", "2017-08-30T", "2017-08-30T13",
         "2017-08-30T24:00:00Z", "2017-08-30T13:60:00Z", "2017-08-30T13:20:60Z", "2017-08-30T13:20:33.Z",

@@ -16,7 +16,7 @@ TOKENS = [FeedToken("7", f"{number}", FeedPosition(1, "5:9:6", "7:7:", 2, number
 SECRET = b"a secret"
 
 
-def test_a_token_reads_back_and_is_no_option_of_a_command():
+def test_a_token_reads_back_and_does_not_look_like_an_option():
     for token in TOKENS:
         text = write_token(token, SECRET)
         assert read_token(text, SECRET) == token

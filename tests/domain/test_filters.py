@@ -151,7 +151,7 @@ def test_reads_a_literal(text, type_, value):
 
 
 @pytest.mark.parametrize("text", ["", " ", "\t\r\n"])
-def test_a_blank_text_is_no_filter(text):
+def test_a_blank_text_is_not_a_filter(text):
     assert parse(text) is None
 
 

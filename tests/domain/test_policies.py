@@ -73,7 +73,7 @@ def test_accepts_up_to_five_identifiers(names):
 @pytest.mark.parametrize(
     "names", ["123456", "aba", [""], ["x" * 65], ["😀" * 32 + "x"], ["a\x01"], ["\ud800"], ["\uffff"]]
 )
-def test_refuses_a_sixth_a_second_and_what_is_none(names):
+def test_refuses_a_sixth_a_duplicate_and_an_invalid_policy(names):
     with pytest.raises(InvalidXmlDocument):
         check_policies([SignedIdentifier(name) for name in names])
 

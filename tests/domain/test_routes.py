@@ -187,7 +187,7 @@ def test_the_link_of_an_entity_leads_to_it(partition_key, row_key):
         "/people%28PartitionKey='a',RowKey='b/c'%29", "/Tables(people)", "/Tables('a','b')", "/Tables('a'b')",
     ],
 )  # fmt: skip
-def test_refuses_what_is_no_key(path):
+def test_refuses_invalid_keys(path):
     with pytest.raises(InvalidInput) as refusal:
         aim(path)
 

@@ -187,6 +187,6 @@ def test_reads_the_scheme_in_any_case():
         b"SharedKeyAcct:bQ==",
     ],
 )  # fmt: skip
-def test_refuses_what_is_no_authorization(value):
+def test_refuses_invalid_authorization(value):
     with pytest.raises(InvalidAuthenticationInfo):
         read_authorization(value)

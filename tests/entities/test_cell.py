@@ -345,7 +345,7 @@ def checked(client, account, name, type_, value, **more):
     return answer.content.decode()
 
 
-def test_checks_while_somebody_types(visit, ada, account):
+def test_validates_while_the_user_types(visit, ada, account):
     client = visit("eve")
     assert "Enter a whole number" in checked(client, account, "Age", "Int32", "x")
     assert "Use Double" in checked(client, account, "Age", "Int32", "1.5")

@@ -100,7 +100,7 @@ def test_refuses_all_of_it(change, account, names, text, why):
     assert values(account, "Age") == [36, None, "unknown"]
 
 
-def test_does_not_overwrite_what_somebody_changed(visit, three, account):
+def test_concurrent_changes_are_not_overwritten(visit, three, account):
     client = visit("eve")
     before = [[encode_key(key), etag(account, key)] for key in KEYS]
     sent = {"cells": json.dumps({"rows": before, "columns": [["Name", ""]]}), "action": "paste", "text": "x"}
@@ -119,7 +119,7 @@ def test_stages_instead(change, account):
 @pytest.mark.parametrize(
     "cells", ["", "[]", '{"rows": [], "columns": []}', '{"rows": [["x", ""]], "columns": 1}']
 )
-def test_refuses_what_no_page_sends(visit, three, cells):
+def test_forged_requests_are_refused(visit, three, cells):
     assert visit("eve").post(CELLS, {"cells": cells, "action": "clear"}).status_code == 400
 
 

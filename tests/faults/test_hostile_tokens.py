@@ -63,7 +63,7 @@ def status(connection, people):
     return lambda options: tokens.status(connection, people, options)
 
 
-def test_the_tokens_are_good_as_long_as_nobody_changes_them(token, status):
+def test_unchanged_tokens_are_valid(token, status):
     assert status(token) == (200, "")
 
 

@@ -86,7 +86,7 @@ def outcome(connection: Connection) -> Answer | None:
 
 
 @pytest.mark.parametrize("name", LINES)
-def test_refuses_what_is_no_request(name, connection, control):
+def test_malformed_requests_are_refused(name, connection, control):
     connection.send_bytes(LINES[name])
     answer = outcome(connection)
     assert answer is None or name == "no slash" or answer.closes
@@ -170,7 +170,7 @@ def test_an_aborted_body_writes_nothing(end, share, connection, control):
         end(connection)
 
 
-def test_an_aborted_request_leaves_nobody_waiting(server, control):
+def test_an_aborted_request_does_not_block_others(server, control):
     """Clients that go away before their answers hold no lane."""
     for _ in range(100):
         with Connection(server) as connection:

@@ -41,7 +41,7 @@ def unread(server):
         yield opened
 
 
-def test_answers_that_are_not_read_stop_nobody(server, unread):
+def test_unread_answers_do_not_block_other_clients(server, unread):
     assert status(server, "/ui/readyz") == 200
     # while more and more of the answers cannot be sent
     assert {status(server, "/ui/login/") for _ in range(40)} == {200}

@@ -232,7 +232,7 @@ async def test_a_table_of_an_older_server_is_completed_by_its_first_change(servi
     assert len((await service.query(account, "people", EntityQuery())).entities) == 1
 
 
-async def test_a_table_without_its_relation_is_not_completed_for_ever(service, account, database):
+async def test_completing_a_table_without_its_relation_has_a_limit(service, account, database):
     table = await in_thread(Table.objects.get, folded_name="people")
     database.execute(f"ALTER TABLE entity_{table.pk} RENAME TO entity_of_nothing")
     try:

@@ -432,7 +432,7 @@ def test_marks_made_while_the_clock_is_behind_are_kept_with_their_segment(accoun
         sql.execute("SELECT setval('moment_floor', 1)")  # no transaction takes it back
 
 
-def test_a_database_that_was_restored_from_a_dump_begins_anew(account, write):
+def test_the_feed_of_a_database_restored_from_a_dump_starts_over(account, write):
     """Changes recorded elsewhere have the transaction numbers of another cluster."""
     write(put("a", 1))
     sql.execute(f"UPDATE history_{account.pk}_1 SET xid = '99999999'")

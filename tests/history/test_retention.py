@@ -156,7 +156,7 @@ def test_ended_segments_are_packed_and_read_the_same(account, people, monkeypatc
     assert fetch("SELECT relname FROM pg_class WHERE relname LIKE %s", f"history_{account.pk}\\_1%") == []
 
 
-def test_turned_off_and_on_again_it_begins_anew(account, people):
+def test_turned_off_and_on_again_history_starts_over(account, people):
     write(people)
     account_settings.change(account, history_days=0)
     assert not catalog._account("acme").records

@@ -45,7 +45,7 @@ def test_finds_tables_the_exact_one_first(visit, named):
     assert found(visit("victor"), "PEOPLE")["Tables"] == ["People", "peopleOld", "oldPeople"]
 
 
-def test_finds_nothing_that_one_may_not_see(visit, cast, named):
+def test_results_exclude_forbidden_objects(visit, cast, named):
     other = accounts.add("other", NewAccount(label="People of another"))
     tables.create(other, "people2")
     assert found(visit("sam"), "people").keys() == {"Help"}
@@ -96,7 +96,7 @@ def test_finds_users_for_admins(visit):
     assert "Users" not in found(visit("alice"), "ali")
 
 
-def test_finds_pages_that_one_may_open(visit):
+def test_results_include_permitted_pages(visit):
     assert found(visit("alice"), "keys", **{"in": "acme"})["Pages"] == ["Keys"]
     assert "Pages" not in found(visit("eve"), "keys", **{"in": "acme"})
     assert "Pages" not in found(visit("sam"), "keys", **{"in": "acme"})

@@ -177,7 +177,7 @@ def test_a_failure_is_told_and_leaves_the_steps_before_it(table, kind, error, re
 
 
 @pytest.mark.parametrize("error", ["busy", "database"])
-def test_is_tried_again_while_the_database_does_not_answer_but_not_for_ever(table, error):
+def test_is_retried_a_limited_time_while_the_database_does_not_answer(table, error):
     job = begin(table, fails_at=15, error=error)
     for _ in range(6):  # the first one has done a step before
         with pytest.raises((ServerBusy, OperationalError)):

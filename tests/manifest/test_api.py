@@ -355,7 +355,7 @@ def test_an_account_that_others_delete_first(call, account, cast, monkeypatch, i
 
 
 @pytest.mark.parametrize("heir", ["max", "sam"])
-def test_a_disabled_user_is_no_other_owner(ada, cast, account, heir):
+def test_a_disabled_user_does_not_count_as_another_owner(ada, cast, account, heir):
     """Found by the plan: accounts before this one are not changed either."""
     cast[heir].is_active = False
     cast[heir].save()

@@ -69,7 +69,7 @@ def test_an_older_server_that_makes_one_finds_that_there_is_none():
     assert not Table.objects.exists()
 
 
-def test_nobody_creates_one_or_imports_into_a_new_one():
+def test_metrics_tables_cannot_be_created_or_imported_into():
     account = accounts.add("measured")
     for create in (tables.create, tables.get_or_new):
         with pytest.raises(InvalidResourceName):

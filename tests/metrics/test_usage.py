@@ -39,7 +39,7 @@ def wrote(process, used, count=1, last=NOON, parameters=()):
     return uses
 
 
-def test_nothing_is_known_of_what_was_not_used(account):
+def test_unused_credentials_have_no_usage(account):
     other = accounts.add("others").pk
     wrote("one", client(other))
 

@@ -55,7 +55,7 @@ def test_f3_is_shown_once_scoped_and_revocable(alice, account):
 @pytest.mark.parametrize(
     "changed", [{"name": ""}, {"name": "a\x07"}, {"scope": "all"}, {"account": "other"}, {"days": "5000"}]
 )
-def test_refuses_what_is_no_token(alice, changed):
+def test_refuses_invalid_token_requests(alice, changed):
     assert alice.post(NEW, {**FORM, **changed}).status_code == 422
     assert not ApiToken.objects.exists()
     alice.post(NEW, {**FORM, "account": "", "days": "0"})  # for all accounts, for good

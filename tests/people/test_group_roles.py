@@ -48,7 +48,7 @@ def test_roles_follow_the_groups(come, configure):
     ]
 
 
-def test_a_claim_that_is_missing_is_no_group(come, configure, elsewhere):
+def test_a_missing_claim_means_no_groups(come, configure, elsewhere):
     configure(roles=ROLES, groups_claim="realm_access.roles")
     jane, _ = come(realm_access={"roles": ["dev"]})
     assert role_of(jane) == Role.EDITOR

@@ -113,7 +113,7 @@ def test_refuses_a_wrong_token(client, offered, token):
     assert client.get(address).status_code == client.post(address, GOOD).status_code == 404
 
 
-def test_refuses_what_was_withdrawn(visit, client, offered):
+def test_refuses_withdrawn_invitations(visit, client, offered):
     address = offered()
     pk = Invitation.objects.get().pk
     assert visit("max").post(f"/ui/invitations/{pk}/withdraw/").status_code == 404
@@ -148,7 +148,7 @@ def test_an_invitation_is_used_only_once(cast, offered):
         {"repeated": "other"},
     ],
 )
-def test_refuses_what_is_no_user(client, offered, wrong):
+def test_refuses_invalid_users(client, offered, wrong):
     address = offered()
     users = User.objects.count()
     assert client.post(address, GOOD | wrong).status_code == 422
@@ -164,7 +164,7 @@ def test_only_admins_make_admins(proven):
 
 
 @pytest.mark.parametrize("loss", ["switched off", "an editor now", "no member any more"])
-def test_a_link_is_worth_no_more_than_who_made_it(visit, client, offered, cast, loss):
+def test_an_invitation_is_limited_by_the_rights_of_its_author(visit, client, offered, cast, loss):
     address = offered(role=Role.OWNER)
     if loss == "switched off":
         User.objects.filter(username="alice").update(is_active=False)

@@ -39,7 +39,7 @@ def test_any_composition_and_length(visit, cast, password):
         "alice123",
     ],
 )  # fmt: skip
-def test_refuses_what_is_easy_to_guess(visit, password):
+def test_refuses_weak_passwords(visit, password):
     assert not change(visit("alice"), password)
 
 

@@ -104,7 +104,7 @@ def test_connecting_requires_a_recent_proof_of_identity(visit, cast, elsewhere, 
     assert fresh.get("/ui/").context["user"] == cast["alice"]
 
 
-def test_connects_nobody_to_two_users_and_disconnects_nobody_else(visit, cast, elsewhere):
+def test_a_person_is_connected_to_one_user_and_disconnects_only_themselves(visit, cast, elsewhere):
     sign_in(visit(None), elsewhere)
     client = visit("alice")
     client.post("/ui/me/again/", {"password": PASSWORD})

@@ -202,7 +202,7 @@ def arguments(cast, account, add_entity):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_asks_before_what_is_sensitive(visit, arguments):
+def test_sensitive_views_ask_for_a_proof(visit, arguments):
     client = visit("ada")
     count = Activity.objects.count()
     for name, fields in SENSITIVE.items():

@@ -75,7 +75,7 @@ def test_an_app_is_set_up_and_asked_for(alice, visit, cast):
     ]
 
 
-def test_recovery_codes_are_shown_once_and_are_no_factor_alone(alice, cast):
+def test_recovery_codes_are_shown_once_and_are_not_a_factor_alone(alice, cast):
     answer = alice.post(f"{SECURITY}codes/new/")
     assert answer.status_code == 422
     assert b'class="banner danger"' in answer.content
@@ -148,7 +148,7 @@ def test_a_passkey_wants_a_name_over_https(alice, host, is_secure, is_possible):
 
 
 @pytest.mark.parametrize("credential", ["", "null", HOLLOW, "[" * 100_000, "9" * 5000, "\0"])
-def test_refuses_what_is_no_passkey(alice, visit, credential):
+def test_refuses_invalid_passkeys(alice, visit, credential):
     sent = {"name": "x", "credential": credential, "passwordless": "on"}
     assert alice.post(f"{SECURITY}passkeys/", sent).status_code == 422
     assert alice.post("/ui/me/again/passkey/", {"credential": credential}).status_code == 422

@@ -64,7 +64,7 @@ def test_refuses_a_wrong_token(db, client, token):
         ({"language": "xx"}, "language"),
     ],
 )
-def test_refuses_what_cannot_be(db, client, change, field):
+def test_refuses_invalid_fields(db, client, change, field):
     answer = client.post(address(setup.issue()), {**GOOD, **change})
     assert answer.status_code == 422
     assert list(answer.context["form"].errors) == [field]

@@ -137,7 +137,7 @@ def test_prefixes_are_the_clients_choice(prefix, namespace):
         (entry("<d:_x0219_>1</d:_x0219_><d:_x00000219_>1</d:_x00000219_>"), DuplicatePropertiesSpecified),
     ],
 )
-def test_refuses_what_is_no_entry(body, error):
+def test_refuses_invalid_entries(body, error):
     with pytest.raises(error):
         read_object(body)
 

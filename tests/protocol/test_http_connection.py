@@ -372,7 +372,7 @@ async def test_waits_for_a_body_that_comes_slowly(clock, port, state):
     writer.transport.abort()
 
 
-async def test_an_early_answer_leaves_no_connection_open_for_ever(config, talk):
+async def test_an_early_answer_leaves_no_connection_open(config, talk):
     config.timeout_keep_alive = 0.3
     head = b"PUT /early HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\n"
     assert seen(await talk(head, b"abc", pause=0.1)) == ["PUT /early  0"]

@@ -101,7 +101,7 @@ NOT_JSON = {
 
 
 @pytest.mark.parametrize("body", NOT_JSON.values(), ids=NOT_JSON.keys())
-def test_refuses_what_is_no_object(body):
+def test_refuses_values_other_than_objects(body):
     with pytest.raises(InvalidInput):
         read_object(body)
 

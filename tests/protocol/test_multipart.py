@@ -104,7 +104,7 @@ def test_keeps_only_a_content_id_that_stands_among_the_http_headers():
         b"multipart/mixed;flag;boundary=batch_1",
     ],
 )
-def test_reads_the_boundary_however_it_is_written(envelope):
+def test_reads_the_boundary_in_every_form(envelope):
     assert len(read_batch(envelope, PYTHON).parts) == 2
 
 
@@ -222,7 +222,7 @@ def test_refuses_envelopes(content_type, error):
         PYTHON.removesuffix(b"--batch_1--\r\n") + PYTHON,
     ],
 )
-def test_refuses_what_is_no_change_set_and_no_query(body):
+def test_refuses_batches_other_than_a_change_set_or_a_query(body):
     with pytest.raises(InvalidInput):
         read_batch(ENVELOPE, body)
 

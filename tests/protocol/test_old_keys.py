@@ -67,7 +67,7 @@ async def test_k2_an_old_key_is_accepted_until_its_grace_is_over(ask, monkeypatc
     assert (await ask(new))[1] == 200
 
 
-async def test_k2_a_grace_ends_when_somebody_ends_it(ask):
+async def test_k2_a_grace_period_can_be_ended_early(ask):
     account = await in_thread(lambda: accounts.rotate(ACCOUNT, 1, grace=HOUR))
     assert await ask(KEY) == [200, 200]
     assert await in_thread(retired_keys.end, account, 1)

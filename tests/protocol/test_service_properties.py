@@ -30,7 +30,7 @@ NEW, OLD = "2019-02-02", "2012-02-12"
         ),
     ],
 )
-def test_setting_what_was_got_changes_nothing(properties):
+def test_setting_the_read_properties_changes_nothing(properties):
     written = write_properties(properties, NEW)
 
     assert read_properties(written, NEW).apply(ServiceProperties()) == properties

@@ -112,7 +112,7 @@ def test_refuses_other_encodings(document, encoding):
         b"<a><![CDATA[</a>",
     ],
 )
-def test_refuses_what_is_no_document(document):
+def test_refuses_malformed_documents(document):
     with pytest.raises(InvalidXmlDocument):
         read_xml(document)
 

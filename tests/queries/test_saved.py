@@ -348,7 +348,7 @@ def test_a_hostile_name_is_text_everywhere(visit, filled, name):
         assert "<b>بالعالم" not in page.content.decode()
 
 
-def test_refuses_what_is_no_query(visit, filled):
+def test_refuses_invalid_queries(visit, filled):
     client = visit("victor")
     for fields in ({"name": " "}, {"name": "x" * 65}, {"filter": "Age eq"}, {"filter": "Age eq 1\0"}):
         assert save(client, **{"name": "Adas", **fields}).status_code == 422

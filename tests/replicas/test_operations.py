@@ -218,7 +218,7 @@ async def test_a_replica_that_receives_nothing_grows_old(world):
     assert await world.chosen(EVENTUAL) == "near"
 
 
-async def test_a_server_that_is_no_replica_is_left_out(world):
+async def test_a_server_other_than_a_replica_is_left_out(world):
     world.primary_is_at(100)
     find = world.replicas._find_obstacle
     assert find(world.near, on_replica(100)) is None

@@ -62,7 +62,7 @@ def test_unknown_paths_get_404(ask):
         check(ask("PUT", f"accounts/acme/members/{user}", {"role": "owner"}), 404)
 
 
-def test_methods_and_hosts_that_are_not_there(ask):
+def test_unknown_methods_and_hosts(ask):
     for method in ("PUT", "OPTIONS", "TRACE", "BREW"):
         check(ask(method, "accounts"), 405)
     assert ask("PUT", "accounts").headers["Allow"] == "GET, POST, HEAD"

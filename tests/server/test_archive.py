@@ -187,7 +187,7 @@ def test_times(text, expected):
 
 
 @pytest.mark.parametrize("text", ["yesterday", "10 weeks ago", "", "11:59", "-5 minutes ago"])
-def test_text_that_is_no_time(text):
+def test_invalid_times_are_refused(text):
     with pytest.raises(Refusal, match="10 minutes ago"):
         moments.parse(text, NOW)
     with pytest.raises(Refusal, match="in the future"):
@@ -243,7 +243,7 @@ def test_a_segment_may_come_twice_but_not_with_other_content(made, source):
         archiver.push(source, made.path, SYSTEM)
 
 
-def test_a_copy_that_was_killed_is_no_segment(made, tmp_path):
+def test_a_killed_copy_is_not_a_segment(made, tmp_path):
     """Killed while it copies the first segment, and one after others; what has its name is complete."""
     names = [Segment(1, number).name for number in range(20, 30)]
     content = random.Random(1).randbytes(BLOCK) * 16

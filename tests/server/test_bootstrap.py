@@ -84,7 +84,7 @@ def run(copy, wheels, bare_python, tmp_path_factory):
 
 
 @pytest.mark.long
-def test_begins_a_half_made_environment_anew_installs_once_and_runs_there(run, copy):
+def test_makes_an_incomplete_environment_again_installs_once_and_runs_there(run, copy):
     failed = run("serve", PIP_FIND_LINKS="/nowhere")
     assert failed.returncode == 1
     assert failed.stderr.splitlines()[-1].startswith(
@@ -149,7 +149,7 @@ def test_explains(said, sentence):
 
 
 @pytest.mark.parametrize("name", ["run", "test"])
-def test_lock_covers_what_is_declared(name):
+def test_lock_covers_the_declared_packages(name):
     with (ROOT / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)["project"]
     declared = project["dependencies"] + (project["optional-dependencies"]["test"] if name == "test" else [])

@@ -116,7 +116,7 @@ def test_passwords_of_no_form_are_listed(url):
         ("x = '\xff'", "is not TOML"),
     ],
 )
-def test_refuses_what_means_nothing(tmp_path, text, message):
+def test_refuses_invalid_configuration(tmp_path, text, message):
     path = tmp_path / "tablero.toml"
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(Refusal) as refused:

@@ -27,7 +27,7 @@ def test_relaxed_durability_beside_own_options():
 
 
 @pytest.mark.parametrize("url", ["mysql://a/b", "postgresql://[", "postgresql://a/b?no_such=1"])
-def test_refuses_what_is_no_url(url):
+def test_refuses_invalid_urls(url):
     with pytest.raises(Refusal, match="DATABASE_URL"):
         database.parameters(options.read({"DATABASE_URL": url}))
 
@@ -53,7 +53,7 @@ def test_refuses_without_quoting_a_password(variable, url):
     assert "sesame" not in str(refused.value)
 
 
-def test_several_hosts_of_which_one_takes_writes():
+def test_several_hosts_with_one_for_writes():
     url = "postgresql://ada@db1.example.org:6432,db2.example.org:6433/tables?connect_timeout=9"
     result = conninfo_to_dict(database.conninfo(options.read({"DATABASE_URL": url})))
     assert (result["host"], result["port"]) == ("db1.example.org,db2.example.org", "6432,6433")
@@ -77,6 +77,6 @@ def test_replicas_have_names_without_secrets():
 @pytest.mark.parametrize(
     ("url", "replicas"), [("", REPLICAS), (URL, "db2.example.org"), (URL, "postgresql://a/b?no_such=1")]
 )
-def test_refuses_what_is_no_replica(url, replicas):
+def test_refuses_invalid_replicas(url, replicas):
     with pytest.raises(Refusal, match="TABLERO_REPLICAS"):
         database.read_sources(options.read({"DATABASE_URL": url, "TABLERO_REPLICAS": replicas}))

@@ -55,7 +55,7 @@ def test_address(text, expected):
 
 
 @pytest.mark.parametrize("text", ["", "::1", "host:port", "127.0.0.1:70000", "a:1:2", "[::1"])
-def test_refuses_what_is_no_address(text):
+def test_refuses_invalid_addresses(text):
     with pytest.raises(Refusal, match="HOST:PORT"):
         options.read_address(text)
 

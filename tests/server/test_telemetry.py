@@ -124,7 +124,7 @@ def test_the_round_trip_to_the_database_is_a_span_within_that_of_the_request(tol
 
 
 @pytest.mark.long
-def test_a_mistake_of_the_client_is_no_error_of_the_server(told):
+def test_a_client_error_is_not_a_server_error(told):
     assert plain(told.refused.attributes)["az.service_request_id"] == told.refused_id
     assert not told.refused.status.code
 

@@ -270,7 +270,7 @@ async def test_statements_that_cannot_be_prepared_take_no_room(single, limit):
     assert int(await single.run(PREPARED)) <= limit
 
 
-async def test_a_prepared_statement_follows_a_table_made_anew(single, admin):
+async def test_a_prepared_statement_follows_a_table_that_is_made_again(single, admin):
     insert = statement("INSERT INTO lanes_anew VALUES ($1) RETURNING a", "x")
     for _ in range(2):
         with pytest.raises(TableNotFound):

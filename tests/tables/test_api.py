@@ -97,7 +97,7 @@ def test_an_etag_keeps_two_from_overwriting_each_other(ask, table):
     assert ask("PUT", POLICIES, {"items": []}, **{"If-Match": "*"}).status_code == 200
 
 
-def test_refuses_what_is_no_set_of_policies(ask, table):
+def test_refuses_invalid_sets_of_policies(ask, table):
     for items, pointer in [
         ([{"id": str(number)} for number in range(6)], "#/items"),
         ([A, A], "#/items/1/id"),

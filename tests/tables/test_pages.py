@@ -357,7 +357,7 @@ def test_the_letter_case_of_a_table_is_that_of_its_maker(visit, add_entity, page
     assert visit("victor").get(f"/ui/a/acme/t/nothing/{page}").status_code == 404
 
 
-def test_saves_notes_but_keeps_what_somebody_else_wrote_meanwhile(visit, add_entity, account):
+def test_saving_notes_keeps_concurrent_changes(visit, add_entity, account):
     client = visit("max")
     table = tables.get(account, "people")
     tables.change(table, description="<b>theirs", tags=["old"])

@@ -128,7 +128,7 @@ def test_a_file_without_rows_is_refused_not_read_to_its_end(name):
     assert looks.looks < 2 * ROWLESS_BYTES // (BLOCK // 8)  # a text is read in smaller blocks
 
 
-def test_rows_may_be_far_apart_but_not_for_ever():
+def test_rows_may_be_far_apart_up_to_a_limit():
     """A job resumes by reading again, so that no chunk may be without rows."""
     apart = packed(HEADER, b"p,1,x\n" + BLANK_LINES, 40)
     file = file_of(apart)
@@ -174,7 +174,7 @@ def test_members_without_content_cost_what_they_weigh():
         read_all(file_of(padded, check=looks))
 
 
-def test_zip_files_that_are_no_usual_ones():
+def test_unusual_zip_files():
     for method in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
         with pytest.raises(FileRefused, match="not compressed with Deflate"):
             file_of(zipped(HEADER + ROWS, method))

@@ -76,7 +76,7 @@ def test_unicode_with_and_without_a_mark(codec, text):
     assert content.decode(encodings.codec_of(name)) == text and find(codec) == name
 
 
-def test_zeros_alone_are_no_utf16():
+def test_zeros_alone_are_not_utf16():
     for content in (b"id,name\n1,a\0b\n", bytes(range(256)) * 9, b"\0" * 100):
         assert of_zeros(content) == ""
 

@@ -128,7 +128,7 @@ def test_compressed():
         (b"a", {"encoding": "klingon"}, "klingon"),
     ],
 )
-def test_refuses_what_is_no_file_of_rows(data, wishes, why):
+def test_refuses_unsupported_files(data, wishes, why):
     with pytest.raises(FileRefused, match=why):
         detect(io.BytesIO(data), Wishes(**wishes))
 

@@ -249,6 +249,6 @@ def test_accounts_without_history_and_of_the_kind_cosmos():
     assert read_stored(stored).properties == {"A": EdmValue(Edm.STRING, "a")}
 
 
-def test_a_table_that_is_not_there_yet_can_be_checked(table):
+def test_a_missing_table_can_be_checked(table):
     missing = type(table)(account=table.account, name="later")
     assert numbers(check(missing, FIRST, WriteMode.INSERT)) == (5, 0, 0, 0)

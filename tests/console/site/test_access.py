@@ -106,7 +106,7 @@ def forms_in_vain(answer, who):
     return [name for name in names if ANSWERS[name].get("POST", {}).get(who) == 403]
 
 
-def test_nobody_is_sent_to_sign_in_and_back(client, db):
+def test_visitors_are_sent_to_sign_in_and_back(client, db):
     assert client.get("/ui/a/acme/t/people/")["Location"] == "/ui/login/?next=/ui/a/acme/t/people/"
 
 

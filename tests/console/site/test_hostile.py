@@ -125,7 +125,7 @@ def test_a_layout_of_no_name(visit, ada):
     assert visit("victor").get(TABLE, follow=True).status_code == 200
 
 
-def test_a_header_that_is_no_address(visit, ada, account):
+def test_an_invalid_address_in_a_header(visit, ada, account):
     broken = "http://["
     client = visit("alice")
     asked = client.post("/ui/a/acme/keys/1/reveal/", headers={"Referer": broken})

@@ -98,7 +98,7 @@ async def test_serves_nothing_else(path, development):
     assert (await get(path, development=development))[0] == 404
 
 
-async def test_development_reads_anew(monkeypatch, tmp_path):
+async def test_development_reads_files_again(monkeypatch, tmp_path):
     monkeypatch.setattr(static_files, "ROOT", tmp_path)
     monkeypatch.setattr(static_files, "CONSOLE", tmp_path / "console")
     (tmp_path / "a.js").write_text("1")

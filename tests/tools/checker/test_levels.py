@@ -46,7 +46,7 @@ def broken(promise: str, *operations: Write | Read, bound: float = 0.0) -> list[
 
 
 class TestAllLevels:
-    def test_a_value_that_nobody_wrote(self):
+    def test_a_value_without_a_write(self):
         assert broken("all", write(0, 1, A, 1), read(2, 3, a=2)) == ["nothing is invented"]
 
     def test_a_value_of_another_key(self):
