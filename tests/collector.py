@@ -44,9 +44,9 @@ class Collector(ThreadingHTTPServer):
             for span in scope.spans
         ]
 
-    def wait_for_span(self, **wanted):
+    def wait_for_span(self, **expected):
         """Return the first span with these attributes, whose dots are written as two underscores."""
-        conditions = {name.replace("__", "."): value for name, value in wanted.items()}
+        conditions = {name.replace("__", "."): value for name, value in expected.items()}
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             for span, _ in self.spans():

@@ -23,8 +23,8 @@ def manage(name, *arguments, status=0, **environment):
     One that uses no database of Django's runs in this process, since most of the time of a command is its start.
     """
     run = _run_here if name in ALONE - {"config", "pg"} else run_process
-    found, said = run(name, *map(str, arguments), **environment)
-    assert found == status, said
+    ended_with, said = run(name, *map(str, arguments), **environment)
+    assert ended_with == status, said
     assert "Traceback" not in said
     return said
 

@@ -42,11 +42,11 @@ def proxy(server, refuse):
 
         def forward(self, body):
             headers = {name: value for name, value in self.headers.items() if name != "Host"}
-            wanted = urllib.request.Request(
+            outgoing = urllib.request.Request(
                 server.url + self.path, body or None, headers, method=self.command
             )
             try:
-                with urllib.request.urlopen(wanted) as answer:
+                with urllib.request.urlopen(outgoing) as answer:
                     return answer.status, answer.getheaders(), answer.read()
             except urllib.error.HTTPError as answer:
                 return answer.code, list(answer.headers.items()), answer.read()

@@ -59,7 +59,7 @@ def describe() -> dict[str, Any]:
         "version": 1,
         "metadata": {"component": product},
         "components": components,
-        "dependencies": [{"ref": ref, "dependsOn": found} for ref, found in edges.items()],
+        "dependencies": [{"ref": ref, "dependsOn": targets} for ref, targets in edges.items()],
     }
     # no time and no random number: the same content is the same document
     document["serialNumber"] = f"urn:uuid:{uuid5(NAMESPACE_URL, json.dumps(document))}"

@@ -11,7 +11,7 @@ PATIENCE = 60.0  # seconds, for a machine that is busy
 def wait_for(what: Callable[[], T], patience: float = PATIENCE) -> T:
     """Ask until the answer is true, and return it."""
     deadline = time.monotonic() + patience
-    while not (found := what()):
+    while not (result := what()):
         assert time.monotonic() < deadline, "it did not happen"
         time.sleep(0.02)
-    return found
+    return result

@@ -64,8 +64,8 @@ def test_tokens_by_a_policy_and_by_the_second_key(ask, account):
     conflicting = ask("POST", SAS, {**READS, "policy": "p"})
     assert (conflicting.status_code, "but not both" in conflicting.json()["detail"]) == (400, True)
 
-    wanted = {"label": "all", "key": "key2", "permissions": "rl", "ttl": "1h", "protocol": "https"}
-    token = signature(ask("POST", SAS, wanted).json()["token"])
+    fields = {"label": "all", "key": "key2", "permissions": "rl", "ttl": "1h", "protocol": "https"}
+    token = signature(ask("POST", SAS, fields).json()["token"])
     assert (token.resource_types, token.services, token.protocol) == ("sco", "t", "https")
     assert sas.find_signing_key(token, "acme", sealed_keys.keys_of(account)) == 1
 

@@ -81,12 +81,16 @@ def test_issues_and_knows_it(account):
         account=account, authentication=Authentication.SAS, name="f" * 64, parameters=[["sv", "nonsense"]],
         first_used_at=timezone.now(), last_used_at=timezone.now(), address="", agent="",
     )  # fmt: skip
-    (found,) = known(account)
-    assert (found.token, found.fingerprint, found.label) == (TOKEN, issued.fingerprint, "partner demo")
-    assert (found.purpose, found.owner, found.author) == ("shows", "eve", "max")
-    assert (found.is_registered, found.is_blocked, found.key) == (True, False, 2)
-    assert (found.last_used, found.uses) == (None, 0)
-    assert found.created is not None
+    (registered,) = known(account)
+    assert (registered.token, registered.fingerprint, registered.label) == (
+        TOKEN,
+        issued.fingerprint,
+        "partner demo",
+    )
+    assert (registered.purpose, registered.owner, registered.author) == ("shows", "eve", "max")
+    assert (registered.is_registered, registered.is_blocked, registered.key) == (True, False, 2)
+    assert (registered.last_used, registered.uses) == (None, 0)
+    assert registered.created is not None
     # issuing the same token again only renames it
     issue(account, key=2, label="another")
     assert [token.label for token in known(account)] == ["another"]
@@ -166,9 +170,14 @@ def test_a_seen_token_is_adopted_and_given_up(account):
     done = sas_operations.describe(account, fingerprint, SasDescription("cron"), by=BY)
     assert sas_operations.describe(account, fingerprint, SasDescription("cron"), by=BY) is None
     SeenCredential.objects.all().delete()
-    (found,) = known(account)
-    assert (found.label, found.is_registered, found.created, found.author) == ("cron", True, None, "")
-    assert found.token == TOKEN
+    (registered,) = known(account)
+    assert (registered.label, registered.is_registered, registered.created, registered.author) == (
+        "cron",
+        True,
+        None,
+        "",
+    )
+    assert registered.token == TOKEN
     changed = sas_operations.describe(account, fingerprint, SasDescription("other"), by=BY)
     assert known(account)[0].label == "other"
     undo.undo(changed, BY)

@@ -513,13 +513,15 @@ def test_a_read_only_account_keeps_its_policies(visit, keep):
 
 def test_help_says_what_the_grants_say():
     entities = [it for letters in notes.OPERATIONS.values() for it in letters]
-    every = {"".join(found) for size in range(5) for found in combinations(PERMISSIONS, size)}
+    every = {"".join(chosen) for size in range(5) for chosen in combinations(PERMISSIONS, size)}
     for letters in every:
         grant = Grant(GrantKind.TABLE_SAS, _permissions(letters), Resource.OBJECT, table="people")
         allowed = {it for it in Operation if grant.allows(it, "people")} - {
             Operation.ENTITY_GROUP_TRANSACTION
         }
-        said = {it for found, those in notes.OPERATIONS.items() if set(found) <= set(letters) for it in those}
+        said = {
+            it for chosen, those in notes.OPERATIONS.items() if set(chosen) <= set(letters) for it in those
+        }
         assert said == allowed
     assert len(entities) == len(set(entities))
     assert notes.ALLOWS.keys() == notes.OPERATIONS.keys()

@@ -23,11 +23,11 @@ STORAGE, COSMOS = AccountKind
 TEXT, TIME = EdmValue(Edm.STRING, "x"), EdmValue(Edm.DATETIME, 15_000_000)
 
 
-def fill(account: Account, table: str, *found: Entity) -> None:
+def fill(account: Account, table: str, *content: Entity) -> None:
     made = tables.create(account, table, description="of the source")
-    for entity in found:
+    for entity in content:
         entity.kind = AccountKind(account.kind)
-    for statement in statements.insert_all(relation_name(made.pk), found):
+    for statement in statements.insert_all(relation_name(made.pk), content):
         sql.run(statement)
 
 

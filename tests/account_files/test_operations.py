@@ -51,12 +51,12 @@ STORAGE, COSMOS = AccountKind
 TEXT = EdmValue(Edm.STRING, "x")
 
 
-def fill(account, name, *found, **described):
+def fill(account, name, *content, **described):
     table = tables.create(account, name, **described)
-    for entity in found:
+    for entity in content:
         entity.kind = AccountKind(account.kind)
-    for start in range(0, len(found), 500):
-        for statement in statements.insert_all(relation_name(table.pk), found[start : start + 500]):
+    for start in range(0, len(content), 500):
+        for statement in statements.insert_all(relation_name(table.pk), content[start : start + 500]):
             sql.run(statement)
     return table
 
@@ -79,12 +79,12 @@ def lines(file):
     return [json.loads(line) for line in gzip.decompress(file.getvalue()).splitlines()]
 
 
-def packed(found):
+def packed(content):
     """Return a file with these lines and a matching end line."""
-    raw = [json.dumps(line).encode() + b"\n" for line in found]
+    raw = [json.dumps(line).encode() + b"\n" for line in content]
     end = {
-        "tables": sum("table" in line for line in found),
-        "entities": sum("PartitionKey" in line for line in found),
+        "tables": sum("table" in line for line in content),
+        "entities": sum("PartitionKey" in line for line in content),
         "sha256": hashlib.sha256(b"".join(raw)).hexdigest(),
     }
     return io.BytesIO(gzip.compress(b"".join(raw) + json.dumps({"end": end}).encode() + b"\n"))
@@ -92,12 +92,12 @@ def packed(found):
 
 def comparable(file):
     """Return the lines of a file without the parts that differ in each copy."""
-    header, *found, _ = lines(file)
+    header, *content, _ = lines(file)
     for name in ("account", "time"):
         del header[name]
-    for line in found:
+    for line in content:
         line.pop("Timestamp", None)
-    return [header, *([*line.items()] for line in found)]
+    return [header, *([*line.items()] for line in content)]
 
 
 @pytest.fixture
@@ -171,12 +171,12 @@ def test_everything_is_the_same_after_a_round_trip(source):
 
 
 @settings(max_examples=10, deadline=None)
-@given(found=st.dictionaries(st.tuples(strategies.keys, strategies.keys), strategies.properties, max_size=40))
-def test_any_entities_are_the_same_after_a_round_trip(found):
+@given(drawn=st.dictionaries(st.tuples(strategies.keys, strategies.keys), strategies.properties, max_size=40))
+def test_any_entities_are_the_same_after_a_round_trip(drawn):
     for account in Account.objects.all():
         removal.remove(account.name, with_tables=True)
     account = accounts.add("source")
-    fill(account, "people", *(Entity(EntityKey(*key), properties) for key, properties in found.items()))
+    fill(account, "people", *(Entity(EntityKey(*key), properties) for key, properties in drawn.items()))
     file = exported(account)
     assert comparable(exported(imported(file, "there"))) == comparable(file)
 

@@ -23,9 +23,9 @@ def ada(call):
 
 
 def test_it_works(ada):
-    wanted = {"name": "branch", "labels": {"branch": "main"}, "label": "CI"}
+    fields = {"name": "branch", "labels": {"branch": "main"}, "label": "CI"}
     before = datetime.now(UTC)
-    made = ada("POST", "accounts", wanted | {"ttl": "8h"})
+    made = ada("POST", "accounts", fields | {"ttl": "8h"})
     after = datetime.now(UTC)
     assert made.status_code == 201, made.content
     result = made.json()
@@ -34,7 +34,7 @@ def test_it_works(ada):
         "DefaultEndpointsProtocol=http;AccountName=branch;"
         f"AccountKey={key};TableEndpoint=http://testserver/branch"
     )
-    assert {name: result[name] for name in wanted} == wanted
+    assert {name: result[name] for name in fields} == fields
     assert (result["state"], result["role"]) == ("active", "owner")
     assert before <= datetime.fromisoformat(result["expires_at"]) - timedelta(hours=8) <= after
     shown = ada("GET", "accounts/branch").json()
@@ -60,8 +60,8 @@ def test_an_account_of_the_kind_cosmos(ada):
     # no policies and service properties
     for path in ("tables/a-b/policies", "service-properties"):
         current = ada("GET", f"accounts/planets/{path}")
-        wanted = {"items": [{"id": "p", "access_policy": None}]} if "policies" in path else current.json()
-        refused = ada("PUT", f"accounts/planets/{path}", wanted, **{"If-Match": current["ETag"]})
+        sent_body = {"items": [{"id": "p", "access_policy": None}]} if "policies" in path else current.json()
+        refused = ada("PUT", f"accounts/planets/{path}", sent_body, **{"If-Match": current["ETag"]})
         assert refused.status_code == 405, (path, refused.content)
 
 
@@ -74,18 +74,18 @@ def test_a_copy_tells_what_does_not_fit(ada):
         "items": [{"reason": "table_name", "table": "new orders", "entities": 0, "example": None}]
     }
     assert ada("GET", "accounts/planets/copy").json() == {"items": []}
-    wanted = {"name": "moons", "kind": "storage"}
-    refused = ada("POST", "accounts/planets/copy", wanted)
+    fields = {"name": "moons", "kind": "storage"}
+    refused = ada("POST", "accounts/planets/copy", fields)
     assert (refused.status_code, refused.json()["detail"]) == (
         409,
         "Not everything fits into an account of this kind. Nothing was copied.",
     )
-    copied = ada("POST", "accounts/planets/copy", wanted | {"skip": True})
+    copied = ada("POST", "accounts/planets/copy", fields | {"skip": True})
     assert (copied.status_code, copied.json()["tables"], copied.json()["entities"]) == (201, 1, 0)
     assert "AccountName=moons;" in copied.json()["account"]["connection_string"]
-    again = ada("POST", "accounts/planets/copy", wanted | {"skip": True})
+    again = ada("POST", "accounts/planets/copy", fields | {"skip": True})
     assert (again.status_code, again.json()) == (200, copied.json())
-    assert ada("POST", "accounts/planets/copy", wanted | {"kind": "cosmos"}).status_code == 409
+    assert ada("POST", "accounts/planets/copy", fields | {"kind": "cosmos"}).status_code == 409
 
 
 def test_the_same_request_again_makes_nothing(ada):
@@ -145,36 +145,36 @@ def test_lists_and_finds(ada, call, account):
 def test_pages(ada):
     for number in range(4):
         accounts.add(f"more{number}")
-    address, found = "accounts?limit=2&name=more", []
+    address, names_on_pages = "accounts?limit=2&name=more", []
     while address:
         answer = ada("GET", address)
         page = answer.json()
-        found += [one["name"] for one in page["items"]]
+        names_on_pages += [one["name"] for one in page["items"]]
         address = (page["next"] or "").removeprefix("http://testserver")
         assert bool(address) == ("Link" in answer.headers)
-    assert found == ["more0", "more1", "more2", "more3"]
+    assert names_on_pages == ["more0", "more1", "more2", "more3"]
     assert ada("GET", "accounts?cursor=%C3%A9").status_code == 400
 
 
 def test_changes_what_is_named_and_nothing_else(ada, account):
-    wanted = {"description": "d", "networks": ["10.0.0.0/8"], "protected": True, "labels": {"a": ""}}
-    changed = ada("PATCH", "accounts/acme", wanted)
+    fields = {"description": "d", "networks": ["10.0.0.0/8"], "protected": True, "labels": {"a": ""}}
+    changed = ada("PATCH", "accounts/acme", fields)
     assert changed.status_code == 200, changed.content
-    assert {name: changed.json()[name] for name in wanted} == wanted
+    assert {name: changed.json()[name] for name in fields} == fields
     assert ada("PATCH", "accounts/acme", {}).json() == changed.json()
     account.refresh_from_db()
     assert (account.label, account.enabled, account.description) == ("", True, "d")
 
 
 def test_the_level_of_consistency(ada, account):
-    wanted = {"consistency": "BoundedStaleness", "max_staleness": 60}
+    fields = {"consistency": "BoundedStaleness", "max_staleness": 60}
     assert ada("GET", "accounts/acme").json()["consistency"] == "Strong"
-    changed = ada("PATCH", "accounts/acme", wanted).json()
-    assert {name: changed[name] for name in wanted} == wanted
+    changed = ada("PATCH", "accounts/acme", fields).json()
+    assert {name: changed[name] for name in fields} == fields
     for wrong in ({"consistency": "bounded"}, {"max_staleness": 0}, {"max_staleness": 86_401}):
         assert ada("PATCH", "accounts/acme", wrong).status_code == 400
     done = Activity.objects.filter(account_name="acme").latest("pk")
-    assert done.after == wanted
+    assert done.after == fields
 
 
 def test_a_server_without_replicas_lists_none(ada):
@@ -267,8 +267,8 @@ def test_a3_an_account_freezes_when_its_time_is_over_and_goes_a_day_later(ada, a
 
 def test_an_account_that_cannot_be_deleted_keeps_no_other(account):
     second = accounts.add("zebra")
-    for found in (account, second):
-        over(found)
+    for owner in (account, second):
+        over(owner)
     Table.objects.create(account=account, name="broken", folded_name="broken")  # it has no relation
     with pytest.raises(ExceptionGroup):
         expiry.expire(datetime.now(UTC) + timedelta(days=2))

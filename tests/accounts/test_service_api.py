@@ -18,15 +18,15 @@ def ask(call):
 
 def test_properties_are_set_whole(ask, account):
     shown = ask("GET", PROPERTIES)
-    wanted = {**shown.json(), "cors": [RULE], "logging": {"read": True, "retention": 7}}
+    properties = {**shown.json(), "cors": [RULE], "logging": {"read": True, "retention": 7}}
     saved = ask(
-        "PUT", PROPERTIES, wanted, **{"If-Match": f"W/{shown.headers['ETag']}"}
+        "PUT", PROPERTIES, properties, **{"If-Match": f"W/{shown.headers['ETag']}"}
     )  # as it is when compressed
     assert saved.status_code == 200, saved.content
     assert saved.json()["logging"] == {"read": True, "write": False, "delete": False, "retention": 7}
     assert ask("GET", PROPERTIES).json() == saved.json()
     assert service_properties.get(account).cors[0].allowed_headers == ("x-*",)
-    assert ask("PUT", PROPERTIES, wanted, **{"If-Match": shown.headers["ETag"]}).status_code == 412
+    assert ask("PUT", PROPERTIES, properties, **{"If-Match": shown.headers["ETag"]}).status_code == 412
     assert Activity.objects.filter(verb=AccountVerb.PROPERTIES_SET).count() == 1
 
 

@@ -127,16 +127,16 @@ def test_policies_and_service_properties(account, people):
     assert policies.read(Activity.objects.get(pk=kept.pk).after) == one
     assert policies.replace_by_name(account, "people", one, by=ADA) is None
 
-    wanted = ServiceProperties(
+    properties = ServiceProperties(
         DEFAULT_PROPERTIES.logging,
         DEFAULT_PROPERTIES.hour_metrics,
         Metrics(enabled=True),
         DEFAULT_PROPERTIES.cors,
     )
-    kept = service_properties.replace(account, lambda _: wanted, by=ADA)
+    kept = service_properties.replace(account, lambda _: properties, by=ADA)
     kept = Activity.objects.get(pk=kept.pk)
     assert service_properties.read(kept.before) == DEFAULT_PROPERTIES
-    assert service_properties.read(kept.after) == wanted
+    assert service_properties.read(kept.after) == properties
 
 
 # the log is immutable
@@ -216,27 +216,27 @@ def test_finds_by_everything(account, people):
     now = datetime.now(UTC)
     assert verbs(since=now) == verbs(until=now - timedelta(minutes=1)) == []
     assert len(verbs(since=now - timedelta(minutes=1), until=now)) == 5
-    assert [found.changed for found in activity.page(ActivityFilter()).activities] == [1, 2, 0, 0, 0]
+    assert [entry.changed for entry in activity.page(ActivityFilter()).activities] == [1, 2, 0, 0, 0]
 
 
 def test_pages_in_both_directions(account):
     for number in range(9):
         account_settings.change(account, label=str(number))
-    wanted = ActivityFilter(account_ids=[account.pk], verbs=[AccountVerb.CHANGE])
-    labels = lambda page: [found.after["label"] for found in page.activities]  # noqa: E731
+    criteria = ActivityFilter(account_ids=[account.pk], verbs=[AccountVerb.CHANGE])
+    labels = lambda page: [entry.after["label"] for entry in page.activities]  # noqa: E731
 
-    first = activity.page(wanted, top=4)
+    first = activity.page(criteria, top=4)
     assert labels(first) == ["8", "7", "6", "5"]
-    second = activity.page(wanted, before=first.older, top=4)
+    second = activity.page(criteria, before=first.older, top=4)
     assert labels(second) == ["4", "3", "2", "1"]
-    last = activity.page(wanted, before=second.older, top=4)
+    last = activity.page(criteria, before=second.older, top=4)
     assert (labels(last), last.older) == (["0"], None)
 
-    newer = replace(wanted, since=second.activities[-1].at)
+    newer = replace(criteria, since=second.activities[-1].at)
     back = activity.page(newer, top=4, oldest_first=True)
     assert (back.activities, back.older is None) == (second.activities, False)
     assert activity.page(newer, top=4) == first
-    newest = replace(wanted, since=first.activities[-1].at)
+    newest = replace(criteria, since=first.activities[-1].at)
     assert activity.page(newest, top=4, oldest_first=True) == ActivityPage(first.activities, None)
 
 
@@ -252,5 +252,5 @@ def test_exports_all(account, monkeypatch):
     for number in range(5):
         account_settings.change(account, label=str(number))
     exported = list(activity.export(ActivityFilter()))
-    assert [found.pk for found in exported] == sorted((found.pk for found in exported), reverse=True)
+    assert [entry.pk for entry in exported] == sorted((entry.pk for entry in exported), reverse=True)
     assert len(exported) == 6

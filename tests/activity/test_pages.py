@@ -249,7 +249,7 @@ def test_shows_settings(read, account, table, cast):
     ]
     account_settings.change(account, read_only=False)
     one = [SignedIdentifier("readers", AccessPolicy(None, "2030-01-01T00:00:00.0000000Z", "r"))]
-    wanted = ServiceProperties(
+    properties = ServiceProperties(
         DEFAULT_PROPERTIES.logging,
         DEFAULT_PROPERTIES.hour_metrics,
         Metrics(enabled=True),
@@ -257,7 +257,7 @@ def test_shows_settings(read, account, table, cast):
     )
     shown += [
         (policies.replace_by_name(account, "people", one), ["readers", "2030-01-01"]),
-        (service_properties.replace(account, lambda _: wanted), ["minute_metrics.enabled", "cors"]),
+        (service_properties.replace(account, lambda _: properties), ["minute_metrics.enabled", "cors"]),
         (tables.change(table, description="Of people", tags=["a", "b"]), ["Of people", "a, b"]),
         (members.set_role(account, cast["eve"], Role.OWNER, by=EVE), ["eve", "Role", "Owner", "Editor"]),
         (tables.delete(account, "people", keep=DELETED_TABLE_RETENTION), ["7"]),

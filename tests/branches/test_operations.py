@@ -208,8 +208,8 @@ def test_a_masked_branch(shop):
     # filters read the projection, which must say the same as the entity
     table = tables.get(made.account, "customers")
     for name in ("Name", "Email", "Note", "Iban"):
-        wanted = EntityQuery(filter=parse(f"{name} eq '{masked[name].value}'"))
-        assert len(entities.page(table, wanted).entities) == 1, name
+        entity_query = EntityQuery(filter=parse(f"{name} eq '{masked[name].value}'"))
+        assert len(entities.page(table, entity_query).entities) == 1, name
     selected = EntityQuery(filter=parse(f"Name eq '{masked['Name'].value}'"), select=tuple(masked))
     [stored] = entities.page(table, selected).entities
     assert dict(read_stored(stored).properties) == masked

@@ -271,8 +271,8 @@ def test_the_editor_lies_over_its_cell_and_moves_nothing(open_page, admin, cells
         page.keyboard.press("F2")
         page.locator("#cell-editor").wait_for()
         layer = page.locator(".cell-layer")
-        found, field = layer.bounding_box(), box(page, "#cell-value")
-        assert found["width"] >= max(least, where["width"])
+        editor_box, field = layer.bounding_box(), box(page, "#cell-value")
+        assert editor_box["width"] >= max(least, where["width"])
         # the text begins, or of a number ends, where it did, on the same line
         assert abs(field["y"] + field["height"] / 2 - where["y"] - (where["height"] - 1) / 2) <= 1
         padding = page.locator("#cell-value").evaluate("it => parseFloat(getComputedStyle(it).paddingLeft)")

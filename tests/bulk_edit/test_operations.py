@@ -101,12 +101,12 @@ INCREMENT = request(set_("N + 1"))
 MOVE = request({"op": "key", "row_key": "concat('n', RowKey)"})
 
 
-def steps(table, wanted, progress=None, *, size=2, by=ADA):
+def steps(table, edit_request, progress=None, *, size=2, by=ADA):
     """Advance chunk by chunk, with the progress kept as JSON between them."""
-    progress = progress or bulk_edits.begin(table, wanted)
+    progress = progress or bulk_edits.begin(table, edit_request)
     while not progress.is_finished:
         with transaction.atomic():
-            progress, skipped = bulk_edits.advance(table, wanted, progress, by=by, size=size)
+            progress, skipped = bulk_edits.advance(table, edit_request, progress, by=by, size=size)
         progress = Progress.load(json.loads(json.dumps(progress.dump())))
         yield progress, skipped
 
@@ -122,11 +122,11 @@ def last(several):
 
 def test_the_preview_is_what_the_run_does_and_undo_takes_it_back(table):
     put(table, a=1, b=2, c=2**31 - 1, d=4)
-    wanted = request(
+    edit_request = request(
         set_("N * 2"), {"op": "rename", "property": "Text", "to": "Note"}, filter="N gt 1 and RowKey lt 'd'"
     )
     before = rows(table)
-    foreseen = bulk_edit_previews.preview(table, wanted)
+    foreseen = bulk_edit_previews.preview(table, edit_request)
     assert rows(table) == before
     assert (foreseen.matches, foreseen.is_exact, foreseen.examined, foreseen.is_complete) == (
         2,
@@ -134,7 +134,7 @@ def test_the_preview_is_what_the_run_does_and_undo_takes_it_back(table):
         2,
         True,
     )
-    done = edit(table, wanted, by=ADA, number=2, read_at=foreseen.read_at)
+    done = edit(table, edit_request, by=ADA, number=2, read_at=foreseen.read_at)
     assert done.counts == foreseen.counts
     assert (done.counts.changed, done.counts.skipped) == (1, 1)
     assert done.counts.examples == [
@@ -217,8 +217,10 @@ async def test_a_write_between_reading_and_writing_is_left_alone(table, monkeypa
         return apply(*arguments)
 
     monkeypatch.setattr(bulk_edits, "_write", write_later)
-    for wanted, expected in ((INCREMENT, {"a": 7, "c": 2}), (MOVE, {"a": 7, "nc": 2})):
-        progress = await in_thread(lambda wanted=wanted: last(steps(table, wanted, size=10)))
+    for edit_request, expected in ((INCREMENT, {"a": 7, "c": 2}), (MOVE, {"a": 7, "nc": 2})):
+        progress = await in_thread(
+            lambda edit_request=edit_request: last(steps(table, edit_request, size=10))
+        )
         assert progress.counts.written == 1
         skipped = {key.row_key: obstacle for key, obstacle in progress.counts.examples}
         assert skipped == {"a": CHANGED, "b": GONE}
@@ -229,11 +231,11 @@ async def test_a_write_between_reading_and_writing_is_left_alone(table, monkeypa
 def test_keys_that_are_taken(table):
     put(table, a=1, b=2, c=3, x=4)
     # a and b go to the same key, c to one that is there, x nowhere
-    wanted = request({"op": "set", "property": "To", "expression": "'x'"}, filter="RowKey eq 'c'")
-    edit(table, wanted, by=ADA)
-    wanted = request({"op": "key", "row_key": "coalesce(To, 'y')"}, filter="RowKey ne 'x'")
-    foreseen = bulk_edit_previews.preview(table, wanted)
-    done = edit(table, wanted, by=ADA)
+    edit_request = request({"op": "set", "property": "To", "expression": "'x'"}, filter="RowKey eq 'c'")
+    edit(table, edit_request, by=ADA)
+    edit_request = request({"op": "key", "row_key": "coalesce(To, 'y')"}, filter="RowKey ne 'x'")
+    foreseen = bulk_edit_previews.preview(table, edit_request)
+    done = edit(table, edit_request, by=ADA)
     assert (done.counts.moved, dict(done.counts.obstacles)) == (1, {EXISTS: 2})
     assert sorted(done.counts.examples) == [SkippedEntity(key("b"), EXISTS), SkippedEntity(key("c"), EXISTS)]
     assert foreseen.counts.obstacles == done.counts.obstacles
@@ -245,21 +247,21 @@ def test_keys_that_are_taken(table):
 def test_a_key_that_an_earlier_entity_had_is_free(table):
     """Keys become free in the order of keys, chunk by chunk; the preview predicts it."""
     put(table, a=1, b=2, c=3)
-    wanted = request(set_("'d'", "To"), filter="RowKey eq 'a'")
-    edit(table, wanted, by=ADA)
-    wanted = request({"op": "key", "row_key": "coalesce(To, 'a')"}, filter="RowKey lt 'c'")
-    foreseen = bulk_edit_previews.preview(table, wanted)
+    edit_request = request(set_("'d'", "To"), filter="RowKey eq 'a'")
+    edit(table, edit_request, by=ADA)
+    edit_request = request({"op": "key", "row_key": "coalesce(To, 'a')"}, filter="RowKey lt 'c'")
+    foreseen = bulk_edit_previews.preview(table, edit_request)
     assert foreseen.counts.obstacles == {EXISTS: 1}  # in one chunk
-    assert last(steps(table, wanted, size=1)).counts.moved == 2
+    assert last(steps(table, edit_request, size=1)).counts.moved == 2
     assert content(table) == {"a": 2, "c": 3, "d": 1}
 
 
 def test_long_keys_and_other_partitions(table):
     put(table, a=1)
-    wanted = request({"op": "key", "partition_key": f"'{'字' * 600}'", "row_key": f"'{'字' * 600}'"})
-    assert edit(table, wanted, by=ADA).counts.moved == 1
-    [found] = rows(table)
-    assert (found[0], found[1]) == ("字" * 600, "字" * 600)
+    edit_request = request({"op": "key", "partition_key": f"'{'字' * 600}'", "row_key": f"'{'字' * 600}'"})
+    assert edit(table, edit_request, by=ADA).counts.moved == 1
+    [row] = rows(table)
+    assert (row[0], row[1]) == ("字" * 600, "字" * 600)
     back = request({"op": "key", "partition_key": "'p'", "row_key": "'a'"})
     assert edit(table, back, by=ADA).counts.moved == 1
     assert content(table) == {"a": 1}
@@ -285,24 +287,24 @@ def test_protected_accounts_need_the_number(table):
     put(table, a=1, b=2, c=3)
     account_settings.change(table.account, by=ADA, protected=True)
     table.account.refresh_from_db()
-    wanted = request({"op": "delete"}, filter="N ge 2")
+    edit_request = request({"op": "delete"}, filter="N ge 2")
     for number_given, words in ((None, "is protected"), (3, "finds 2 entities now, not 3")):
         with pytest.raises(BulkEditRefused, match=words):
-            edit(table, wanted, by=ADA, number=number_given)
+            edit(table, edit_request, by=ADA, number=number_given)
     assert len(content(table)) == 3
-    assert edit(table, wanted, by=ADA, number=2).counts.deleted == 2
+    assert edit(table, edit_request, by=ADA, number=2).counts.deleted == 2
 
 
 def test_refusals(table):
     put(table, a=1)
-    for wanted in (
+    for edit_request in (
         request(),
         request(set_("N +")),
         request(set_("1"), filter="N eq"),
     ):
         for ask in (bulk_edit_previews.preview, bulk_edits.begin):
             with pytest.raises(InvalidInput):
-                ask(table, wanted)
+                ask(table, edit_request)
     account_settings.change(table.account, by=ADA, read_only=True)
     with pytest.raises(InsufficientAccountPermissions):
         bulk_edits.begin(table, INCREMENT)
@@ -379,10 +381,10 @@ def test_any_edit_is_foreseen_exact_and_undone(kinds, content, operations, new_k
         run(statements.change(relation, Insert(Entity(key(row_key), values, kind))))
     if new_key is not None:
         operations = [*operations, {"op": "key", "row_key": new_key}]
-    wanted = request(*operations, allows_loss=allows_loss)
+    edit_request = request(*operations, allows_loss=allows_loss)
     before = rows(table)
-    foreseen = bulk_edit_previews.preview(table, wanted)
-    done = edit(table, wanted, by=ADA)
+    foreseen = bulk_edit_previews.preview(table, edit_request)
+    done = edit(table, edit_request, by=ADA)
     assert done.counts.obstacles == foreseen.counts.obstacles
     assert done.counts.written == foreseen.counts.written
     assert len(rows(table)) == len(before)

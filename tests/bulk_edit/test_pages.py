@@ -189,8 +189,8 @@ def test_a_selection_leads_to_it(visit, rows):
     eve = visit("eve")
     keys = [encode_key(EntityKey("p", it)) for it in ("b", "a")]
     answer = eve.post(PAGE, {"scope": "rows", "key": keys, "f": "N ge 1"})
-    [found] = parse_qs(urlsplit(answer["Location"]).query)["f"]
-    assert found == "PartitionKey eq 'p' and (RowKey eq 'a' or RowKey eq 'b')"
+    [filter_text] = parse_qs(urlsplit(answer["Location"]).query)["f"]
+    assert filter_text == "PartitionKey eq 'p' and (RowKey eq 'a' or RowKey eq 'b')"
     assert (
         eve.post(PAGE, {"scope": "query", "f": "N ge 1"})["Location"]
         == f"{PAGE}?f=N+ge+1&0-op=set&0-property=&0-expression="

@@ -145,7 +145,7 @@ def test_answers_are_as_documented(api, token):
         case.call_and_validate(headers=headers, checks=CHECKS, timeout=60)
 
     asked = 0
-    for found in schema.get_all_operations():
-        SETTINGS(hypothesis.given(found.ok().as_strategy())(ask))()
+    for operation in schema.get_all_operations():
+        SETTINGS(hypothesis.given(operation.ok().as_strategy())(ask))()
         asked += 1
     assert asked > 25

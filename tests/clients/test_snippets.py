@@ -165,18 +165,18 @@ def test_runs(request, server, table, language, key):
         table.get_entity(*key)
 
 
-def check_same(found):
+def check_same(entity):
     """Check that the SDK reads the values that the snippet was written for."""
-    assert found["Text"] == PROPERTIES["Text"].value
-    assert found["Empty"] == ""
-    assert (found["Yes"], found["Small"], found["Big"].value) == (True, -7, 2**63 - 1)
-    assert math.copysign(1, found["Zero"]) == -1
-    assert isinstance(found["One"], float)
-    assert math.isnan(found["Nan"])
-    assert found["Less"] == -math.inf
-    assert found["Since"].tables_service_value == "2025-03-19T23:01:55.1234567Z"
-    assert str(found["Id"]) == PROPERTIES["Id"].value
-    assert found["Photo"] == b"\x00\xff"
+    assert entity["Text"] == PROPERTIES["Text"].value
+    assert entity["Empty"] == ""
+    assert (entity["Yes"], entity["Small"], entity["Big"].value) == (True, -7, 2**63 - 1)
+    assert math.copysign(1, entity["Zero"]) == -1
+    assert isinstance(entity["One"], float)
+    assert math.isnan(entity["Nan"])
+    assert entity["Less"] == -math.inf
+    assert entity["Since"].tables_service_value == "2025-03-19T23:01:55.1234567Z"
+    assert str(entity["Id"]) == PROPERTIES["Id"].value
+    assert entity["Photo"] == b"\x00\xff"
 
 
 def test_the_azure_cli_gets_every_word_whole(require):

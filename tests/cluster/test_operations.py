@@ -494,9 +494,9 @@ def test_edits_are_shown_and_undone_whether_made_before_or_since(table):
 
 def undo_of(table, **selection):
     """Undo what is selected, after a look that has to say the same."""
-    wanted = changes.ChangeFilter(table=table.name, **selection)
-    foreseen = data_undo.preview(table.account, wanted)
-    outcome = outcome_of(running.complete(data_undo.request(table.account, wanted), by=ADA))
+    criteria = changes.ChangeFilter(table=table.name, **selection)
+    foreseen = data_undo.preview(table.account, criteria)
+    outcome = outcome_of(running.complete(data_undo.request(table.account, criteria), by=ADA))
     assert outcome.detail() == foreseen.detail()
     return {effect.value: outcome.number(effect) for effect in Effect if outcome.number(effect)}
 
@@ -539,11 +539,11 @@ def test_several_changes_are_refused_and_none_is_made(table, write):
     table.refresh_from_db()
     write(Insert(entity(A=1)))
     write(Insert(entity(EntityKey("q", "s"), A=1)))
-    wanted = changes.ChangeFilter(table="people")
+    criteria = changes.ChangeFilter(table="people")
     with pytest.raises(NotImplemented, match="one by one"):
-        data_undo.preview(table.account, wanted)
+        data_undo.preview(table.account, criteria)
     with pytest.raises(NotImplemented, match="one by one"):
-        running.complete(data_undo.request(table.account, wanted), by=ADA)
+        running.complete(data_undo.request(table.account, criteria), by=ADA)
     assert len(content(table)) == 2
 
 

@@ -133,8 +133,8 @@ def test_another_entity_under_the_former_key_does_not_get_them(table, ada):
     put(table, Delete(key("m"), ANY))
     put(table, Insert(Entity(key("a"), {})))
     gone = edits.apply(table, [Delete(key("a"), ANY)], by=by())
-    wanted = ChangeFilter(requests=(gone.activity.request_id,))
-    running.complete(data_undo.request(table.account, wanted), by=by())
+    criteria = ChangeFilter(requests=(gone.activity.request_id,))
+    running.complete(data_undo.request(table.account, criteria), by=by())
     assert texts(table) == {"m": ["of a"]}
 
 
@@ -193,8 +193,8 @@ def test_an_undo_skips_both_keys_of_an_entity_if_one_has_newer_work(
         monkeypatch.setattr(restoring, "_COLLECT", collect)
     done = edit(table, f"concat('{prefix}', RowKey)").activity
     newer(table, "a")
-    wanted = changes.selection_of(done)
-    previewed = data_undo.preview(table.account, wanted).tables[0]
+    criteria = changes.selection_of(done)
+    previewed = data_undo.preview(table.account, criteria).tables[0]
     assert (previewed.inserted, previewed.deleted, previewed.skipped) == (1, 1, 2)
     reasons = {it.key.row_key: it.reason for it in previewed.samples if it.effect is Effect.SKIPPED}
     assert sorted(reasons.values()) == [Skip.CHANGED, Skip.MOVED]

@@ -112,10 +112,10 @@ def test_applies_and_is_undone(call, branch):
     alice = call("alice")
     read_at = alice("GET", "accounts/branch/diff?left=acme").json()["read_at"]
     put(tables.get(branch, "people"), b=7)
-    wanted = {"left": "acme", "right": "branch", "read_at": read_at}
+    fields = {"left": "acme", "right": "branch", "read_at": read_at}
 
-    planned = alice("POST", "accounts/branch/diff/apply", {**wanted, "dry_run": True}).json()
-    done = alice("POST", "accounts/branch/diff/apply", wanted).json()
+    planned = alice("POST", "accounts/branch/diff/apply", {**fields, "dry_run": True}).json()
+    done = alice("POST", "accounts/branch/diff/apply", fields).json()
 
     (table,) = done["tables"]
     assert planned == {**done, "activity": None}

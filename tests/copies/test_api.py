@@ -14,11 +14,11 @@ TEXT = "AccountName=acme;AccountKey=c2VjcmV0;TableEndpoint=http://127.0.0.1:1/ac
 
 @pytest.mark.parametrize("path", ["copy-from", "copy-to"])
 def test_maintainers_start_copies(call, table, path):
-    wanted = {"service": TEXT, "tables": ["p*"], "rename": {"people": "persons"}, "rate": 10}
-    check(call("eve", "manage")("POST", f"accounts/acme/{path}", wanted), 403)
-    check(call("max", "write")("POST", f"accounts/acme/{path}", wanted), 403)
+    fields = {"service": TEXT, "tables": ["p*"], "rename": {"people": "persons"}, "rate": 10}
+    check(call("eve", "manage")("POST", f"accounts/acme/{path}", fields), 403)
+    check(call("max", "write")("POST", f"accounts/acme/{path}", fields), 403)
     ask = call("max", "manage")
-    answer = ask("POST", f"accounts/acme/{path}", wanted)
+    answer = ask("POST", f"accounts/acme/{path}", fields)
     assert answer.status_code == 202, answer.content
     job = Job.objects.get()
     assert "c2VjcmV0" not in json.dumps(job.arguments) + answer.content.decode()

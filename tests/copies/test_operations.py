@@ -414,8 +414,8 @@ def test_copies_between_the_same_two_wait_for_each_other(account, server, there,
     assert not running.run(first.pk, KINDS, lambda seconds: False)  # also between the turns of the other
     assert outcome(finish(preview))["inserted"] == 2500 - 2000
     second.refresh_from_db()
-    found, again = outcome(finish(second)), outcome(finish(first))
-    assert (found["verified"], again["verified"], again["inserted"]) == (True, True, 0)
+    first_result, again = outcome(finish(second)), outcome(finish(first))
+    assert (first_result["verified"], again["verified"], again["inserted"]) == (True, True, 0)
     assert len(stored(account, table)) == changes_of(first) + changes_of(second) == 2500
 
 
@@ -433,8 +433,8 @@ def test_a_copy_ends_while_the_service_does_not_answer(
         assert outcome(copy(account, server, only(table)))["inserted"] == 3
     is_answering = threading.Event()
 
-    def hold(found):
-        if found == number:
+    def hold(request_number):
+        if request_number == number:
             Job.objects.filter(ended_at=None).update(wish=Wish.CANCEL)
             connection.close()
             is_answering.wait()
@@ -463,13 +463,13 @@ def test_filter_and_what_does_not_fit(account, server, there, table):
 
 def test_service_properties_follow(account, server, there):
     rule = CorsRule(("https://example.com",), ("GET",), ("x-a",), (), 5)
-    wanted = replace(DEFAULT_PROPERTIES, cors=(rule,))
+    properties = replace(DEFAULT_PROPERTIES, cors=(rule,))
     before = there.service_properties()
-    there.replace_service_properties(wanted)
+    there.replace_service_properties(properties)
     try:
         job = copy(account, server, CopyOptions(tables=("*",), dry_run=False, filter="PartitionKey eq '?'"))
         assert job.status == JobStatus.DONE
-        assert service_properties.get(account) == wanted
+        assert service_properties.get(account) == properties
     finally:
         there.replace_service_properties(before)
 

@@ -82,11 +82,11 @@ def test_annotations_of_a_large_page_can_be_left_out(length):
 
 
 def test_an_entity_holds_252_properties_and_no_more():
-    wanted = {f"P{number}": EdmValue(Edm.INT32, number) for number in range(PROPERTY_LIMIT)}
+    properties = {f"P{number}": EdmValue(Edm.INT32, number) for number in range(PROPERTY_LIMIT)}
 
-    assert write_fragments(wanted).content.count("\n") == 252
+    assert write_fragments(properties).content.count("\n") == 252
     with pytest.raises(TooManyProperties):
-        write_fragments({**wanted, "Q": EdmValue(Edm.INT32, 0)})
+        write_fragments({**properties, "Q": EdmValue(Edm.INT32, 0)})
 
 
 @pytest.mark.parametrize(
@@ -117,9 +117,9 @@ def of_size(size):
 
 
 def test_an_entity_holds_one_mebibyte_and_no_byte_more():
-    wanted = of_size(SIZE_LIMIT - 16).properties
-    largest = Entity(KEY, {**wanted, "B": EdmValue(Edm.BINARY, b"ab")})
-    too_large = Entity(KEY, {**wanted, "B": EdmValue(Edm.BINARY, b"abc")})
+    properties = of_size(SIZE_LIMIT - 16).properties
+    largest = Entity(KEY, {**properties, "B": EdmValue(Edm.BINARY, b"ab")})
+    too_large = Entity(KEY, {**properties, "B": EdmValue(Edm.BINARY, b"abc")})
 
     assert (entity_size(largest), entity_size(too_large)) == (1_048_576, 1_048_577)
     check_size(largest, write_fragments(largest.properties))
@@ -129,10 +129,10 @@ def test_an_entity_holds_one_mebibyte_and_no_byte_more():
 
 def test_the_size_is_computed_before_an_entity_can_be_too_large():
     """No entity has more bytes per character than the longest keys and as many strings as are allowed."""
-    wanted = {f"{number:03}": text(500_000 // PROPERTY_LIMIT - 10) for number in range(PROPERTY_LIMIT)}
-    entity = Entity(EntityKey("k" * 1024, "k" * 1024), wanted)
+    properties = {f"{number:03}": text(500_000 // PROPERTY_LIMIT - 10) for number in range(PROPERTY_LIMIT)}
+    entity = Entity(EntityKey("k" * 1024, "k" * 1024), properties)
 
-    assert 499_500 < len(write_fragments(wanted).content) <= 500_000
+    assert 499_500 < len(write_fragments(properties).content) <= 500_000
     assert entity_size(entity) <= SIZE_LIMIT
 
 

@@ -207,9 +207,9 @@ def test_length_and_depth_are_bounded():
 def test_texts_are_bounded():
     large = {"A": EdmValue(Edm.STRING, "a" * (TEXT_LIMIT // 2 + 1))}
     for text in ("A + A", "concat(A, A)", "replace(A, 'a', 'bb')"):
-        with pytest.raises(EvaluationError) as found:
+        with pytest.raises(EvaluationError) as refused:
             evaluate(text, large)
-        assert found.value.fault is Fault.TOO_LONG
+        assert refused.value.fault is Fault.TOO_LONG
 
 
 @given(strategies.values)

@@ -237,10 +237,10 @@ odd_texts = st.text(alphabet="AB '\"()=<&|!,5L-eq{}\u201c\u2019😀\x00\ud800") 
     | odd_texts
 )
 def test_any_text_is_read_or_diagnosed(text):
-    for found in diagnose(text, KNOWN, NOW):
-        assert 0 <= found.start <= found.end <= len(text)
-        assert str(found.refusal)
-        for repair in found.fixes:
+    for diagnostic in diagnose(text, KNOWN, NOW):
+        assert 0 <= diagnostic.start <= diagnostic.end <= len(text)
+        assert str(diagnostic.refusal)
+        for repair in diagnostic.fixes:
             assert repair.apply(text) != text
 
 

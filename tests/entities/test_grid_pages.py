@@ -159,7 +159,7 @@ def test_large_values_make_no_large_page(visit, add_entity):
 
 @pytest.mark.parametrize("error", [ServerBusy, OperationTimedOut])
 def test_says_what_the_service_says(visit, add_entity, monkeypatch, error):
-    def fail(table, wanted, past=None):
+    def fail(table, entity_query, past=None):
         raise error
 
     monkeypatch.setattr(entities, "preview_page", fail)

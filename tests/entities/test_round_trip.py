@@ -33,9 +33,9 @@ def pasted(format_, entity):
     return read(file, PasteOptions(), AccountKind.STORAGE, NOW, 1)
 
 
-def check(found, entity):
-    assert not found.problems
-    [row] = found.rows
+def check(pasted_rows, entity):
+    assert not pasted_rows.problems
+    [row] = pasted_rows.rows
     assert row.entity.key == entity.key
     assert list(row.entity.properties) == list(entity.properties)
     for name, value in entity.properties.items():

@@ -72,14 +72,14 @@ def place(glance):
     return (rank, value.value, "")
 
 
-def all_of(table, wanted, sort):
-    found, start = [], None
+def all_of(table, entity_query, sort):
+    previews, start = [], None
     while True:
-        page = entities.sorted_preview_page(table, wanted, sort, start)
-        assert len(page.entities) <= wanted.top
-        found += page.entities
+        page = entities.sorted_preview_page(table, entity_query, sort, start)
+        assert len(page.entities) <= entity_query.top
+        previews += page.entities
         if page.next is None:
-            return found
+            return previews
         start = SortedPosition.read(list(page.next))
         assert start == page.next
 

@@ -88,8 +88,8 @@ class Drive:
         self.cancels = cancels
         self.statements = []
 
-    def __call__(self, relation, wanted, clock=None):
-        steps = operation.query(relation, wanted, clock or Clock())
+    def __call__(self, relation, entity_query, clock=None):
+        steps = operation.query(relation, entity_query, clock or Clock())
         try:
             statement = next(steps)
             while True:
@@ -175,19 +175,19 @@ FILTERS = {
 def test_the_pages_together_are_the_whole(relation, small, text, expected, step, window, top):
     """Whatever ends a page: its top, or the time; a page may be empty, but there is an end."""
     small(window)
-    found, start = [], None
+    seen_numbers, start = [], None
 
     for _ in range(2 * ROWS):
         query = EntityQuery(filter=parse(text), top=top, start=start)
         page = Drive()(relation, query, Clock(step))
         assert len(page.entities) <= top
-        found += numbers(page)
+        seen_numbers += numbers(page)
         assert page.next is None or start is None or page.next > start
         start = page.next
         if start is None:
             break
 
-    assert found == expected
+    assert seen_numbers == expected
     assert start is None
 
 
@@ -263,17 +263,17 @@ def test_the_weight_of_a_page_ends_it_in_the_walk_too(relation, small, monkeypat
     small(20)
     monkeypatch.setattr(pages, "_SMALL", 0)  # every entity is a large one
     monkeypatch.setattr(operation, "PAGE_BYTES", 100)
-    found, start = [], None
+    seen_numbers, start = [], None
 
     for _ in range(ROWS):
         page = Drive()(relation, EntityQuery(filter=parse("Even eq true"), start=start))
         assert len(page.entities) <= 10
-        found += numbers(page)
+        seen_numbers += numbers(page)
         start = page.next
         if start is None:
             break
 
-    assert found == list(range(0, ROWS, 2))
+    assert seen_numbers == list(range(0, ROWS, 2))
 
 
 def test_a_page_on_the_connection_of_django(db):
@@ -291,8 +291,8 @@ def test_a_page_on_the_connection_of_django(db):
 def test_a_page_that_takes_too_long(db, monkeypatch):
     table = tables.create(accounts.add("pages"), "people")
 
-    def cancel(relation, wanted, clock, read):
-        yield pages.page(relation, wanted)
+    def cancel(relation, entity_query, clock, read):
+        yield pages.page(relation, entity_query)
         raise Canceled
 
     monkeypatch.setattr(operation, "query", cancel)

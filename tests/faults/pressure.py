@@ -111,12 +111,12 @@ def busy(server: LiveServer, number: int, requests_of_each: int) -> float:
                     path = f"{TABLE}(PartitionKey='{key[0]}',RowKey='{key[1]}')"
                     target = f"/{server.account}/{path}".encode()
                     headers = [(b"Accept", b"application/json"), (b"Content-Type", b"application/json")]
-                    wanted = (
+                    insert = (
                         Request(b"GET", target, headers)
                         if turn % 2
                         else Request(b"PUT", target, headers, b'{"n":1}')
                     )
-                    connection.send_bytes(connection.written(wanted))
+                    connection.send_bytes(connection.written(insert))
                 for connection in mine:
                     assert connection.read().status == (200 if turn % 2 else 204)
                 longest[0] = max(longest[0], time.monotonic() - began)
@@ -152,10 +152,10 @@ def slow_readers(server: LiveServer, number: int) -> Iterator[list[socket.socket
         for _ in range(number):
             client = stack.enter_context(_connect(server, receive_buffer=4096))
             connection = Connection(server)
-            wanted = Request(
+            query = Request(
                 b"GET", f"/{server.account}/{TABLE}()".encode(), [(b"Accept", b"application/json")]
             )
-            client.sendall(connection.written(wanted) * 4)
+            client.sendall(connection.written(query) * 4)
             opened.append(client)
         yield opened
 
@@ -241,9 +241,9 @@ def _connect(server: LiveServer, *, receive_buffer: int = 0) -> socket.socket:
     return client
 
 
-def _read_until(client: socket.socket, wanted: re.Pattern[bytes]) -> bytes:
+def _read_until(client: socket.socket, pattern: re.Pattern[bytes]) -> bytes:
     received = b""
-    while not wanted.search(received):
+    while not pattern.search(received):
         piece = client.recv(1 << 16)
         if not piece:
             break
@@ -288,7 +288,7 @@ def press(server: LiveServer, load: Load, say: Callable[[str], None]) -> list[st
 
 
 def _round(
-    server: LiveServer, caller: Caller, load: Load, say: Callable[[str], None], wanted: Usage
+    server: LiveServer, caller: Caller, load: Load, say: Callable[[str], None], limit: Usage
 ) -> tuple[Usage, list[str]]:
     """Return what the server takes afterwards, and what is wrong."""
     with growth_of(server.pid) as growth:
@@ -302,7 +302,7 @@ def _round(
         f" {factor:.1f} bytes more for each byte that was sent"
     )
     pages = console_requests(server, caller, load.requests)
-    usage = settled(server, wanted)
+    usage = settled(server, limit)
     say(f"after {pages.total():,} requests to the console: {usage}")
     return usage, [] if set(pages) == {200} else [f"the console answered {dict(pages)}"]
 
@@ -323,11 +323,11 @@ def _press_connections(server: LiveServer, caller: Caller, load: Load, say: Call
             assert _read_until(client, re.compile(rb"data: "))
 
 
-def settled(server: LiveServer, wanted: Usage) -> Usage:
+def settled(server: LiveServer, limit: Usage) -> Usage:
     """Return a server's usage as soon as it is within a limit, or no longer falls."""
     usage, since = Usage.of(server), time.monotonic()
-    patience = PATIENCE if wanted.memory else 5  # seconds; nothing is wanted of the first round
-    while (usage.memory > wanted.memory or usage.descriptors > wanted.descriptors) and (
+    patience = PATIENCE if limit.memory else 5  # seconds; nothing is wanted of the first round
+    while (usage.memory > limit.memory or usage.descriptors > limit.descriptors) and (
         time.monotonic() < since + patience
     ):
         time.sleep(0.2)
@@ -348,9 +348,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         option = f"--{name.replace('_', '-')}"
         parser.add_argument(option, type=int, default=getattr(Load(), name), metavar="N")
     parser.add_argument("--memory", default="512M", metavar="SIZE", help="the server's --request-memory")
-    wanted = vars(parser.parse_args(arguments))
-    memory = wanted.pop("memory")
-    load = Load(**wanted)
+    given = vars(parser.parse_args(arguments))
+    memory = given.pop("memory")
+    load = Load(**given)
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o711)
         limits = {"TABLERO_REQUEST_MEMORY": memory, "TABLERO_STREAM_LIMIT": "1000"}

@@ -38,8 +38,8 @@ def damage(start, scratch):
             relations = dict(database.execute("SELECT name, 'entity_' || id FROM storage_table").fetchall())
 
             def path(relation):
-                [found] = database.execute("SELECT pg_relation_filepath(%s)", [relation]).fetchone()
-                return data / "database" / found
+                [file_path] = database.execute("SELECT pg_relation_filepath(%s)", [relation]).fetchone()
+                return data / "database" / file_path
 
             heap, index = path(relations["entities"]), path(relations["index"] + "_pkey")
             text = f"SELECT rk FROM {relations['entities']} WHERE (ctid::text::point)[0] = {DAMAGED}"

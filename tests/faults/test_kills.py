@@ -157,9 +157,9 @@ class Attempt:
             return "finished by the same request"
         run_jobs()
         self.check_nothing_is_left()
-        if (found := state()) == self.before:
+        if (present := state()) == self.before:
             return "removed, or not begun"
-        if found == after:
+        if present == after:
             return "complete after jobs"
         if self.case.undone:
             self.undo()

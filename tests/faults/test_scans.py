@@ -92,8 +92,8 @@ def test_a_filter_that_no_index_serves_ends_in_bounded_steps(server, large):
             if len(pages) > 1:
                 break
 
-    *empty, (found, _) = pages
-    assert [(entity["PartitionKey"], entity["RowKey"]) for entity in found] == [key_of(ROWS - 1)]
+    *empty, (matches, _) = pages
+    assert [(entity["PartitionKey"], entity["RowKey"]) for entity in matches] == [key_of(ROWS - 1)]
     assert empty and not any(entities for entities, _ in empty)
     assert max(seconds for _, seconds in pages) < PAGE_SECONDS
     assert growth.most < 20 * MEGABYTE

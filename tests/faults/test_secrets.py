@@ -133,12 +133,12 @@ def send(connection, sent):
 
 def listed(ask):
     """Return all requests of the log."""
-    found, path = [], "requests?limit=500"
+    items, path = [], "requests?limit=500"
     while path:
         page = ask(path)
-        found += page["items"]
+        items += page["items"]
         path = page["next"]
-    return found
+    return items
 
 
 def serialized(collector):

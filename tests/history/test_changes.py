@@ -105,8 +105,8 @@ def test_filters(account, people):
         account=account, fingerprint="0f5a", kind="table", parameters=[], label="Nightly import", author=""
     )
 
-    def requests(**wanted):
-        return [REQUESTS.index(it.request) for it in page(account, **wanted)]
+    def requests(**criteria):
+        return [REQUESTS.index(it.request) for it in page(account, **criteria)]
 
     assert requests() == [3, 2, 1]
     assert requests(table="OTHERS") == [3]
@@ -175,8 +175,8 @@ def test_the_requests_of_a_load_are_one_entry_a_minute(account, people, monkeypa
         record(people, 10, start + 2 * number)
         record(others, 1, start + 2 * number + 1, by=ada)
 
-    def read(**wanted):
-        result = changes.page(account, ChangeFilter(), by_minute=True, **wanted)
+    def read(**criteria):
+        result = changes.page(account, ChangeFilter(), by_minute=True, **criteria)
         return result.next, [(it.table.name, it.number, it.requests, it.is_open) for it in result.entries]
 
     end, result = read()
@@ -216,8 +216,8 @@ def test_histogram(account, people):
     record(people, 2, 60, by=actor(0, "ada", ActorKind.USER))
     record(people, 4, 120)
 
-    def numbers(**wanted):
-        buckets = changes.histogram(account, ChangeFilter(**wanted), at(0), at(120), 2)
+    def numbers(**criteria):
+        buckets = changes.histogram(account, ChangeFilter(**criteria), at(0), at(120), 2)
         assert [(it.start, it.end) for it in buckets] == [(at(0), at(60)), (at(60), at(120))]
         return [it.counts["changes"] for it in buckets]
 

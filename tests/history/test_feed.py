@@ -170,8 +170,8 @@ def test_a_change_that_is_committed_late_is_not_lost(account, write):
         write(Insert(entity("late", 1)), on=late)
         write(put("early", 2))
         assert read_all(followed, OLDEST, 10)[0] == [("i", "early", None, 2)]
-        found, token = read_all(followed, token, 10)
-        assert found == [("i", "early", None, 2)]
+        read_changes, token = read_all(followed, token, 10)
+        assert read_changes == [("i", "early", None, 2)]
     assert read_all(followed, token, 10)[0] == [("i", "late", None, 1)]
 
 
@@ -181,11 +181,11 @@ def test_the_changes_of_an_entity_come_in_order_whoever_began_first(account, wri
     with transaction() as older:
         write(Insert(entity("other", 0)), on=older)  # it has an earlier transaction id now
         write(put("k", 1))
-        found, token = read_all(followed, token, 10)
+        read_changes, token = read_all(followed, token, 10)
         write(put("k", 2))
         write(Update(entity("k", 3), ANY, merge=False), on=older)
-    found += read_all(followed, token, 1)[0]
-    assert [it for it in found if it[1] == "k"] == [
+    read_changes += read_all(followed, token, 1)[0]
+    assert [it for it in read_changes if it[1] == "k"] == [
         ("i", "k", None, 1),
         ("u", "k", 1, 2),
         ("u", "k", 2, 3),
@@ -322,11 +322,11 @@ def test_a_feed_since_a_time(account, write):
     since = timezone.now()
     write(put("a", 2))
     write(put("b", 3))
-    found, token = read_all(Feed(account.pk), Start(is_now=False, since=since), 1)
-    assert found == [("u", "a", 1, 2), ("i", "b", None, 3)]
+    read_changes, token = read_all(Feed(account.pk), Start(is_now=False, since=since), 1)
+    assert read_changes == [("u", "a", 1, 2), ("i", "b", None, 3)]
     later = Start(is_now=False, since=timezone.now() + timedelta(days=1))
-    found, token = read_all(Feed(account.pk), later, 10)
-    assert found == []
+    read_changes, token = read_all(Feed(account.pk), later, 10)
+    assert read_changes == []
     write(put("b", 4))
     assert read_all(Feed(account.pk), token, 10)[0] == [("u", "b", 3, 4)]
 
@@ -337,15 +337,15 @@ def test_a_page_is_limited_in_bytes(account, write, monkeypatch):
         write(put(f"{row}", row, size=6000))
     for row in range(4):
         write(put(f"{row}", row + 10, size=6000))
-    sizes, token, found = [], OLDEST, []
+    sizes, token, read_changes = [], OLDEST, []
     while True:
         page, token = feed.read(Feed(account.pk), token, 100)
         sizes.append(len(page.changes))
-        found += told(page)
+        read_changes += told(page)
         if not page.has_more:
             break
     assert max(sizes) <= 3
-    assert found == [
+    assert read_changes == [
         *(("i", f"{row}", None, row) for row in range(4)),
         *(("u", f"{row}", row, row + 10) for row in range(4)),
     ]
@@ -442,7 +442,7 @@ def test_the_feed_of_a_database_restored_from_a_dump_starts_over(account, write)
     for _ in range(2):
         history.begin_in_this_cluster()
         assert HistorySegment.objects.filter(account=account).count() == 2
-    found, token = read_all(Feed(account.pk), OLDEST, 10)
-    assert found == []
+    read_changes, token = read_all(Feed(account.pk), OLDEST, 10)
+    assert read_changes == []
     write(put("a", 2))
     assert read_all(Feed(account.pk), token, 10)[0] == [("u", "a", 1, 2)]

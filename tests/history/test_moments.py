@@ -465,8 +465,8 @@ async def test_any_writes_of_several_clients(service):
 
     await asyncio.gather(*(write_many(1000 * place) for place in range(1, 6)), read_many(), read_many())
 
-    for moment, found in seen:
-        assert await read(moment) == found
+    for moment, content in seen:
+        assert await read(moment) == content
     await in_thread(assert_in_order, table)
     await in_thread(assert_history_is_read_as_recorded, table)
     await in_thread(assert_change_sets_are_whole, table)

@@ -155,7 +155,7 @@ def test_repeated_activities_of_a_caller_are_one_line(now, visit, account):
 def test_remembers_what_was_opened(visit, cast, account, table):
     bookmarks.record_visit(bookmarks.find(cast["victor"], table))
     client = visit("victor")
-    assert [found.name for found in home(client).context["recent"]] == ["People"]
+    assert [shown_table.name for shown_table in home(client).context["recent"]] == ["People"]
     assert b"/ui/a/acme/t/People/" in home(client).content
     assert home(visit("eve")).context["recent"] == []
 
@@ -170,7 +170,7 @@ def test_stars(visit, cast, table):
     client = visit("victor")
     answer = client.post("/ui/a/acme/t/people/star/", {"starred": "1"})
     assert (answer.status_code, answer["Location"]) == (302, "/ui/a/acme/t/People/")
-    assert [found.name for found in home(client).context["starred"]] == ["People"]
+    assert [shown_table.name for shown_table in home(client).context["starred"]] == ["People"]
     assert bookmarks.find(cast["victor"], table).is_starred
     part = client.post("/ui/a/acme/t/People/star/", {"starred": "0"}, headers={"HX-Request": "true"})
     assert b'aria-pressed="false"' in part.content

@@ -186,13 +186,13 @@ def test_resuming_a_job_does_not_give_it_the_access_of_the_user(table, eve):
 
 def test_a_request_that_waits_hears_why(table, eve):
     entity_import = run(start(table)).activity
-    wanted = data_undo.request(table.account, ChangeFilter(), undoes=entity_import)
+    request = data_undo.request(table.account, ChangeFilter(), undoes=entity_import)
     Membership.objects.update(role=Role.VIEWER)
     with pytest.raises(JobError, match="no longer has the access"):
-        running.complete(wanted, by=EVE)
+        running.complete(request, by=EVE)
     assert count(table) == ROWS
     Membership.objects.update(role=Role.EDITOR)
-    running.complete(wanted, by=EVE)  # her own job
+    running.complete(request, by=EVE)  # her own job
     assert count(table) == 0
     others = data_undo.request(table.account, ChangeFilter())
     with pytest.raises(JobError):
@@ -206,10 +206,10 @@ def test_jobs_on_whole_accounts_check_access_to_the_source(table, eve):
     branch = branches.create(table.account, BranchRequest("branch"), by=EVE)
     for index in range(3):
         tables.create(table.account, f"more{index}")
-    wanted = removal.request(table.account, with_tables=True)
+    removal_job = removal.request(table.account, with_tables=True)
     Membership.objects.filter(account=table.account).update(role=Role.MAINTAINER)
     for request in (
-        wanted,
+        removal_job,
         account_copies.request(table.account, "other", AccountKind.STORAGE),
         branches.request(table.account, BranchRequest("third")),
     ):
@@ -218,7 +218,7 @@ def test_jobs_on_whole_accounts_check_access_to_the_source(table, eve):
     assert {*Account.objects.values_list("name", flat=True)} == {"acme", "copied", "branch"}
     assert copied.account.name, branch.account.name
     Membership.objects.filter(account=table.account).update(role=Role.OWNER)
-    running.complete(wanted, by=EVE)
+    running.complete(removal_job, by=EVE)
     assert not Account.objects.filter(name="acme").exists()
     assert Job.objects.filter(kind="account.delete", status=JobStatus.DONE).exists()
 

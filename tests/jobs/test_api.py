@@ -131,7 +131,7 @@ async def test_a_stream_outlives_a_database_that_is_lost_for_a_while(job, monkey
         return find(pk)
 
     monkeypatch.setattr(jobs, "get", find_or_lose)
-    stream = streams.JobStream(job.pk, None, lambda found: str(found.pk).encode(), "user 1", lambda: True)
+    stream = streams.JobStream(job.pk, None, lambda changed: str(changed.pk).encode(), "user 1", lambda: True)
     events = stream.events(None)
     async with asyncio.timeout(60):
         assert f"data: {job.pk}\n".encode() in await anext(events)

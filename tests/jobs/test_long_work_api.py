@@ -38,15 +38,15 @@ def test_entities_become_what_they_were(ask, table):
     snapshots.take(table.account, "before")
     write(table, actor(2, "script"), upsert("a", 2))
 
-    for wanted in (
+    for request in (
         ("acme/undo", {"actor": "script"}),
         ("acme/snapshots/before/restore", {}),
         ("acme/reset", {"snapshot": "before"}),
         ("acme/diff/apply", {"left": "acme@before", "right": "acme"}),
     ):
         write(table, actor(2, "script"), upsert("a", 2))
-        job = ask("POST", *wanted)
-        assert (job["status"], job["counts"]["changed"], job["error"]) == ("done", 1, ""), wanted
+        job = ask("POST", *request)
+        assert (job["status"], job["counts"]["changed"], job["error"]) == ("done", 1, ""), request
         assert job["result"]["tables"][0]["table"] == "people"
         assert content(table) == {"a": 1}
 

@@ -242,10 +242,10 @@ def test_takes_turns(table, monkeypatch):
 
 
 def test_a_job_running_in_another_process_is_left_to_it(table):
-    job, found = begin(table), []
+    job, answers = begin(table), []
 
     def ask():
-        found.append(running.run(job.pk, KINDS, lambda _: False))
+        answers.append(running.run(job.pk, KINDS, lambda _: False))
         transaction.get_connection().close()
 
     def run_in_another_session():
@@ -255,7 +255,7 @@ def test_a_job_running_in_another_process_is_left_to_it(table):
         return False
 
     run(job, after(1, run_in_another_session))
-    assert found == [False]
+    assert answers == [False]
     assert rows(table) == 35
 
 

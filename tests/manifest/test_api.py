@@ -140,9 +140,9 @@ def test_values_that_differ_are_shown_before_and_after(ada, table):
 def test_undeclared_resources_stay_unless_pruned(ada, account, table):
     tables.create(account, "orders")
     indexes.add(table, "Name")
-    wanted = acme(members={"alice": "owner"}, tables={"people": {"indexes": []}})
-    assert changes(ada("POST", "manifest/apply", wanted)) == []
-    pruned = summary(ada("POST", "manifest/apply?prune=true", wanted))
+    declared = acme(members={"alice": "owner"}, tables={"people": {"indexes": []}})
+    assert changes(ada("POST", "manifest/apply", declared)) == []
+    pruned = summary(ada("POST", "manifest/apply?prune=true", declared))
     assert pruned == [
         *(("delete", "member", name) for name in ("eve", "max", "victor")),
         ("delete", "table", "orders"),
@@ -163,10 +163,10 @@ def test_resources_declared_absent_are_deleted(ada, account, table):
         acme(tables={"people": policy}, webhooks={"x": {"url": "https://x.example"}}),
     )
     gone = {"absent": True}
-    wanted = acme(
+    declared = acme(
         tables={"people": {"policies": {"reports": gone}}}, webhooks={"x": gone}, members={"eve": "none"}
     )
-    assert len(changes(ada("POST", "manifest/apply", wanted))) == 3
+    assert len(changes(ada("POST", "manifest/apply", declared))) == 3
     assert policies.stored(table) == []
     [deletion] = changes(ada("POST", "manifest/apply", acme(absent=True)))
     assert (deletion["action"], deletion["before"]) == ("delete", {"tables": 1})
@@ -178,14 +178,14 @@ def test_resources_declared_not_absent_stay(ada, account, table):
     here = {"absent": False}
     policy = {"absent": False, "permission": "r"}
     tables_ = {"people": {**here, "policies": {"reports": policy}}}
-    wanted = acme(
+    declared = acme(
         **here,
         tables=tables_,
         webhooks={"x": {**here, "url": "https://x.example"}},
         snapshot_schedule={**here, "hour": 1},
     )
-    assert {it["action"] for it in changes(ada("POST", "manifest/apply", wanted))} == {"create", "change"}
-    assert changes(ada("POST", "manifest/apply", wanted)) == []
+    assert {it["action"] for it in changes(ada("POST", "manifest/apply", declared))} == {"create", "change"}
+    assert changes(ada("POST", "manifest/apply", declared)) == []
 
 
 def test_an_index_that_the_server_added_is_kept_when_declared_and_never_pruned(ada, table):
@@ -216,11 +216,11 @@ def test_an_index_that_the_server_added_is_kept_when_declared_and_never_pruned(a
 def test_a_change_that_is_refused_keeps_all_from_being_made(ada, account, table, declared, place, text):
     account_settings.change(account, protected=True)
     before = Activity.objects.count()
-    wanted = {"accounts": {"acme": declared, "another": {}}}
-    planned = changes(ada("POST", "manifest/plan", wanted))
+    manifest = {"accounts": {"acme": declared, "another": {}}}
+    planned = changes(ada("POST", "manifest/plan", manifest))
     [problem] = [it["problem"] for it in planned if it["problem"]]
     assert text in problem
-    refused = ada("POST", "manifest/apply", wanted)
+    refused = ada("POST", "manifest/apply", manifest)
     assert refused.status_code == 409
     assert refused.json()["errors"] == [{"pointer": f"#/accounts/acme{place}", "detail": problem}]
     assert Activity.objects.count() == before
@@ -229,9 +229,9 @@ def test_a_change_that_is_refused_keeps_all_from_being_made(ada, account, table,
 
 def test_a_read_only_account_refuses_what_it_refuses_by_hand(ada, account, table):
     account_settings.change(account, read_only=True)
-    wanted = {"tables": {"people": {"description": "x"}}}
-    assert ada("POST", "manifest/apply", acme(**wanted)).status_code == 409
-    assert summary(ada("POST", "manifest/apply", acme(**wanted, read_only=False))) == [
+    declared = {"tables": {"people": {"description": "x"}}}
+    assert ada("POST", "manifest/apply", acme(**declared)).status_code == 409
+    assert summary(ada("POST", "manifest/apply", acme(**declared, read_only=False))) == [
         ("change", "account", ""),
         ("change", "table", "people"),
     ]
@@ -239,9 +239,9 @@ def test_a_read_only_account_refuses_what_it_refuses_by_hand(ada, account, table
 
 def test_a_failed_apply_leaves_the_account_unchanged(ada, account, monkeypatch):
     monkeypatch.setattr(webhooks.quotas, "limit", lambda quota, account=None: 0)
-    wanted = acme(label="New", tables={"orders": {}}, webhooks={"x": {"url": "https://x.example"}})
-    assert changes(ada("POST", "manifest/plan", wanted))[-1]["problem"] == ""
-    refused = ada("POST", "manifest/apply", wanted)
+    declared = acme(label="New", tables={"orders": {}}, webhooks={"x": {"url": "https://x.example"}})
+    assert changes(ada("POST", "manifest/plan", declared))[-1]["problem"] == ""
+    refused = ada("POST", "manifest/apply", declared)
     assert (refused.status_code, "at most 0 webhooks" in refused.json()["detail"]) == (409, True)
     account.refresh_from_db()
     assert account.label == ""
@@ -250,10 +250,10 @@ def test_a_failed_apply_leaves_the_account_unchanged(ada, account, monkeypatch):
 
 
 def test_a_plan_that_is_out_of_date_is_not_applied(ada, account):
-    wanted = acme(label="New")
-    etag = ada("POST", "manifest/plan", wanted)["ETag"]
+    declared = acme(label="New")
+    etag = ada("POST", "manifest/plan", declared)["ETag"]
     account_settings.change(account, label="Other")
-    refused = ada("POST", "manifest/apply", wanted, **{"If-Match": etag})
+    refused = ada("POST", "manifest/apply", declared, **{"If-Match": etag})
     assert refused.status_code == 412
     account.refresh_from_db()
     assert account.label == "Other"
@@ -342,9 +342,9 @@ def test_an_account_that_others_delete_first(call, account, cast, monkeypatch, i
     """It is gone, as wanted; another one that has its name by now takes rights of its own."""
     check = applying._check
 
-    def check_before_others(found, is_allowed):
+    def check_before_others(declared, is_allowed):
         monkeypatch.setattr(applying, "_check", check)
-        check(found, is_allowed)
+        check(declared, is_allowed)
         removal.remove("acme")
         if is_made_again:
             accounts.add("acme")
@@ -360,15 +360,15 @@ def test_a_disabled_user_does_not_count_as_another_owner(ada, cast, account, hei
     cast[heir].is_active = False
     cast[heir].save()
     members.set_role(account, cast["max"], Role.OWNER, by=SERVER)
-    wanted = {
+    manifest = {
         "accounts": {"aaa": {}, **acme(members={"alice": "none", "max": "owner", "sam": "owner"})["accounts"]}
     }
-    assert not [it for it in changes(ada("POST", "manifest/plan", wanted)) if it["problem"]]
-    del wanted["accounts"]["acme"]["members"]["max" if heir == "sam" else "sam"]
-    wanted["accounts"]["acme"]["members"]["max"] = "owner" if heir == "max" else "viewer"
-    [refused] = [it for it in changes(ada("POST", "manifest/plan", wanted)) if it["problem"]][:1]
+    assert not [it for it in changes(ada("POST", "manifest/plan", manifest)) if it["problem"]]
+    del manifest["accounts"]["acme"]["members"]["max" if heir == "sam" else "sam"]
+    manifest["accounts"]["acme"]["members"]["max"] = "owner" if heir == "max" else "viewer"
+    [refused] = [it for it in changes(ada("POST", "manifest/plan", manifest)) if it["problem"]][:1]
     assert "last owner" in refused["problem"]
-    assert ada("POST", "manifest/apply", wanted).status_code == 409
+    assert ada("POST", "manifest/apply", manifest).status_code == 409
     assert not accounts.exists("aaa")
 
 

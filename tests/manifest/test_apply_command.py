@@ -44,8 +44,8 @@ def run(capsys, tmp_path, db):
 
 
 def test_plans_applies_and_finds_drift(run):
-    wanted = FILE.replace("expires_at = 2300-01-01T00:00:00Z\n", "")
-    planned, status = run(wanted, "--plan")
+    manifest = FILE.replace("expires_at = 2300-01-01T00:00:00Z\n", "")
+    planned, status = run(manifest, "--plan")
     assert status == 2
     assert planned == (
         "shop\n"
@@ -57,13 +57,13 @@ def test_plans_applies_and_finds_drift(run):
         "Plan: 3 to create, 0 to change, 0 to delete.\n"
     )
     assert not accounts.exists("shop")
-    made, status = run(wanted, "--yes")
+    made, status = run(manifest, "--yes")
     assert (status, made) == (0, planned + "3 created, 0 changed, 0 deleted.\n")
     assert {it.actor_kind for it in Activity.objects.filter(account_name="shop")} == {"command"}
-    assert run(wanted, "--plan") == ("Nothing differs.\n", 0)
+    assert run(manifest, "--plan") == ("Nothing differs.\n", 0)
     tables.create(accounts.find("shop"), "extra")
-    assert run(wanted, "--plan", "--prune")[1] == 2
-    assert json.loads(run(wanted.replace("Shop", "Store"), "--plan", "--json")[0])["changes"][0][
+    assert run(manifest, "--plan", "--prune")[1] == 2
+    assert json.loads(run(manifest.replace("Shop", "Store"), "--plan", "--json")[0])["changes"][0][
         "before"
     ] == {"label": "Shop"}
 

@@ -126,10 +126,10 @@ def people(account):
     return tables.create(account, "People")
 
 
-def write(process, minute, account, table="", found=None):
+def write(process, minute, account, table="", period_counts=None):
     """Write the counts of an account, and perhaps of a table, as one process does."""
     mine = Series(process)
-    mine.add(minute, {(account.pk, name): found or counts() for name in {"", table}})
+    mine.add(minute, {(account.pk, name): period_counts or counts() for name in {"", table}})
     mine.write()
     return mine
 
@@ -329,15 +329,15 @@ def test_ranges_of_the_past_have_what_is_kept():
 def test_a_report_has_counts_gaps_and_what_changed(account, people):
     other = tables.create(account, "Other")
     now = datetime.now(UTC) + 5 * MINUTE  # after the requests of this test
-    wanted = choose_range(now - HOUR, now, now)
+    chosen = choose_range(now - HOUR, now, now)
     write("one", series.start_of(now - 30 * MINUTE, 1), account, "people", counts(3))
     policies.replace(other, [SignedIdentifier("reader")], by=SERVER)
     reports.mark_deployment(account, "v2", by=SERVER)
 
-    report = reports.report(account, people, wanted)
+    report = reports.report(account, people, chosen)
     assert report.total.requests == 3
     assert sum(report.observed) == 1
     assert [mark.verb for mark in report.marks] == [TableVerb.CREATE, MetricsVerb.DEPLOYMENT_MARK]
-    assert AccessVerb.POLICIES_SET in {mark.verb for mark in reports.report(account, None, wanted).marks}
-    assert reports.total_before(account, people, wanted, now).requests == 0
+    assert AccessVerb.POLICIES_SET in {mark.verb for mark in reports.report(account, None, chosen).marks}
+    assert reports.total_before(account, people, chosen, now).requests == 0
     assert reports.total_before(account, None, Range(now - 60 * DAY, now, 1440, 120), now) is None

@@ -53,11 +53,11 @@ def test_tells_when_a_key_was_used_last_from_where_and_how_often(account):
     wrote("one", client(account, "key1", "192.0.2.1", "old"), 3, NOON)
     wrote("two", client(account, "key1", "192.0.2.2", "new"), 4, NOON + timedelta(minutes=1))
 
-    (found,) = usage.credentials(account, NOW)
+    (used,) = usage.credentials(account, NOW)
 
-    assert found == usage.credential(account, KEY, "key1", NOW)
-    assert (found.name, found.uses, found.address, found.agent) == ("key1", 7, "192.0.2.2", "new")
-    assert (found.first, found.last) == (NOON, NOON + timedelta(minutes=1))
+    assert used == usage.credential(account, KEY, "key1", NOW)
+    assert (used.name, used.uses, used.address, used.agent) == ("key1", 7, "192.0.2.2", "new")
+    assert (used.first, used.last) == (NOON, NOON + timedelta(minutes=1))
     assert usage.credential(account, KEY, "key2", NOW) is None
 
 
@@ -65,10 +65,10 @@ def test_tells_the_parameters_of_a_token_that_was_not_made_here(account):
     wrote("one", client(account, "ab" * 32), parameters=PARAMETERS)
     wrote("two", client(account))
 
-    (found,) = usage.credentials(account, NOW, SAS)
+    (used,) = usage.credentials(account, NOW, SAS)
 
-    assert (found.authentication, found.name, found.parameters) == (SAS, "ab" * 32, PARAMETERS)
-    assert found.uses == 1
+    assert (used.authentication, used.name, used.parameters) == (SAS, "ab" * 32, PARAMETERS)
+    assert used.uses == 1
 
 
 def test_counts_the_last_24_hours(account):
@@ -123,7 +123,7 @@ def test_does_not_tell_more_clients_apart_than_it_can_keep(account, monkeypatch)
     assert usage.credential(account, KEY, "key1", NOW).uses == 10
     assert len(usage.clients(account, KEY, "key1", NOON)) == 4
     # one place went to the key
-    assert [found.uses for found in usage.credentials(account, NOW, SAS)] == [1, 1]
+    assert [used.uses for used in usage.credentials(account, NOW, SAS)] == [1, 1]
     assert CredentialUse.objects.get(authentication=SAS, name="").count == 8
 
 
@@ -161,6 +161,6 @@ def test_keeps_the_credentials_used_last_when_they_are_too_many(account, monkeyp
 
     usage.tidy(NOW)
 
-    assert [found.name for found in usage.credentials(account, NOW)] == ["4", "3", "2"]
-    assert [found.name for found in usage.credentials(account, NOW, limit=1)] == ["4"]
+    assert [used.name for used in usage.credentials(account, NOW)] == ["4", "3", "2"]
+    assert [used.name for used in usage.credentials(account, NOW, limit=1)] == ["4"]
     assert len(usage.credentials(other, NOW)) == 1

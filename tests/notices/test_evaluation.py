@@ -235,8 +235,8 @@ def test_few_requests_say_nothing(account):
 
 def test_api_tokens_are_for_their_users(cast):
     for name, days in (("long", 30), ("short", 5)):
-        wanted = TokenRequest(name, Scope.READ, None, NOW + timedelta(days=days))
-        api_tokens.issue(cast["victor"], wanted, by=MAX)
+        token_request = TokenRequest(name, Scope.READ, None, NOW + timedelta(days=days))
+        api_tokens.issue(cast["victor"], token_request, by=MAX)
     assert kinds(NOW + timedelta(days=2)) == []
     assert kinds(NOW + timedelta(days=24)) == ["api-token.expiring"]
     assert Notice.objects.get().user == cast["victor"]

@@ -22,10 +22,10 @@ def provider_of(served, **changes):
 @pytest.fixture
 def elsewhere(settings):
     """Run the identity provider at which Jane has an account."""
-    with serving() as found:
-        settings.SIGN_IN_PROVIDERS = (provider_of(found),)
-        found.id = settings.SIGN_IN_PROVIDERS[0].id
-        yield found
+    with serving() as provider:
+        settings.SIGN_IN_PROVIDERS = (provider_of(provider),)
+        provider.id = settings.SIGN_IN_PROVIDERS[0].id
+        yield provider
 
 
 @pytest.fixture

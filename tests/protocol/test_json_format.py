@@ -220,14 +220,14 @@ def test_the_timestamp_and_the_etag_are_the_same_instant(level, ticks, expected)
 
 
 @given(keys, keys, properties, st.sampled_from(JSON))
-def test_whatever_is_stored_can_be_written(partition_key, row_key, wanted, level):
+def test_whatever_is_stored_can_be_written(partition_key, row_key, drawn, level):
     key = EntityKey(partition_key, row_key)
 
-    members = json.loads(write_entity(context(level), stored(key, **wanted)))
+    members = json.loads(write_entity(context(level), stored(key, **drawn)))
 
     assert (members["PartitionKey"], members["RowKey"]) == key
-    assert {name: members[name] for name in wanted} == {
-        name: json.loads(write(value)) for name, value in wanted.items()
+    assert {name: members[name] for name in drawn} == {
+        name: json.loads(write(value)) for name, value in drawn.items()
     }
 
 

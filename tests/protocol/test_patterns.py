@@ -46,11 +46,11 @@ def no_patterns():
         kept.clear()
 
 
-def learn(found, kind=AccountKind.STORAGE):
-    encoded = plans.encode(found, kind)
+def learn(members, kind=AccountKind.STORAGE):
+    encoded = plans.encode(members, kind)
     if encoded is None:
         return False
-    patterns.learn(found, tuple(encoded), kind)
+    patterns.learn(members, tuple(encoded), kind)
     return True
 
 

@@ -101,12 +101,12 @@ def members(draw):
 @example({f"P{number}": number for number in range(252)})
 @example({f"P{number}": number for number in range(253)})
 def test_a_plan_agrees_with_reading_value_by_value(members):
-    for found in (plans.encode(members), plans.encode(members)):  # the second time by the plan that is kept
-        if found is not None:
+    for encoded in (plans.encode(members), plans.encode(members)):  # the second time by the plan that is kept
+        if encoded is not None:
             expected = read_values(members)
-            assert found.fragments == write_fragments(expected)
-            assert json.dumps(list(found)) == json.dumps(list(expected))
-            assert repr(dict(found)) == repr(expected)
+            assert encoded.fragments == write_fragments(expected)
+            assert json.dumps(list(encoded)) == json.dumps(list(expected))
+            assert repr(dict(encoded)) == repr(expected)
 
 
 @pytest.mark.parametrize("type_", TYPES)

@@ -147,10 +147,10 @@ async def test_a_change_set_is_refused_although_it_is_answered(service, send):
     reply = await send("POST", "/$batch", body, {"Content-Type": "multipart/mixed; boundary=b"})
     assert reply.status == 202
 
-    (found,) = await kept(service)
+    (recorded,) = await kept(service)
 
-    assert (found.outcome, found.error, found.fault["place"]) == ("refused", "InvalidInput", 1)
-    assert told(found) == [
+    assert (recorded.outcome, recorded.error, recorded.fault["place"]) == ("refused", "InvalidInput", 1)
+    assert told(recorded) == [
         "Operation 2 of the change set was refused; the others were not made either.",
         "The property N is at fault.",
     ]
@@ -160,12 +160,12 @@ async def test_tells_how_a_slow_query_read(service, send, settings):
     settings.REQUEST_LOG = settings.REQUEST_LOG._replace(slow=0.0)
     await send("GET", "/people()?$filter=" + quote("Age gt 5 and Name eq 'Ada-secret' or Born lt 3"))
 
-    (found,) = await kept(service)
+    (recorded,) = await kept(service)
 
-    assert (found.outcome, found.access_path) == ("done", "table-scan")
-    assert found.options == [["$filter", "Age gt … and Name eq … or Born lt …"]]
-    assert found.candidates == ["Born"]
-    assert told(found) == ["It read the whole table.", "An index of Born would spare it rows."]
+    assert (recorded.outcome, recorded.access_path) == ("done", "table-scan")
+    assert recorded.options == [["$filter", "Age gt … and Name eq … or Born lt …"]]
+    assert recorded.candidates == ["Born"]
+    assert told(recorded) == ["It read the whole table.", "An index of Born would spare it rows."]
 
 
 async def test_tells_what_was_done_before_to_what_was_not_as_expected(service, send):

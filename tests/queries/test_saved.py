@@ -180,7 +180,7 @@ def test_a_deleted_query_is_brought_back(visit, filled):
     done = Activity.objects.get(verb="query.delete")
     save(client, "Adas", is_shared="on")  # takes the address meanwhile
     client.post(f"/ui/undo/{done.pk}/")
-    assert {found.slug for found in SavedQuery.objects.filter(deleted_at=None)} == {"adas", "adas-2"}
+    assert {query_row.slug for query_row in SavedQuery.objects.filter(deleted_at=None)} == {"adas", "adas-2"}
     assert query(slug="adas-2").content == {"f": ADA}
     # and the undoing is undone
     client.post(f"/ui/undo/{Activity.objects.latest('pk').pk}/")
@@ -300,7 +300,7 @@ def test_found_where_people_look(visit, filled):
     menu = client.get(
         PEOPLE + "queries/menu/", headers={"HX-Current-URL": "http://x" + PEOPLE + "?f=Age+eq+1"}
     )
-    assert [found.name for found, _asks in menu.context["queries"]] == ["Überfällige Konten"]
+    assert [query_row.name for query_row, _asks in menu.context["queries"]] == ["Überfällige Konten"]
     assert menu.context["state"].filter == "Age eq 1"
     assert [
         query.name

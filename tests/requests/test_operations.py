@@ -145,7 +145,7 @@ async def test_under_load_refusals_are_counted_and_samples_dropped(account, watc
     ]
     assert (result.requests, result.kept) == (401, 5 + 15 + 1)
     hour = choose_range(now - timedelta(hours=1), now + timedelta(minutes=1), now + timedelta(minutes=1))
-    for wanted, done, refused, is_counted in (
+    for table, done, refused, is_counted in (
         (RequestFilter(), 101, 300, True),
         (RequestFilter(code="EntityAlreadyExists"), 0, 200, True),
         (RequestFilter(status=201, operation=Operation.INSERT_ENTITY), 101, 0, True),
@@ -153,9 +153,9 @@ async def test_under_load_refusals_are_counted_and_samples_dropped(account, watc
         (RequestFilter(table="none"), 0, 0, False),
         (RequestFilter(credential="key2"), 0, 100, False),
     ):
-        bars = await in_thread(timeline, account, wanted, hour)
+        bars = await in_thread(timeline, account, table, hour)
         numbers = (sum(it.counts["done"] for it in bars.buckets), bars.wrong, bars.is_counted)
-        assert numbers == (done, refused, is_counted), wanted
+        assert numbers == (done, refused, is_counted), table
     slow = await in_thread(requests.page, RequestFilter([account.pk], kind=RequestClass.SLOW))
     assert [(it.outcome, it.seconds > 0.6) for it in slow] == [("done", True)]
 

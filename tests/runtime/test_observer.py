@@ -66,9 +66,9 @@ def seen(account, credential=KEY1, *, milliseconds=3.0, **fields):
 async def counted(account):
     """Status and number of the requests of this hour and the one before."""
     now = datetime.now(UTC)
-    [found] = await in_thread(series.read, account, series.WHOLE, [now - timedelta(hours=1)], now, 1)
+    [period] = await in_thread(series.read, account, series.WHOLE, [now - timedelta(hours=1)], now, 1)
     totals = {}
-    for kind, traffic in found.kinds.items():
+    for kind, traffic in period.kinds.items():
         totals.setdefault(kind.status, Traffic()).add(traffic)
     return totals
 
@@ -216,8 +216,8 @@ async def test_counts_partitions_and_credentials_by_table(account, watching, mon
 
     def read(table_id):
         end = minute + timedelta(minutes=10)
-        [found] = series.read(account, table_id, [minute], end, 1, with_frequent=True)
-        return found
+        [period] = series.read(account, table_id, [minute], end, 1, with_frequent=True)
+        return period
 
     whole = await in_thread(read, series.WHOLE)
     people = await in_thread(read, (await in_thread(Table.objects.get)).pk)

@@ -286,12 +286,12 @@ def waiting(tmp_path, made):
     return archiver.Archiver(wal, made.path, SYSTEM, folder, 3 * (16 << 20))
 
 
-def work(found, steps=3):
+def work(worker, steps=3):
     for _ in range(steps):
-        found.wait_until = 0.0
-        found.step()
-        if found.push is not None:
-            found.push.thread.join()
+        worker.wait_until = 0.0
+        worker.step()
+        if worker.push is not None:
+            worker.push.thread.join()
 
 
 def test_unarchived_segments_wait_up_to_a_limit_and_their_loss_is_reported(waiting, made):
@@ -377,12 +377,12 @@ class Writer(threading.Thread):
                     return
                 self.acknowledged.append(datetime.now(UTC))
 
-    def check(self, found, moment):
+    def check(self, numbers, moment):
         """Everything acknowledged before the moment is there, and nothing that was sent after it."""
-        assert found == list(range(len(found)))
+        assert numbers == list(range(len(numbers)))
         assert (
             sum(it < moment for it in self.acknowledged)
-            <= len(found)
+            <= len(numbers)
             <= sum(it <= moment for it in self.sent)
         )
 
@@ -497,7 +497,7 @@ def test_a_gap_is_an_alarm_and_the_next_base_backup_ends_it(used, scratch):
     folder = scratch / f"archive-{uuid4().hex[:8]}"
     arguments = ("--archive", str(folder), "--archive-backlog", "32M")
     with start_server(used, *arguments, hurried=LOOKS_OFTEN) as live:
-        first = wait_for(lambda: (found := summary_of(used)) and found.base_at)
+        first = wait_for(lambda: (summary := summary_of(used)) and summary.base_at)
         folder.rename(away := folder.with_name("away"))
         for _ in range(4):
             end_segment(used)
@@ -505,7 +505,7 @@ def test_a_gap_is_an_alarm_and_the_next_base_backup_ends_it(used, scratch):
         wait_for(lambda: any(it.problem is Problem.UNREADABLE for it in summary_of(used).problems))
         assert "archive: warning: " in manage("doctor", "--data", used)
         away.rename(folder)  # the archiver notices it without the end of a segment
-        wait_for(lambda: (found := summary_of(used).base_at) and found > first)
+        wait_for(lambda: (summary := summary_of(used).base_at) and summary > first)
         wait_for(lambda: not summary_of(used).problems)
         catalog = Catalog.read(folder)
         assert Segment.parse(gap["from"]) in catalog.missing(catalog.bases[0])

@@ -174,8 +174,8 @@ def test_a_killed_backup_leaves_nothing_that_looks_like_one(filled, backups):
             process.kill()
             process.wait()
         complete = description.backups(FolderStore(backups))  # it was faster
-        for found in complete:
-            assert "passed" in manage("backup", "--test", found.folder, "--data", filled)
+        for backup in complete:
+            assert "passed" in manage("backup", "--test", backup.folder, "--data", filled)
         manage("backup", backups, "--data", filled)
         assert live.process.poll() is None
     assert len(description.backups(FolderStore(backups))) == len(complete) + 1
@@ -276,7 +276,7 @@ def test_the_doctor_says_when_the_last_backup_was_made(good, filled, settings):
     settings.OPTIONS = options.read({"TABLERO_DATA": str(filled)})
 
     def examine():
-        return "\n".join(f"{found.severity}: {found.text}" for found in doctor.parts()["backup"]())
+        return "\n".join(f"{finding.severity}: {finding.text}" for finding in doctor.parts()["backup"]())
 
     made = last_backup.read(filled).last
     assert made.made_at >= good.started_at

@@ -110,8 +110,8 @@ def test_many_streams_share_a_poller_and_hold_no_thread_and_no_connection(live, 
             if answer.status_code == 200:
                 answers.append(answer)
         following = [events(answer) for answer in answers]
-        for found in following:
-            assert next(found)[1] is None
+        for stream_events in following:
+            assert next(stream_events)[1] is None
         # some are of requests that have just been answered
         wait_for(lambda: process.num_threads() <= threads + 8)
         wait_for(lambda: connections(live) <= backends + 4)
@@ -119,7 +119,7 @@ def test_many_streams_share_a_poller_and_hold_no_thread_and_no_connection(live, 
             assert refused.status_code == 429
             assert "20 streams" in refused.json()["detail"]
         put(table, "ada", 1)
-        rows = [next(data for _, data in found if data)["row_key"] for found in following]
+        rows = [next(data for _, data in stream_events if data)["row_key"] for stream_events in following]
         assert rows == ["ada"] * 20
 
 

@@ -246,11 +246,11 @@ def test_refuses_options(arguments, sentence):
 
 
 def test_a_provider_of_sign_ins():
-    (found,) = options.read(SIGN_IN).sign_in
-    assert (found.name, found.admits_everyone) == ("Login.example.org", False)
-    assert (found.id, found.origin) == ("login.example.org-realms-main", "https://Login.example.org")
-    (found,) = options.read({**SIGN_IN, "TABLERO_LOGIN_OIDC_ADMITS": "everyone"}).sign_in
-    assert found.admits_everyone
+    (provider,) = options.read(SIGN_IN).sign_in
+    assert (provider.name, provider.admits_everyone) == ("Login.example.org", False)
+    assert (provider.id, provider.origin) == ("login.example.org-realms-main", "https://Login.example.org")
+    (provider,) = options.read({**SIGN_IN, "TABLERO_LOGIN_OIDC_ADMITS": "everyone"}).sign_in
+    assert provider.admits_everyone
 
 
 def test_every_command_of_ours_finds_a_database():

@@ -48,10 +48,10 @@ def restored(release, data, major=installation.MAJOR_VERSION):
     return made
 
 
-def load(found, release):
+def load(given, release):
     dump = gzip.decompress((RELEASES / release / "database.sql.gz").read_bytes())
     dump = dump.replace(b"SET transaction_timeout = 0;", b"")  # PostgreSQL 16 does not know this setting
-    parameters = database.parameters(found)
+    parameters = database.parameters(given)
     subprocess.run(
         [
             installation.packaged_programs() / "psql",
@@ -61,7 +61,7 @@ def load(found, release):
         input=dump,
         check=True,
     )
-    with psycopg.connect(database.conninfo(found)) as connection:
+    with psycopg.connect(database.conninfo(given)) as connection:
         keep(connection)
 
 

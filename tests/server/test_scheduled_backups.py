@@ -93,13 +93,13 @@ def scheduled(data, folder, every, **others):
 
 
 @contextmanager
-def scheduler(found):
+def scheduler(given):
     """Run the database of a server and its scheduler."""
-    settings = schedule.database_settings(found)
+    settings = schedule.database_settings(given)
     with (
         metrics.counting(),
-        embedded.running(found, purpose="serve", say=print, settings=settings),
-        schedule.running(found),
+        embedded.running(given, purpose="serve", say=print, settings=settings),
+        schedule.running(given),
     ):
         yield
 

@@ -60,8 +60,8 @@ def behind(require, env, first, scratch):
     """Its lanes use the pooler's sessions, and its console the transactions."""
     require("pgbouncer", "the pooler")
     name = re.search(r"/(\w+)\?", env["DATABASE_URL"])[1]
-    with pooler.running(scratch / "pooler of servers", scratch / "unit", name) as found:
-        pooled = {**env, "DATABASE_URL": found.direct, "TABLERO_POOLER_URL": found.pooled}
+    with pooler.running(scratch / "pooler of servers", scratch / "unit", name) as pool:
+        pooled = {**env, "DATABASE_URL": pool.direct, "TABLERO_POOLER_URL": pool.pooled}
         with start_server(scratch / "behind", "--workers", "2", env=pooled) as live:
             yield live
 

@@ -17,13 +17,13 @@ PATIENCE = 60
 def manager(monkeypatch):
     """Receive the notifications to a service manager with a timeout of four seconds."""
     address = f"tablero-{uuid.uuid4().hex}"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as found:
-        found.bind(f"\0{address}")
-        found.settimeout(PATIENCE)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(f"\0{address}")
+        receiver.settimeout(PATIENCE)
         monkeypatch.setenv("NOTIFY_SOCKET", f"@{address}")
         monkeypatch.setenv("WATCHDOG_USEC", "4000000")
         monkeypatch.setenv("WATCHDOG_PID", str(os.getpid()))
-        yield found
+        yield receiver
 
 
 def test_says_that_it_is_alive_only_when_it_answers(manager):

@@ -162,9 +162,9 @@ def test_a_leaky_branch_stays_frozen(call, people):
 
 def test_a_branch_whose_maker_died_is_made_again(call, people, direct):
     ask, body = call("ada"), {"name": "branch", "labels": {"pr": "482"}}
-    wanted = branches.request(people.account, BranchRequest("branch"))
+    request = branches.request(people.account, BranchRequest("branch"))
     # as its maker begins: frozen, without tables
-    job = jobs.start_requested(wanted, by=SERVER)
+    job = jobs.start_requested(request, by=SERVER)
     half = accounts.add("branch", NewAccount(enabled=False))
     Job.objects.filter(pk=job.pk).update(account=half, state={"account": half.pk})
     direct.execute("SELECT pg_advisory_lock(%s, %s)", [running._LOCKS, job.pk])
@@ -192,8 +192,8 @@ def test_an_incomplete_branch_of_an_older_version_is_no_success(call, people):
 def test_the_schedule(call, people):
     ask, path = call("max"), "accounts/acme/snapshot-schedule"
     assert ask("GET", path).json() == {"schedule": None}
-    wanted = {"hour": 3, "weekday": 0, "keep": 4}
-    assert ask("PUT", path, wanted).json() == {"schedule": wanted}
+    schedule = {"hour": 3, "weekday": 0, "keep": 4}
+    assert ask("PUT", path, schedule).json() == {"schedule": schedule}
     assert ask("PUT", path, {"hour": 24}).status_code == 400
     assert ask("DELETE", path).status_code == 204
     assert ask("GET", path).json() == {"schedule": None}

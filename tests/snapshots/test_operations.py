@@ -92,10 +92,10 @@ def test_only_a_restore_of_a_whole_account_deletes_newer_tables(shop):
     some, whole = snapshots.take(shop, "some", tables=["customers"]), snapshots.take(shop, "whole")
     tables.create(shop, "later")
     for snapshot, names in ((some, None), (whole, ["customers"])):
-        wanted = RestoreRequest(tables=names, deletes_new=True)
+        request = RestoreRequest(tables=names, deletes_new=True)
         for run in (snapshot_restores.preview, snapshot_restores.restore):
             with pytest.raises(SnapshotError, match="newer"):
-                run(snapshot, wanted)
+                run(snapshot, request)
     assert [it.name for it in snapshots.listed(shop)] == ["whole", "some"]
     running.complete(snapshot_restores.request_reset_to(some), by=SERVER)
     assert tables.find(shop, "later") is not None
@@ -113,15 +113,15 @@ def test_restores_what_has_changed(shop, copied):
     break_data(table)
     broken = content(shop, "customers")
 
-    wanted = RestoreRequest()
-    plan = snapshot_restores.preview(snapshot, wanted)
+    request = RestoreRequest()
+    plan = snapshot_restores.preview(snapshot, request)
     assert {it.name: counts(it) for it in plan.tables} == {"Customers": (1, 2, 1), "quiet": (0, 0, 0)}
     assert as_taken(snapshot, "customers") == ROWS
-    restored = snapshot_restores.restore(snapshot, wanted)
+    restored = snapshot_restores.restore(snapshot, request)
 
     assert content(shop, "customers") == ROWS
     assert (restored.written, restored.skipped) == (4, 0)
-    assert not snapshot_restores.preview(snapshot, wanted).changed_tables
+    assert not snapshot_restores.preview(snapshot, request).changed_tables
     assert restored.before.name == "before-restore-before"
     undo.undo(restored.activity, by=accounts.SERVER)
     assert content(shop, "customers") == broken
@@ -397,7 +397,7 @@ def test_another_process_goes_on_with_a_restore(shop):
     restored = outcome_of(job_runner.finish(job))
 
     assert (restored.written, restored.skipped) == (1500 + len(ROWS) - 1, 1)
-    [(found,)] = sql.fetch(f"SELECT vals FROM {relation_name(table.pk)} WHERE pk = 'us'")
-    assert "Zoe" in found
+    [(values,)] = sql.fetch(f"SELECT vals FROM {relation_name(table.pk)} WHERE pk = 'us'")
+    assert "Zoe" in values
     assert snapshots.find(shop, "before-restore-before-2") is None
     assert jobs.get(job.pk).counts == {"inserted": restored.written, "skipped": 1}

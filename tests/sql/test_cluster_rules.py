@@ -59,21 +59,21 @@ def texts(db, monkeypatch):
     citus.install()
     table = tables.create(accounts.add("acme"), "people")
     distribution.distribute(table)
-    found, execute_raw = [], psycopg.RawCursor.execute
+    statements, execute_raw = [], psycopg.RawCursor.execute
 
     def catch(cursor, query, *args, **kwargs):
-        found.append(query if isinstance(query, str) else query.decode())
+        statements.append(query if isinstance(query, str) else query.decode())
         return execute_raw(cursor, query, *args, **kwargs)
 
     def catch_django(execute, query, params, many, context):
-        found.append(query)
+        statements.append(query)
         return execute(query, params, many, context)
 
     monkeypatch.setattr(psycopg.RawCursor, "execute", catch)
     with connection.execute_wrapper(catch_django):
         use(table)
     distributed_relations.can_distribute.cache_clear()
-    named = sorted({text for text in found if re.search(r"\b(deleted_)?distributed_\d+", text)})
+    named = sorted({text for text in statements if re.search(r"\b(deleted_)?distributed_\d+", text)})
     assert len(named) > 50
     return [text for text in named if not text.lstrip().startswith("EXPLAIN")]
 

@@ -181,8 +181,8 @@ async def test_a_statement_missing_from_the_answer_runs_again_alone():
     await database.answer(2, {("p", "d"): 4})
     assert database.asked[3:] == [("p", "c")]
     await database.answer(3, ResourceNotFound())
-    missing, found = await asyncio.gather(*waiting, return_exceptions=True)
-    assert (type(missing), found) == (ResourceNotFound, 4)
+    missing, value = await asyncio.gather(*waiting, return_exceptions=True)
+    assert (type(missing), value) == (ResourceNotFound, 4)
 
 
 @pytest.mark.parametrize("error", [ServerBusy, Canceled], ids=["a lost connection", "the time limit"])

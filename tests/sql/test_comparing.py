@@ -89,11 +89,11 @@ def merged(statement):
 
 
 def pages(pair, kinds, top):
-    found, after = [], None
+    differences, after = [], None
     while page := merged(comparing.page(pair, kinds, after=after, top=top)):
-        found += page
+        differences += page
         after = page[-1].key
-    return found
+    return differences
 
 
 def images(pair, kinds, **how):
@@ -196,14 +196,14 @@ def test_a_table_at_two_moments(relation, first, second, third):
             assert {it.key: it.kind for it in pages(pair, list(DifferenceKind), 2)} == expected
             assert run(comparing.count(pair)).differing == len(expected)
             assert set(images(pair, list(DifferenceKind))) == set(expected)
-            wanted = [key for key in expected if key != KEYS[1]]
-            assert set(images(pair, list(DifferenceKind), keys=wanted)) == set(wanted)
+            selected = [key for key in expected if key != KEYS[1]]
+            assert set(images(pair, list(DifferenceKind), keys=selected)) == set(selected)
             if is_now:
                 execute(f"CREATE TEMPORARY TABLE now ON COMMIT DROP AS SELECT * FROM {relation}")
                 pair = Pair("now", relation, pasts=(pasts[earlier],))
                 assert {it.key: it.kind for it in pages(pair, list(DifferenceKind), 2)} == expected
                 assert run(comparing.count(pair)).differing == len(expected)
-                assert set(images(pair, list(DifferenceKind), keys=wanted)) == set(wanted)
+                assert set(images(pair, list(DifferenceKind), keys=selected)) == set(selected)
                 execute("DROP TABLE now")
         raise Undone
 
@@ -221,8 +221,8 @@ def test_timestamps_count_if_asked_for(relation, other):
     assert run(comparing.count(Pair(relation, other))) == Counts(identical=1)
     timed = Pair(relation, other, with_timestamps=True)
     assert run(comparing.count(timed)) == Counts(changed=1)
-    (found,) = pages(timed, list(DifferenceKind), 2)
-    assert (found.left.timestamp, found.right.timestamp) == (1, 2)
+    (difference,) = pages(timed, list(DifferenceKind), 2)
+    assert (difference.left.timestamp, difference.right.timestamp) == (1, 2)
 
 
 def test_a_table_against_none_and_a_selection_of_keys(relation):
@@ -230,8 +230,8 @@ def test_a_table_against_none_and_a_selection_of_keys(relation):
     pair = Pair(right=relation)
 
     assert run(comparing.count(pair)) == Counts(only_right=len(KEYS))
-    wanted = [KEYS[4], KEYS[1], EntityKey("p", "none")]
-    assert set(images(pair, list(DifferenceKind), keys=wanted)) == {KEYS[1], KEYS[4]}
+    selected = [KEYS[4], KEYS[1], EntityKey("p", "none")]
+    assert set(images(pair, list(DifferenceKind), keys=selected)) == {KEYS[1], KEYS[4]}
 
 
 def test_a_page_is_limited_in_bytes(relation):

@@ -169,15 +169,15 @@ def test_an_upsert_that_another_client_makes_possible(stored, relation, empty_re
 @pytest.mark.parametrize("name", ["a" * 250, "é" * 250, "𐐷" * 125], ids=["ASCII", "Latin", "astral"])
 @pytest.mark.parametrize("upsert", [False, True])
 def test_merges_as_many_long_names_as_an_entity_may_hold(insert, apply, stored, name, upsert):
-    wanted = {f"{name}{number:03}": integer(number) for number in range(PROPERTY_LIMIT)}
-    entity = Entity(KEY, wanted)
-    insert(**wanted)
+    members = {f"{name}{number:03}": integer(number) for number in range(PROPERTY_LIMIT)}
+    entity = Entity(KEY, members)
+    insert(**members)
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL statement_timeout = '60s'")
 
     apply(Upsert(entity, merge=True) if upsert else Update(entity, ANY, merge=True))
 
-    assert stored() == wanted
+    assert stored() == members
 
 
 # delete
@@ -191,9 +191,9 @@ def test_merges_as_many_long_names_as_an_entity_may_hold(insert, apply, stored, 
 
 @given(properties, st.lists(names, max_size=4), st.booleans())
 @examples
-def test_select_says_what_a_full_read_says(relation, wanted, missing, annotations):
-    run(entities.change(relation, Upsert(Entity(KEY, wanted), merge=False)))
-    chosen = tuple(dict.fromkeys([*list(wanted)[::2], *missing, "RowKey"]))
+def test_select_says_what_a_full_read_says(relation, members, missing, annotations):
+    run(entities.change(relation, Upsert(Entity(KEY, members), merge=False)))
+    chosen = tuple(dict.fromkeys([*list(members)[::2], *missing, "RowKey"]))
 
     full = members_of(write_members(point(relation).content, annotations=annotations))
     selected = members_of(point(relation, annotations=annotations, select=chosen).content)
@@ -253,17 +253,17 @@ def keys_of(page):
 def test_pages_follow_each_other(mixed, page, text, top):
     tree = parse(text) if text else None
     expected = [key for key in mixed if text != "R ne ''" or key.row_key]
-    found, start = [], None
+    seen_keys, start = [], None
 
     for _ in range(len(mixed) + 1):
         part = page(filter=tree, top=top, start=start)
         assert len(part.entities) <= top
-        found += keys_of(part)
+        seen_keys += keys_of(part)
         start = part.next
         if start is None:
             break
 
-    assert found == expected
+    assert seen_keys == expected
 
 
 def test_a_position_whose_row_vanished_means_the_next_greater_one(mixed, page, apply):
@@ -331,10 +331,10 @@ def test_a_page_says_what_point_reads_say(insert, page, get, annotations):
 
 
 def test_a_page_ends_when_it_weighs_enough(insert, page):
-    wanted = {f"S{number}": text("x" * 30_000) for number in range(17)}
-    weight = len(write_fragments(wanted).content)
+    members = {f"S{number}": text("x" * 30_000) for number in range(17)}
+    weight = len(write_fragments(members).content)
     for number in range(12):
-        insert(EntityKey("p", f"{number:02}"), **wanted, A=integer(number))
+        insert(EntityKey("p", f"{number:02}"), **members, A=integer(number))
 
     part = page()
 
@@ -443,11 +443,11 @@ ORDER BY n
 """
 
 
-def excesses(found):
+def excesses(keyed_members):
     """Return the database's verdicts on the limits of many entities."""
     rows = []
-    for number, (key, wanted) in enumerate(found):
-        rows.append({"n": number, "pk": key[0], "rk": key[1], "content": unlimited_content(wanted)})
+    for number, (key, members) in enumerate(keyed_members):
+        rows.append({"n": number, "pk": key[0], "rk": key[1], "content": unlimited_content(members)})
     statement = Statement(
         EXCESS,
         (json.dumps(rows),),
@@ -462,20 +462,20 @@ def unlimited_content(wanted):
     return "".join(write_fragments({name: value}).content for name, value in wanted.items())
 
 
-def padded(key, wanted, difference):
+def padded(key, members, difference):
     """Return the properties with padding, so that the size is the limit plus the difference."""
-    wanted = dict(wanted)
+    members = dict(members)
     number = count()
-    size = entity_size(Entity(key, wanted))
+    size = entity_size(Entity(key, members))
     while (missing := SIZE_LIMIT + difference - size) > 40:
         name = f"_{next(number):03}é"
         overhead = 8 + 2 * 5 + 4
         length = min(missing - overhead, 60_000)
         if 0 < missing - overhead - length < 100:
             length -= 100  # never leave a rest too small for a property
-        wanted[name] = EdmValue(Edm.BINARY, b"\xff" * length) if length % 2 else text("x" * (length // 2))
+        members[name] = EdmValue(Edm.BINARY, b"\xff" * length) if length % 2 else text("x" * (length // 2))
         size += overhead + length
-    return wanted
+    return members
 
 
 values_of_all_types = [
@@ -502,9 +502,9 @@ def test_the_database_knows_the_size_of_each_type(db, difference):
     ]
     doubles = [EdmValue(Edm.DOUBLE, math.nan), EdmValue(Edm.DOUBLE, 1e300)]
     for value in [*values_of_all_types, *doubles, *texts]:
-        wanted = padded(KEY, {"A": value, "Ж": value}, difference)
-        assert entity_size(Entity(KEY, wanted)) == SIZE_LIMIT + difference
-        results.append((KEY, wanted))
+        members = padded(KEY, {"A": value, "Ж": value}, difference)
+        assert entity_size(Entity(KEY, members)) == SIZE_LIMIT + difference
+        results.append((KEY, members))
 
     assert excesses(results) == [None if difference < 1 else "EntityTooLarge"] * len(results)
 
@@ -517,10 +517,10 @@ def test_the_database_counts_properties(db):
 
 @given(st.lists(keys, min_size=1, max_size=20))
 @examples
-def test_the_database_counts_the_utf16_units_of_keys(db, found):
+def test_the_database_counts_the_utf16_units_of_keys(db, drawn_keys):
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT array_agg(entity_key_length(k) ORDER BY n) FROM unnest(%s::text[]) WITH ORDINALITY AS t (k, n)",
-            [found],
+            [drawn_keys],
         )
-        assert cursor.fetchone() == ([edm.utf16_length(key) for key in found],)
+        assert cursor.fetchone() == ([edm.utf16_length(key) for key in drawn_keys],)

@@ -87,12 +87,12 @@ def content(relation):
 
     def content(top=1000, text=None):
         query = EntityQuery(top=top, filter=parse(text) if text else None)
-        found, start = {}, None
+        numbers_by_key, start = {}, None
         while True:
             page = run_in_lane(pages.page(relation, replace(query, start=start)))
-            found |= numbers(page.entities)
+            numbers_by_key |= numbers(page.entities)
             if page.next is None:
-                return found
+                return numbers_by_key
             start = page.next
 
     return content
@@ -214,8 +214,8 @@ def test_long_and_short_keys_behave_like_a_sorted_map(
     operator, name, bound = condition
     part = 0 if name == "PartitionKey" else 1
     tests = {"ge": str.__ge__, "gt": str.__gt__, "lt": str.__lt__, "le": str.__le__, "eq": str.__eq__}
-    wanted = {key: number for key, number in ordered.items() if tests[operator](key[part], bound)}
-    assert list(content(top, f"{name} {operator} '{bound}'").items()) == list(wanted.items())
+    matches = {key: number for key, number in ordered.items() if tests[operator](key[part], bound)}
+    assert list(content(top, f"{name} {operator} '{bound}'").items()) == list(matches.items())
     assert set(walk(pages.get_many(relation, [*model, LONG]), run_in_lane)) == set(model)
     if start is not None:
         page = run_in_lane(pages.page(relation, EntityQuery(start=Position(*start), filter=parse("A ge 0"))))

@@ -133,13 +133,13 @@ class Journal:
             self.start_segment()
             return
         recorder = Recorder(history.writers_name(ACCOUNT_ID), 1, "7f3a19c0-0000-4000-8000-000000000001")
-        wanted = change(kind, key, properties)
+        operation = change(kind, key, properties)
         try:
             with transaction.atomic():
                 if kind == "change set":
-                    run(batch.apply(self.relation, [wanted], recorder))
+                    run(batch.apply(self.relation, [operation], recorder))
                 else:
-                    run(entities.change(self.relation, wanted, recorder))
+                    run(entities.change(self.relation, operation, recorder))
         except (StorageError, ChangeSetError):
             return
 

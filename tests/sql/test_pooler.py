@@ -136,11 +136,11 @@ def test_changes_of_accounts_take_their_turns(direct):
 def test_images_are_applied_in_several_transactions():
     table = tables.create(accounts.add("acme"), "people")
     number = 2500  # more than a chunk
-    wanted = Images(
+    images = Images(
         f"SELECT 'p', lpad(n::text, 4, '0'), NULL::bigint, '', '' FROM generate_series(1, {number}) AS n"
     )
 
-    done = reverting.apply_images(table, wanted, by=Actor(ActorKind.USER, "ada"))
+    done = reverting.apply_images(table, images, by=Actor(ActorKind.USER, "ada"))
 
     assert done.inserted == number
     assert fetch(f"SELECT count(*) FROM {relation_name(table.pk)}") == [(number,)]
@@ -151,8 +151,8 @@ def test_lists_of_tables_are_read_in_pieces():
     for n in range(3):
         tables.create(account, f"people{n}")
 
-    wanted = parse("TableName ne 'others'")
-    names, following = tables.query(account, TableQuery(filter=wanted, top=2, kind=AccountKind.STORAGE))
+    table_filter = parse("TableName ne 'others'")
+    names, following = tables.query(account, TableQuery(filter=table_filter, top=2, kind=AccountKind.STORAGE))
 
     assert (names, following) == (["people0", "people1"], "people2")
 

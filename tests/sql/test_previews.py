@@ -44,22 +44,22 @@ def page(relation, **wanted):
 
 def test_small_rows_come_whole(relation, insert):
     insert("r", **EVERY)
-    (found,) = page(relation).entities
-    assert found.key == EntityKey("p", "r")
-    assert found.timestamp > 0
-    assert list(found.properties.items()) == list(EVERY.items())
-    assert found.sizes == {}
+    (shown_preview,) = page(relation).entities
+    assert shown_preview.key == EntityKey("p", "r")
+    assert shown_preview.timestamp > 0
+    assert list(shown_preview.properties.items()) == list(EVERY.items())
+    assert shown_preview.sizes == {}
 
 
 def test_large_rows_are_cut(relation, insert):
     long = {"Text": text("x" * 32_000), "Data": EdmValue(Edm.BINARY, b"\xde\xad" * 20_000)}
     insert("r", **EVERY, **long)
-    (found,) = page(relation).entities
-    assert list(found.properties) == [*EVERY, *long]
-    assert {name: found.properties[name] for name in EVERY} == EVERY
-    assert found.sizes == {"Text": 32_000, "Data": 40_000}
+    (shown_preview,) = page(relation).entities
+    assert list(shown_preview.properties) == [*EVERY, *long]
+    assert {name: shown_preview.properties[name] for name in EVERY} == EVERY
+    assert shown_preview.sizes == {"Text": 32_000, "Data": 40_000}
     for name, value in long.items():
-        shown = found.properties[name]
+        shown = shown_preview.properties[name]
         assert shown.type is value.type
         assert 160 <= len(shown.value) < 700
         assert value.value.startswith(shown.value)
@@ -69,8 +69,8 @@ def test_large_rows_are_cut(relation, insert):
 def test_cuts_between_characters(relation, insert, part):
     whole = part * (30_000 // len(part))
     insert("r", Text=text(whole))
-    (found,) = page(relation).entities
-    shown = found.properties["Text"].value
+    (shown_preview,) = page(relation).entities
+    shown = shown_preview.properties["Text"].value
     assert len(shown) >= 160
     assert whole.startswith(shown)
 
@@ -85,13 +85,18 @@ def test_pages_are_as_long_as_was_asked_for(relation, insert):
     for number in range(7):
         insert(f"{number}", Text=text("x" * 32_000), Also=text("é" * 32_000))
     first = page(relation, top=4)
-    assert ([found.key.row_key for found in first.entities], first.next) == (
+    assert ([shown_preview.key.row_key for shown_preview in first.entities], first.next) == (
         ["0", "1", "2", "3"],
         Position("p", "4"),
     )
     rest = page(relation, top=4, start=first.next)
-    assert ([found.key.row_key for found in rest.entities], rest.next) == (["4", "5", "6"], None)
-    assert [found.key.row_key for found in page(relation, filter=parse("RowKey ge '5'")).entities] == [
+    assert ([shown_preview.key.row_key for shown_preview in rest.entities], rest.next) == (
+        ["4", "5", "6"],
+        None,
+    )
+    assert [
+        shown_preview.key.row_key for shown_preview in page(relation, filter=parse("RowKey ge '5'")).entities
+    ] == [
         "5",
         "6",
     ]

@@ -191,8 +191,8 @@ def test_an_index_that_is_not_used_for_weeks_is_dropped(large):
     PropertyIndex.objects.update(created_at=NOW)
     assert adapt(NOW + policy.UNUSED_PERIOD) == {"Name", "Score"}
 
-    wanted = EntityQuery(filter=parse("Score gt 9990"), top=5)
-    assert len(entities.page(large, wanted).entities) == 5
+    entity_query = EntityQuery(filter=parse("Score gt 9990"), top=5)
+    assert len(entities.page(large, entity_query).entities) == 5
     execute("SELECT pg_stat_force_next_flush()")
     adapt(NOW + policy.UNUSED_PERIOD)
     assert PropertyIndex.objects.get(name="Score").last_used_at == NOW + policy.UNUSED_PERIOD
@@ -264,8 +264,8 @@ async def test_a_server_counts_costly_queries_that_an_index_would_spare(account,
         with pytest.raises(StorageError):
             await asked.query(known, "nothing", EntityQuery(filter=parse("Score gt 9990")))
         await asked.observer.flush()
-        [found] = await in_thread(lambda: list(PropertyScans.objects.all()))
-        assert (found.table_id, found.name, found.scans) == (large.pk, "Score", 2)
+        [counted] = await in_thread(lambda: list(PropertyScans.objects.all()))
+        assert (counted.table_id, counted.name, counted.scans) == (large.pk, "Score", 2)
     finally:
         await asyncio.gather(asked.close())
 

@@ -98,8 +98,8 @@ def test_is_made_and_dropped_in_the_background_and_undone(people):
     assert details.size > 0
     assert (added.verb, added.detail) == (TableVerb.INDEX_ADD, {"property": "Score", "origin": "advice"})
     assert found(people, "Score ge 297") == [297, 298, 299]
-    wanted = EntityQuery(filter=parse("Score ge 5 and Score lt 200 or Score eq 250"), top=7)
-    pages = [[int(it.key.row_key) for it in page] for page in entities.all_pages(people, wanted)]
+    entity_query = EntityQuery(filter=parse("Score ge 5 and Score lt 200 or Score eq 250"), top=7)
+    pages = [[int(it.key.row_key) for it in page] for page in entities.all_pages(people, entity_query)]
     assert {len(page) for page in pages[:-1]} == {7}
     assert [number for page in pages for number in page] == [*range(5, 200), 250]
 
@@ -239,5 +239,5 @@ def test_no_write_fails_because_of_an_index(people):
 
     assert states(people) == dict.fromkeys(("Text", "Binary", "Number", "Timestamp"), IndexState.READY)
     text = "Text ge '\U0010ffff' or Binary ge X'0001' or Number lt 1 and Number ne 5 or Number gt 1e300"
-    wanted = EntityQuery(filter=parse(text))
-    assert len(entities.page(people, wanted).entities) == 5
+    entity_query = EntityQuery(filter=parse(text))
+    assert len(entities.page(people, entity_query).entities) == 5

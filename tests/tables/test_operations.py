@@ -156,11 +156,11 @@ def test_lists_tables_page_by_page(account, many, top):
 
 
 def test_lists_the_tables_that_a_filter_wants(account, many):
-    wanted = parse("TableName ge 'b' and TableName lt 'c'")
+    table_filter = parse("TableName ge 'b' and TableName lt 'c'")
 
-    assert names(account, filter=wanted) == (["b00", "B10"], None)
-    assert names(account, filter=wanted, top=1) == (["b00"], "b10")
-    assert names(account, filter=wanted, start="b05") == (["B10"], None)
+    assert names(account, filter=table_filter) == (["b00", "B10"], None)
+    assert names(account, filter=table_filter, top=1) == (["b00"], "b10")
+    assert names(account, filter=table_filter, start="b05") == (["B10"], None)
     assert names(account, filter=parse("TableName eq 'Missing'")) == ([], None)
     assert names(account, filter=parse("TableName gt 'B00~' or TableName eq 'ABC'")) == (
         ["Abc", "B10", "Zzz"],
@@ -198,8 +198,8 @@ def test_tables_deleted_by_clients_are_kept_like_the_history_unless_empty(accoun
 
     delete("empty", 0)
     full = delete("full", 2)
-    [found] = tables.deleted(account)
-    assert (found, found.kept_until - found.deleted_at) == (full, timedelta(days=7))
+    [kept] = tables.deleted(account)
+    assert (kept, kept.kept_until - kept.deleted_at) == (full, timedelta(days=7))
     tables.restore(full)
     assert [it.name for it in tables.deleted(account)] == []
     assert background.has_rows(full)

@@ -270,8 +270,8 @@ def test_deletes_and_restores(visit, account, add_entity, add):
     (done,) = [str(message) for message in page.context["messages"] if "Deleted" in str(message)]
     assert done == "Deleted 2 tables."
     assert re.search(r"/ui/undo/\d+,\d+/", text(page))
-    wanted = page.context["deleted"][1]["table"].pk
-    assert client.post(RESTORE, {"table": wanted}).status_code == 302
+    deleted_id = page.context["deleted"][1]["table"].pk
+    assert client.post(RESTORE, {"table": deleted_id}).status_code == 302
     table = tables.get(account, "people")
     assert (table.tags, table.description) == (["prod"], "who")
     assert [policy.identifier for policy in table.policies.all()] == ["reader"]

@@ -129,27 +129,27 @@ def read(data, wishes, on_misfit=OnMisfit.REJECT, sampled=1000):
     return Read(entities, rejected, report, mapping, file.layout)
 
 
-def account_for(found, line, column, text, *, is_json=False):
+def account_for(result, line, column, text, *, is_json=False):
     """Require that a value is in the entity of its row, or that its row or its column is named."""
-    if line in found.rejected:
-        reject = found.rejected[line]
+    if line in result.rejected:
+        reject = result.rejected[line]
         assert (
             reject.sentence and "of the type ." not in reject.sentence and "range of ." not in reject.sentence
         )
-        writer = RejectWriter(found.layout)
+        writer = RejectWriter(result.layout)
         stands = writer.write([reject]).decode()
         assert is_in(text, stands), (text, stands)
         return
-    entity = found.entities[line]
-    uses = {(it.use, it.target) for it in found.report.columns if it.column == column}
+    entity = result.entities[line]
+    uses = {(it.use, it.target) for it in result.report.columns if it.column == column}
     if any(use in LEFT_OUT for use, _ in uses):
         return
-    templates = found.mapping.partition_key, found.mapping.row_key
+    templates = result.mapping.partition_key, result.mapping.row_key
     for name, key, template in zip(("PartitionKey", "RowKey"), entity.key, templates, strict=True):
         if template == f"{{{column}}}":
             assert key == text and (column == name or (ColumnUse.KEY, name) in uses)
             return
-    if any(it.column == column and text[:80] in it.examples for it in found.report.values):
+    if any(it.column == column and text[:80] in it.examples for it in result.report.values):
         return
     targets = [target for use, target in uses if use in (ColumnUse.RENAMED, ColumnUse.UNNAMED)] or [column]
     values = [entity.properties[it] for it in targets if it in entity.properties]
@@ -212,34 +212,34 @@ def csv_files(draw, first=()):
     return head + written.getvalue(), delimiter
 
 
-def require_csv(found, data):
-    delimiter = found.layout.delimiter
-    if not found.layout.columns:
+def require_csv(result, data):
+    delimiter = result.layout.delimiter
+    if not result.layout.columns:
         return  # nothing but blank rows
     text = data.removeprefix("\ufeff").removeprefix(f"sep={delimiter}\r\n").removeprefix(f"sep={delimiter}\n")
-    newline = found.layout.line_end if found.layout.line_end == "\r" else ""
+    newline = result.layout.line_end if result.layout.line_end == "\r" else ""
     lines = csv.reader(
         io.StringIO(text.replace("\r", "\n") if newline else text, newline=""), delimiter=delimiter
     )
-    offset = 1 if found.layout.has_separator_line else 0
+    offset = 1 if result.layout.has_separator_line else 0
     blank, header = 0, None
     for fields in lines:
-        if not any(fields) or (len(fields) == 1 and len(found.layout.columns) > 1 and not fields[0].strip()):
+        if not any(fields) or (len(fields) == 1 and len(result.layout.columns) > 1 and not fields[0].strip()):
             blank += 1
         elif header is None:
             header = fields
         else:
             line = lines.line_num + offset
-            for column, text in zip(found.layout.columns, fields, strict=False):
+            for column, text in zip(result.layout.columns, fields, strict=False):
                 if text:
-                    account_for(found, line, column, text)
-            for text in fields[len(found.layout.columns) :]:
-                account_for(found, line, "", text)
-    assert found.report.blank_rows == blank
-    for column, name in zip(found.layout.columns, header or (), strict=False):
+                    account_for(result, line, column, text)
+            for text in fields[len(result.layout.columns) :]:
+                account_for(result, line, "", text)
+    assert result.report.blank_rows == blank
+    for column, name in zip(result.layout.columns, header or (), strict=False):
         # a column without a name is named if it has values
-        uses = [it.use for it in found.report.columns if it.column == column]
-        assert name.strip() or uses or not found.entities
+        uses = [it.use for it in result.report.columns if it.column == column]
+        assert name.strip() or uses or not result.entities
 
 
 @hypothesis.settings(max_examples=150)
@@ -286,16 +286,16 @@ def write_value(value):
     return value.text if isinstance(value, Raw) else json.dumps(value)
 
 
-def require_objects(found, written):
+def require_objects(result, written):
     """``written``: members by line."""
     for line, members in written.items():
         twice = [name for name, number in Counter(name for name, _ in members).items() if number > 1]
         if twice:
-            assert found.rejected[line].column in [*twice, "a"]  # or that of a nested object
+            assert result.rejected[line].column in [*twice, "a"]  # or that of a nested object
         for name, value in members:
             text = value.text if isinstance(value, Raw) else value
             if text != "null" or not isinstance(value, Raw):
-                account_for(found, line, name, text, is_json=True)
+                account_for(result, line, name, text, is_json=True)
 
 
 @hypothesis.settings(max_examples=150)

@@ -30,11 +30,11 @@ def only(text, wishes=NONE):
     return row.entity.properties
 
 
-def faults(found):
+def faults(pasted_rows):
     """Return the position and kind of each problem."""
     return [
         (it.row.line, it.column, it.fault if it.invalid is None else it.invalid.fault, it.text)
-        for it in found.problems
+        for it in pasted_rows.problems
     ]
 
 

@@ -68,8 +68,8 @@ def test_a_job_makes_a_file_to_download_in_parts(call, two):
 
     zipped = victor("GET", f"jobs/{zipped['id']}").json()
     assert ([it["name"] for it in zipped["files"]], zipped["unit"]) == (["acme.zip"], "entities")
-    wanted = {"format": "csv", "tables": ["gone"]}
-    assert victor("POST", "accounts/acme/export", wanted).status_code == 404
+    fields = {"format": "csv", "tables": ["gone"]}
+    assert victor("POST", "accounts/acme/export", fields).status_code == 404
     assert call("max")("POST", "accounts/acme/export", {"tables": ["people"]}).status_code == 400
     refused = victor("POST", PATH, {"filter": "RowKey = 'a'"})
     assert refused.status_code == 400

@@ -47,8 +47,8 @@ def content(job):
 
 def test_an_export_that_was_interrupted_begins_again(table, monkeypatch):
     text = "RowKey ge '2'"
-    wanted = Export(table, "ndjson", ADA, Scope.QUERY, filter=parse(text), text=text)
-    job = export_jobs.start(wanted)
+    export = Export(table, "ndjson", ADA, Scope.QUERY, filter=parse(text), text=text)
+    job = export_jobs.start(export)
     pages = entities.all_pages
 
     def broken(*given):
@@ -75,8 +75,8 @@ def test_an_account_as_a_zip_file_and_a_cancelled_one(table):
     jobs.cancel(cancelled, by=ADA)
     running.run_all(KINDS)
     job.refresh_from_db()
-    name, found = content(job)
-    with zipfile.ZipFile(io.BytesIO(found)) as archive:
+    name, data = content(job)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
         assert (name, sorted(archive.namelist())) == ("acme.zip", ["empty.csv", "people.csv"])
         assert archive.read("people.csv").count(b"\n") == 10
     assert not JobFile.objects.filter(job=cancelled).exists()

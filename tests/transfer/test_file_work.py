@@ -79,8 +79,8 @@ def test_a_draft_that_was_changed_while_it_was_read_is_read_again(account, monke
     import_drafts.check(draft, by=ADA)
     changed, read = [MAPPING.with_column(MAPPING.column("name"))], import_drafts.read
 
-    def change_meanwhile(found):
-        taken = read(found)
+    def change_meanwhile(given_draft):
+        taken = read(given_draft)
         if changed:
             import_drafts.save_mapping(
                 import_drafts.get(account, draft.pk, by=ADA), changed.pop(), WriteMode.MERGE

@@ -208,7 +208,7 @@ def test_steps_go_on_in_another_process(table):
 
 
 def test_a_step_that_fails_changes_nothing(table, monkeypatch):
-    wanted = Import(table, WriteMode.INSERT, ADA)
+    operation = Import(table, WriteMode.INSERT, ADA)
     first, *_ = chunks(csv("p,1,a,", "p/,2,b,"))
 
     def fail(table):
@@ -216,11 +216,11 @@ def test_a_step_that_fails_changes_nothing(table, monkeypatch):
 
     monkeypatch.setattr(writing.table_use, "record_write", fail)  # after the entities were written
     with pytest.raises(RuntimeError):
-        wanted.step(first)
+        operation.step(first)
     monkeypatch.undo()
-    assert content(table) == {} and wanted.outcome == ImportOutcome(groups=wanted.outcome.groups)
-    assert [it.fault for it in wanted.step(first)] == [Fault.KEY_CHARACTERS]
-    assert numbers(wanted.outcome) == (1, 0, 0, 1)
+    assert content(table) == {} and operation.outcome == ImportOutcome(groups=operation.outcome.groups)
+    assert [it.fault for it in operation.step(first)] == [Fault.KEY_CHARACTERS]
+    assert numbers(operation.outcome) == (1, 0, 0, 1)
 
 
 @pytest.mark.parametrize("mode", list(WriteMode))

@@ -251,9 +251,9 @@ def test_selections(account, people):
     tables.delete(account, "gone", by=ADA)
     [(number,)] = fetch(f"SELECT max(seq) FROM {segment_name(account.pk, 1)} WHERE tbl = %s", people.pk)
 
-    def restoring(**wanted):
+    def restoring(**criteria):
         with transaction.atomic():
-            running.complete(data_undo.request(account, ChangeFilter(**wanted)), by=ADA)
+            running.complete(data_undo.request(account, ChangeFilter(**criteria)), by=ADA)
             result = content(people), content(others)
             transaction.set_rollback(True)
         return result

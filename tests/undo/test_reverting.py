@@ -54,10 +54,10 @@ def recorded(table, columns="op, ts, was, pk, rk, anns, vals"):
     return fetch(f"SELECT {columns} FROM {segment_name(table.account_id, 1)} ORDER BY seq")
 
 
-def images(*wanted):
+def images(*changes):
     """Images given as rows: keys, expected Timestamp, and an entity or None."""
     columns = [[], [], [], []]
-    for entity_key, expected, image in wanted:
+    for entity_key, expected, image in changes:
         content = None if image is None else image.fragments.content
         for column, value in zip(columns, (*entity_key, expected, content), strict=True):
             column.append(value)
@@ -80,8 +80,8 @@ def test_refuses_a_read_only_account(table):
 def test_in_a_transaction_it_is_all_or_nothing(table, monkeypatch):
     monkeypatch.setattr(restoring, "_CHUNK_BYTES", restoring._LEAST_BYTES)
     with transaction.atomic():
-        wanted = images(*((key(str(n)), None, entity(str(n))) for n in range(5)))
-        assert apply_images(table, wanted, by=ADA).inserted == 5
+        operations = images(*((key(str(n)), None, entity(str(n))) for n in range(5)))
+        assert apply_images(table, operations, by=ADA).inserted == 5
         transaction.set_rollback(True)
     assert rows(table) == {}
     assert recorded(table) == []
@@ -119,12 +119,12 @@ async def test_writers_that_race_lose_nothing(monkeypatch):
                 pass  # it is there, or gone
 
     def reverting_to(number):
-        wanted = " UNION ALL ".join(
+        statement = " UNION ALL ".join(
             f"SELECT 'p', '{name}', (SELECT ts FROM {relation_name(table.pk)} WHERE pk = 'p' AND rk = '{name}'),"
             + ("''::text, NULL" if (index + number) % 3 == 0 else f"'', E'\\n,\"N\":{number * 100 + index}'")
             for index, name in enumerate(names)
         )
-        return apply_images(table, Images(wanted), by=ADA)
+        return apply_images(table, Images(statement), by=ADA)
 
     async def reverting_until_stopped():
         done, number = [], 0

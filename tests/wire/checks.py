@@ -276,23 +276,23 @@ def _read(expected: Any) -> Any:
     return json.loads(expected) if isinstance(expected, str) else expected
 
 
-def _compare(found: Any, expected: Any, *, exactly: bool, at: str = "body") -> None:
+def _compare(actual: Any, expected: Any, *, exactly: bool, at: str = "body") -> None:
     if expected == ANY:
         return
-    assert type(found) is type(expected), f"{at} is {found!r}, not {expected!r}"
+    assert type(actual) is type(expected), f"{at} is {actual!r}, not {expected!r}"
     if isinstance(expected, dict):
-        missing, surplus = expected.keys() - found.keys(), found.keys() - expected.keys()
+        missing, surplus = expected.keys() - actual.keys(), actual.keys() - expected.keys()
         assert not missing, f"{at} lacks {missing}"
         assert not surplus or not exactly, f"{at} has {surplus}"
         for name, value in expected.items():
-            _compare(found[name], value, exactly=exactly, at=f"{at}.{name}")
+            _compare(actual[name], value, exactly=exactly, at=f"{at}.{name}")
     elif isinstance(expected, list):
-        assert len(found) == len(expected), f"{at} has {len(found)} items, not {len(expected)}"
+        assert len(actual) == len(expected), f"{at} has {len(actual)} items, not {len(expected)}"
         for index, value in enumerate(expected):
-            _compare(found[index], value, exactly=exactly, at=f"{at}[{index}]")
+            _compare(actual[index], value, exactly=exactly, at=f"{at}[{index}]")
     else:
         # by text, because 0.0 and -0.0 are equal
-        assert repr(found) == repr(expected), f"{at} is {found!r}, not {expected!r}"
+        assert repr(actual) == repr(expected), f"{at} is {actual!r}, not {expected!r}"
 
 
 def _lacks_members(reply: Reply, expected: list[str]) -> None:
@@ -374,9 +374,9 @@ def _parts(reply: Reply, expected: list[dict[str, Any]]) -> None:
     """Check the sub-responses of the one change set, or those outside of one."""
     parts = batches.read(reply)
     assert len(parts) == len(expected), f"{len(parts)} parts, not {len(expected)}"
-    for index, (part, wanted) in enumerate(zip(parts, expected, strict=True)):
+    for index, (part, conditions) in enumerate(zip(parts, expected, strict=True)):
         try:
-            check(part, wanted)
+            check(part, conditions)
         except AssertionError as failure:
             raise AssertionError(f"part {index}: {failure}") from failure
 

@@ -190,8 +190,8 @@ class Runner:
             sent = (outgoing.head + outgoing.body)[:3000].decode("utf-8", "replace")
             raise AssertionError(f"{failure}\n\n{sent}\n\n{reply}") from None
 
-    def _capture(self, reply: Reply, wanted: dict[str, str]) -> None:
-        for name, source in wanted.items():
+    def _capture(self, reply: Reply, sources: dict[str, str]) -> None:
+        for name, source in sources.items():
             kind, _, key = source.partition(" ")
             value = reply.header(key) if kind == "header" else reply.json()[key]
             assert isinstance(value, str), f"nothing to capture as {name}"

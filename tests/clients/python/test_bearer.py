@@ -64,11 +64,11 @@ class AsynchronousCredential(Credential):
 
 @pytest.fixture(scope="module")
 def issuer() -> Iterator[Issuer]:
-    with issuing.serving() as found:
+    with issuing.serving() as served:
         # as Entra names them, so that the SDK finds the tenant
-        name = f"{found.url}/{TENANT}/v2.0"
-        found.has(f"/{TENANT}/v2.0{CONFIGURATION}", {"issuer": name, "jwks_uri": f"{found.url}/keys"})
-        yield found
+        name = f"{served.url}/{TENANT}/v2.0"
+        served.has(f"/{TENANT}/v2.0{CONFIGURATION}", {"issuer": name, "jwks_uri": f"{served.url}/keys"})
+        yield served
 
 
 @pytest.fixture(scope="module")

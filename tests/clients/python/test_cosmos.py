@@ -36,8 +36,8 @@ def service(library, endpoint, key):
 
 def test_tables_have_nearly_free_names(service):
     name = new_name()
-    for wanted in (name, name.upper(), f"{name}-orders.2026"):
-        service.create_table(wanted)
+    for spelling in (name, name.upper(), f"{name}-orders.2026"):
+        service.create_table(spelling)
     listed = [table.name for table in service.query_tables(f"TableName eq '{name}'")]
     assert listed == [name]
     with pytest.raises(ResourceExistsError) as taken:
@@ -45,8 +45,8 @@ def test_tables_have_nearly_free_names(service):
     assert code_of(taken) == "TableAlreadyExists"
     with pytest.raises(ValueError, match="Cosmos"):
         service.create_table("a/b")
-    for wanted in (name, name.upper(), f"{name}-orders.2026"):
-        service.delete_table(wanted)
+    for spelling in (name, name.upper(), f"{name}-orders.2026"):
+        service.delete_table(spelling)
 
 
 def test_entities(service, people):

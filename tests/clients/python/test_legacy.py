@@ -134,9 +134,9 @@ class TestEntities:
     def test_come_in_every_format(self, service, people, accept):
         service.insert_entity(people, person("ada", Age=36))
 
-        (found,) = service.query_entities(people, filter="Age eq 36L", select="Age", accept=accept)
+        (entity,) = service.query_entities(people, filter="Age eq 36L", select="Age", accept=accept)
 
-        assert int(found["Age"]) == 36
+        assert int(entity["Age"]) == 36
 
     def test_are_changed(self, service, people):
         etag = service.insert_entity(people, person("ada", Age=36))

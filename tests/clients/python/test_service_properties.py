@@ -71,7 +71,7 @@ class TestProperties:
             ),
             TableCorsRule(["*"], ["GET", "PATCH", "MERGE"]),
         ]
-        wanted = {
+        properties = {
             "analytics_logging": TableAnalyticsLogging(
                 read=True, write=True, delete=True, retention_policy=WEEK
             ),
@@ -80,9 +80,9 @@ class TestProperties:
             "cors": rules,
         }
 
-        assert service.set_service_properties(**wanted) is None
+        assert service.set_service_properties(**properties) is None
 
-        assert as_text(service.get_service_properties()) == as_text(wanted)
+        assert as_text(service.get_service_properties()) == as_text(properties)
 
     @pytest.mark.parametrize(
         ("part", "value"),

@@ -121,7 +121,7 @@ def test_selected_rows_are_exported(visit, full):
 
 def test_a_property_that_turns_up_later_is_not_left_out(visit, add_entity, monkeypatch):
     add_entity("p", "1", Name="x")
-    monkeypatch.setattr(exports, "property_names", lambda wanted: [])
+    monkeypatch.setattr(exports, "property_names", lambda query: [])
     answer = visit("victor").post(PEOPLE, {"scope": "table", "format": "csv"})
     with pytest.raises(FileRefused, match="Export again"):
         b"".join(answer.streaming_content)

@@ -127,7 +127,7 @@ def request_of(user):
 def test_a_view_asks_for_a_role(cast, who, account):
     role = Role.OWNER if who == "ada" else cast[who].memberships.get().role
     for capability in Capability:
-        view = account_required(capability)(lambda request, found: found)
+        view = account_required(capability)(lambda request, known_account: known_account)
         if role >= LEAST_ROLE[capability]:
             assert view(request_of(cast[who]), account="acme") == account
         else:

@@ -216,8 +216,8 @@ def test_placeholders_agree(locale):
         if isinstance(message, tuple):
             continue  # msgfmt compares each form of a plural with its own original
         text = message.rpartition("\4")[2]
-        wanted = {match[0] for match in PLACEHOLDER.finditer(text)}
-        assert {match[0] for match in PLACEHOLDER.finditer(translation)} == wanted, message
+        placeholders = {match[0] for match in PLACEHOLDER.finditer(text)}
+        assert {match[0] for match in PLACEHOLDER.finditer(translation)} == placeholders, message
 
 
 def banned(locale):

@@ -58,5 +58,5 @@ def test_the_sheet_has_every_command(visit):
     page = visit("victor").get("/ui/help/shortcuts/").content.decode()
     shown = re.findall(r'data-command="([^"]+)"', page)
     pages = [("T", "Tables")]
-    assert {it.name for _where, found in list_commands(pages) for it in found} <= set(shown)
+    assert {it.name for _where, commands in list_commands(pages) for it in commands} <= set(shown)
     assert 'data-keys="Enter F2 Shift+F2"' in page

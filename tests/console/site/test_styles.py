@@ -73,6 +73,6 @@ DEPENDENT = re.compile(r":has\([^{};]*\)[^{};,]*[\s>+~]([\w*][^\s>+~{};,]*)\s*[{
 def test_no_cell_depends_on_what_is_somewhere_on_the_page():
     """Otherwise browsers style all cells of a grid again whenever anything is ticked, hidden or shown."""
     styles = [path.read_text() for path in CONSOLE.rglob("*.css")]
-    subjects = {found for style in styles for found in DEPENDENT.findall(style)}
+    subjects = {subject for style in styles for subject in DEPENDENT.findall(style)}
     assert "label" in subjects
     assert not {it for it in subjects if re.match(r"(\*|td\b|th\b)(?!\[)", it)}

@@ -90,7 +90,7 @@ def test_scripts_import_no_subject_above_theirs():
     for script in SCRIPTS:
         if script.parent.name != "console":
             above = ORDER[ORDER.index(script.parent.name) + 1 :]
-            assert [found for found in imports(script) if found.parent.name in above] == [], script
+            assert [imported for imported in imports(script) if imported.parent.name in above] == [], script
 
 
 def test_scripts_import_in_no_circle():

@@ -79,13 +79,13 @@ def lookups(made: World) -> dict[str, int]:
     return {node.name: node.reads() for node in asked}
 
 
-def report(loads: Sequence[Load], phases: Sequence[Phase], found: Sequence[Violation]) -> str:
+def report(loads: Sequence[Load], phases: Sequence[Phase], broken: Sequence[Violation]) -> str:
     writes = sum(len(load.history.writes) for load in loads)
     count = sum(len(load.history.reads) for load in loads)
     refused = sum(len(load.history.refused) for load in loads)
     lines = [
-        f"{writes:,} writes and {count:,} reads, {refused:,} refused, {len(found)} violations.",
-        *(f"- {violation.promise}: {violation.what}" for violation in found[:20]),
+        f"{writes:,} writes and {count:,} reads, {refused:,} refused, {len(broken)} violations.",
+        *(f"- {violation.promise}: {violation.what}" for violation in broken[:20]),
         "",
         f"The bound is {BOUND} s; a replica is left out when it is {LAG} s behind. The oldest read missed a write",
         "that was acknowledged so many seconds before it began. The pause is the longest without a read of a kind.",
@@ -134,13 +134,13 @@ def table(phase: Phase, reads: AgedReads) -> list[str]:
     ]
 
 
-def row(kind: str, found: Sequence[tuple[Read, float]], phase: Phase) -> str:
-    ages = [age for _, age in found]
-    times = sorted(it.ended - it.began for it, _ in found)
+def row(kind: str, reads: Sequence[tuple[Read, float]], phase: Phase) -> str:
+    ages = [age for _, age in reads]
+    times = sorted(it.ended - it.began for it, _ in reads)
     return (
-        f"| {kind} | {len(found) / (phase.ended - phase.began):.0f} | {sum(age > 0 for age in ages) / len(ages):.1%} "
+        f"| {kind} | {len(reads) / (phase.ended - phase.began):.0f} | {sum(age > 0 for age in ages) / len(ages):.1%} "
         f"| {max(ages):.2f} | {1e3 * times[len(times) // 2]:.1f} | {1e3 * times[int(len(times) * 0.99)]:.1f} "
-        f"| {1e3 * pause(found):.0f} |"
+        f"| {1e3 * pause(reads):.0f} |"
     )
 
 

@@ -168,11 +168,13 @@ def check(server: Server, tables: Sequence[str], data: Dataset) -> None:
     """Raise WrongAnswerError unless each table has exactly these entities."""
     for table in tables:
         number = 0
-        for found in chain.from_iterable(pages(server, table)):
+        for entity in chain.from_iterable(pages(server, table)):
             keys = data.key(number)
             expected = json.loads(data.body(number, *keys))
-            if (found["PartitionKey"], found["RowKey"]) != keys or properties(found) != properties(expected):
-                raise WrongAnswerError(f"{server.name}: {table} has {found} instead of {keys}")
+            if (entity["PartitionKey"], entity["RowKey"]) != keys or properties(entity) != properties(
+                expected
+            ):
+                raise WrongAnswerError(f"{server.name}: {table} has {entity} instead of {keys}")
             number += 1
         if number != data.size:
             raise WrongAnswerError(f"{server.name}: {table} has {number:,} entities, not {data.size:,}")

@@ -172,9 +172,9 @@ def how_soon(sizes: list[int]) -> Iterator[str]:
 
 def ask_once(contender: Contender) -> float:
     """Milliseconds of a range on a connection of its own."""
-    wanted = Filter("range of Double", by_number, few).workload()
+    workload = Filter("range of Double", by_number, few).workload()
     began = perf_counter()
-    rounds.send(contender.server, wanted.build(contender.site, 1), wanted.expected(contender.site.data))
+    rounds.send(contender.server, workload.build(contender.site, 1), workload.expected(contender.site.data))
     return (perf_counter() - began) * 1e3
 
 

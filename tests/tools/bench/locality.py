@@ -52,15 +52,15 @@ class Region:
 
 def main(arguments: list[str] | None = None) -> int:
     options = read(arguments)
-    with scratch_folder() as folder, regions(folder, options.distances) as found:
-        tables = {account: prepare(found[0], account) for account in (ACCOUNT, SESSIONS)}
-        for region in found:
+    with scratch_folder() as folder, regions(folder, options.distances) as started:
+        tables = {account: prepare(started[0], account) for account in (ACCOUNT, SESSIONS)}
+        for region in started:
             progress(f"{region.name}: {1e3 * region.distance:g} ms from the primary")
-            fresh = [prepare(found[0], ACCOUNT, size=1) for _ in range(FRESH)]
+            fresh = [prepare(started[0], ACCOUNT, size=1) for _ in range(FRESH)]
             measure(region, tables, options.times)
             measure_first(region, fresh)
             crowd(region, tables[ACCOUNT])
-    sys.stdout.write(report(found))
+    sys.stdout.write(report(started))
     return 0
 
 
@@ -197,25 +197,25 @@ def crowd(region: Region, table: str, seconds: float = 3.0) -> None:
         region.per_second[name] = done / seconds
 
 
-def report(found: Sequence[Region]) -> str:
-    first = found[0]
-    names = [f"{region.name}, {1e3 * region.distance:g} ms" for region in found]
+def report(measured: Sequence[Region]) -> str:
+    first = measured[0]
+    names = [f"{region.name}, {1e3 * region.distance:g} ms" for region in measured]
     lines = [
         f"{os.cpu_count()} cores for all of it; load at the end {os.getloadavg()[0]:.1f}.",
         "",
         "Median of one client in ms; in brackets the round trips to the primary that it holds.",
         "",
         f"| operation | {' | '.join(names)} |",
-        f"|---|{'---|' * len(found)}",
+        f"|---|{'---|' * len(measured)}",
     ]
     for name in first.times:
         local = statistics.median(first.times[name])
-        cells = [cell(region, statistics.median(region.times[name]), local) for region in found]
+        cells = [cell(region, statistics.median(region.times[name]), local) for region in measured]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     lines += ["", f"Operations per second of {CLIENTS} clients.", ""]
-    lines += [f"| operation | {' | '.join(names)} |", f"|---|{'---|' * len(found)}"]
+    lines += [f"| operation | {' | '.join(names)} |", f"|---|{'---|' * len(measured)}"]
     for name in first.per_second:
-        cells = [f"{region.per_second[name]:,.0f}" for region in found]
+        cells = [f"{region.per_second[name]:,.0f}" for region in measured]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 

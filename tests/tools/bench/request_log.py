@@ -120,13 +120,13 @@ async def compare(
     ways = list(zip(figures, (recording, uncounted), strict=True))
     until = time.monotonic() + seconds
     while time.monotonic() < until or not figures[0]:
-        for found, record in ways:
+        for times, record in ways:
             several = list(islice(requests, number))
             TableService._record = record
             began = time.thread_time_ns()
             for request in several:
                 check(await link.send(request), expected)
-            found.append((time.thread_time_ns() - began) / 1000 / number)
+            times.append((time.thread_time_ns() - began) / 1000 / number)
         ways.reverse()
     TableService._record = recording
     return figures

@@ -167,11 +167,11 @@ def find_azurite() -> Azurite:
         raise UnavailableError("Azurite needs Node.js and npm, which are not installed")
     install(npm, "azurite@latest", modules)
     package = json.loads((modules / "azurite" / "package.json").read_text())
-    wanted = int((re.search(r"\d+", package["engines"]["node"]) or ["0"])[0])
+    required = int((re.search(r"\d+", package["engines"]["node"]) or ["0"])[0])
     bundled = modules / "node" / "bin" / "node"
-    node = next((name for name in (installed, str(bundled)) if major(node_version(name)) >= wanted), None)
+    node = next((name for name in (installed, str(bundled)) if major(node_version(name)) >= required), None)
     if node is None:
-        install(npm, f"node@{wanted}", modules)
+        install(npm, f"node@{required}", modules)
         node = str(bundled)
     script = modules / "azurite" / "dist" / "src" / "table" / "main.js"
     return Azurite([node, str(script)], f"{package['version']} on Node.js {node_version(node)}")

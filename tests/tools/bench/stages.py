@@ -275,7 +275,7 @@ class Subject:
 
     def figures(self) -> dict[str, float]:
         stages = {
-            name: median(found) for name, found in zip(STAGES, zip(*self.stages, strict=True), strict=True)
+            name: median(times) for name, times in zip(STAGES, zip(*self.stages, strict=True), strict=True)
         }
         total = median(self.totals)
         return {**stages, REST: total - sum(stages.values()), TOTAL: total}

@@ -59,7 +59,7 @@ class Goal:
 
     least: dict[int, float]
     is_relaxed: bool = False
-    """Of the server that saves later, as Azurite does, instead of the durable one."""
+    """Whether the goal is for the server with relaxed durability, like Azurite's, instead of the durable one."""
     figure: str = "per_second"
     """Throughput, or the median response time `p50`."""
 

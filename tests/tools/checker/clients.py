@@ -424,9 +424,9 @@ class Load:
     def wait_for_answers(self, number: int) -> None:
         """Until there are so many more writes, and reads of each kind."""
         answered = self.recorder.answered
-        wanted = {kind: answered[kind] + number for kind in self._kinds}
+        required = {kind: answered[kind] + number for kind in self._kinds}
         self.wait_for(
-            lambda: all(answered[kind] >= enough for kind, enough in wanted.items()),
+            lambda: all(answered[kind] >= enough for kind, enough in required.items()),
             f"{number} answers of each kind",
         )
 

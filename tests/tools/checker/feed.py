@@ -184,6 +184,6 @@ def check_versions(
 ) -> Iterator[Violation]:
     """Check that the lists of versions have the same changes."""
     ordered = by_key(changes)
-    for key, found in versions.items():
-        if list(found) != ordered.get(key, []):
-            yield Violation("versions are the changes", f"{key}: {len(found)}, {len(ordered.get(key, []))}")
+    for key, listed in versions.items():
+        if list(listed) != ordered.get(key, []):
+            yield Violation("versions are the changes", f"{key}: {len(listed)}, {len(ordered.get(key, []))}")

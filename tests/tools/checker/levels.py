@@ -151,7 +151,7 @@ class Checker:
         for read in reads:
             for key, seen in read.seen.items():
                 events[key].append((read.ended, seen.version))
-        reading = {key: _Newest(found) for key, found in events.items()}
+        reading = {key: _Newest(seen_versions) for key, seen_versions in events.items()}
         return [*self._stale_reads(reads, reading), *self._late_writes(reading)]
 
     def _stale_reads(self, reads: Sequence[Read], reading: Mapping[Key, _Newest]) -> Iterator[Violation]:

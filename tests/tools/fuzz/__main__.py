@@ -110,13 +110,13 @@ def console_doors(server: LiveServer, folder: Path) -> dict[str, tuple[Requests,
     )
     operations = pages.read_operations(json.loads(schema.text))
     starts = ["/ui/", *(f"/ui/a/{pages.FUZZED}/{it}" for it in STARTS)]
-    found, forms = pages.crawl(lambda address: session.get(server.url + address, timeout=60).text, starts)
+    crawled, forms = pages.crawl(lambda address: session.get(server.url + address, timeout=60).text, starts)
     cookies = "; ".join(f"{it.name}={it.value}" for it in session.cookies).encode()
     csrf = next(it.value or "" for it in session.cookies if "csrf" in it.name)
-    progress(f"{len(operations)} operations of the API, {len(found)} pages, {len(forms)} forms")
+    progress(f"{len(operations)} operations of the API, {len(crawled)} pages, {len(forms)} forms")
     return {
         "API": (pages.wild_calls(operations, token), check_api_answer),
-        "pages": (pages.wild_pages(found, cookies), check_page_answer),
+        "pages": (pages.wild_pages(crawled, cookies), check_page_answer),
         "forms": (pages.wild_forms(forms, cookies, csrf), check_page_answer),
     }
 

@@ -311,14 +311,14 @@ _STRING = r'"(?:[^"\\]|\\.)*"'
 _MEMBER = re.compile(rf"{_STRING}:(?:{_STRING}|[^\s,{{}}\[\]]+)")
 
 
-def differences(expected, found, path=""):
+def differences(expected, answered, path=""):
     """Return where an answer lacks something; what later versions add to an answer is left out."""
-    if isinstance(expected, dict) and isinstance(found, dict):
+    if isinstance(expected, dict) and isinstance(answered, dict):
         for name, value in expected.items():
             if name not in _VOLATILE:
-                yield from differences(value, found.get(name, "(missing)"), f"{path}/{name}")
-    elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
-        for number, pair in enumerate(zip(expected, found, strict=True)):
+                yield from differences(value, answered.get(name, "(missing)"), f"{path}/{name}")
+    elif isinstance(expected, list) and isinstance(answered, list) and len(expected) == len(answered):
+        for number, pair in enumerate(zip(expected, answered, strict=True)):
             yield from differences(*pair, f"{path}/{number}")
-    elif _unordered(expected) != _unordered(found):
-        yield f"{path}: {expected!r} became {found!r}"
+    elif _unordered(expected) != _unordered(answered):
+        yield f"{path}: {expected!r} became {answered!r}"

@@ -119,15 +119,15 @@ class Doors:
 
     def entities(self, account, table, sas, headers=EXACT):
         """Return the entities of a table as the service sends them, with ETag and Timestamp, byte for byte."""
-        found, more = [], ""
+        parts, more = [], ""
         while True:
             answer = self.get(account, f"{table}()", f"{sas}{more}", headers)
             assert answer.ok, answer.text[:1000]
             lines = answer.text.partition('"value":[')[2].rstrip().removesuffix("}").removesuffix("]")
-            found.append(lines)
+            parts.append(lines)
             partition = answer.headers.get("x-ms-continuation-NextPartitionKey")
             if partition is None:
-                return "\n".join(found)
+                return "\n".join(parts)
             row = answer.headers.get("x-ms-continuation-NextRowKey", "")
             more = f"&NextPartitionKey={quote(partition)}&NextRowKey={quote(row)}"
 
