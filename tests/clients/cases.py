@@ -96,7 +96,7 @@ def run_cases(
     environment: Mapping[str, str] | None = None,
     host: str = "localhost",
 ) -> Outcomes:
-    """Run the program with a new account of this kind, and return how each case ended; ``host``: that of Cosmos."""
+    """Run the program with a new account of this kind, and return how each case ended; ``host`` serves Cosmos."""
     cosmos = kind == "cosmos"
     endpoint = cosmos_address(server).replace("localhost", host) if cosmos else add_account(server).endpoint
     finished = subprocess.run(
