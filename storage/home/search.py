@@ -56,12 +56,12 @@ def tables(
     that only have the letters of a word in its order.
     """
     # names are ASCII, so lower() does not depend on a language; in Cosmos accounts they are not folded
-    wanted = [word.lower() for word in words]
-    containing = _any(Q(folded_name__contains=word) for word in wanted)
+    lower_words = [word.lower() for word in words]
+    containing = _any(Q(folded_name__contains=word) for word in lower_words)
     rank = Case(
-        When(folded_name__in=wanted, then=Value(0)),
+        When(folded_name__in=lower_words, then=Value(0)),
         *(When(containing, pk=table.pk, then=Value(1 + place)) for place, table in enumerate(first)),
-        When(_any(Q(folded_name__startswith=word) for word in wanted), then=Value(1 + len(first))),
+        When(_any(Q(folded_name__startswith=word) for word in lower_words), then=Value(1 + len(first))),
         When(containing, then=Value(2 + len(first))),
         default=Value(3 + len(first)),
         output_field=IntegerField(),
@@ -69,13 +69,15 @@ def tables(
     shown = accounts.order_by()
     containing_it = containing
     if is_fuzzy:
-        fuzzy = (word for word in wanted if len(word) >= _FUZZY_LENGTH and word.isascii() and word.isalnum())
+        fuzzy = (
+            word for word in lower_words if len(word) >= _FUZZY_LENGTH and word.isascii() and word.isalnum()
+        )
         containing_it |= _any(Q(folded_name__regex=".*".join(word)) for word in fuzzy)
     cosmos = shown.filter(kind=AccountKind.COSMOS).values("pk")
     if cosmos.exists():
         containing_it |= Q(account__in=cosmos) & _any(Q(name__icontains=word) for word in words)
-    found = Table.objects.existing().filter(containing_it, account__in=shown.values("pk"))
-    rows = list(found.order_by(rank, "folded_name", "account_id")[:top])
+    matching = Table.objects.existing().filter(containing_it, account__in=shown.values("pk"))
+    rows = list(matching.order_by(rank, "folded_name", "account_id")[:top])
     # joining all matches would double the time
     prefetch_related_objects(rows, "account")
     return rows
@@ -87,11 +89,11 @@ def _any(conditions: Iterable[Q]) -> Q:
 
 def policies(accounts: QuerySet[Account], containing: str, *, top: int = 20) -> list[StoredAccessPolicy]:
     """Search policies by identifier; with their tables and accounts."""
-    found = StoredAccessPolicy.objects.filter(
+    matching = StoredAccessPolicy.objects.filter(
         table__account__in=accounts.order_by().values("pk"),
         table__deleted_at=None,
     ).filter(has_text("identifier", containing))
-    return list(found.select_related("table__account").order_by("identifier", "table__folded_name")[:top])
+    return list(matching.select_related("table__account").order_by("identifier", "table__folded_name")[:top])
 
 
 def tokens(accounts: QuerySet[Account], containing: str, *, top: int = 20) -> list[RegisteredSas]:

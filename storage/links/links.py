@@ -56,8 +56,8 @@ def keep(account: Account, address: str) -> ShortLink:
 
 def find(key: str) -> ShortLink | None:
     """Return a link with its account; None if there is none, or it has expired."""
-    found = ShortLink.objects.select_related("account").filter(pk=key) if _KEY.fullmatch(key) else None
-    link = None if found is None else found.first()
+    links = ShortLink.objects.select_related("account").filter(pk=key) if _KEY.fullmatch(key) else None
+    link = None if links is None else links.first()
     if link is None:
         return None
     now = timezone.now()

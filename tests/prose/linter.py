@@ -3,7 +3,6 @@
 import ast
 import re
 import tomllib
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -186,18 +185,3 @@ def files(sources: Iterable[str] = SOURCES) -> Iterator[str]:
 def all_findings(sources: Iterable[str] = SOURCES) -> Iterator[Finding]:
     for path in files(sources):
         yield from findings(path, (ROOT / path).read_text())
-
-
-def folder(path: str) -> str:
-    """Return the folder whose findings are counted together: a room of the product, or a folder at the top."""
-    parts = path.split("/")
-    return "/".join(parts[:2]) if parts[0] in {"console", "storage"} and len(parts) > 2 else parts[0]
-
-
-def counts(found: Iterable[Finding]) -> dict[str, int]:
-    return dict(sorted(Counter(folder(finding.path) for finding in found).items()))
-
-
-def baseline() -> dict[str, int]:
-    stored: dict[str, int] = tomllib.loads((FOLDER / "baseline.toml").read_text())
-    return stored

@@ -25,10 +25,10 @@ class Command(DatabaseCommand):
         actions = parser.add_subparsers(dest="action", required=True)
 
         def add_action(action: str, description: str) -> argparse.ArgumentParser:
-            found = actions.add_parser(action, help=description)
-            found.add_argument("account")
-            found.add_argument("table")
-            return found
+            sub_parser = actions.add_parser(action, help=description)
+            sub_parser.add_argument("account")
+            sub_parser.add_argument("table")
+            return sub_parser
 
         add_action("list", "list the indexes of a table")
         add_action("add", "make the index of a property and wait until it is ready").add_argument("property")
