@@ -17,7 +17,7 @@ from storage.domain.access.actor import Actor, ActorKind
 from storage.people.subject import PeopleVerb
 
 VERBS = sorted(set(registry.verbs().values()) - {ActivityVerb.UNDO})
-SPRITES = Path(__file__).parents[3] / "static/vendor/lucide"
+SPRITES = Path(__file__).parents[2] / "static/vendor/lucide"
 EVE = Actor(ActorKind.USER, "eve")
 
 

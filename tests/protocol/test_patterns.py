@@ -85,7 +85,9 @@ def test_patterns_agree_with_the_general_parser(found, data, kind, separators):
 def test_usual_values_of_all_types_are_recognized(kind, data, separators):
     assert learn(USUAL, kind)
     results = dict(USUAL)
-    results["Text"] = data.draw(st.text(st.characters(min_codepoint=32, max_codepoint=126)))
+    results["Text"] = data.draw(
+        st.text(st.characters(min_codepoint=32, max_codepoint=126, exclude_characters="\\"))
+    )
     results["Number"] = data.draw(st.integers(-999_999_999, 999_999_999) | st.just(0.5))
     results["Large"] = str(data.draw(st.integers(-(10**18) + 1, 10**18 - 1)))
     results["Time"] = data.draw(

@@ -12,6 +12,7 @@ from django.conf import settings
 from storage.access import policies
 from storage.accounts import account_settings, accounts, removal, sealed_keys, service_properties
 from storage.accounts.accounts import NewAccount
+from storage.core.relation_forms import LOCAL
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.errors import TableNotFound
 from storage.domain.requests.consistency import Consistency
@@ -81,7 +82,7 @@ async def test_knows_the_accounts():
         account = await known.account("known")
         assert account[:5] == (added.pk, "known", (b"a" * 64, b"b" * 64), True, True)
         assert account[5:12] == ((), DEFAULT_PROPERTIES, AccountKind.STORAGE, False, frozenset(), (), True)
-        assert account[12:] == (Consistency.STRONG, 5.0, False, False, False)
+        assert account[12:] == (Consistency.STRONG, 5.0, False, False, LOCAL)
         assert await known.account("unknown") is None
 
 
