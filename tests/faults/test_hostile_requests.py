@@ -1,4 +1,4 @@
-"""Five hundred generated requests: none may crash, hang, half-write or change what it was not sent to.
+"""Two thousand generated requests: none may crash, hang, half-write or change what it was not sent to.
 
 `python3 -m tests.tools.fuzz` sends a million, and to the console and the management API, too.
 """
@@ -13,15 +13,15 @@ from tests.tools.fuzz.world import World
 
 KINDS = {
     # strategy, requests, share of them that pass the signature check
-    "paths": (protocol.wild_paths(), 80, 0.8),
-    "queries": (protocol.wild_queries(), 110, 0.95),
-    "headers": (protocol.wild_headers(), 80, 0.6),
-    "JSON": (protocol.wild_bodies(), 85, 0.99),
-    "multipart": (protocol.wild_batches(), 65, 0.99),
-    "signatures": (protocol.wild_signatures(), 20, 0),
-    "SAS": (documents.wild_sas(), 20, 0),
-    "XML": (documents.wild_xml(), 20, 0.99),
-    "Atom": (documents.wild_atom(), 20, 0.99),
+    "paths": (protocol.wild_paths(), 320, 0.8),
+    "queries": (protocol.wild_queries(), 440, 0.95),
+    "headers": (protocol.wild_headers(), 320, 0.6),
+    "JSON": (protocol.wild_bodies(), 340, 0.99),
+    "multipart": (protocol.wild_batches(), 260, 0.99),
+    "signatures": (protocol.wild_signatures(), 80, 0),
+    "SAS": (documents.wild_sas(), 80, 0),
+    "XML": (documents.wild_xml(), 80, 0.99),
+    "Atom": (documents.wild_atom(), 80, 0.99),
 }
 
 
