@@ -1,8 +1,9 @@
 """Runners of statements on relations whose rows are elsewhere: the watch that their form names, made when needed."""
 
 from collections.abc import Awaitable, Callable
-from importlib import import_module
 from typing import TypeVar
+
+from django.utils.module_loading import import_string
 
 from storage.core.reading import Partition, RelationWatch
 from storage.core.relation_forms import RelationForm
@@ -31,7 +32,6 @@ class Watches:
     def _watch_of(self, form: RelationForm) -> RelationWatch:
         watch = self._by_path.get(form.watch)
         if watch is None:
-            module, _, name = form.watch.rpartition(".")
-            watch = getattr(import_module(module), name)(self._conninfo, self._lanes)
+            watch = import_string(form.watch)(self._conninfo, self._lanes)
             self._by_path[form.watch] = watch
         return watch
