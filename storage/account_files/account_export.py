@@ -34,7 +34,6 @@ from storage.history.past import Past
 from storage.jobs import jobs
 from storage.models import Account, Table
 from storage.sql import django as sql
-from storage.sql.forms import capabilities_of
 from storage.tables import tables
 
 Progress = Callable[[int], None]  # is called with the number of entities so far
@@ -103,7 +102,7 @@ def export(
 @contextmanager
 def _one_moment(account: Account) -> Iterator[Side]:
     own = tables.listed(account)
-    if past.kept_since(account) is not None and all(capabilities_of(it).has_past for it in own):
+    if past.kept_since(account) is not None and all(it.form.capabilities.has_past for it in own):
         yield sides.as_of(account, past.closed_present())
     else:
         with sql.repeatable_read():

@@ -48,7 +48,6 @@ from storage.relations import history, table_relations
 from storage.sql import batch, pages
 from storage.sql.changes import span_of_last
 from storage.sql.django import run, walk
-from storage.sql.forms import capabilities_of
 from storage.sql.history import Recorder
 from storage.sql.relations import relation_of
 
@@ -143,7 +142,7 @@ def apply(
 def _recorded(table: Table, recorder: Recorder | None, number: int) -> Func | list[int] | None:
     if recorder is None:
         return None
-    if not capabilities_of(table).records_in_account:
+    if not table.form.capabilities.records_in_account:
         return []
     return Func(template=span_of_last(recorder.relation, table.pk, number), output_field=JSONField())
 

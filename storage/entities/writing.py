@@ -24,7 +24,6 @@ from storage.sql import django as sql
 from storage.sql import entities as statements
 from storage.sql import pages, restoring
 from storage.sql.failures import Canceled
-from storage.sql.forms import capabilities_of
 from storage.sql.history import Recorder
 from storage.sql.long_keys import is_long
 from storage.sql.relations import relation_of
@@ -146,7 +145,7 @@ def existing_keys(table: Table, keys: Sequence[EntityKey]) -> set[EntityKey]:
     relation = relation_of(table)
     if not keys:
         return set()
-    if capabilities_of(table).joins_partitions:
+    if table.form.capabilities.joins_partitions:
         return sql.run(statements.present(relation, list(dict.fromkeys(keys))))
     return set(sql.walk(pages.get_many(relation, keys)))
 

@@ -27,7 +27,7 @@ from storage.sql import django as sql
 from storage.sql import versions
 from storage.sql.changes import Selection, Span
 from storage.sql.comparing import NO_TABLE
-from storage.sql.forms import capabilities_of, history_of
+from storage.sql.forms import history_of
 from storage.sql.record import Record
 from storage.sql.relations import relation_of
 from storage.sql.statement import Statement
@@ -281,7 +281,7 @@ def with_images(
     if selection is None:
         return []
     named, source = (table.name, table.pk), past.source_of(table)
-    if not capabilities_of(table).records_in_account:
+    if not table.form.capabilities.records_in_account:
         if change_filter.span is None:
             own = statements.beside(table.pk, _history(table))
             changes = run_limited(statements.with_images_before(named, own, selection, top))

@@ -21,7 +21,6 @@ from storage.models import Account, Table
 from storage.relations.record import kept_history
 from storage.sql import django as sql
 from storage.sql import moments
-from storage.sql.forms import capabilities_of
 from storage.sql.past import Past as Past
 from storage.sql.past import as_of
 from storage.sql.record import Record
@@ -126,7 +125,7 @@ def run_as_of(statement: Statement[T], past: Past | None, *, limit: timedelta | 
 
 def is_readable(table: Table) -> bool:
     """Return whether a table has a past that can be read; the nodes of a cluster have none in common."""
-    return capabilities_of(table).has_past
+    return table.form.capabilities.has_past
 
 
 def source_of(table: Table) -> str:

@@ -17,7 +17,7 @@ from storage.sql import django as sql
 from storage.sql import versions
 from storage.sql.changes import latest
 from storage.sql.comparing import NO_TABLE
-from storage.sql.forms import capabilities_of, history_of
+from storage.sql.forms import history_of
 from storage.sql.relations import relation_of
 from storage.sql.versions import NEWEST, RawVersion
 
@@ -46,7 +46,7 @@ def page(
     source = past.source_of(table)
     first = NEWEST if first is None else first
     rows: list[RawVersion] = []
-    if not capabilities_of(table).records_in_account:
+    if not table.form.capabilities.records_in_account:
         rows = _beside(table, source, key, first, top)
         # before it had that form, its changes were recorded together with other tables' changes
         source = NO_TABLE

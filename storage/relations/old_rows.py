@@ -15,7 +15,6 @@ from django.db import transaction
 from storage.models import OldRows
 from storage.sql import content
 from storage.sql.attempts import attempting_each
-from storage.sql.forms import capabilities_of
 from storage.sql.relations import relation_name, source_name
 
 _SECONDS: Final = 1.0  # the length of each run
@@ -51,7 +50,9 @@ def _rewrite_some(table_id: int) -> bool:
             return False
         relation = source_name(relation_name(table_id), is_deleted=work.table.deleted_at is not None)
         last = (
-            None if not capabilities_of(work.table).joins_partitions else content.rewrite(relation, work.last)
+            None
+            if not work.table.form.capabilities.joins_partitions
+            else content.rewrite(relation, work.last)
         )
         if last is None:
             work.delete()

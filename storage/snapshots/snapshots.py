@@ -42,7 +42,6 @@ from storage.sql import django as sql
 from storage.sql import snapshots as statements
 from storage.sql.attempts import attempting_each
 from storage.sql.background import Size, count_up_to, sizes_of
-from storage.sql.forms import capabilities_of
 
 COUNTED: Final = 10_000  # entities of a table that are counted rather than estimated
 COUNTED_TABLES: Final = 500  # tables whose entities are counted; for others the number is estimated
@@ -197,7 +196,7 @@ def take_automatic(
 
     def take_of(own: Sequence[Table]) -> Snapshot:
         # over several nodes there is no moment to take it of; the others are better than nothing
-        with_past = [table for table in own if capabilities_of(table).has_past]
+        with_past = [table for table in own if table.form.capabilities.has_past]
         is_whole = len(with_past) == len(own)
         for number in range(1, _ATTEMPTS):
             free = numbered_name(name, number)

@@ -74,10 +74,6 @@ def capabilities(relation: str) -> Capabilities:
     return form_of_relation(relation).capabilities
 
 
-def capabilities_of(table: HasRelation) -> Capabilities:
-    return table.form.capabilities
-
-
 def table_id_of(relation: str) -> str:
     """Return the id of the table of a relation, as text."""
     for form in OTHERS:

@@ -31,7 +31,6 @@ from storage.sql import django as sql
 from storage.sql import indexes as statements
 from storage.sql.attempts import attempting_each
 from storage.sql.failures import Canceled
-from storage.sql.forms import capabilities_of
 from storage.sql.relations import relation_of
 from storage.tables import index_rules as policy
 from storage.tables import indexes
@@ -238,7 +237,7 @@ def _drop_unused(now: datetime) -> None:
     )
     with attempting_each("Not every unused index could be dropped") as attempt:
         for index in unused.select_related("table"):
-            if capabilities_of(index.table).is_measured_here:  # else its uses are not known
+            if index.table.form.capabilities.is_measured_here:  # else its uses are not known
                 with attempt():
                     indexes.drop(index.table, index.name)
 

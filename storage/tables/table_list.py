@@ -18,7 +18,6 @@ from storage.models import Account, Table
 from storage.sql import background
 from storage.sql import django as sql
 from storage.sql.failures import Canceled
-from storage.sql.forms import capabilities_of
 from storage.sql.statement import Statement
 from storage.tables.list_columns import ANNOTATIONS, COLUMNS, NAME, Column, Size, TableRow
 
@@ -210,7 +209,7 @@ def _smallest(known: Mapping[int, background.Size], about: int | None) -> dict[i
 
 
 def disk_usage(table: Table) -> background.DiskUsage:
-    if not capabilities_of(table).is_measured_here:
+    if not table.form.capabilities.is_measured_here:
         return background.DiskUsage(table.bytes_elsewhere)
     return background.disk_usage(table.pk)
 
