@@ -100,8 +100,10 @@ async def run() -> None:
 def _declared(work: Periodic) -> _Work:
     """Return the work that a subject has declared."""
 
+    # imported before the first run, which may find no file descriptor left to read a module
+    function = import_string(work.do)
+
     def do(now: datetime) -> object:
-        function = import_string(work.do)
         return function(now) if work.takes_time else function()
 
     is_wanted = import_string(work.is_wanted) if work.is_wanted else lambda: True
