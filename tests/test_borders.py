@@ -4,6 +4,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 
@@ -16,13 +17,16 @@ BORDERS = {
 }
 
 
-def imported(text: str) -> Iterator[str]:
+@cache
+def imported(text: str) -> tuple[str, ...]:
+    """Return the modules and names that a source imports."""
+    names: list[str] = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += [alias.name for alias in node.names]
+    return tuple(names)
 
 
 def users(private: re.Pattern[str]) -> set[str]:

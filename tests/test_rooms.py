@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -135,17 +136,23 @@ def test_words_of_optional_rooms_stay_in_them():
     assert knowing == set(KNOWING)
 
 
+@cache
 def product_files() -> list[str]:
     paths = (path for folder in ("storage", "console", "templates") for path in (ROOT / folder).rglob("*"))
     return [path.relative_to(ROOT).as_posix() for path in paths if path.suffix in (".py", ".html")]
 
 
-def imports_of(path: str) -> Iterator[str]:
-    return imported((ROOT / path).read_text("utf-8")) if path.endswith(".py") else iter(())
+@cache
+def text_of(path: str) -> str:
+    return (ROOT / path).read_text("utf-8")
+
+
+def imports_of(path: str) -> tuple[str, ...]:
+    return imported(text_of(path)) if path.endswith(".py") else ()
 
 
 def names_url(name: str, path: str) -> bool:
-    return re.search(rf"""["']{name}:\w""", (ROOT / path).read_text("utf-8")) is not None
+    return re.search(rf"""["']{name}:\w""", text_of(path)) is not None
 
 
 def declared_paths(value: Any) -> Iterator[str]:
