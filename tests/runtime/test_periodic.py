@@ -55,13 +55,13 @@ async def until_dropped():
 
 
 async def test_drops_what_was_deleted_even_after_a_failure(deleted, running, monkeypatch, caplog):
-    drop = tables.drop_expired_tables
+    drop = tables._drop
 
-    def fail():
-        monkeypatch.setattr(tables, "drop_expired_tables", drop)
+    def fail(pk, over):
+        monkeypatch.setattr(tables, "_drop", drop)
         raise RuntimeError("this once")
 
-    monkeypatch.setattr(tables, "drop_expired_tables", fail)
+    monkeypatch.setattr(tables, "_drop", fail)
     with caplog.at_level(logging.ERROR):
         await until_dropped()
 

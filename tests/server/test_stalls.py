@@ -11,8 +11,8 @@ from tests.live_server import ROOT, STALLS
 from tests.stalls.sitecustomize import STEPS
 
 COUNT = """
-import time
-time.sleep = lambda seconds: stalls.append((step, seconds))
+import select
+select.select = lambda *files_and_seconds: stalls.append((step, files_and_seconds[-1]))
 import {module}
 stalls = []
 for step in range(1000):
