@@ -79,9 +79,18 @@ def patterns() -> tuple[Pattern, ...]:
     )
 
 
+# the attributes of statements that hold other ones
+BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")
+
+
 @lru_cache(maxsize=1)
 def documented(source: str) -> list[Documented]:
-    return [node for node in ast.walk(ast.parse(source)) if isinstance(node, Documented)]
+    """Return the module, and its classes and functions, without a look into expressions."""
+    nodes: list[ast.AST] = [ast.parse(source)]
+    for node in nodes:
+        for block in BLOCKS:
+            nodes += getattr(node, block, ())
+    return [node for node in nodes if isinstance(node, Documented)]
 
 
 def one_line(text: str) -> str:
