@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-STALLS = ROOT / "tests" / "stalls"  # in PYTHONPATH, it slows servers down: see sitecustomize there
+OVERRIDES = ROOT / "tests" / "overrides"  # in PYTHONPATH, it changes servers: see sitecustomize there
 ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 START_TIMEOUT = 180
@@ -109,22 +109,22 @@ class LiveServer:
 
 
 @contextmanager
-def start_server(data, *arguments, env=None, wait=True, shell="true", checkout=ROOT, hurried=None):
+def start_server(data, *arguments, env=None, wait=True, shell="true", checkout=ROOT, constants=None):
     """Run a server on a free port with its data in `data`; it ends with the block, even after an error.
 
-    `shell` runs in the process before, such as `ulimit -n 256`; `hurried` maps modules to constants that the server
-    replaces: see tests/hurried.py. Polls of the management API do not reach its quota.
+    `shell` runs in the process before, such as `ulimit -n 256`; `constants` maps modules to names and values that the
+    server has instead: see tests/overrides. Polls of the management API do not reach its quota.
     """
     configured = {"TABLERO_API_REQUEST_LIMIT": "1000000", **(env or {})}
-    if "TEST_STALLS" in os.environ:
-        configured["PYTHONPATH"] = str(STALLS)
-    program = ["tests/hurried.py", json.dumps(hurried)] if hurried else ["manage.py"]
+    if constants:
+        configured["TEST_CONSTANTS"] = json.dumps(constants)
+    if constants or "TEST_STALLS" in os.environ:
+        configured["PYTHONPATH"] = str(OVERRIDES)
     process = subprocess.Popen(
         [
             *("sh", "-c", f'{shell} && exec "$@"', "sh"),
             sys.executable,
-            str(checkout / program[0]),
-            *program[1:],
+            str(checkout / "manage.py"),
             "serve",
             "--data",
             str(data),

@@ -38,7 +38,7 @@ def chromium():
 @pytest.fixture(scope="package")
 def console(scratch):
     """Start a separate server without users."""
-    with start_server(seeded(scratch / "console"), hurried=PATIENT) as live:
+    with start_server(seeded(scratch / "console"), constants=PATIENT) as live:
         yield live
 
 

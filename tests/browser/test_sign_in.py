@@ -44,7 +44,7 @@ def place(scratch, elsewhere):
         "TABLERO_LOGIN_OIDC_NAME": "Elsewhere",
         "TABLERO_LOGIN_OIDC_ADMITS": "everyone",
     }
-    with start_server(seeded(scratch / "sign-in"), env=settings, hurried=PATIENT) as live:
+    with start_server(seeded(scratch / "sign-in"), env=settings, constants=PATIENT) as live:
         yield live
 
 

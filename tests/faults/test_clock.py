@@ -15,7 +15,8 @@ from storage.domain.values.edm import read_datetime
 from storage.runtime.clock import ClockWatch
 from tests.faults import connection as requests_of
 from tests.faults.connection import Connection, Request, entity_path
-from tests.replication.postgres import group, wait_for
+from tests.replication.postgres import group
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
 
@@ -68,8 +69,8 @@ def serve(node, clock, start):
     env = {**added, "DATABASE_URL": node.url(), "TABLERO_SECRET": uuid4().hex}
 
     @contextmanager
-    def serve(hurried=None):
-        with start(node.folder.parent / "server", env=env, hurried=hurried) as live:
+    def serve(constants=None):
+        with start(node.folder.parent / "server", env=env, constants=constants) as live:
             live.node = node
             yield live
 

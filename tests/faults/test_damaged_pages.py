@@ -9,8 +9,8 @@ import requests
 from storage.server.data_folder import DataFolder
 from tests.commands import manage
 from tests.faults.connection import Change, Connection
-from tests.replication.postgres import wait_for
 from tests.seeds import seeded
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
 

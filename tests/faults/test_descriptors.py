@@ -11,8 +11,8 @@ import pytest
 from storage.server.descriptors import LEAST, RESERVED
 from tests.faults.connection import Connection
 from tests.live_server import start_server
-from tests.replication.postgres import wait_for
 from tests.seeds import seeded
+from tests.waiting import wait_for
 
 pytestmark = [
     pytest.mark.long,

@@ -13,10 +13,10 @@ import requests
 from storage.server import metrics
 from storage.server.refusal import Refusal
 from tests.live_server import ROOT, clean_environment, start_server
-from tests.replication.postgres import wait_for
 from tests.seeds import seeded
 from tests.tools.checker.clients import Endpoint, Load
 from tests.tools.checker.levels import Checker
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
 

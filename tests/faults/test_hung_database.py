@@ -18,8 +18,8 @@ from storage.sql import interruption, lanes
 from storage.sql.django import fetch
 from storage.sql.lanes import Lanes
 from storage.sql.statement import Lane, Statement, integer_at
-from tests.replication.postgres import wait_for
 from tests.seeds import seeded
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
 

@@ -13,7 +13,7 @@ from storage.domain.errors import ServerBusy
 from storage.sql.lanes import Lanes
 from storage.sql.statement import Lane, Statement, integer_at
 from tests.faults.test_hung_database import PID
-from tests.replication.postgres import wait_for
+from tests.waiting import wait_for
 
 pytestmark = [
     pytest.mark.long,

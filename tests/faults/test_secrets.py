@@ -50,7 +50,7 @@ def collector():
 @pytest.fixture(scope="module")
 def live(start, scratch, collector):
     variables = {**VARIABLES, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.endpoint}
-    with start(seeded(scratch / "secrets"), env=variables, hurried=PATIENT) as live:
+    with start(seeded(scratch / "secrets"), env=variables, constants=PATIENT) as live:
         yield live
 
 

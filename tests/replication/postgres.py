@@ -18,9 +18,9 @@ from storage.server import installation, options
 from storage.server.data_folder import DataFolder
 from storage.server.installation import Installation
 from tests.ports import free_port
+from tests.waiting import PATIENCE, wait_for
 
 USER = DATABASE = "tablero"
-PATIENCE = 60.0
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
@@ -259,13 +259,3 @@ def _run(*command: str | Path, **user: Any) -> None:
         command, capture_output=True, text=True, cwd="/", env=environment, check=False, **user
     )
     assert done.returncode == 0, done.stderr
-
-
-def wait_for(is_reached: Any, what: str) -> None:
-    """Ask again and again, ever less often: what is slow to come is not made slower by being asked for."""
-    deadline = time.monotonic() + PATIENCE
-    pause = 0.01
-    while not is_reached():
-        assert time.monotonic() < deadline, f"waited {PATIENCE} s for {what}"
-        time.sleep(pause)
-        pause = min(1.5 * pause, 0.25)

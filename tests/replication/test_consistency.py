@@ -16,7 +16,7 @@ import requests
 
 from tests.live_server import ROOT, clean_environment, start_server
 from tests.replication.faults import FAULTS, LATE, OTHERS, Fault, does_not_replay, hangs
-from tests.replication.postgres import Node, wait_for
+from tests.replication.postgres import Node
 from tests.replication.world import (
     BOUND,
     LAG,
@@ -31,6 +31,7 @@ from tests.replication.world import (
 from tests.tools.checker.clients import Client, Load
 from tests.tools.checker.history import History, Seen
 from tests.tools.checker.levels import check
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
 ENOUGH = 10  # answers of each kind before a fault, during it, and afterwards; the benchmark asks for more

@@ -12,11 +12,12 @@ from uuid import uuid4
 import pytest
 
 from tests.live_server import ACCOUNT, KEY, LiveServer, start_server
-from tests.replication.postgres import Group, Node, wait_for
+from tests.replication.postgres import Group, Node
 from tests.replication.world import LAG, SLACK, wait_for_reads
 from tests.tools.checker.clients import Client, Endpoint, Load, Unavailable
 from tests.tools.checker.history import ABSENT, Seen
 from tests.tools.checker.levels import Checker, check
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
 ENOUGH = 50
@@ -77,8 +78,8 @@ def pair(scratch: Path) -> Iterator[Pair]:
             "TABLERO_REPLICA_LAG": str(LAG),
             "TABLERO_SECRET": uuid4().hex,
         }
-        hurried = {"storage.sql.lanes": {"_HUNG_AFTER": 6.0}}  # longer than PostgreSQL lets a statement run
-        with start_server(scratch / "pair" / "server", env=env, hurried=hurried) as server:
+        constants = {"storage.sql.lanes": {"_HUNG_AFTER": 6.0}}  # longer than PostgreSQL lets a statement run
+        with start_server(scratch / "pair" / "server", env=env, constants=constants) as server:
             yield Pair(nodes, first, second, server)
             assert not any("Traceback" in line for line in server.output), "\n".join(server.output[-60:])
     finally:

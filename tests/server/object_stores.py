@@ -70,7 +70,7 @@ def azurite(npm, folder, service):
         [programs.find("node"), str(script), *options, "--skipApiVersionCheck"], stdout=subprocess.DEVNULL
     )
     try:
-        wait_for(lambda: is_listening(port) or process.poll() is not None, PATIENCE)
+        wait_for(lambda: is_listening(port) or process.poll() is not None, patience=PATIENCE)
         assert process.poll() is None
         yield f"http://127.0.0.1:{port}/{ACCOUNT}"
     finally:

@@ -440,7 +440,7 @@ def archivers(data):
 def test_any_moment_is_restored_exactly_whatever_is_killed_and_however_often(used, scratch):
     folder = scratch / f"archive-{uuid4().hex[:8]}"
     arguments = ("--archive", str(folder))
-    with start_server(used, *arguments, hurried=LOOKS_OFTEN) as live:
+    with start_server(used, *arguments, constants=LOOKS_OFTEN) as live:
         with TableServiceClient.from_connection_string(live.connection_string) as client:
             client.create_table("stock")
         wait_for(lambda: (result := summary_of(used)) and result.base_at)
@@ -454,7 +454,7 @@ def test_any_moment_is_restored_exactly_whatever_is_killed_and_however_often(use
     killed = datetime.now(UTC)
     unfinished = used.with_name(f"{used.name}.2026-01-01T00-00-00Z.part")
     unfinished.mkdir()
-    with start_server(used, *arguments, hurried=LOOKS_OFTEN) as live:
+    with start_server(used, *arguments, constants=LOOKS_OFTEN) as live:
         with writing(live, "b") as second:
             said = manage("restore", "--to", before.isoformat(), "--data", used)
         assert "Nothing has changed for the server yet" in said
@@ -474,7 +474,7 @@ def test_any_moment_is_restored_exactly_whatever_is_killed_and_however_often(use
     kept = used.with_name(restored[0].name.removesuffix(".restored"))
     assert f"The data from before are in {kept}." in said
     assert (kept / "database").exists() and not (used / point_in_time.MARK).exists()
-    with start_server(used, *arguments, hurried=LOOKS_OFTEN) as live, writing(live, "c", 1) as [third]:
+    with start_server(used, *arguments, constants=LOOKS_OFTEN) as live, writing(live, "c", 1) as [third]:
         later = datetime.now(UTC)
         manage("restore", "--to", later.isoformat(), "--data", used)
     uses = Catalog.read(folder).uses
@@ -496,7 +496,7 @@ def test_any_moment_is_restored_exactly_whatever_is_killed_and_however_often(use
 def test_a_gap_is_an_alarm_and_the_next_base_backup_ends_it(used, scratch):
     folder = scratch / f"archive-{uuid4().hex[:8]}"
     arguments = ("--archive", str(folder), "--archive-backlog", "32M")
-    with start_server(used, *arguments, hurried=LOOKS_OFTEN) as live:
+    with start_server(used, *arguments, constants=LOOKS_OFTEN) as live:
         first = wait_for(lambda: (summary := summary_of(used)) and summary.base_at)
         folder.rename(away := folder.with_name("away"))
         for _ in range(4):

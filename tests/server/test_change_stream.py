@@ -23,7 +23,7 @@ WAIT = 60
 @pytest.fixture(scope="module")
 def live(scratch):
     patient = {"storage.server.http_server": {"DRAIN": 50}}  # seconds for requests in flight, in place of ten
-    with start_server(seeded(scratch / "streams"), "--workers", "1", hurried=patient) as live:
+    with start_server(seeded(scratch / "streams"), "--workers", "1", constants=patient) as live:
         yield live
 
 

@@ -31,8 +31,8 @@ os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 
 def test_drains_no_longer_than_it_may_and_the_development_account_is_only_on_loopback(used):
     """Ten seconds, here one."""
-    hurried = {"storage.server.http_server": {"DRAIN": 1}}
-    with start_server(used, *ANYWHERE, hurried=hurried) as live, begin_request(live):
+    constants = {"storage.server.http_server": {"DRAIN": 1}}
+    with start_server(used, *ANYWHERE, constants=constants) as live, begin_request(live):
         text = "\n".join(live.output)
         assert "No account exists yet" in text and "without TLS" in text
         address = f"http://127.0.0.1:{live.port}/devstoreaccount1/Tables"
@@ -45,7 +45,7 @@ def test_drains_no_longer_than_it_may_and_the_development_account_is_only_on_loo
 
 def test_a_second_signal_stops_at_once_and_the_development_account_can_be_allowed(used):
     arguments = (*ANYWHERE, "--allow-development-account")
-    with start_server(used, *arguments, hurried=PATIENT) as live, begin_request(live):
+    with start_server(used, *arguments, constants=PATIENT) as live, begin_request(live):
         assert "its key is public" in "\n".join(live.output)
         with TableServiceClient.from_connection_string(live.connection_string) as sdk:
             assert list(sdk.list_tables()) == []

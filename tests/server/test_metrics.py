@@ -66,7 +66,7 @@ def stored(live, operation="QueryTables"):
 
 def settles_at(expected, read, live):
     """Return whether the reading ends at the expected value without exceeding it."""
-    wait_for(lambda: read(live) >= expected, 120)
+    wait_for(lambda: read(live) >= expected, patience=120)
     return read(live) == expected
 
 
@@ -98,12 +98,12 @@ OFTEN = {"storage.runtime.observer": {"_INTERVAL": 0.2}}
 
 @pytest.mark.long
 def test_a_crash_loses_nothing_that_was_recorded_and_an_orderly_end_nothing(used):
-    with start_server(used, hurried=OFTEN) as live:
+    with start_server(used, constants=OFTEN) as live:
         list_tables(live, 20)
         assert settles_at(20, stored, live)
         live.kill()
     patient = {"storage.runtime.observer": {"_SHUTDOWN_TIMEOUT": 45.0}}
-    with start_server(used, hurried=patient) as live:
+    with start_server(used, constants=patient) as live:
         list_tables(live, 5)
         live.stop()
     with start_server(used) as live:
@@ -138,8 +138,8 @@ def test_a_port_for_metrics_that_is_in_use_is_refused():
 def measured(scratch):
     """Start a server that has answered a request of each kind."""
     arguments = ("--metrics-listen", "127.0.0.1:0", "--metrics-accounts", "0")
-    hurried = {"storage.runtime.measurements": {"INTERVAL": 1.0}}
-    with start_server(seeded(scratch / "measured"), *arguments, env=TOKEN, hurried=hurried) as live:
+    constants = {"storage.runtime.measurements": {"INTERVAL": 1.0}}
+    with start_server(seeded(scratch / "measured"), *arguments, env=TOKEN, constants=constants) as live:
         list_tables(live, 1)
         assert requests.get(f"{live.url}/missing/Tables", timeout=60).status_code == 403
         assert get(f"{live.url}/ui/login/")[0] == 200

@@ -58,7 +58,7 @@ def test_a_kill_in_the_middle_loses_no_message_and_repeats_it_with_its_id(used):
 
     messages = {str(uuid4()): f'{{"type":"notice.opened","number":{number}}}' for number in range(NUMBER)}
     with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as (host, port):
-        with start_server(used, env=LOOPBACK, hurried=PATIENT) as live:
+        with start_server(used, env=LOOPBACK, constants=PATIENT) as live:
             live.manage("user", "add", "robot", "--admin")
             response = requests.post(
                 f"{live.url}/ui/api/v1/webhooks",
@@ -75,7 +75,7 @@ def test_a_kill_in_the_middle_loses_no_message_and_repeats_it_with_its_id(used):
         before = [message_id for message_id, _ in receiver.received]
         receiver.goes_on.set()
 
-        with start_server(used, env=LOOPBACK, hurried=PATIENT):
+        with start_server(used, env=LOOPBACK, constants=PATIENT):
             connection = f"host={DataFolder(used).socket_folder} user=tablero dbname=tablero"
             with psycopg.connect(connection, autocommit=True) as db:
                 db.execute("UPDATE storage_noticedelivery SET due_at = now() WHERE due_at IS NOT NULL")

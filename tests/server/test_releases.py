@@ -18,11 +18,11 @@ from storage.server.backups.stores import FolderStore
 from storage.server.data_folder import DataFolder
 from storage.server.migration import BACKUPS
 from storage.server.refusal import Refusal
-from tests import waiting
 from tests.live_server import START_TIMEOUT, start_server
 from tests.programs import missing
 from tests.tools.releases import contents
 from tests.tools.releases.doors import RELEASES, Doors
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
 OLDEST = 16  # the PostgreSQL of the first release
@@ -74,10 +74,6 @@ def keep(connection):
         connection.execute(KEEP_HISTORY)
 
 
-def wait_for(condition):
-    waiting.wait_for(condition, START_TIMEOUT)
-
-
 def has_said(live, words):
     return any(words in line for line in live.output)
 
@@ -102,7 +98,10 @@ def interrupt(data):
             with suppress(psycopg.OperationalError), psycopg.connect(database.conninfo(result)) as connection:
                 connection.execute("LOCK TABLE console_storedstate IN ACCESS SHARE MODE")
                 fcntl.flock(lock, fcntl.LOCK_UN)
-                wait_for(lambda: connection.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone())
+                wait_for(
+                    lambda: connection.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone(),
+                    patience=START_TIMEOUT,
+                )
                 live.kill()
     assert live.process.returncode == -signal.SIGKILL
     assert has_said(live, "Bringing the database up to date")

@@ -139,7 +139,7 @@ def test_a_failure_is_logged_and_recorded(used, tmp_path, caplog):
 def test_a_server_that_stops_ends_its_backup(used, backups):
     patient = {"storage.server.backups.schedule": {"_PATIENCE": 45.0}}
     arguments = ("--backup-to", str(backups), "--backup-every", "1s")
-    with start_server(used, *arguments, hurried=patient) as live:
+    with start_server(used, *arguments, constants=patient) as live:
         wait_for(lambda: list(backups.glob(".*.part")))
         assert live.stop() == 0
     made = ["", *(it.location for it in backups_in(FolderStore(backups)))]

@@ -70,7 +70,7 @@ def test_secrets_stand_in_no_command_line(server):
 @pytest.fixture(scope="module")
 def hosted(scratch):
     """Start a server with accounts in host names; the last test ends it."""
-    with start_server(seeded(scratch / "hosted"), "--host-suffix", SUFFIX, hurried=PATIENT) as live:
+    with start_server(seeded(scratch / "hosted"), "--host-suffix", SUFFIX, constants=PATIENT) as live:
         yield live
 
 

@@ -72,7 +72,7 @@ def live(scratch, folder):
     """Start a server with TLS, which the last test ends."""
     cert, key = map(str, make_certificate(folder))
     data = seeded(scratch / "tls")
-    with start_server(data, "--tls-cert", cert, "--tls-key", key, hurried=PATIENT) as live:
+    with start_server(data, "--tls-cert", cert, "--tls-key", key, constants=PATIENT) as live:
         yield live
 
 

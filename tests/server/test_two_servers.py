@@ -45,7 +45,7 @@ def env(postgres):
 @pytest.fixture(scope="module")
 def first(env, scratch):
     every_request_is_slow = {"storage.protocol.table_service": {"_SLOW": 0.0}}  # seconds
-    with start_server(scratch / "first", env=env, hurried=every_request_is_slow) as live:
+    with start_server(scratch / "first", env=env, constants=every_request_is_slow) as live:
         yield live
 
 

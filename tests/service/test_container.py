@@ -61,7 +61,7 @@ def test_a_container_is_healthy_and_ends_requests_in_flight(scratch):
         )
         live = LiveServer(process, data / "tablero", account="acme", key=KEY, url=f"http://127.0.0.1:{port}")
         try:
-            wait_for(lambda: "healthy" in live.output or process.poll() is not None, PATIENCE)
+            wait_for(lambda: "healthy" in live.output or process.poll() is not None, patience=PATIENCE)
             assert process.poll() is None, live.output
             with TableServiceClient.from_connection_string(live.connection_string) as service:
                 service.create_table("people").upsert_entity({"PartitionKey": "se", "RowKey": "ada"})

@@ -1,4 +1,4 @@
-"""Stalls of servers that tests start with TEST_STALLS."""
+"""Constants and stalls of servers that tests start."""
 
 import os
 import subprocess
@@ -7,8 +7,8 @@ from importlib import import_module
 
 import pytest
 
-from tests.live_server import ROOT, STALLS
-from tests.stalls.sitecustomize import STEPS
+from tests.live_server import OVERRIDES, ROOT
+from tests.overrides.sitecustomize import STEPS
 
 COUNT = """
 import select
@@ -29,7 +29,7 @@ def draw(seed, module="psycopg.connection"):
     owner, name = STEPS[module]
     done = subprocess.run(
         [sys.executable, "-c", COUNT.format(module=module, owner=owner, name=name)],
-        env={**os.environ, "PYTHONPATH": str(STALLS), "TEST_STALLS": seed},
+        env={**os.environ, "PYTHONPATH": str(OVERRIDES), "TEST_STALLS": seed},
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -50,3 +50,19 @@ def test_one_step_in_a_hundred_stalls_and_the_seed_decides_which():
 def test_the_steps_exist(module):
     owner, name = STEPS[module]
     assert callable(getattr(getattr(import_module(module), owner), name))
+
+
+def test_a_constant_is_replaced_wherever_its_module_is_imported():
+    done = subprocess.run(
+        [sys.executable, "-c", "import colorsys; print(colorsys.ONE_SIXTH)"],
+        env={
+            **os.environ,
+            "PYTHONPATH": str(OVERRIDES),
+            "TEST_CONSTANTS": '{"colorsys": {"ONE_SIXTH": 77.5}}',
+        },
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "77.5\n"
