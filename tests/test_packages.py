@@ -67,6 +67,7 @@ def test_the_wheel_has_the_name_that_documents_install(wheel):
     assert [str(path) for path in readable if command.search(path.read_text())] == []
 
 
+@pytest.mark.long
 def test_the_installed_package_serves(wheel, tmp_path):
     zipfile.ZipFile(wheel).extractall(tmp_path)
     application = tmp_path / APPLICATION
@@ -82,6 +83,7 @@ def test_the_installed_package_serves(wheel, tmp_path):
     assert done.stdout.split() == [str(application / name / "__init__.py") for name in ("console", "storage")]
 
 
+@pytest.mark.long
 def test_the_command_of_what_is_installed_takes_no_name_of_others(wheel, tmp_path):
     zipfile.ZipFile(wheel).extractall(tmp_path)
     (tmp_path / "console.py").write_text("raise AssertionError('the console of another project')")

@@ -67,6 +67,7 @@ def ended_in_order(log):
     return "database system is shut down" in text and "immediate shutdown" not in text
 
 
+@pytest.mark.long
 def test_it_serves_in_place_of_azurite_and_keeps_nothing_in_memory(scratch):
     folder = scratch / "in-memory"
     folder.mkdir(mode=0o711)

@@ -21,22 +21,40 @@ WAIT = 60
 
 
 @pytest.fixture(scope="module")
-def live(scratch):
+def token(server):
+    return add_reader(server)
+
+
+@pytest.fixture(scope="module")
+def alone(scratch):
+    """Start a server with one worker, which the last test ends."""
     patient = {"storage.server.http_server": {"DRAIN": 50}}  # seconds for requests in flight, in place of ten
     with start_server(seeded(scratch / "streams"), "--workers", "1", constants=patient) as live:
         yield live
 
 
 @pytest.fixture(scope="module")
-def token(live):
-    live.manage("user", "add", "robot", "--admin")
-    return live.add_token("robot", "feed", scope="read")
+def token_of_alone(alone):
+    return add_reader(alone)
+
+
+def add_reader(live):
+    """Add a user and return a token with which the changes are read."""
+    name = f"robot-{uuid4().hex[:8]}"
+    live.manage("user", "add", name, "--admin")
+    return live.add_token(name, "feed", scope="read")
+
+
+@contextmanager
+def new_table(live):
+    with TableServiceClient.from_connection_string(live.connection_string) as service:
+        yield service.create_table(f"t{uuid4().hex}")
 
 
 @pytest.fixture
-def table(live):
-    with TableServiceClient.from_connection_string(live.connection_string) as service:
-        yield service.create_table(f"t{uuid4().hex}")
+def table(server):
+    with new_table(server) as table:
+        yield table
 
 
 @contextmanager
@@ -69,9 +87,9 @@ def put(table, row, number):
     table.upsert_entity({"PartitionKey": "p", "RowKey": row, "Number": number})
 
 
-def test_changes_come_as_they_happen_and_a_client_goes_on_where_it_was(live, token, table):
+def test_changes_come_as_they_happen_and_a_client_goes_on_where_it_was(server, token, table):
     query = f"?table={table.table_name}"
-    with stream(live, token, query) as answer:
+    with stream(server, token, query) as answer:
         assert (answer.status_code, answer.headers["Content-Type"]) == (200, "text/event-stream")
         assert answer.headers["Cache-Control"] == "no-store"
         result = events(answer)
@@ -88,25 +106,27 @@ def test_changes_come_as_they_happen_and_a_client_goes_on_where_it_was(live, tok
     # from anywhere in the middle, by header or by parameter
     for place in range(3):
         after = [start, *(id_ for id_, _ in seen)][place]
-        with stream(live, token, query, **{"Last-Event-ID": after}) as answer:
+        with stream(server, token, query, **{"Last-Event-ID": after}) as answer:
             again = changes(answer)
             assert [next(again)[1] for _ in seen[place:]] == [data for _, data in seen[place:]]
-    with stream(live, token, f"{query}&after={seen[-1][0]}") as answer:
+    with stream(server, token, f"{query}&after={seen[-1][0]}") as answer:
         table.delete_entity("p", "eve")
         assert next(changes(answer))[1]["operation"] == "delete"
 
 
-def test_many_streams_share_a_poller_and_hold_no_thread_and_no_connection(live, token, table):
-    process = psutil.Process(live.pid)
-    put(table, "warm", 0)
-    with stream(live, token) as answer:
-        next(events(answer))
-    backends = connections(live)
-    threads = process.num_threads()
+@pytest.mark.long
+def test_many_streams_share_a_poller_and_hold_no_thread_and_no_connection(alone, token_of_alone):
+    process = psutil.Process(alone.pid)
     with ExitStack() as stack:
+        table = stack.enter_context(new_table(alone))
+        put(table, "warm", 0)
+        with stream(alone, token_of_alone) as answer:
+            next(events(answer))
+        backends = connections(alone)
+        threads = process.num_threads()
         answers = []
         while len(answers) < 20:  # earlier ones may not have ended yet
-            answer = stack.enter_context(stream(live, token, f"?table={table.table_name}"))
+            answer = stack.enter_context(stream(alone, token_of_alone, f"?table={table.table_name}"))
             if answer.status_code == 200:
                 answers.append(answer)
         following = [events(answer) for answer in answers]
@@ -114,8 +134,8 @@ def test_many_streams_share_a_poller_and_hold_no_thread_and_no_connection(live, 
             assert next(stream_events)[1] is None
         # some are of requests that have just been answered
         wait_for(lambda: process.num_threads() <= threads + 8)
-        wait_for(lambda: connections(live) <= backends + 4)
-        with stream(live, token) as refused:
+        wait_for(lambda: connections(alone) <= backends + 10)  # the pool is small at first
+        with stream(alone, token_of_alone) as refused:
             assert refused.status_code == 429
             assert "20 streams" in refused.json()["detail"]
         put(table, "ada", 1)
@@ -130,28 +150,29 @@ def connections(live):
         return connection.execute(query).fetchone()[0]
 
 
-def test_refusals_are_problems_not_streams(live, token, table):
+def test_refusals_are_problems_not_streams(server, token, table):
     for query, headers, status in [
         ("", {"Authorization": "Bearer nobody"}, 401),
         ("?table=nobody", {}, 404),
         ("?after=x", {}, 400),
         ("", {"Last-Event-ID": "x"}, 400),
     ]:
-        with stream(live, token, query, **headers) as answer:
+        with stream(server, token, query, **headers) as answer:
             assert answer.status_code == status
             assert answer.headers["Content-Type"] == "application/problem+json"
 
 
-def test_streams_end_in_order_with_the_server(live, token):
+@pytest.mark.long
+def test_streams_end_in_order_with_the_server(alone, token_of_alone):
     """The last of these tests."""
     with ExitStack() as stack:
-        opened = (stack.enter_context(stream(live, token)) for _ in itertools.count())
+        opened = (stack.enter_context(stream(alone, token_of_alone)) for _ in itertools.count())
         # earlier ones may not have ended yet
         result = events(wait_for(lambda: (answer := next(opened)).status_code == 200 and answer))
         next(result)
-        stopping = threading.Thread(target=live.stop)
+        stopping = threading.Thread(target=alone.stop)
         stopping.start()
         list(result)  # would raise if the end of the body were missing
         stopping.join(WAIT)
-    assert not live.gave_up_requests, "the server waited for the stream"
-    assert not any("Traceback" in line for line in live.output), live.output
+    assert not alone.gave_up_requests, "the server waited for the stream"
+    assert not any("Traceback" in line for line in alone.output), alone.output

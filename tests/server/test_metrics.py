@@ -148,6 +148,7 @@ def measured(scratch):
         yield live
 
 
+@pytest.mark.long
 def test_the_listener_shows_metrics_to_everyone_who_can_reach_it(measured):
     assert settles_at(1, scraped, measured)
     url = re.search(r"^Metrics: +(\S+)$", "\n".join(measured.output), re.MULTILINE)[1]
@@ -158,6 +159,7 @@ def test_the_listener_shows_metrics_to_everyone_who_can_reach_it(measured):
     assert (head.status_code, head.content) == (200, b"")
 
 
+@pytest.mark.long
 def test_metrics_tell_what_the_server_is_and_name_no_accounts_beyond_the_limit(measured):
     lines = [
         f'tablero_build_info{{version="{release.version()}"}} 1.0',

@@ -80,6 +80,7 @@ def test_accounts_in_host_names(hosted):
         assert b"AuthenticationFailed" in get(hosted.url + path, host=f"devstoreaccount1.{SUFFIX}")[1]
 
 
+@pytest.mark.long
 def test_is_alive_and_not_ready_without_its_database(hosted):
     at = {"host": str(DataFolder(hosted.data).socket_folder), "user": "tablero", "dbname": "postgres"}
     with psycopg.connect(**at, autocommit=True) as conn:
@@ -93,6 +94,7 @@ def test_is_alive_and_not_ready_without_its_database(hosted):
         wait_for(lambda: get(f"{hosted.url}/ui/readyz")[0] == 200)
 
 
+@pytest.mark.long
 def test_a_request_in_flight_is_answered_before_the_end(hosted):
     hosted.process.send_signal(signal.SIGHUP)  # changes nothing without TLS
     with begin_request(hosted) as connection:
