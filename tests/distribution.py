@@ -62,6 +62,7 @@ SLOW = (
 # folders whose tests need a database: the fast tier takes a sample of them
 SAMPLED = {*SUBJECTS, "console", "relations", "rest", "runtime", "sql", "wire"}
 SHARE = 4  # one of so many
+LONGEST_NAME = 200  # bytes of a parameter that name a test
 
 
 class Tier(StrEnum):
@@ -152,12 +153,14 @@ def fast_tier(items):
 
 
 def name_of_parameter(value: object, argument: str) -> str | None:
-    """Name unreadable bytes after their argument; None leaves the name to pytest.
+    """Name long or unreadable bytes after their argument; None leaves the name to pytest.
 
     All processes of a run must give a test the same name, and compressed or encrypted bytes may contain a time.
     """
-    is_readable = not isinstance(value, bytes) or (value.isascii() and value.decode("ascii").isprintable())
-    return None if is_readable else argument
+    if not isinstance(value, bytes):
+        return None
+    is_name = len(value) <= LONGEST_NAME and value.isascii() and value.decode("ascii").isprintable()
+    return None if is_name else argument
 
 
 def place(nodeid: str) -> int:
