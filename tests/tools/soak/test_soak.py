@@ -1,13 +1,11 @@
-"""The figures of the soak test: drift is found, stable values are not reported, and pieces add up."""
-
-from xml.etree import ElementTree
+"""The soak test: a short piece of it, and that it finds drift and reports no stable value."""
 
 import pytest
 
 from tests.seeds import seeded
 from tests.tools.soak import figures
 from tests.tools.soak.__main__ import main
-from tests.tools.soak.figures import ALLOWANCES, Latencies, Sample
+from tests.tools.soak.figures import Sample
 
 MEMORY = "memory of the server, MB"
 
@@ -34,32 +32,8 @@ def test_a_leak_is_found_in_its_piece():
     assert len(result) == 1 and result[0].startswith(f"{MEMORY} grew by") and "piece 2" in result[0]
 
 
-@pytest.mark.parametrize("name", ALLOWANCES)
-def test_each_value_is_looked_at(name):
-    samples = [Sample(1, minute / 60, {name: 100.0 + 5 * minute}) for minute in range(60)]
-    assert [it.startswith(f"{name} grew") for it in figures.problems(samples)] == [True]
-
-
 def test_errors_are_problems():
     assert figures.problems(piece(errors={"api: 500": 2})) == ["120 times api: 500"]
-
-
-def test_latencies_since_the_last_sample():
-    latencies = Latencies()
-    for milliseconds in range(1, 101):
-        latencies.add("get", milliseconds / 1e3)
-    latencies.fail("get", "refused")
-    times, errors = latencies.drain()
-    assert times["get: p50, ms"] == pytest.approx(50, abs=1) and times["get: p99, ms"] == pytest.approx(
-        99, abs=1
-    )
-    assert times["get: requests"] == 100 and errors == {"get: refused": 1}
-    assert latencies.drain() == ({}, {})
-
-
-def test_a_drawing_has_a_line_for_each_piece():
-    drawing = ElementTree.fromstring(figures.draw([*piece(1), *piece(2)]))
-    assert len(drawing.findall("{http://www.w3.org/2000/svg}path")) == 2
 
 
 @pytest.mark.slow
