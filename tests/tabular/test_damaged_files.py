@@ -9,7 +9,7 @@ import zipfile
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.domain.values.kinds import AccountKind
@@ -85,6 +85,7 @@ def test_undamaged_files_are_read(name):
 
 
 @pytest.mark.parametrize("name", FILES)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_damaged_files_are_refused_with_a_sentence_or_read(name, data):
     content = bytearray(content_of(name))

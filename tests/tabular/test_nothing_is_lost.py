@@ -242,7 +242,7 @@ def require_csv(result, data):
         assert name.strip() or uses or not result.entities
 
 
-@hypothesis.settings(max_examples=150)
+@hypothesis.settings(max_examples=60)
 @given(csv_files(), st.sampled_from(OnMisfit), SAMPLED)
 def test_csv(file, on_misfit, sampled):
     data, delimiter = file
@@ -250,7 +250,7 @@ def test_csv(file, on_misfit, sampled):
     require_csv(read(data.encode(), wishes, on_misfit, sampled), data)
 
 
-@hypothesis.settings(max_examples=150)
+@hypothesis.settings(max_examples=60)
 @given(csv_files(["PartitionKey", "RowKey"]))
 def test_pasted_text(file):
     data, _delimiter = file
@@ -298,7 +298,7 @@ def require_objects(result, written):
                 account_for(result, line, name, text, is_json=True)
 
 
-@hypothesis.settings(max_examples=150)
+@hypothesis.settings(max_examples=60)
 @given(st.lists(objects(), min_size=1, max_size=6), st.sampled_from(OnMisfit), SAMPLED)
 def test_ndjson(rows, on_misfit, sampled):
     data = "".join(write_object(it) + "\n" for it in rows)
@@ -306,7 +306,7 @@ def test_ndjson(rows, on_misfit, sampled):
     require_objects(result, dict(enumerate(rows, 1)))
 
 
-@hypothesis.settings(max_examples=100)
+@hypothesis.settings(max_examples=40)
 @given(st.lists(objects(), min_size=1, max_size=6), st.sampled_from(OnMisfit), st.booleans())
 def test_json(rows, on_misfit, is_page):
     data = "[\n" + ",\n".join(map(write_object, rows)) + "]"
@@ -320,7 +320,7 @@ def test_json(rows, on_misfit, is_page):
     assert not is_page or beside >= {"odata.metadata", "total", "odata.nextLink"}
 
 
-@hypothesis.settings(max_examples=100)
+@hypothesis.settings(max_examples=40)
 @given(objects())
 def test_a_json_object_alone(members):
     hypothesis.assume(not any(name == "value" for name, _ in members))
@@ -363,7 +363,7 @@ def tables(draw):
     return pyarrow.Table.from_arrays(columns, names)
 
 
-@hypothesis.settings(max_examples=100)
+@hypothesis.settings(max_examples=40)
 @given(tables(), st.sampled_from(OnMisfit))
 def test_parquet(table, on_misfit):
     import pyarrow.parquet

@@ -50,7 +50,7 @@ def check(data, expected, format_, **mapping):
         (ExportFormat.NDJSON, False),
     ],
 )  # fmt: skip
-@hypothesis.settings(max_examples=50)
+@hypothesis.settings(max_examples=20)
 @given(expected=entities)
 def test_text(format_, escapes, expected):
     names = list(dict.fromkeys(name for entity in expected for name in entity.properties))
@@ -59,7 +59,7 @@ def test_text(format_, escapes, expected):
     check(text.encode(errors="surrogatepass"), expected, format_, unescapes_formulas=escapes)
 
 
-@hypothesis.settings(max_examples=50)
+@hypothesis.settings(max_examples=20)
 @given(expected=entities)
 def test_parquet(expected):
     pytest.importorskip("pyarrow")
