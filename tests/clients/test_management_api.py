@@ -133,6 +133,7 @@ SETTINGS = hypothesis.settings(
 )
 
 
+@pytest.mark.long
 def test_answers_are_as_documented(api, token):
     schema, fingerprint = api
     there = {"account": "fuzz", "table": "people", "fingerprint": fingerprint, "key": "key1"}

@@ -684,6 +684,7 @@ def test_another_file_of_the_same_name_is_read_from_its_beginning(account):
     assert job.status == JobStatus.DONE and EntityKey("p", "x0") in stored(account, "people")
 
 
+@pytest.mark.long
 def test_azurite_itself_both_ways_and_its_file(account, server, there, table, require, scratch):
     require("node", "Azurite")
     folder = scratch / uuid.uuid4().hex[:8]

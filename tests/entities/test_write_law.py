@@ -1011,10 +1011,12 @@ def test_writes_without_history(world):
     obeys(LocalLaw, world(has_history=False), 8)
 
 
+@pytest.mark.long
 def test_writes_of_a_cosmos_account(world):
     obeys(LocalLaw, world(AccountKind.COSMOS), 8)
 
 
+@pytest.mark.long
 def test_writes_to_a_distributed_relation(world):
     made = world(is_distributed=True)
     obeys(WriteLaw, made, 8)

@@ -26,7 +26,7 @@ from storage.sql.django import execute, fetch
 from storage.tables import tables
 from storage.undo.undo import undo
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 
 ADA = Actor(ActorKind.USER, "ada")
 BEFORE = "0014_squashed_0035_branch_is_whole"
@@ -85,7 +85,7 @@ def stored():
     return fetch(f"SELECT {columns} FROM storage_entitychange ORDER BY activity_id, place")
 
 
-def test_back_and_forth(older, later):
+def test_changes_stay_readable_through_the_migration_back_and_forth(older, later):
     account = accounts.add("acme")
     people = tables.create(account, "people")
     inserted = edits.apply(people, [Insert(entity(name, TEXT)) for name in "ba"], by=ADA)

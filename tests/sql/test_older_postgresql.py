@@ -21,6 +21,7 @@ TESTS = [
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("version", VERSIONS or [None])
 def test_writes_work_on_it_without_history(version):
     if version is None:

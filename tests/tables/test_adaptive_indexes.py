@@ -279,6 +279,7 @@ def test_the_console_counts_them_too_and_orders_that_read_everything(large, monk
     assert dict(PropertyScans.objects.values_list("name", "scans")) == {"Score": 1, "Name": 1}
 
 
+@pytest.mark.long
 def test_an_upgrade_turns_them_on_where_no_person_had_chosen():
     def migrate(*targets):
         MigrationExecutor(connection).migrate(targets)
