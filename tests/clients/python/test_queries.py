@@ -60,102 +60,82 @@ def rows(entities):
     return [entity["RowKey"] for entity in entities]
 
 
-class TestParameters:
-    COMPARISONS: tuple[tuple[str, list[str], list[str]], ...] = (
-        ("eq", ["low"], ["high"]),
-        ("ne", ["high"], ["low"]),
-        ("lt", [], ["low"]),
-        ("le", ["low"], ["high", "low"]),
-        ("gt", ["high"], []),
-        ("ge", ["high", "low"], ["high"]),
-    )
-
-    @pytest.mark.parametrize("name", PARAMETERS)
-    def test_compare_values_of_every_type(self, zoo, name):
-        low, high = PARAMETERS[name]
-        for operator, at_low, at_high in self.COMPARISONS:
-            query = f"{name} {operator} @value"
-            assert rows(zoo.query_entities(query, parameters={"value": low})) == at_low, operator
-            assert rows(zoo.query_entities(query, parameters={"value": high})) == at_high, operator
-
-    def test_are_no_way_to_inject(self, people):
-        people.create_entity({"PartitionKey": "foo", "RowKey": "bar1", "IsAdmin": "admin"})
-        people.create_entity({"PartitionKey": "foo", "RowKey": "bar2", "IsAdmin": ""})
-        admins = "PartitionKey eq @first and IsAdmin eq 'admin'"
-        injection = "foo' or RowKey eq 'bar2"
-
-        assert rows(people.query_entities(admins, parameters={"first": "foo"})) == ["bar1"]
-        assert rows(people.query_entities(admins.replace("@first", f"'{injection}'"))) == ["bar1", "bar2"]
-        assert rows(people.query_entities(admins, parameters={"first": injection})) == []
-
-    def test_finds_special_characters_in_keys(self, people):
-        first = {"PartitionKey": ":@", "RowKey": "+,$", "Chars": "?'/!_^#"}
-        second = {"PartitionKey": ":@", "RowKey": "=& ", "Chars": '?"\\{}<>%'}
-        people.create_entity(first)
-        people.create_entity(second)
-        query = "PartitionKey eq @key and RowKey eq @row and Chars eq @chars"
-
-        assert len(list(people.query_entities("PartitionKey eq ':@'"))) == 2
-        for entity in (first, second):
-            parameters = dict(zip(("key", "row", "chars"), entity.values(), strict=True))
-            assert list(people.query_entities(query, parameters=parameters)) == [entity]
-        literal = "PartitionKey eq ':@' and RowKey eq '+,$' and Chars eq '?''/!_^#'"
-        assert list(people.query_entities(literal)) == [first]
-
-    def test_finds_by_timestamp(self, zoo):
-        timestamp = zoo.get_entity("se", "low").metadata["timestamp"]
-
-        before = zoo.query_entities("Timestamp lt @then", parameters={"then": timestamp - timedelta(hours=1)})
-        after = zoo.query_entities("Timestamp gt @then", parameters={"then": timestamp - timedelta(hours=1)})
-
-        assert rows(before) == []
-        assert len(rows(after)) == 3
+COMPARISONS: tuple[tuple[str, list[str], list[str]], ...] = (
+    ("eq", ["low"], ["high"]),
+    ("ne", ["high"], ["low"]),
+    ("lt", [], ["low"]),
+    ("le", ["low"], ["high", "low"]),
+    ("gt", ["high"], []),
+    ("ge", ["high", "low"], ["high"]),
+)
 
 
-class TestProjection:
-    def test_pages_through_selected_properties(self, zoo):
-        pages = zoo.list_entities(select="Text", results_per_page=1).by_page()
+def test_parameters_of_every_type_are_compared(zoo):
+    wrong = []
+    for name, (low, high) in PARAMETERS.items():
+        for operator, at_low, at_high in COMPARISONS:
+            for value, expected in ((low, at_low), (high, at_high)):
+                result = rows(zoo.query_entities(f"{name} {operator} @value", parameters={"value": value}))
+                wrong += [(name, operator, value, result)] if result != expected else []
+    assert wrong == []
+    timestamp = zoo.get_entity("se", "low").metadata["timestamp"]
+    for operator, number in (("lt", 0), ("gt", 3)):
+        parameters = {"then": timestamp - timedelta(hours=1)}
+        assert len(rows(zoo.query_entities(f"Timestamp {operator} @then", parameters=parameters))) == number
+    pages = zoo.list_entities(select="Text", results_per_page=1).by_page()
+    assert [list(page) for page in pages] == [[{"Text": "zebra"}], [{"Text": "apple"}], [{"Text": None}]]
 
-        assert [list(page) for page in pages] == [[{"Text": "zebra"}], [{"Text": "apple"}], [{"Text": None}]]
+
+def test_parameters_are_no_way_to_inject(people):
+    people.create_entity({"PartitionKey": "foo", "RowKey": "bar1", "IsAdmin": "admin"})
+    people.create_entity({"PartitionKey": "foo", "RowKey": "bar2", "IsAdmin": ""})
+    admins = "PartitionKey eq @first and IsAdmin eq 'admin'"
+    injection = "foo' or RowKey eq 'bar2"
+
+    assert rows(people.query_entities(admins, parameters={"first": "foo"})) == ["bar1"]
+    assert rows(people.query_entities(admins.replace("@first", f"'{injection}'"))) == ["bar1", "bar2"]
+    assert rows(people.query_entities(admins, parameters={"first": injection})) == []
+
+
+def test_special_characters_in_keys_are_found(people):
+    first = {"PartitionKey": ":@", "RowKey": "+,$", "Chars": "?'/!_^#"}
+    second = {"PartitionKey": ":@", "RowKey": "=& ", "Chars": '?"\\{}<>%'}
+    people.create_entity(first)
+    people.create_entity(second)
+    query = "PartitionKey eq @key and RowKey eq @row and Chars eq @chars"
+
+    assert len(list(people.query_entities("PartitionKey eq ':@'"))) == 2
+    for entity in (first, second):
+        parameters = dict(zip(("key", "row", "chars"), entity.values(), strict=True))
+        assert list(people.query_entities(query, parameters=parameters)) == [entity]
+    literal = "PartitionKey eq ':@' and RowKey eq '+,$' and Chars eq '?''/!_^#'"
+    assert list(people.query_entities(literal)) == [first]
+
+
+# three partitions, with an empty row key at the start of each
+CROWD = [("a", ""), ("a", "1"), ("a", "2"), ("b'%", ""), ("b'%", "é "), ("ü", ""), ("ü", "+")]
 
 
 @BOTH
-class TestPages:
-    @pytest.fixture
-    def crowd(self, people):
-        """Make a table of seven entities in three partitions, with an empty row key at the start of each."""
-        for partition, row in self.KEYS:
-            people.create_entity({"PartitionKey": partition, "RowKey": row})
-        return people
-
-    KEYS = [("a", ""), ("a", "1"), ("a", "2"), ("b'%", ""), ("b'%", "é "), ("ü", ""), ("ü", "+")]
-
-    def keys(self, page):
-        return [(entity["PartitionKey"], entity["RowKey"]) for entity in page]
-
-    def test_continue_from_a_token(self, crowd):
-        results = []
-        token = None
-        for _ in range(3):
-            pages = crowd.list_entities(results_per_page=3).by_page(continuation_token=token)
-            results += self.keys(next(pages))
-            token = pages.continuation_token
-
-        assert results == self.KEYS
-        assert token is None
-
-    def test_hold_1000_at_most(self, people):
-        insert_many(people, 1050)
-
-        pages = [rows(page) for page in people.list_entities().by_page()]
-
-        assert [len(page) for page in pages] == [1000, 50]
-        assert [row for page in pages for row in page] == [f"{number:04}" for number in range(1050)]
+def test_pages_continue_from_a_token(people):
+    for partition, row in CROWD:
+        people.create_entity({"PartitionKey": partition, "RowKey": row})
+    results = []
+    token = None
+    for _ in range(3):
+        pages = people.list_entities(results_per_page=3).by_page(continuation_token=token)
+        results += [(entity["PartitionKey"], entity["RowKey"]) for entity in next(pages)]
+        token = pages.continuation_token
+    assert results == CROWD
+    assert token is None
 
 
-def insert_many(table, count):
-    for start in range(0, count, 100):
-        numbers = range(start, min(start + 100, count))
-        table.submit_transaction(
-            [("create", {"PartitionKey": "se", "RowKey": f"{number:04}"}) for number in numbers]
+def test_pages_hold_1000_at_most(people):
+    names = [f"{number:04}" for number in range(1050)]
+    for start in range(0, len(names), 100):
+        people.submit_transaction(
+            [("create", {"PartitionKey": "se", "RowKey": name}) for name in names[start : start + 100]]
         )
+    pages = [rows(page) for page in people.list_entities().by_page()]
+    assert [len(page) for page in pages] == [1000, 50]
+    assert [row for page in pages for row in page] == names
