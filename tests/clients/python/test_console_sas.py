@@ -83,13 +83,13 @@ def opened(make: Callable[..., str], stored: Any, server: LiveServer) -> Iterato
         client.close()
 
 
-@pytest.mark.parametrize("letters", ["r", "a", "ud", "raud"])
-def test_s1_exactly_the_operations_chosen(opened: Callable[..., Any], stored: Any, letters: str) -> None:
-    table = opened(letters)
-    for letter in ALL:
-        stored.upsert_entity(person("old"))
-        stored.delete_entity("se", "new")
-        assert outcome_of(NEEDS[letter], table) == (None if letter in letters else MISMATCH)
+def test_s1_exactly_the_operations_chosen(opened: Callable[..., Any], stored: Any) -> None:
+    for letters in ("r", "a", "ud", "raud"):
+        table = opened(letters)
+        for letter in ALL:
+            stored.upsert_entity(person("old"))
+            stored.delete_entity("se", "new")
+            assert outcome_of(NEEDS[letter], table) == (None if letter in letters else MISMATCH)
 
 
 def test_s1_exactly_the_range_chosen(opened: Callable[..., Any], stored: Any) -> None:
@@ -104,26 +104,15 @@ def test_s1_exactly_the_range_chosen(opened: Callable[..., Any], stored: Any) ->
     assert refusal_of(table.create_entity, outside) == (403, "AuthorizationFailure")
 
 
-@pytest.mark.parametrize(
-    ("address", "is_good"),
-    [("127.0.0.1", True), ("127.0.0.0/8", True), ("127.0.0.2-127.0.0.9", False), ("10.0.0.0/8", False)],
-)
-def test_s1_exactly_the_addresses_chosen(
-    opened: Callable[..., Any], stored: Any, address: str, is_good: bool
-) -> None:
+def test_s1_exactly_the_addresses_protocol_and_time_chosen(opened: Callable[..., Any], stored: Any) -> None:
     stored.upsert_entity(person("old"))
-    outcome = outcome_of(NEEDS["r"], opened("r", address=address))
-    assert outcome == (None if is_good else (403, "AuthorizationSourceIPMismatch"))
-
-
-def test_s1_exactly_the_protocol_chosen(opened: Callable[..., Any]) -> None:
+    for address in ("127.0.0.1", "127.0.0.0/8"):
+        assert outcome_of(NEEDS["r"], opened("r", address=address)) is None
+    for address in ("127.0.0.2-127.0.0.9", "10.0.0.0/8"):
+        refusal = refusal_of(NEEDS["r"], opened("r", address=address))
+        assert refusal == (403, "AuthorizationSourceIPMismatch")
     assert refusal_of(NEEDS["r"], opened("r", protocol="https")) == (403, "AuthorizationProtocolMismatch")
-
-
-def test_s1_exactly_the_time_chosen(opened: Callable[..., Any], stored: Any) -> None:
-    stored.upsert_entity(person("old"))
-    ago = opened("r", start="ago")
-    assert outcome_of(NEEDS["r"], ago) is None
+    assert outcome_of(NEEDS["r"], opened("r", start="ago")) is None
     later = (now() + HOUR).strftime("%Y-%m-%dT%H:%M")
     not_yet = opened("r", start="at", start_at=later, expiry="1d")
     assert refusal_of(NEEDS["r"], not_yet) == (403, "AuthenticationFailed")

@@ -1,6 +1,5 @@
 """Tokens for a table: what they allow, what they refuse, from where and until when."""
 
-import pytest
 from azure.core.credentials import AzureSasCredential
 from azure.data.tables import TableSasPermissions
 
@@ -29,9 +28,8 @@ NEEDS = {
 }
 
 
-class TestPermissions:
-    @pytest.mark.parametrize("letters", [*ALL, "au", ALL])
-    def test_allow_what_their_letters_say(self, stored, opened, letters):
+def test_permissions_allow_what_their_letters_say(stored, opened):
+    for letters in ("r", "ad", "u", TableSasPermissions(read=True, add=True), ALL):
         table = opened(permission=letters)
         allowed = set()
         for name, (_, operation) in NEEDS.items():
@@ -41,38 +39,22 @@ class TestPermissions:
             assert outcome in (None, (403, "AuthorizationPermissionMismatch"))
             if outcome is None:
                 allowed.add(name)
-
-        assert allowed == {name for name, (needed, _) in NEEDS.items() if set(needed) <= set(letters)}
-
-    def test_can_be_built(self, opened):
-        table = opened(permission=TableSasPermissions(read=True, add=True))
-
-        table.create_entity(person("bob"))
-
-        assert {entity["RowKey"] for entity in table.list_entities()} == {"ada", "bob"}
+        chosen = set(str(letters))
+        assert allowed == {name for name, (needed, _) in NEEDS.items() if set(needed) <= chosen}, letters
 
 
 class TestTokens:
-    def test_come_in_the_url_of_an_account(self, library, server, stored, sas_of):
-        table = library.open_table(
-            None, f"{server.endpoint}?{sas_of(permission='r')}", stored.table_name, **OPTIONS
-        )
-
-        assert table.get_entity("se", "ada") == ADA
-        assert list(table.list_entities()) == [ADA]
-
-    def test_come_in_the_url_of_a_table(self, library, server, stored, sas_of):
-        url = f"{server.endpoint}/{stored.table_name}?{sas_of(permission='r')}"
-
-        assert library.open_table("from_table_url", url, **OPTIONS).get_entity("se", "ada") == ADA
-
-    def test_come_in_a_connection_string(self, library, server, stored, sas_of):
-        string = f"TableEndpoint={server.endpoint};SharedAccessSignature={sas_of(permission=ALL)}"
-
-        table = library.open_table("from_connection_string", string, stored.table_name, **OPTIONS)
-
-        assert table.get_entity("se", "ada") == ADA
-        assert table.submit_transaction([("update", ADA)])
+    def test_come_in_urls_and_connection_strings(self, library, server, stored, sas_of):
+        token, name = sas_of(permission=ALL), stored.table_name
+        string = f"TableEndpoint={server.endpoint};SharedAccessSignature={token}"
+        for table in (
+            library.open_table(None, f"{server.endpoint}?{token}", name, **OPTIONS),
+            library.open_table("from_table_url", f"{server.endpoint}/{name}?{token}", **OPTIONS),
+            library.open_table("from_connection_string", string, name, **OPTIONS),
+        ):
+            assert table.get_entity("se", "ada") == ADA
+            assert list(table.list_entities()) == [ADA]
+        assert table.submit_transaction([("update", ADA)])  # as a URL of an account, the SDK would drop it
 
     @BOTH
     def test_are_exchanged_in_a_client(self, library, server, stored, sas_of):
@@ -113,11 +95,10 @@ class TestTokens:
         assert len(list(table.list_entities())) == 1
 
 
-class TestRefusals:
-    def test_not_of_a_token_between_its_times(self, opened):
-        for times in (
-            {"start": now() - HOUR, "expiry": now() + HOUR},
-            {"start": f"{now() - HOUR:%Y-%m-%dT%H:%MZ}", "expiry": f"{now() + HOUR:%Y-%m-%dT%H:%M:%SZ}"},
-            {"start": f"{now() - 48 * HOUR:%Y-%m-%d}", "expiry": f"{now() + 48 * HOUR:%Y-%m-%d}"},
-        ):
-            assert opened(permission="r", **times).get_entity("se", "ada") == ADA
+def test_a_token_is_good_between_its_times_however_these_are_written(opened):
+    for times in (
+        {"start": now() - HOUR, "expiry": now() + HOUR},
+        {"start": f"{now() - HOUR:%Y-%m-%dT%H:%MZ}", "expiry": f"{now() + HOUR:%Y-%m-%dT%H:%M:%SZ}"},
+        {"start": f"{now() - 48 * HOUR:%Y-%m-%d}", "expiry": f"{now() + 48 * HOUR:%Y-%m-%d}"},
+    ):
+        assert opened(permission="r", **times).get_entity("se", "ada") == ADA
