@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import math
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -309,14 +310,14 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_refuses_a_bad_file(source, name):
+def test_bad_files_are_refused(source):
     fill(source, "people", one("a"), one("b"))
     file = exported(source)
-    make, message = BAD[name]
-    made = make(file.getvalue(), lines(file)[:-1])
-    with pytest.raises(FileRefused, match=message):
-        account_import.check(io.BytesIO(made) if isinstance(made, bytes) else packed(made), "there")
+    for name, (make, message) in BAD.items():
+        made = make(file.getvalue(), lines(file)[:-1])
+        with pytest.raises(FileRefused) as refused:
+            account_import.check(io.BytesIO(made) if isinstance(made, bytes) else packed(made), "there")
+        assert re.search(message, str(refused.value)), name
     assert set(Account.objects.values_list("name", flat=True)) == {"source"}
 
 
@@ -449,17 +450,7 @@ def test_a_long_thread_has_several_lines_and_not_more_comments_than_an_account_c
         account_import.check(file, "there")
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"key": ["p"]},
-        {"created_at": "2026"},
-        {"created_at": "0001-01-01T00:00:00+14:00"},
-        {"comments": [{}]},
-        {"key": ["\0", ""]},
-    ],
-)
-def test_a_thread_that_is_none_is_refused(source, wrong):
+def test_a_thread_that_is_none_is_refused(source):
     thread = {
         "key": None,
         "created_at": "2026-01-01T00:00:00Z",
@@ -470,5 +461,12 @@ def test_a_thread_that_is_none_is_refused(source, wrong):
     fill(source, "people", one("a"))
     header, table, *rest = lines(exported(source))[:-1]
     assert account_import.check(packed([header, table, {"thread": thread}, *rest]), "copy").entities == 1
-    with pytest.raises(FileRefused, match="thread"):
-        account_import.check(packed([header, table, {"thread": {**thread, **wrong}}, *rest]), "copy")
+    for wrong in (
+        {"key": ["p"]},
+        {"created_at": "2026"},
+        {"created_at": "0001-01-01T00:00:00+14:00"},
+        {"comments": [{}]},
+        {"key": ["\0", ""]},
+    ):
+        with pytest.raises(FileRefused, match="thread"):
+            account_import.check(packed([header, table, {"thread": {**thread, **wrong}}, *rest]), "copy")

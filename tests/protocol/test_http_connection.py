@@ -1,6 +1,7 @@
 """HTTP on raw connections, with an application that echoes requests."""
 
 import asyncio
+from itertools import product
 from xml.etree import ElementTree
 
 import pytest
@@ -25,7 +26,7 @@ async def echo(scope, receive, send):
         body += message["body"]
         whole = not message["more_body"]
     if scope["path"] == "/quiet":
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(0.1)
     seen = f"{scope['method']} {scope['raw_path'].decode()} {scope['query_string'].decode()} {len(body)}".encode()
     headers = [(b"content-length", b"%d" % len(seen)), (b"x-headers", repr(scope["headers"]).encode())]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -36,7 +37,7 @@ async def serve_echo(head, body, write):
     """Serve the echo in the form of the Table service."""
     content = await body.read(head) if head.path != b"/early" else b""
     if head.path == b"/quiet":
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(0.1)
     seen = b"%b %b %b %d" % (head.method.encode(), head.path, head.query, len(content))
     reusable = await body.drain()
     seen += bytes(int(head.query)) if head.path == b"/big" else b""
@@ -149,22 +150,24 @@ def refusal(received):
     return int(status.split()[1]), headers["x-ms-error-code"]
 
 
-@pytest.mark.parametrize(
-    ("target", "path", "query"),
-    [
-        (b"/acct/people", "/acct/people", ""),
-        (b"//Tables", "//Tables", ""),
-        (b"/t(PartitionKey='a%2Fb%27',RowKey=%27%20%C3%B4%27)?$filter=a%20eq%20'b'&x=+", None, None),
-        (b"/t?a?b=%3f", "/t", "a?b=%3f"),
-        (b"/t?", "/t", ""),
-        (b"http://h:1/acct/t%27?comp=acl", "/acct/t%27", "comp=acl"),
-    ],
-)
-async def test_keeps_the_target_as_it_was_sent(talk, target, path, query):
-    if path is None:
-        path, _, query = target.decode().partition("?")
-    received = await talk(b"GET " + target + b" HTTP/1.1\r\nHost: h\r\n\r\n", LAST)
-    assert seen(received) == [f"GET {path} {query} 0", "GET /last  0"]
+TARGETS = [
+    (b"/acct/people", "/acct/people", ""),
+    (b"//Tables", "//Tables", ""),
+    (
+        b"/t(PartitionKey='a%2Fb%27',RowKey=%27%20%C3%B4%27)?$filter=a%20eq%20'b'&x=+",
+        "/t(PartitionKey='a%2Fb%27',RowKey=%27%20%C3%B4%27)",
+        "$filter=a%20eq%20'b'&x=+",
+    ),
+    (b"/t?a?b=%3f", "/t", "a?b=%3f"),
+    (b"/t?", "/t", ""),
+    (b"http://h:1/acct/t%27?comp=acl", "/acct/t%27", "comp=acl"),
+]
+
+
+async def test_keeps_the_target_as_it_was_sent(talk):
+    requests = [b"GET %b HTTP/1.1\r\nHost: h\r\n\r\n" % target for target, _, _ in TARGETS]
+    results = [f"GET {path} {query} 0" for _, path, query in TARGETS]
+    assert seen(await talk(*requests, LAST)) == [*results, "GET /last  0"]
 
 
 async def test_keeps_headers_in_order_and_values_as_they_were_sent(talk):
@@ -175,21 +178,22 @@ async def test_keeps_headers_in_order_and_values_as_they_were_sent(talk):
     assert b"x-headers: " + repr(headers).encode() in received
 
 
-@pytest.mark.parametrize("path", [b"/t", b"/early"])
-async def test_asks_for_a_body_that_waits_for_it(talk, path):
-    head = b"POST %b HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n" % path
-    received = await talk(head, b"abc", LAST)
-    assert received.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")
-    assert [line[:4] for line in seen(received)] == ["POST", "GET "]
+async def test_asks_for_a_body_that_waits_for_it(talk):
+    for path in (b"/t", b"/early"):
+        head = b"POST %b HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n" % path
+        received = await talk(head, b"abc", LAST)
+        assert received.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")
+        assert [line[:4] for line in seen(received)] == ["POST", "GET "]
 
 
-@pytest.mark.parametrize("offer", [b"h2c", b"websocket"])
-@pytest.mark.parametrize("pause", [True, False])
-async def test_ignores_an_offer_to_upgrade(talk, offer, pause):
-    head = b"POST /t HTTP/1.1\r\nHost: h\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: %b\r\n" % offer
-    pieces = [head + b"HTTP2-Settings: AA\r\nContent-Length: 3\r\n\r\n", b"abc", LAST]
-    received = await talk(*(pieces if pause else [b"".join(pieces)]))
-    assert seen(received) == ["POST /t  3", "GET /last  0"]
+async def test_ignores_an_offer_to_upgrade(talk):
+    for offer in (b"h2c", b"websocket"):
+        head = (
+            b"POST /t HTTP/1.1\r\nHost: h\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: %b\r\n" % offer
+        )
+        pieces = [head + b"HTTP2-Settings: AA\r\nContent-Length: 3\r\n\r\n", b"abc", LAST]
+        for sent in (pieces, [b"".join(pieces)]):
+            assert seen(await talk(*sent)) == ["POST /t  3", "GET /last  0"]
 
 
 async def test_stays_in_step_when_answered_before_the_body_came(talk):
@@ -207,49 +211,42 @@ async def test_drops_a_client_that_ended_its_side_too_early(talk):
     assert await talk(b"PUT /t HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\na", end=True) == b""
 
 
-@pytest.mark.parametrize(
-    ("sent", "code"),
-    [
-        (b"FOO / HTTP/1.1\r\n\r\n", "InvalidHttpVerb"),
-        (b"CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n", "InvalidHttpVerb"),
-        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "InvalidHttpVerb"),
-        (b"GET /\xc3\xa9 HTTP/1.1\r\nHost: h\r\n\r\n", "RequestUrlFailedToParse"),
-        (b"GET http://h HTTP/1.1\r\nHost: h\r\n\r\n", "RequestUrlFailedToParse"),
-        (b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: x\r\n\r\n", "InvalidHeaderValue"),
-        (
-            b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
-            "InvalidHeaderValue",
-        ),
-        (b"PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcZZ", "InvalidInput"),
-        (b"GET / HTTP/1.1\r\nHost: h\r\nno header\r\n\r\n", "InvalidHeaderValue"),
-        (b"GET / HTTP/1.1\r\n\r\n", "HostInformationNotPresent"),
-        (b"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", "HostInformationNotPresent"),
-        (b"GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n", "HostInformationNotPresent"),
-        (b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n", "HostInformationNotPresent"),
-        (b"GET / HTTP/1.1\r\nHost: %b\r\n\r\n" % (b"a" * 262), "HostInformationNotPresent"),
-    ],
-)
-async def test_refuses_what_it_cannot_parse(talk, sent, code):
-    received = await talk(sent)
-    assert refusal(received) == (400, code)
+REFUSED = [
+    (b"FOO / HTTP/1.1\r\n\r\n", 400, "InvalidHttpVerb"),
+    (b"CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n", 400, "InvalidHttpVerb"),
+    (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400, "InvalidHttpVerb"),
+    (b"GET /\xc3\xa9 HTTP/1.1\r\nHost: h\r\n\r\n", 400, "RequestUrlFailedToParse"),
+    (b"GET http://h HTTP/1.1\r\nHost: h\r\n\r\n", 400, "RequestUrlFailedToParse"),
+    (b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: x\r\n\r\n", 400, "InvalidHeaderValue"),
+    (
+        b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        400,
+        "InvalidHeaderValue",
+    ),
+    (b"PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcZZ", 400, "InvalidInput"),
+    (b"GET / HTTP/1.1\r\nHost: h\r\nno header\r\n\r\n", 400, "InvalidHeaderValue"),
+    (b"GET / HTTP/1.1\r\n\r\n", 400, "HostInformationNotPresent"),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400, "HostInformationNotPresent"),
+    (b"GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n", 400, "HostInformationNotPresent"),
+    (b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n", 400, "HostInformationNotPresent"),
+    (b"GET / HTTP/1.1\r\nHost: %b\r\n\r\n" % (b"a" * 262), 400, "HostInformationNotPresent"),
+    (b"GET / HTTP/2.0\r\nHost: h\r\n\r\n", 505, "HttpVersionNotSupported"),
+    (b"GET / HTTP/0.9\r\nHost: h\r\n\r\n", 505, "HttpVersionNotSupported"),
+]
 
 
-@pytest.mark.parametrize("version", [b"2.0", b"0.9"])
-async def test_refuses_other_versions_of_http(talk, version):
-    received = await talk(b"GET / HTTP/%b\r\nHost: h\r\n\r\n" % version)
-    assert refusal(received) == (505, "HttpVersionNotSupported")
+async def test_refuses_what_it_cannot_parse(talk):
+    answers = await asyncio.gather(*(talk(sent) for sent, _, _ in REFUSED))
+    refusals = [(sent, *refusal(answer)) for (sent, _, _), answer in zip(REFUSED, answers, strict=True)]
+    assert refusals == REFUSED
 
 
-@pytest.mark.parametrize("host", [b"", b"Host: h\r\n"])
-async def test_answers_an_old_client_with_or_without_a_host(talk, host):
-    received = await talk(b"GET /old HTTP/1.0\r\n%b\r\n" % host)
-    assert seen(received) == ["GET /old  0"]
-
-
-@pytest.mark.parametrize("host", [b"h:10002", b"my_host.local", b"[::1]:80", b"a" * 255 + b":65535"])
-async def test_accepts_a_host_and_a_port(talk, host):
-    received = await talk(b"GET /h HTTP/1.1\r\nHost: %b\r\nConnection: close\r\n\r\n" % host)
-    assert seen(received) == ["GET /h  0"]
+async def test_accepts_a_host_and_a_port_and_an_old_client_without(talk):
+    for host in (b"h:10002", b"my_host.local", b"[::1]:80", b"a" * 255 + b":65535"):
+        received = await talk(b"GET /h HTTP/1.1\r\nHost: %b\r\nConnection: close\r\n\r\n" % host)
+        assert seen(received) == ["GET /h  0"]
+    for host in (b"", b"Host: h\r\n"):
+        assert seen(await talk(b"GET /old HTTP/1.0\r\n%b\r\n" % host)) == ["GET /old  0"]
 
 
 async def test_refuses_what_follows_a_request_after_its_answer(talk):
@@ -260,24 +257,18 @@ async def test_refuses_what_follows_a_request_after_its_answer(talk):
 LONG = b"x" * 40_000
 
 
-TOO_LONG = {
-    "target": [b"GET /" + LONG + LONG + b" HTTP/1.1\r\nHost: h\r\n\r\n"],
-    "two headers": [b"GET / HTTP/1.1\r\nA: " + LONG + b"\r\nB: " + LONG + b"\r\n\r\n"],
-    "endless header": [b"GET / HTTP/1.1\r\nA: ", LONG, LONG, LONG],
-    "endless headers": [b"GET / HTTP/1.1\r\n", *[b"a: b\r\n" * 4000] * 4],
-    "endless trailer": [
-        b"PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: ",
-        LONG,
-        LONG,
-        LONG,
-    ],
-}
+TOO_LONG = [
+    [b"GET /" + LONG + LONG + b" HTTP/1.1\r\nHost: h\r\n\r\n"],
+    [b"GET / HTTP/1.1\r\nA: " + LONG + b"\r\nB: " + LONG + b"\r\n\r\n"],
+    [b"GET / HTTP/1.1\r\nA: ", LONG, LONG, LONG],
+    [b"GET / HTTP/1.1\r\n", *[b"a: b\r\n" * 4000] * 4],
+    [b"PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: ", LONG, LONG, LONG],
+]
 
 
-@pytest.mark.parametrize("pieces", TOO_LONG.values(), ids=TOO_LONG)
-async def test_refuses_a_head_that_is_too_long(talk, pieces):
-    received = await talk(*pieces)
-    assert refusal(received) == (400, "InvalidHeaderValue")
+async def test_refuses_a_head_that_is_too_long(talk):
+    answers = await asyncio.gather(*(talk(*pieces) for pieces in TOO_LONG))
+    assert [refusal(answer) for answer in answers] == [(400, "InvalidHeaderValue")] * len(TOO_LONG)
 
 
 def head_of(size, *, filler=b"x", start=b"GET / HTTP/1.1\r\nHost: h\r\n", connection=b"close"):
@@ -306,22 +297,21 @@ SHAPES = {
         b"y" * 3000 + head,
     ],
 }
-FILLERS = {"text": b"x", "headers": b"\r\nC: d", "blanks": b" "}
 
 
-@pytest.mark.parametrize("filler", FILLERS.values(), ids=FILLERS)
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-async def test_the_limit_of_a_head_is_exact(talk, shape, filler):
+async def test_the_limit_of_a_head_is_exact(talk):
     """All bytes are counted that a client sends from the first of the request line to the blank line."""
-    for size in (LIMIT, LIMIT + 1):
-        head = head_of(size, filler=filler)
+    fillers = {"text": b"x", "headers": b"\r\nC: d", "blanks": b" "}
+    wrong = []
+    for (name, shape), filler, size in product(SHAPES.items(), fillers, (LIMIT, LIMIT + 1)):
+        head = head_of(size, filler=fillers[filler])
         head = head[:-4] + b"z" * (size - len(head)) + b"\r\n\r\n"  # a filler may not fit
         assert len(head) == size
         received = await talk(*shape(head), pause=0.0)
-        answers = [text for text in seen(received) if text == "GET /  0"]
-        assert len(answers) == (
-            size == LIMIT
-        )  # data after a request may be refused by closing the connection
+        # data after a request may be refused by closing the connection
+        is_answered = "GET /  0" in seen(received)
+        wrong += [(name, filler, size)] if is_answered is not (size == LIMIT) else []
+    assert wrong == []
 
 
 async def test_the_limit_counts_the_whole_request_line(talk):
@@ -337,25 +327,24 @@ async def test_accepts_long_heads_and_bodies(talk):
     assert seen(received) == ["PUT /t  1000000", "GET /last  0"]
 
 
-STALLING = {
-    "nothing": [],
-    "a blank line": [b"\r\n"],
-    "part of a head": [b"GET / HT"],
-    "target by drops": [b"GET /", *[b"a"] * 6],
-    "headers by drops": [b"GET / HTTP/1.1\r\n", *[b"a: b\r\n"] * 6],
-    "part of the next head": [b"GET /first HTTP/1.1\r\nHost: h\r\n\r\n", b"GET / HT"],
-    "body": [b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab"],
-    "chunk": [b"PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"],
-}
+STALLING = [
+    [],
+    [b"\r\n"],
+    [b"GET / HT"],
+    [b"GET /", *[b"a"] * 6],
+    [b"GET / HTTP/1.1\r\n", *[b"a: b\r\n"] * 6],
+    [b"GET /first HTTP/1.1\r\nHost: h\r\n\r\n", b"GET / HT"],
+    [b"PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab"],
+    [b"PUT / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"],
+]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pieces", STALLING.values(), ids=STALLING)
-async def test_closes_on_a_client_that_stalls(monkeypatch, config, talk, pieces):
+async def test_closes_on_a_client_that_stalls(monkeypatch, config, talk):
     monkeypatch.setattr(http_connection, "MAX_STALL", 0.3)
     config.timeout_keep_alive = 0.3
-    received = await talk(*pieces, pause=0.1)
-    assert seen(received) == (["GET /first  0"] if len(pieces) == 2 else [])
+    answers = await asyncio.gather(*(talk(*pieces, pause=0.1) for pieces in STALLING))
+    assert list(map(seen, answers)) == [["GET /first  0"] if len(it) == 2 else [] for it in STALLING]
 
 
 async def test_waits_for_a_body_that_comes_slowly(clock, port, state):
@@ -379,9 +368,9 @@ async def test_an_early_answer_leaves_no_connection_open(config, talk):
 
 
 async def test_answers_pipelined_requests_in_their_order(talk):
-    requests = [b"GET /%d HTTP/1.1\r\nHost: h\r\n\r\n" % number for number in range(3000)]
+    requests = [b"GET /%d HTTP/1.1\r\nHost: h\r\n\r\n" % number for number in range(1000)]
     received = await talk(b"".join(requests), LAST)
-    assert seen(received) == [*(f"GET /{number}  0" for number in range(3000)), "GET /last  0"]
+    assert seen(received) == [*(f"GET /{number}  0" for number in range(1000)), "GET /last  0"]
 
 
 @pytest.mark.slow
@@ -474,14 +463,14 @@ async def test_parses_no_more_requests_than_may_wait(port, state):
     reader, writer = await ask(port, b"GET /quiet HTTP/1.1\r\nHost: h\r\n\r\n")
     await until(lambda: state.connections)
     [connection] = state.connections
-    numbers = range(20_000)
+    numbers = range(5000)
     writer.write(b"".join(request % number for number in numbers) + LAST)
     most = http_connection.PIPELINED + http_connection.PIECE // len(request)
     received = b""
     while data := await reader.read(1 << 16):
         received += data
         assert len(connection._exchanges) <= most
-        assert len(connection._unparsed) < 1_000_000
+        assert len(connection._unparsed) < 200_000
     assert seen(received) == ["GET /quiet  0", *(f"GET /{number}  0" for number in numbers), "GET /last  0"]
     writer.transport.abort()
 

@@ -208,6 +208,7 @@ django.setup()
 from storage.sql.background import try_job_lock
 from storage.sql.django import execute
 with try_job_lock("work") as is_locked:
+    execute("SET client_connection_check_interval = '100ms'")
     print(is_locked, flush=True)
     execute("SELECT pg_sleep(600)")
 """

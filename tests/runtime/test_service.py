@@ -254,7 +254,7 @@ async def test_a_write_is_not_repeated_when_a_node_is_back(service, account, peo
 
 @pytest.mark.slow
 async def test_policies_that_must_wait_keep_nobody_else_waiting(service, account, people, monkeypatch):
-    monkeypatch.setattr(notify, "_LOCK_TIMEOUT", "2s")
+    monkeypatch.setattr(notify, "_LOCK_TIMEOUT", "500ms")
     may_disconnect, disconnect = threading.Event(), notify.fetch
     monkeypatch.setattr(notify, "fetch", lambda *query: may_disconnect.wait(60) and disconnect(*query))
     hanging = await psycopg.AsyncConnection.connect(settings.LANES_CONNINFO, autocommit=True)

@@ -20,7 +20,7 @@ from tests import strategies
 from . import batches
 from .client import Connection, Endpoint, Reply, write
 
-EXAMPLES = 10
+EXAMPLES = 6
 
 
 class Value(NamedTuple):
