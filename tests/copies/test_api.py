@@ -82,12 +82,12 @@ def test_invalid_members_are_named(call, table):
     assert not Job.objects.exists()
 
 
-@pytest.mark.parametrize("name", [5, None, True, [], {}, "\0"])
-def test_a_file_with_values_of_other_types_is_refused(call, table, name):
-    tables = {"name": "$TABLES_COLLECTION$", "data": [{"account": "one", "table": name}]}
-    body = json.dumps({"collections": [tables]}).encode()
-    answer = call("max", "manage")("POST", "accounts/acme/copy-from-file", body)
-    assert (answer.status_code, "is not a file of Azurite" in answer.json()["detail"]) == (400, True)
+def test_a_file_with_values_of_other_types_is_refused(call, table):
+    for name in (5, None, True, [], {}, "\0"):
+        tables = {"name": "$TABLES_COLLECTION$", "data": [{"account": "one", "table": name}]}
+        body = json.dumps({"collections": [tables]}).encode()
+        answer = call("max", "manage")("POST", "accounts/acme/copy-from-file", body)
+        assert (answer.status_code, "is not a file of Azurite" in answer.json()["detail"]) == (400, True)
 
 
 def test_a_file_whose_tables_are_far_in_is_left_to_the_job(call, table, monkeypatch):

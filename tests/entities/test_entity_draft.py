@@ -27,12 +27,10 @@ def test_is_the_same_there_and_back(table):
     )
 
 
-@pytest.mark.parametrize(
-    "change", [lambda t: t[:-1], lambda t: "A" + t, lambda t: "", lambda t: "é:\0", lambda t: t[5:]]
-)
-def test_drafts_cannot_be_forged(table, change):
-    token = sign_entity(table, write_stored(Entity(KEY, VALUES), 1))
-    assert read_signed_entity(table, change(token)) is None
+def test_drafts_cannot_be_forged(table):
+    for change in (lambda t: t[:-1], lambda t: "A" + t, lambda t: "", lambda t: "é:\0", lambda t: t[5:]):
+        token = sign_entity(table, write_stored(Entity(KEY, VALUES), 1))
+        assert read_signed_entity(table, change(token)) is None
 
 
 def test_is_of_its_table_only(account, table):

@@ -94,14 +94,14 @@ def test_a_sample_that_takes_too_long_is_made_smaller(table, insert, monkeypatch
     assert [f"LIMIT {limit}" in text for limit, text in zip((2_000, 500), limits, strict=True)] == [True] * 2
 
 
-@pytest.mark.parametrize("main", [type_ for type_ in Edm if type_ not in (Edm.INT32, Edm.DOUBLE)])
-def test_a_filter_finds_the_entities_of_other_types(table, insert, main):
+def test_a_filter_finds_the_entities_of_other_types(table, insert):
     for type_, values in VALUES.items():
         for index, value in enumerate(values):
             insert(f"{type_}{index}", It=EdmValue(type_, value))
     insert("without")
-    others = [type_ for type_ in Edm if type_ is not main]
-    assert rows(table, other_types_filter("It", main, others)) == keys(others)
+    for main in set(Edm) - {Edm.INT32, Edm.DOUBLE}:
+        others = [type_ for type_ in Edm if type_ is not main]
+        assert rows(table, other_types_filter("It", main, others)) == keys(others)
 
 
 @pytest.mark.parametrize("main", [Edm.INT32, Edm.DOUBLE])

@@ -101,11 +101,9 @@ def test_a_deleted_row_is_named_and_a_read_only_account(visit, changes, account)
     assert answer.status_code == 409 and b"not allowed" in answer.content and b"<h1" in answer.content
 
 
-@pytest.mark.parametrize(
-    "sent", ["", "{", "5", "[5]", "[{}]", '[{"key": "x", "property": "A"}]', json.dumps([{}] * 1001)]
-)
-def test_reads_nothing_else(visit, two, sent):
-    assert visit("eve").post(STAGED, {"changes": sent}, headers=HTMX).status_code == 400
+def test_reads_nothing_else(visit, two):
+    for sent in ("", "{", "5", "[5]", "[{}]", '[{"key": "x", "property": "A"}]', json.dumps([{}] * 1001)):
+        assert visit("eve").post(STAGED, {"changes": sent}, headers=HTMX).status_code == 400
 
 
 def test_reads_no_bad_value_and_no_system_property(visit, two, account):

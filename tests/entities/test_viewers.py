@@ -135,7 +135,7 @@ def test_values_are_never_markup(visit, add_entity):
         assert b"<img" not in answer.content
 
 
-@pytest.mark.parametrize("query", ["", "key=x", "pk=se", "pk=se&rk=ada&name=None", "pk=&rk=&name=A"])
-def test_missing_values_get_404(visit, add_entity, query):
+def test_missing_values_get_404(visit, add_entity):
     add_entity(*ADA, A=1)
-    assert visit("victor").get(f"{VALUE}?{query}").status_code == 404
+    for query in ("", "key=x", "pk=se", "pk=se&rk=ada&name=None", "pk=&rk=&name=A"):
+        assert visit("victor").get(f"{VALUE}?{query}").status_code == 404

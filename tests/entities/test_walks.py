@@ -1,6 +1,6 @@
 """Query Entities: the planner's way, and the walk in windows when that takes too long."""
 
-from itertools import groupby
+from itertools import groupby, product
 
 import pytest
 from django.db import connection
@@ -33,10 +33,7 @@ def relation(db):
 
 
 def entity(number):
-    properties = {
-        "Number": EdmValue(Edm.INT32, number),
-        "Even": EdmValue(Edm.BOOLEAN, number % 2 == 0),
-    }
+    properties = {"Number": EdmValue(Edm.INT32, number), "Even": EdmValue(Edm.BOOLEAN, number % 2 == 0)}
     return Entity(key(number), properties)
 
 
@@ -164,42 +161,37 @@ FILTERS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("window", "top", "step"),
-    [
-        *((window, 1000, 0.0) for window in (1, 24, 25, 59, 60, 61, 1000)),
-        *((1, 4, 0.3), (7, 1, 0.0), (7, 30, 10.0), (60, 4, 0.3)),
-    ],
-)
-@pytest.mark.parametrize(("text", "expected"), FILTERS.values(), ids=FILTERS.keys())
-def test_the_pages_together_are_the_whole(relation, small, text, expected, step, window, top):
+ENDS = [
+    *((window, 1000, 0.0) for window in (1, 24, 25, 59, 60, 61, 1000)),
+    *((1, 4, 0.3), (7, 1, 0.0), (7, 30, 10.0), (60, 4, 0.3)),
+]
+
+
+def test_the_pages_together_are_the_whole(relation, small):
     """Whatever ends a page: its top, or the time; a page may be empty, but there is an end."""
-    small(window)
-    seen_numbers, start = [], None
-
-    for _ in range(2 * ROWS):
-        query = EntityQuery(filter=parse(text), top=top, start=start)
-        page = Drive()(relation, query, Clock(step))
-        assert len(page.entities) <= top
-        seen_numbers += numbers(page)
-        assert page.next is None or start is None or page.next > start
-        start = page.next
-        if start is None:
-            break
-
-    assert seen_numbers == expected
-    assert start is None
-
-
-@pytest.mark.parametrize(("start", "end"), [(0, 30), (20, 50), (25, 50), (59, 60), (30, 30), (40, 20)])
-def test_the_walk_stays_between_the_bounds(relation, small, start, end):
-    query = EntityQuery(filter=parse("Even eq true"), start=Position(*key(start)), end=Position(*key(end)))
-    for window in (1, 7, 25, 1000):
+    for (name, (text, expected)), (window, top, step) in product(FILTERS.items(), ENDS):
         small(window)
+        seen_numbers, start = [], None
+        for _ in range(2 * ROWS):
+            query = EntityQuery(filter=parse(text), top=top, start=start)
+            page = Drive()(relation, query, Clock(step))
+            assert len(page.entities) <= top
+            seen_numbers += numbers(page)
+            assert page.next is None or start is None or page.next > start
+            start = page.next
+            if start is None:
+                break
+        assert (seen_numbers, start) == (expected, None), (name, window, top, step)
 
-        page = Drive()(relation, query)
 
-        assert (numbers(page), page.next) == ([n for n in range(start, end) if n % 2 == 0], None), window
+def test_the_walk_stays_between_the_bounds(relation, small):
+    for start, end in ((0, 30), (20, 50), (25, 50), (59, 60), (30, 30), (40, 20)):
+        bounds = {"start": Position(*key(start)), "end": Position(*key(end))}
+        expected = [number for number in range(start, end) if number % 2 == 0]
+        for window in (1, 7, 25, 1000):
+            small(window)
+            page = Drive()(relation, EntityQuery(filter=parse("Even eq true"), **bounds))
+            assert (numbers(page), page.next) == (expected, None), (start, end, window)
 
 
 def test_when_the_time_is_up_there_is_a_page_even_if_it_is_empty(relation, small):

@@ -108,8 +108,10 @@ def history(clock):
     return History(clock)
 
 
-@pytest.mark.parametrize("waited", [0.02, 0.7, 3.0, 45.0])
-@pytest.mark.parametrize("back", [1.5, 20.0, 120.0, 3 * HOUR])
+@pytest.mark.parametrize(
+    ("waited", "back"),
+    [(0.02, 1.5), (0.02, 3 * HOUR), (0.7, 20.0), (3.0, 120.0), (45.0, 1.5), (45.0, 3 * HOUR)],
+)
 def test_moments_over_before_a_jump_stay_what_they_were(clock, history, back, waited):
     history.write()
     for _ in range(3):
@@ -233,7 +235,7 @@ def test_a_clock_that_begins_in_1970_waits(clock, history):
     history.check()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_any_jumps(clock, history, seed):
     draw = random.Random(seed)
     for _ in range(60):

@@ -173,10 +173,10 @@ def test_turned_off_and_on_again_history_starts_over(account, people):
     assert retention.kept(account).size > 0
 
 
-@pytest.mark.parametrize("fields", [{"history_days": 367}, {"history_days": -1}, {"history_bytes": 1}])
-def test_invalid_retention_periods_are_refused(account, fields):
-    with pytest.raises(refusals.AccountError):
-        account_settings.change(account, **fields)
+def test_invalid_retention_periods_are_refused(account):
+    for fields in ({"history_days": 367}, {"history_days": -1}, {"history_bytes": 1}):
+        with pytest.raises(refusals.AccountError):
+            account_settings.change(account, **fields)
 
 
 def test_nothing_remains_of_the_history_of_a_removed_account(account, people):

@@ -7,11 +7,7 @@ from django.conf import settings
 
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
-from storage.domain.errors import (
-    ResourceNotFound,
-    ServerBusy,
-    TableNotFound,
-)
+from storage.domain.errors import ResourceNotFound, ServerBusy, TableNotFound
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue
 from storage.runtime.threads import in_thread
@@ -53,19 +49,15 @@ async def outcomes(lanes, changes):
     return await asyncio.gather(*map(lanes.run, statements), return_exceptions=True)
 
 
-@pytest.mark.parametrize(
-    "query",
-    [EntityQuery(), EntityQuery(annotations=False), EntityQuery(select=("A", "é"))],
-    ids=["whole", "without annotations", "two properties"],
-)
-async def test_reads_that_wait_find_together_what_they_find_alone(lanes, query):
+async def test_reads_that_wait_find_together_what_they_find_alone(lanes):
     await outcomes(lanes, [Insert(entity(f"{number:02}", number)) for number in range(40)])
     keys = [EntityKey("p", f"{number % 50:02}") for number in range(100)]
-    points = [pages.point(RELATION, key, query) for key in keys]
-    alone = [(await asyncio.gather(lanes.run(point), return_exceptions=True))[0] for point in points]
-    together = await asyncio.gather(*map(lanes.run, points), return_exceptions=True)
-    assert sum(isinstance(it, ResourceNotFound) for it in alone) == 20
-    assert [*map(str, together)] == [*map(str, alone)]
+    for query in (EntityQuery(), EntityQuery(annotations=False), EntityQuery(select=("A", "é"))):
+        points = [pages.point(RELATION, key, query) for key in keys]
+        alone = [(await asyncio.gather(lanes.run(point), return_exceptions=True))[0] for point in points]
+        together = await asyncio.gather(*map(lanes.run, points), return_exceptions=True)
+        assert sum(isinstance(it, ResourceNotFound) for it in alone) == 20
+        assert [*map(str, together)] == [*map(str, alone)]
 
 
 async def test_one_that_is_refused_fails_alone(lanes):

@@ -110,7 +110,7 @@ def written(properties):
 
 
 @given(SIDES, st.sampled_from(AccountKind), st.sets(st.sampled_from(DifferenceKind)), st.integers(1, 3))
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_compares_as_the_model_does(relation, other, drawn, kind, kinds, top):
     left, right = sides_of(drawn)
     expected = {}
@@ -167,7 +167,7 @@ def state(relation):
 
 
 @given(WRITES, WRITES, WRITES)
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_table_at_two_moments(relation, first, second, third):
     """The differences are those of the states, whether only changed rows are read or all of both."""
     with suppress(Undone), transaction.atomic():

@@ -173,7 +173,7 @@ def expect(model, kind, key, number):
     ),
     st.none() | KEYS,
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_long_and_short_keys_behave_like_a_sorted_map(
     relation, apply, apply_all, content, groups, top, condition, start
 ):

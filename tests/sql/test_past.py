@@ -161,7 +161,7 @@ class Journal:
 
 
 @example([(("upsert", LONG, {}), "all"), (("delete", LONG, None), "all"), (("insert", LONG, {}), "all")])
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(writes, st.sampled_from(list(READS))), max_size=20))
 def test_any_history(relation, several):
     with transaction.atomic():

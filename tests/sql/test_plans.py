@@ -115,22 +115,22 @@ PAGES = {
 }
 
 
-@pytest.mark.parametrize("select", [None, ("Number", "Missing")], ids=["all", "some"])
-@pytest.mark.parametrize(("text", "start"), PAGES.values(), ids=PAGES.keys())
-def test_a_page_walks_the_primary_key(explain, text, start, select):
+def test_a_page_walks_the_primary_key(explain):
     """It reads one row more than it returns, and no other."""
-    query = EntityQuery(filter=text and parse(text), start=start, top=20, select=select)
+    for select in (None, ("Number", "Missing")):
+        for text, start in PAGES.values():
+            query = EntityQuery(filter=text and parse(text), start=start, top=20, select=select)
 
-    for relation in (FULL, EMPTY):
-        statement = pages.page(relation, query)
-        plan = explain(statement)
+            for relation in (FULL, EMPTY):
+                statement = pages.page(relation, query)
+                plan = explain(statement)
 
-        assert statement.lane is Lane.KEY
-        assert_walks_the_primary_key(plan, relation)
-        (scan,) = scans(plan, relation)
-        assert scan["Actual Rows"] <= 21
-        assert scan.get("Rows Removed by Filter", 0) == 0
-        assert "Filter" not in scan
+                assert statement.lane is Lane.KEY
+                assert_walks_the_primary_key(plan, relation)
+                (scan,) = scans(plan, relation)
+                assert scan["Actual Rows"] <= 21
+                assert scan.get("Rows Removed by Filter", 0) == 0
+                assert "Filter" not in scan
 
 
 @pytest.mark.parametrize("relation", [FULL, EMPTY])

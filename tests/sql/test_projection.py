@@ -77,7 +77,7 @@ def paired(value):
     return value
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(strategies.properties)
 def test_any_properties(db, properties):
     check({name: paired(value) for name, value in properties.items()})

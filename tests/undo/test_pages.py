@@ -193,9 +193,9 @@ def test_undo_in_a_foreign_account_gets_404(post, cast):
     assert post("ada", done).status_code == 302
 
 
-@pytest.mark.parametrize("numbers", ["0", "1,99999999", "x", ",", "9" * 30, "١"])
-def test_undo_of_an_unknown_activity_gets_404(visit, inserted, numbers):
-    assert visit("ada").post(f"/ui/undo/{numbers}/").status_code == 404
+def test_undo_of_an_unknown_activity_gets_404(visit, inserted):
+    for numbers in ("0", "1,99999999", "x", ",", "9" * 30, "١"):
+        assert visit("ada").post(f"/ui/undo/{numbers}/").status_code == 404
 
 
 def test_several_at_once(visit, account, table):

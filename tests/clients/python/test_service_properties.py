@@ -2,16 +2,10 @@
 
 import socket
 from datetime import timedelta
-from uuid import uuid4
 
 import pytest
 from azure.core.credentials import AzureNamedKeyCredential
-from azure.data.tables import (
-    TableAnalyticsLogging,
-    TableCorsRule,
-    TableMetrics,
-    TableRetentionPolicy,
-)
+from azure.data.tables import TableAnalyticsLogging, TableCorsRule, TableMetrics, TableRetentionPolicy
 
 from tests.clients.conftest import HOST_SUFFIX
 
@@ -45,21 +39,6 @@ def repr_of(value):
 
 
 class TestProperties:
-    def test_measure_the_hours_of_a_new_account(self, library, server):
-        name = f"new{uuid4().hex[:16]}"
-        server.change_accounts("add", name, "--key1", server.key)
-        credential = AzureNamedKeyCredential(name, server.key)
-        service = library.open_service(None, f"{server.url}/{name}", credential=credential, **OPTIONS)
-        properties = service.get_service_properties()
-
-        assert set(PARTS) <= properties.keys()
-        assert properties["hour_metrics"].enabled
-        assert properties["hour_metrics"].include_apis
-        assert properties["hour_metrics"].retention_policy.days == 7
-        assert not properties["minute_metrics"].enabled
-        assert not properties["analytics_logging"].write
-        assert properties["cors"] == []
-
     def test_come_back(self, service):
         rules = [
             TableCorsRule(
