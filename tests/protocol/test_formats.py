@@ -5,6 +5,7 @@ import pytest
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key
 from storage.domain.filters.query import PAGE_BYTES, Page, Position
 from storage.domain.values import dialects
+from storage.protocol import formats
 from storage.protocol.accept import Format
 from storage.protocol.formats import write_page
 from storage.protocol.json_format import Context
@@ -30,13 +31,14 @@ def context(form, dialect=dialects.STORAGE):
         (Format.JSON_FULL, dialects.COSMOS),
     ],
 )
-def test_a_page_ends_after_the_entity_that_exceeds_its_size_with_links(form, dialect):
-    entities = [StoredEntity(encode_entity_key(key(n)), b"638000000000000000", b"") for n in range(300)]
+def test_a_page_ends_after_the_entity_that_exceeds_its_size_with_links(form, dialect, monkeypatch):
+    monkeypatch.setattr(formats, "PAGE_BYTES", PAGE_BYTES // 8)
+    entities = [StoredEntity(encode_entity_key(key(n)), b"638000000000000000", b"") for n in range(40)]
     one, _ = write_page(context(form, dialect), Page(entities[:1], None))
 
     body, following = write_page(context(form, dialect), Page(entities, END))
 
-    assert PAGE_BYTES < len(body) <= PAGE_BYTES + 2 * len(one)
+    assert formats.PAGE_BYTES < len(body) <= formats.PAGE_BYTES + 2 * len(one)
     assert following is not None and following != END
     written = int(following.row_key[:3])
     assert following == key(written)

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from storage.domain.entities import patterns, plans
@@ -69,6 +69,7 @@ def check(text, kind):
     return result
 
 
+@settings(max_examples=50)
 @given(members(), st.data(), KINDS, SEPARATORS)
 def test_patterns_agree_with_the_general_parser(found, data, kind, separators):
     assume(learn(found, kind))
@@ -78,10 +79,8 @@ def test_patterns_agree_with_the_general_parser(found, data, kind, separators):
 
 
 @pytest.mark.parametrize("kind", AccountKind)
-@given(
-    data=st.data(),
-    separators=st.sampled_from([(",", ":"), (", ", ": ")]),
-)
+@settings(max_examples=40)
+@given(data=st.data(), separators=st.sampled_from([(",", ":"), (", ", ": ")]))
 def test_usual_values_of_all_types_are_recognized(kind, data, separators):
     assert learn(USUAL, kind)
     results = dict(USUAL)

@@ -158,10 +158,10 @@ def test_keeps_no_names(resident_memory):
 
     read_new_names()
     before = resident_memory()
-    for _ in range(8):
+    for _ in range(4):
         read_new_names()
 
-    assert resident_memory() - before < 10 * MIB  # for 320,000 names
+    assert resident_memory() - before < 5 * MIB  # for 160,000 names
 
 
 NAMES = (

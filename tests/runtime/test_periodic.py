@@ -208,13 +208,12 @@ django.setup()
 from storage.sql.background import try_job_lock
 from storage.sql.django import execute
 with try_job_lock("work") as is_locked:
-    execute("SET client_connection_check_interval = '100ms'")
     print(is_locked, flush=True)
     execute("SELECT pg_sleep(600)")
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_takes_over_from_a_process_that_was_killed_while_its_statement_runs(postgres):
     url = f"postgresql:///test_tablero?host={postgres['host']}&user=tablero"
     environ = {**clean_environment(), "DJANGO_SETTINGS_MODULE": "console.settings", "DATABASE_URL": url}
