@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.domain.filters.ast import And, Comparison, IsSet, Match, MatchKind, Not, Operator, Or
@@ -224,6 +224,7 @@ def groups(draw_from, depth, negatable=True):
     )
 
 
+@settings(max_examples=40)
 @given(groups(GROUP_DEPTH_LIMIT, negatable=False))
 def test_q1_rows_to_text_to_rows_is_identity(rows):
     written = to_text(rows)
@@ -252,6 +253,7 @@ def branches(inner):
     return st.builds(And, operands) | st.builds(Or, operands) | st.builds(Not, inner)
 
 
+@settings(max_examples=40)
 @given(st.recursive(leaves, branches, max_leaves=8))
 def test_q1_drawn_rows_compile_to_the_original_filter(tree):
     rows = to_rows(tree)
