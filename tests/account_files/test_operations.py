@@ -144,9 +144,7 @@ def test_everything_is_the_same_after_a_round_trip(source):
     )
     fill(source, "empty")
     policies.replace_by_name(
-        source,
-        "empty",
-        [SignedIdentifier("reader", AccessPolicy("", None, "r")), SignedIdentifier("none")],
+        source, "empty", [SignedIdentifier("reader", AccessPolicy("", None, "r")), SignedIdentifier("none")]
     )
     rule = CorsRule(("https://example.org",), ("GET",), ("*",), (), 5)
     service_properties.replace(source, lambda _: ServiceProperties(cors=(rule,)))

@@ -8,12 +8,7 @@ from django.utils import timezone
 from django.utils.html import strip_tags
 
 from storage.backups import archive, last_backup
-from storage.backups.archive import (
-    ArchiveSummary,
-    Found,
-    Period,
-    Problem,
-)
+from storage.backups.archive import ArchiveSummary, Found, Period, Problem
 from storage.backups.last_backup import BackupFailure, Kind, LastBackup
 from storage.models import Table
 from storage.server.options import BackupSchedule

@@ -10,12 +10,7 @@ from ipaddress import ip_network
 
 import pytest
 from azure.core.credentials import AzureNamedKeyCredential
-from azure.data.tables import (
-    AccountSasPermissions,
-    ResourceTypes,
-    generate_account_sas,
-    generate_table_sas,
-)
+from azure.data.tables import AccountSasPermissions, ResourceTypes, generate_account_sas, generate_table_sas
 from django.core.management import call_command
 from django.db import connection
 

@@ -1,12 +1,6 @@
 import pytest
 
-from storage.domain.requests.consistency import (
-    Consistency,
-    Session,
-    read_level,
-    read_token,
-    write_token,
-)
+from storage.domain.requests.consistency import Consistency, Session, read_level, read_token, write_token
 
 
 @pytest.mark.parametrize("level", Consistency)

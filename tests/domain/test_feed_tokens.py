@@ -4,13 +4,7 @@ import base64
 
 import pytest
 
-from storage.domain.history.feed import (
-    FeedPosition,
-    FeedToken,
-    InvalidToken,
-    read_token,
-    write_token,
-)
+from storage.domain.history.feed import FeedPosition, FeedToken, InvalidToken, read_token, write_token
 
 TOKENS = [FeedToken("7", f"{number}", FeedPosition(1, "5:9:6", "7:7:", 2, number)) for number in range(200)]
 SECRET = b"a secret"

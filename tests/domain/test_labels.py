@@ -2,13 +2,7 @@
 
 import pytest
 
-from storage.core.labels import (
-    LabelError,
-    check_labels,
-    is_label_name,
-    read_lines,
-    write_lines,
-)
+from storage.core.labels import LabelError, check_labels, is_label_name, read_lines, write_lines
 
 
 def test_names_and_values():

@@ -4,13 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from storage.core.lifetimes import (
-    AccountStage,
-    LifetimeError,
-    account_stage,
-    purge_time,
-    read_lifetime,
-)
+from storage.core.lifetimes import AccountStage, LifetimeError, account_stage, purge_time, read_lifetime
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

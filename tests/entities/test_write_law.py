@@ -740,8 +740,7 @@ class LocalLaw(WriteLaw):
         self.check()
 
     @rule(
-        several=st.lists(st.tuples(keys, few), min_size=1, max_size=6),
-        mode=st.sampled_from(list(WriteMode)),
+        several=st.lists(st.tuples(keys, few), min_size=1, max_size=6), mode=st.sampled_from(list(WriteMode))
     )
     def many_entities(self, several, mode):
         """Write entities one after the other, also under the same keys."""

@@ -35,13 +35,7 @@ def test_it_works(call, table):
     assert insertion["after"] == deletion["before"] | {"Timestamp": insertion["timestamp"]}
     assert {
         name: insertion["after"][name] for name in ("PartitionKey", "RowKey", "N@odata.type", "N", "S")
-    } == {
-        "PartitionKey": "se",
-        "RowKey": "å 1",
-        "N@odata.type": "Edm.Int64",
-        "N": "5",
-        "S": "\ud800",
-    }
+    } == {"PartitionKey": "se", "RowKey": "å 1", "N@odata.type": "Edm.Int64", "N": "5", "S": "\ud800"}
     assert deletion["operation"] == "delete" and deletion["after"] is None
     assert deletion["sequence"] > insertion["sequence"]
     assert deletion["request_id"] == by.request_id

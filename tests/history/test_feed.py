@@ -14,23 +14,12 @@ from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import Entity, EntityKey, read_members
 from storage.domain.errors import ServerBusy
-from storage.domain.history.feed import (
-    ExpiredToken,
-    InvalidToken,
-    write_change,
-    write_cosmos_change,
-)
+from storage.domain.history.feed import ExpiredToken, InvalidToken, write_change, write_cosmos_change
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.domain.values.ticks import to_ticks
 from storage.history import feed
-from storage.history.feed import (
-    NOW,
-    OLDEST,
-    Feed,
-    NoHistory,
-    Start,
-)
+from storage.history.feed import NOW, OLDEST, Feed, NoHistory, Start
 from storage.models import FeedMark, HistorySegment
 from storage.relations import history
 from storage.sql import django as sql

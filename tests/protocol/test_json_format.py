@@ -7,23 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key, write_fragments
-from storage.domain.errors import (
-    DuplicatePropertiesSpecified,
-    InvalidInput,
-    PartKind,
-    PropertyNameInvalid,
-)
+from storage.domain.errors import DuplicatePropertiesSpecified, InvalidInput, PartKind, PropertyNameInvalid
 from storage.domain.values import dialects
 from storage.domain.values.edm import Edm, EdmValue, read_datetime
 from storage.domain.values.encoding import write
 from storage.protocol.accept import Format
-from storage.protocol.json_format import (
-    Context,
-    read_entity,
-    read_new_entity,
-    read_object,
-    write_entity,
-)
+from storage.protocol.json_format import Context, read_entity, read_new_entity, read_object, write_entity
 from tests.cost import costs_less_than
 from tests.strategies import keys, properties
 

@@ -5,11 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.domain.errors import InvalidHeaderValue, InvalidInput, MediaTypeNotSupported, StorageError
-from storage.protocol.multipart import (
-    MAX_CHANGES,
-    ChangeSet,
-    read_batch,
-)
+from storage.protocol.multipart import MAX_CHANGES, ChangeSet, read_batch
 from tests.cost import costs_less_than
 
 ENVELOPE = b"multipart/mixed; boundary=batch_1"

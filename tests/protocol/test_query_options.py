@@ -4,18 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.domain.errors import (
-    AuthenticationFailed,
-    InvalidInput,
-    InvalidUri,
-)
+from storage.domain.errors import AuthenticationFailed, InvalidInput, InvalidUri
 from storage.domain.filters.query import Position
 from storage.domain.requests.options import read_options
-from storage.protocol.query_options import (
-    read_entity_query,
-    read_token,
-    write_token,
-)
+from storage.protocol.query_options import read_entity_query, read_token, write_token
 from tests.strategies import keys
 
 A, B = write_token("a"), write_token("b")

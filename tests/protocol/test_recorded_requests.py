@@ -129,10 +129,7 @@ async def test_names_the_part_that_was_refused(service, send):
         "The first character at fault is at position 22.",
         "This filter is valid: Name eq … and Age gt …",
     ]
-    assert told(result[3]) == [
-        "The body cannot be read.",
-        "The first character at fault is at position 32.",
-    ]
+    assert told(result[3]) == ["The body cannot be read.", "The first character at fault is at position 32."]
     assert result[4].path == f"/{ACCOUNT}/people(PartitionKey='…',RowKey='…')"
 
 

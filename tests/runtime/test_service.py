@@ -14,13 +14,7 @@ from storage.accounts.accounts import NewAccount
 from storage.domain.access.policies import SignedIdentifier
 from storage.domain.entities.changes import Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey
-from storage.domain.errors import (
-    OperationTimedOut,
-    ServerBusy,
-    StorageError,
-    TableNotFound,
-    TooManyRequests,
-)
+from storage.domain.errors import OperationTimedOut, ServerBusy, StorageError, TableNotFound, TooManyRequests
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery
 from storage.domain.values.edm import Edm, EdmValue

@@ -226,11 +226,7 @@ def test_ddl_is_sent_in_single_commands():
         for command in commands:
             if "citus.enable_ddl_propagation" not in command:
                 assert ";" not in without_literals(command).strip(), command
-    for commands in (
-        ddl.soft_delete(7, is_spread=True),
-        ddl.restore(7, kind, is_spread=True),
-        ddl.gather(7),
-    ):
+    for commands in (ddl.soft_delete(7, is_spread=True), ddl.restore(7, kind, is_spread=True), ddl.gather(7)):
         # one connection to each node, and functions before relations
         order = [
             word

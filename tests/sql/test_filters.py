@@ -257,8 +257,7 @@ def test_q5_between_finds_what_lies_between_and_both_ends(cursor, type_):
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["V ge 5 and W eq 1 and V lt 10 and V gt 6", "V gt 'a' and V le 'b' and V lt 'c'"],
+    "text", ["V ge 5 and W eq 1 and V lt 10 and V gt 6", "V gt 'a' and V le 'b' and V lt 'c'"]
 )
 def test_both_ends_of_a_range_are_written_together(cursor, text):
     """Each bound extracts the property from the document once more, which is most of the cost of a scan."""

@@ -13,12 +13,7 @@ from hypothesis import strategies as st
 
 from storage.domain.entities.changes import Delete, Insert, Update, Upsert
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
-from storage.domain.errors import (
-    ChangeSetError,
-    EntityAlreadyExists,
-    KeyValueTooLarge,
-    TableNotFound,
-)
+from storage.domain.errors import ChangeSetError, EntityAlreadyExists, KeyValueTooLarge, TableNotFound
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery, Position
 from storage.domain.values.edm import Edm, EdmValue

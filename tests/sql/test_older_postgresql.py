@@ -13,11 +13,7 @@ ROOT = Path(__file__).parents[2]
 VERSIONS = [
     version for version in (15, 16, 17) if Path(f"/usr/lib/postgresql/{version}/bin/postgres").exists()
 ]
-TESTS = [
-    "tests/sql/test_entities.py",
-    "tests/sql/test_batch.py",
-    "tests/history/test_without_history.py",
-]
+TESTS = ["tests/sql/test_entities.py", "tests/sql/test_batch.py", "tests/history/test_without_history.py"]
 
 
 @pytest.mark.slow

@@ -96,10 +96,7 @@ def test_pages_are_as_long_as_was_asked_for(relation, insert):
     )
     assert [
         shown_preview.key.row_key for shown_preview in page(relation, filter=parse("RowKey ge '5'")).entities
-    ] == [
-        "5",
-        "6",
-    ]
+    ] == ["5", "6"]
 
 
 def test_hostile_values(relation, insert):

@@ -7,12 +7,7 @@ import pytest
 
 from storage.tabular import encoding_guess, encodings
 from storage.tabular.encoding_guess import Evidence, compare, language_of_zone
-from storage.tabular.encodings import (
-    ENCODINGS,
-    find,
-    of_mark,
-    of_zeros,
-)
+from storage.tabular.encodings import ENCODINGS, find, of_mark, of_zeros
 from tests.tabular.encoding_corpus import files, guess, is_read_rightly
 
 SHORT = 8  # one in so many short files is read

@@ -14,21 +14,8 @@ from storage.editing.guessing import GuessReason
 from storage.tabular import proposals
 from storage.tabular.file import RowFile
 from storage.tabular.layout import Wishes
-from storage.tabular.mapping import (
-    Column,
-    ColumnMapping,
-    Empty,
-    MappingRefused,
-    OnMisfit,
-)
-from storage.tabular.rejects import (
-    Fault,
-    RejectGroup,
-    RejectGroups,
-    RejectWriter,
-    Repair,
-    repair,
-)
+from storage.tabular.mapping import Column, ColumnMapping, Empty, MappingRefused, OnMisfit
+from storage.tabular.rejects import Fault, RejectGroup, RejectGroups, RejectWriter, Repair, repair
 
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
 

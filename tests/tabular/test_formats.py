@@ -12,21 +12,8 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.kinds import AccountKind
 from storage.tabular.file import RowFile
 from storage.tabular.layout import Wishes
-from storage.tabular.mapping import (
-    Column,
-    ColumnMapping,
-    Empty,
-    MappingRefused,
-    OnMisfit,
-)
-from storage.tabular.rejects import (
-    Fault,
-    Reject,
-    RejectGroup,
-    RejectGroups,
-    Repair,
-    repair,
-)
+from storage.tabular.mapping import Column, ColumnMapping, Empty, MappingRefused, OnMisfit
+from storage.tabular.rejects import Fault, Reject, RejectGroup, RejectGroups, Repair, repair
 
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
 KEYS = {"partition_key": "{Filiale}", "row_key": "{Beleg}"}

@@ -110,10 +110,7 @@ def test_tells_absent_from_empty():
     text = "PartitionKey,RowKey,A,A@type,B,B@type,C,C@type,D,E,E@type\n,,,,,String,,Int32,,,Binary\n"
     result = read(text)
     assert result.rows[0].entity.key == ("", "")
-    assert result.rows[0].entity.properties == {
-        "B": EdmValue(Edm.STRING, ""),
-        "E": EdmValue(Edm.BINARY, b""),
-    }
+    assert result.rows[0].entity.properties == {"B": EdmValue(Edm.STRING, ""), "E": EdmValue(Edm.BINARY, b"")}
     assert result.absent == 1
 
 

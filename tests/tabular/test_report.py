@@ -14,21 +14,8 @@ from storage.domain.values.kinds import AccountKind
 from storage.tabular import proposals
 from storage.tabular.file import RowFile
 from storage.tabular.layout import FileRefused, Wishes
-from storage.tabular.mapping import (
-    Column,
-    ColumnMapping,
-    MappingRefused,
-    OnMisfit,
-    property_name,
-)
-from storage.tabular.rejects import (
-    Fault,
-    RejectGroups,
-    RejectWriter,
-    Repair,
-    describe,
-    repair,
-)
+from storage.tabular.mapping import Column, ColumnMapping, MappingRefused, OnMisfit, property_name
+from storage.tabular.rejects import Fault, RejectGroups, RejectWriter, Repair, describe, repair
 from storage.tabular.report import ColumnUse, FileReport
 
 NOW = datetime(2026, 11, 28, tzinfo=UTC)

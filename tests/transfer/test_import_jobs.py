@@ -19,12 +19,7 @@ from storage.models import Activity, Job
 from storage.tables import tables
 from storage.tabular import proposals
 from storage.transfer import import_jobs
-from storage.transfer.import_jobs import (
-    IMPORT_CHECK_JOB,
-    IMPORT_JOB,
-    arguments_for,
-    open_rows,
-)
+from storage.transfer.import_jobs import IMPORT_CHECK_JOB, IMPORT_JOB, arguments_for, open_rows
 from storage.undo import undo
 
 pytestmark = pytest.mark.django_db(transaction=True)

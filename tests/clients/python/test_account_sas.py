@@ -6,12 +6,7 @@ from uuid import uuid4
 
 import pytest
 from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
-from azure.data.tables import (
-    AccountSasPermissions,
-    ResourceTypes,
-    generate_account_sas,
-    generate_table_sas,
-)
+from azure.data.tables import AccountSasPermissions, ResourceTypes, generate_account_sas, generate_table_sas
 
 from .access import ADA, HOUR, now, outcome_of, person, refusal_of
 from .conftest import OPTIONS, new_name

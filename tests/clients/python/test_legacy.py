@@ -305,11 +305,7 @@ class TestProperties:
             table_service_properties.logging.read,
             table_service_properties.logging.delete,
             table_service_properties.logging.retention_policy.days,
-        ) == (
-            True,
-            False,
-            7,
-        )
+        ) == (True, False, 7)
         assert (
             table_service_properties.hour_metrics.include_apis,
             table_service_properties.minute_metrics.include_apis,
