@@ -186,8 +186,9 @@ def test_older_servers_can_write_rows_without_the_columns_that_were_added():
         for together in migration.operations
         for operation in getattr(together, "operations", [together])
     ]
+    apps = loader.project_state().apps
     added = {
-        (loader.project_state().apps.get_model(label, operation.model_name)._meta.db_table, operation.name)
+        (apps.get_model(label, operation.model_name)._meta.db_table, operation.name)
         for label, operation in since_0_4
         if isinstance(operation, AddField)
     }

@@ -451,11 +451,11 @@ async def test_any_writes_of_several_clients(service):
             pass
 
     async def write_many(first):
-        for number in range(first, first + 60):
+        for number in range(first, first + 30):
             await change(number)
 
     async def read_many():
-        for _ in range(30):
+        for _ in range(20):
             moment = await in_thread(past.present)
             seen.append((moment, await read(moment)))
 
