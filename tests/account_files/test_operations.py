@@ -169,7 +169,7 @@ def test_everything_is_the_same_after_a_round_trip(source):
     assert after > before
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(drawn=st.dictionaries(st.tuples(strategies.keys, strategies.keys), strategies.properties, max_size=40))
 def test_any_entities_are_the_same_after_a_round_trip(drawn):
     for account in Account.objects.all():

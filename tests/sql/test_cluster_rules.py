@@ -52,9 +52,18 @@ FILTERS = (
 )
 
 
+TEXTS: list[str] = []  # the statements are the same in each test
+
+
 @pytest.fixture
 def texts(db, monkeypatch):
     """Return the statements that name a distributed relation, except those that make and move it."""
+    if not TEXTS:
+        TEXTS.extend(caught_texts(monkeypatch))
+    return TEXTS
+
+
+def caught_texts(monkeypatch):
     distributed_relations.can_distribute.cache_clear()
     citus.install()
     table = tables.create(accounts.add("acme"), "people")
