@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from storage.domain.entities.entity import (
     PROPERTY_LIMIT,
@@ -136,6 +136,7 @@ def test_the_size_is_computed_before_an_entity_can_be_too_large():
     assert entity_size(entity) <= SIZE_LIMIT
 
 
+@settings(max_examples=min(50, settings.default.max_examples))
 @given(properties)
 def test_a_stored_entity_is_read_as_it_was(values):
     texts = write_fragments(values)

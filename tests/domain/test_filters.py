@@ -5,7 +5,7 @@ import math
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.domain.errors import InvalidInput, NotImplemented, OutOfRangeInput
@@ -308,6 +308,7 @@ console_leaves = (
 )
 
 
+@settings(max_examples=min(50, settings.default.max_examples))
 @given(st.recursive(console_leaves, branches, max_leaves=20))
 def test_reading_is_the_inverse_of_writing(tree):
     # 1 == 1.0 == True: equality of values says nothing about their classes

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 import pytest
 from azure.core.credentials import AzureNamedKeyCredential
 from azure.data.tables import ResourceTypes, generate_account_sas, generate_table_sas
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.domain import sas
@@ -118,6 +118,7 @@ addresses = st.none() | st.sampled_from(["168.1.5.65", "168.1.5.60-168.1.5.70"])
 protocols = st.none() | st.sampled_from(["https", "https,http"])
 
 
+@settings(max_examples=min(40, settings.default.max_examples))
 @given(
     table=tables,
     permission=permissions,

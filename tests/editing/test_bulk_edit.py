@@ -177,7 +177,7 @@ def test_operations_that_cannot_be_read(operations, index, member, words):
     assert (found.value.index, found.value.member) == (index, member)
 
 
-@settings(max_examples=40)
+@settings(max_examples=min(40, settings.default.max_examples))
 @given(strategies.properties, st.data())
 def test_untouched_properties_stay_byte_for_byte(content, data):
     entity = stored(**content)
@@ -239,7 +239,7 @@ def apply(model, operation):
             model[to] = model.pop(name)
 
 
-@settings(max_examples=40)
+@settings(max_examples=min(40, settings.default.max_examples))
 @given(strategies.properties)
 def test_an_edit_that_touches_nothing_changes_no_byte(content):
     entity = stored(**content)

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
@@ -20,6 +20,7 @@ VALUES = {
 }
 
 
+@settings(max_examples=min(50, settings.default.max_examples))
 @given(properties)
 @example(VALUES)
 def test_is_exact_there_and_back(values):

@@ -224,7 +224,7 @@ def groups(draw_from, depth, negatable=True):
     )
 
 
-@settings(max_examples=40)
+@settings(max_examples=min(40, settings.default.max_examples))
 @given(groups(GROUP_DEPTH_LIMIT, negatable=False))
 def test_q1_rows_to_text_to_rows_is_identity(rows):
     written = to_text(rows)
@@ -253,7 +253,7 @@ def branches(inner):
     return st.builds(And, operands) | st.builds(Or, operands) | st.builds(Not, inner)
 
 
-@settings(max_examples=40)
+@settings(max_examples=min(40, settings.default.max_examples))
 @given(st.recursive(leaves, branches, max_leaves=8))
 def test_q1_drawn_rows_compile_to_the_original_filter(tree):
     rows = to_rows(tree)

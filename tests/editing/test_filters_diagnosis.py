@@ -232,7 +232,7 @@ words = (
 odd_texts = st.text(alphabet="AB '\"()=<&|!,5L-eq{}\u201c\u2019😀\x00\ud800") | st.text()
 
 
-@settings(max_examples=50)
+@settings(max_examples=min(50, settings.default.max_examples))
 @given(
     st.lists(st.sampled_from([*words.split(), "contains(A,'x')", "datetime", "2024-01-01"])).map(" ".join)
     | odd_texts

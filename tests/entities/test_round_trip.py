@@ -42,14 +42,14 @@ def check(pasted_rows, entity):
         assert same(row.entity.properties[name], value)
 
 
-@settings(max_examples=50)
+@settings(max_examples=min(50, settings.default.max_examples))
 @given(st.builds(EntityKey, keys, keys), without_halves)
 def test_typed_csv(key, found):
     check(pasted(ExportFormat.TYPED_CSV, Entity(key, found)), Entity(key, found))
 
 
 @pytest.mark.parametrize("format_", [ExportFormat.JSON, ExportFormat.NDJSON])
-@settings(max_examples=50)
+@settings(max_examples=min(50, settings.default.max_examples))
 @given(key=st.builds(EntityKey, keys, keys), found=properties)
 def test_json(format_, key, found):
     check(pasted(format_, Entity(key, found)), Entity(key, found))

@@ -4,7 +4,7 @@ import math
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, encode_entity_key, write_fragments
@@ -276,6 +276,7 @@ def is_xml(text):
     )
 
 
+@settings(max_examples=min(50, settings.default.max_examples))
 @given(
     keys.filter(is_xml),
     keys.filter(is_xml),

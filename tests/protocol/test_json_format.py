@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from storage.domain.entities.entity import EntityKey, StoredEntity, encode_entity_key, write_fragments
@@ -208,6 +208,7 @@ def test_the_timestamp_and_the_etag_are_the_same_instant(level, ticks, expected)
         assert members["odata.etag"] == f"W/\"datetime'{expected.replace(':', '%3A')}'\""
 
 
+@settings(max_examples=min(50, settings.default.max_examples))
 @given(keys, keys, properties, st.sampled_from(JSON))
 def test_whatever_is_stored_can_be_written(partition_key, row_key, drawn, level):
     key = EntityKey(partition_key, row_key)

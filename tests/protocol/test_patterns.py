@@ -69,7 +69,7 @@ def check(text, kind):
     return result
 
 
-@settings(max_examples=50)
+@settings(max_examples=min(50, settings.default.max_examples))
 @given(members(), st.data(), KINDS, SEPARATORS)
 def test_patterns_agree_with_the_general_parser(found, data, kind, separators):
     assume(learn(found, kind))
@@ -79,7 +79,7 @@ def test_patterns_agree_with_the_general_parser(found, data, kind, separators):
 
 
 @pytest.mark.parametrize("kind", AccountKind)
-@settings(max_examples=40)
+@settings(max_examples=min(40, settings.default.max_examples))
 @given(data=st.data(), separators=st.sampled_from([(",", ":"), (", ", ": ")]))
 def test_usual_values_of_all_types_are_recognized(kind, data, separators):
     assert learn(USUAL, kind)

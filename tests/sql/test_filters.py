@@ -300,7 +300,10 @@ leaves = comparisons | st.builds(Constant, st.booleans()) | matches | st.builds(
 
 
 @given(st.recursive(leaves, branches, max_leaves=12))
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=min(60, settings.default.max_examples),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 def test_every_combination_selects_what_it_should(cursor, tree):
     assert selected(cursor, tree) == expected(tree)
 

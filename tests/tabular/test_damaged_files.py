@@ -85,7 +85,7 @@ def test_undamaged_files_are_read(name):
 
 
 @pytest.mark.parametrize("name", FILES)
-@settings(max_examples=30)
+@settings(max_examples=min(30, settings.default.max_examples))
 @given(data=st.data())
 def test_damaged_files_are_refused_with_a_sentence_or_read(name, data):
     content = bytearray(content_of(name))
