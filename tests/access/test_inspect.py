@@ -107,12 +107,12 @@ def test_without_the_keys_all_but_the_signature_is_explained(paste, table, keys)
     assert "No known key produces" not in text
 
 
-@pytest.mark.parametrize("name", ["acme", "nothere"])
-def test_a_stranger_does_not_learn_which_accounts_there_are(paste, table, keys, name):
-    token = write(sign(TOKEN, name, b"?" * 64))
-    text = shown(paste("sam", f"http://testserver/{name}/people?{token}"))
-    assert f"Checking this requires the keys of {name}. Its maintainers can check it." in text
-    assert "alice" not in text
+def test_a_stranger_does_not_learn_which_accounts_there_are(paste, table, keys):
+    for name in ["acme", "nothere"]:
+        token = write(sign(TOKEN, name, b"?" * 64))
+        text = shown(paste("sam", f"http://testserver/{name}/people?{token}"))
+        assert f"Checking this requires the keys of {name}. Its maintainers can check it." in text, name
+        assert "alice" not in text, name
 
 
 def test_a_viewer_of_one_account_cannot_try_its_keys(paste, table, keys):
@@ -122,11 +122,11 @@ def test_a_viewer_of_one_account_cannot_try_its_keys(paste, table, keys):
     assert re.sub(r"….{4}", "", first) == re.sub(r"….{4}", "", second)
 
 
-@pytest.mark.parametrize("text", ["", "hello"])
-def test_says_what_it_cannot_explain(paste, text):
-    answer = paste("sam", text)
-    assert answer.status_code == 422
-    assert "Nothing to explain" in shown(answer)
+def test_says_what_it_cannot_explain(paste):
+    for text in ["", "hello"]:
+        answer = paste("sam", text)
+        assert answer.status_code == 422, text
+        assert "Nothing to explain" in shown(answer), text
 
 
 # secrets
@@ -146,20 +146,19 @@ def secrets_in(keys):
     yield f"curl http://testserver/acme/people -H 'Authorization: Bearer {mac}' --frob={mac}", mac
 
 
-@pytest.mark.parametrize("number", range(7))
-def test_no_secret_comes_back(visit, table, keys, number, caplog):
-    text, secret = list(secrets_in(keys))[number]
+def test_no_secret_comes_back(visit, table, keys, caplog):
     client = visit("max")
-    with caplog.at_level(logging.DEBUG):
-        answers = [client.post(INSPECT, {"text": text}, headers=headers) for headers in ({}, HTMX)]
-    for answer in answers:
-        assert answer.status_code == 200
-        assert "no-store" in answer["Cache-Control"]
-        page = answer.content.decode()
-        assert secret not in page
-        assert secret not in page.replace("%2B", "+").replace("%2F", "/").replace("%3D", "=")
-        assert answer.context["text"] == ""
-    assert secret not in caplog.text
+    for text, secret in secrets_in(keys):
+        with caplog.at_level(logging.DEBUG):
+            answers = [client.post(INSPECT, {"text": text}, headers=headers) for headers in ({}, HTMX)]
+        for answer in answers:
+            assert answer.status_code == 200, text
+            assert "no-store" in answer["Cache-Control"], text
+            page = answer.content.decode()
+            assert secret not in page, text
+            assert secret not in page.replace("%2B", "+").replace("%2F", "/").replace("%3D", "="), text
+            assert answer.context["text"] == "", text
+        assert secret not in caplog.text, text
 
 
 def test_nothing_is_kept(paste, table, keys):

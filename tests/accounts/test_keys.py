@@ -54,7 +54,7 @@ def record():
     return [(done.verb, done.detail, done.actor) for done in Activity.objects.order_by("pk")][1:]
 
 
-def test_k4_no_key_is_in_the_page_and_the_page_is_kept_nowhere(visit, secrets):
+def test_no_key_is_in_the_page_and_the_page_is_kept_nowhere(visit, secrets):
     answer = visit("alice").get(KEYS)
     assert "no-store" in answer["Cache-Control"]
     page = answer.content.decode()
@@ -80,7 +80,7 @@ def test_says_who_uses_the_keys(visit, account):
     assert {token.fingerprint for token in second.tokens} == of_second
 
 
-def test_k1_revealing_wants_a_proof(visit, secrets):
+def test_revealing_wants_a_proof(visit, secrets):
     client = visit("alice")
     answer = client.post(KEYS + "1/reveal/", headers=HTMX)
     assert (answer.status_code, answer["X-Tablero-Sign-In"]) == (
@@ -92,18 +92,18 @@ def test_k1_revealing_wants_a_proof(visit, secrets):
     assert record() == []
 
 
-@pytest.mark.parametrize("which", [1, 2])
-def test_k1_reveals_and_records(proven, secrets, which):
+def test_reveals_and_records(proven, secrets):
     client = proven("max")
-    answer = client.post(f"{KEYS}{which}/reveal/", headers=HTMX)
-    assert secrets[which - 1] in answer.content.decode()
-    assert secrets[2 - which] not in answer.content.decode()
-    assert "no-store" in answer["Cache-Control"]
-    assert b"<html" not in answer.content
-    assert record()[-1] == (AccountVerb.KEY_REVEAL, {"key": f"key{which}"}, "max")
-    hidden = client.get(f"{KEYS}?hide={which}", headers=HTMX).content.decode()
-    assert f'id="key-{which}"' in hidden
-    assert secrets[which - 1] not in hidden
+    for which in [1, 2]:
+        answer = client.post(f"{KEYS}{which}/reveal/", headers=HTMX)
+        assert secrets[which - 1] in answer.content.decode(), which
+        assert secrets[2 - which] not in answer.content.decode(), which
+        assert "no-store" in answer["Cache-Control"], which
+        assert b"<html" not in answer.content, which
+        assert record()[-1] == (AccountVerb.KEY_REVEAL, {"key": f"key{which}"}, "max"), which
+        hidden = client.get(f"{KEYS}?hide={which}", headers=HTMX).content.decode()
+        assert f'id="key-{which}"' in hidden, which
+        assert secrets[which - 1] not in hidden, which
 
 
 def test_copies_without_showing_and_reveals_without_scripts_for_a_minute(proven, secrets):
@@ -122,32 +122,28 @@ def test_copies_without_showing_and_reveals_without_scripts_for_a_minute(proven,
 # connection strings
 
 
-def test_k3_connections_show_no_key_until_it_is_revealed(proven, secrets):
-    client = proven("alice")
-    for paste in FORMATS:
-        masked = client.get(KEYS, {"format": paste.slug, "key": "2"}).context["text"]
-        assert MASK in masked
-        asked = {"format": paste.slug, "key": "2"}
-        revealed = client.post(KEYS + "connection/", asked).context["text"]
-        assert revealed == masked.replace(MASK, secrets[1])
-        assert client.post(KEYS + "connection/copy/", asked).content.decode() == revealed
-
-
-def test_k3_whatever_is_pasted_where_connects(proven, account):
+def test_connections_show_no_key_until_it_is_revealed_and_then_connect(proven, account, secrets):
     known = facts([account], timezone.now(), scheme="http", host="testserver", client="192.0.2.1")
     client = proven("alice")
     for paste in FORMATS:
-        text = client.post(KEYS + "connection/", {"format": paste.slug, "key": "2"}).context["text"]
-        report = inspect(text, known)
+        asked = {"format": paste.slug, "key": "2"}
+        masked = client.get(KEYS, asked).context["text"]
+        assert MASK in masked, paste.slug
+        revealed = client.post(KEYS + "connection/", asked).context["text"]
+        assert revealed == masked.replace(MASK, secrets[1]), paste.slug
+        report = inspect(revealed, known)
         result = (report.account, report.key, report.verdict.error, report.findings)
         assert result == ("acme", "key2", None, []), paste.slug
         if paste.slug in ("appsettings", "functions"):
-            json.loads(text)
+            json.loads(revealed)
+    copied = client.post(KEYS + "connection/copy/", asked).content.decode()
+    assert copied == revealed
 
 
-@pytest.mark.parametrize(
-    ("host", "name", "endpoint"),
-    [
+def test_the_connection_string_is_for_the_chosen_host(visit, settings):
+    settings.OPTIONS = replace(settings.OPTIONS, host_suffixes=("table.localhost",))
+    client = visit("max")
+    for host, name, endpoint in [
         ("here", "", "http://testserver/acme"),
         ("localhost", "", "http://127.0.0.1:10002/acme"),
         ("container", "", "http://tablero:10002/acme"),
@@ -155,17 +151,15 @@ def test_k3_whatever_is_pasted_where_connects(proven, account):
         ("public", "tables.example.org", "https://tables.example.org/acme"),
         ("account", "", "http://acme.table.localhost"),
         ("nonsense", "x", "http://testserver/acme"),
-    ],
-)
-def test_hosts(visit, settings, host, name, endpoint):
-    settings.OPTIONS = replace(settings.OPTIONS, host_suffixes=("table.localhost",))
-    answer = visit("max").get(KEYS, {"host": host, "name": name}, headers=HTMX)
-    assert f"TableEndpoint={endpoint}" in answer.context["text"]
-    assert b"<html" not in answer.content
-    settings.OPTIONS = replace(settings.OPTIONS, host_suffixes=())
-    if host == "account":  # there is none where the server knows none
-        answer = visit("max").get(KEYS, {"host": "account"})
-        assert "TableEndpoint=http://testserver/acme" in answer.context["text"]
+    ]:
+        answer = client.get(KEYS, {"host": host, "name": name}, headers=HTMX)
+        assert f"TableEndpoint={endpoint}" in answer.context["text"], (host, name)
+        assert b"<html" not in answer.content, (host, name)
+    settings.OPTIONS = replace(
+        settings.OPTIONS, host_suffixes=()
+    )  # there is none where the server knows none
+    answer = client.get(KEYS, {"host": "account"}, headers=HTMX)
+    assert "TableEndpoint=http://testserver/acme" in answer.context["text"]
 
 
 def test_everybody_knows_the_key_of_the_development_account(visit):
@@ -179,7 +173,7 @@ def test_everybody_knows_the_key_of_the_development_account(visit):
 # rotation
 
 
-def test_k2_shows_who_would_be_cut_off(proven, account):
+def test_shows_who_would_be_cut_off(proven, account):
     use(account, Authentication.KEY, "key1", 5, agent="azsdk-python")
     dying = sas(account, 1)
     sas(account, 1, expiry="2020-01-01")  # nothing is lost with it
@@ -198,7 +192,7 @@ def test_k2_shows_who_would_be_cut_off(proven, account):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_k2_rotates_by_the_typed_name(proven, account, secrets):
+def test_rotates_by_the_typed_name(proven, account, secrets):
     client = proven("alice")
     refused = client.post(KEYS + "2/rotate/", {"name": "acm", "grace": "0"})
     assert refused.status_code == 422
@@ -219,7 +213,7 @@ def test_k2_rotates_by_the_typed_name(proven, account, secrets):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_k2_the_old_key_may_have_a_grace(proven, visit, account, secrets):
+def test_the_old_key_may_have_a_grace(proven, visit, account, secrets):
     dying = sas(account, 2)
     client = proven("alice")
     answer = client.post(KEYS + "2/rotate/", {"name": "acme", "grace": "24"})
@@ -243,7 +237,7 @@ def test_k2_the_old_key_may_have_a_grace(proven, visit, account, secrets):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_k2_a_grace_can_be_ended_at_once(visit, proven, account):
+def test_a_grace_can_be_ended_at_once(visit, proven, account):
     accounts.rotate("acme", 1, grace=timedelta(hours=1))
     assert proven("max").post(KEYS + "1/end/").status_code == 403
     assert visit("alice").post(KEYS + "1/end/")["Location"].startswith("/ui/me/again/")

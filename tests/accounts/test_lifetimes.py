@@ -87,17 +87,17 @@ def test_an_end_is_a_time_of_the_users_zone(visit, cast, account):
     assert account.expires_at == end
 
 
-@pytest.mark.parametrize("until", ["", "2020-01-01T00:00", "2099-01-01T00:00"])
-def test_refuses_an_end_that_is_none(visit, account, until):
-    assert save(visit("alice"), lives="until", until=until).status_code == 422
-    account.refresh_from_db()
-    assert account.expires_at is None
+def test_refuses_an_end_that_is_none(visit, account):
+    client = visit("alice")
+    for until in ["", "2020-01-01T00:00", "2099-01-01T00:00"]:
+        assert save(client, lives="until", until=until).status_code == 422, until
+        account.refresh_from_db()
+        assert account.expires_at is None, until
 
 
-@pytest.mark.parametrize(
-    "labels", ["=x", "a=1\na=2", "-a=1", "\n".join(f"l{number}=" for number in range(33))]
-)
-def test_refuses_invalid_labels(visit, account, labels):
-    answer = visit("alice").post(SETTINGS, {"form": "description", "labels": labels})
-    assert answer.status_code == 422
-    assert "Write each label as key=value" in answer.content.decode()
+def test_refuses_invalid_labels(visit, account):
+    client = visit("alice")
+    for labels in ["=x", "a=1\na=2", "-a=1", "\n".join(f"l{number}=" for number in range(33))]:
+        answer = client.post(SETTINGS, {"form": "description", "labels": labels})
+        assert answer.status_code == 422, labels
+        assert "Write each label as key=value" in answer.content.decode(), labels

@@ -63,10 +63,11 @@ def test_adds_and_removes_users(visit, cast):
     assert sam.get(MEMBERS).status_code == 404
 
 
-@pytest.mark.parametrize("role", ["0", "5", "owner", ""])
-def test_refuses_invalid_roles(visit, cast, role):
-    assert visit("alice").post(f"{MEMBERS}{cast['eve'].pk}/", {"role": role}).status_code == 404
-    assert role_of("eve") == Role.EDITOR
+def test_refuses_invalid_roles(visit, cast):
+    client = visit("alice")
+    for role in ["0", "5", "owner", ""]:
+        assert client.post(f"{MEMBERS}{cast['eve'].pk}/", {"role": role}).status_code == 404, role
+        assert role_of("eve") == Role.EDITOR, role
 
 
 def test_u2_the_last_owner_stays(visit, cast):

@@ -67,17 +67,14 @@ def test_keys_deletion_and_the_other_options(run, people):
     assert content(people) == {"A": 1.0}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
+def test_refusals(run):
+    for arguments, words in [
         ((), "1 to 100 operations"),
         (("--set", "N"), "NAME=EXPRESSION"),
         (("--set", "N=1 +"), "position 4"),
         (("--delete", "--remove", "N"), "cannot be edited too"),
         (("--row-key", "'a'", "--row-key", "'b'"), "once"),
         (("--delete", "--filter", "N eq"), "Syntax error"),
-    ],
-)
-def test_refusals(run, arguments, words):
-    with pytest.raises(CommandError, match=words):
-        run(*arguments)
+    ]:
+        with pytest.raises(CommandError, match=words):
+            run(*arguments)

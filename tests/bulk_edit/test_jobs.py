@@ -122,20 +122,22 @@ def small_pages(monkeypatch):
 DELETION = BulkEditRequest("", ({"op": "delete"},))
 
 
-@pytest.mark.parametrize("edit_request", [INCREMENT, MOVE, DELETION])
-def test_a_complete_preview_is_a_job_that_writes_nothing(table, small_pages, edit_request):
-    job = bulk_edit_jobs.start_preview(table, edit_request, by=ADA)
-    assert bulk_edit_jobs.preview_of(job, table, edit_request) is None
-    job = job_runner.finish(job)
-    shown, expected = (
-        bulk_edit_jobs.preview_of(job, table, edit_request),
-        bulk_edit_previews.preview(table, edit_request),
-    )
-    assert replace(shown, read_at=0) == replace(expected, read_at=0)
-    assert (shown.matches, shown.is_exact, shown.is_complete) == (5, True, True)
-    assert (job.done, job.total, sum(job.counts.values())) == (5, 5, 5)
-    assert content(table) == {"a": 1, "b": 2, "c": 2**31 - 1, "d": 4, "e": 5}
-    assert bulk_edit_jobs.preview_of(job, table, replace(edit_request, filter="N ge 2")) is None
+def test_a_complete_preview_is_a_job_that_writes_nothing(table, small_pages):
+    for edit_request in [INCREMENT, MOVE, DELETION]:
+        job = bulk_edit_jobs.start_preview(table, edit_request, by=ADA)
+        assert bulk_edit_jobs.preview_of(job, table, edit_request) is None, edit_request
+        job = job_runner.finish(job)
+        shown, expected = (
+            bulk_edit_jobs.preview_of(job, table, edit_request),
+            bulk_edit_previews.preview(table, edit_request),
+        )
+        assert replace(shown, read_at=0) == replace(expected, read_at=0), edit_request
+        assert (shown.matches, shown.is_exact, shown.is_complete) == (5, True, True), edit_request
+        assert (job.done, job.total, sum(job.counts.values())) == (5, 5, 5), edit_request
+        assert content(table) == {"a": 1, "b": 2, "c": 2**31 - 1, "d": 4, "e": 5}, edit_request
+        assert bulk_edit_jobs.preview_of(job, table, replace(edit_request, filter="N ge 2")) is None, (
+            edit_request
+        )
 
 
 def test_a_preview_shows_what_it_knows_and_gives_way_to_the_next(table, small_pages, monkeypatch):

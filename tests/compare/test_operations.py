@@ -297,23 +297,20 @@ def test_all_tables_of_a_branch_of_the_whole_account_are_compared(left):
     assert list(compare("shop", "acme").not_compared) == ["people"]
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
+def test_a_side_that_there_is_not(left):
+    accounts.add("quiet")
+    Account.objects.filter(name="quiet").update(history_days=0)
+    HistorySegment.objects.filter(account__name="quiet").delete()
+    put(left, "people")
+    for name, message in [
         ("acme/none", "no table none"),
         ("acme/no-name!", "no table no-name!"),
         ("acme@yesterday", "neither a time"),
         ("acme@2020-01-01T00:00:00Z", "keeps its history since"),
         ("quiet@2020-01-01T00:00:00Z", "keeps no history"),
-    ],
-)
-def test_a_side_that_there_is_not(left, name, message):
-    accounts.add("quiet")
-    Account.objects.filter(name="quiet").update(history_days=0)
-    HistorySegment.objects.filter(account__name="quiet").delete()
-    put(left, "people")
-    with pytest.raises(SideNotFound, match=message):
-        side(name)
+    ]:
+        with pytest.raises(SideNotFound, match=message):
+            side(name)
 
 
 def test_makes_the_right_side_equal(left, right):

@@ -91,14 +91,15 @@ def test_a_filter_and_its_text_stay(visit, add_entity):
     assert b"No entities match" in visit("victor").get(PEOPLE, {"f": "Age eq 1"}).content
 
 
-@pytest.mark.parametrize("text", ["Age eq", "<i>", "\0", "(" * 3000])
-def test_a_filter_that_cannot_be_read(visit, add_entity, text):
+def test_a_filter_that_cannot_be_read(visit, add_entity):
     add_entity("se", "ada", Age=36)
-    answer = visit("alice").get(PEOPLE, {"f": text}, follow=True)
-    assert answer.status_code == 422
-    assert answer.context["error"]
-    assert b'aria-invalid="true"' in answer.content
-    assert b"<i>" not in answer.content
+    client = visit("alice")
+    for text in ["Age eq", "<i>", "\0", "(" * 3000]:
+        answer = client.get(PEOPLE, {"f": text}, follow=True)
+        assert answer.status_code == 422, text
+        assert answer.context["error"], text
+        assert b'aria-invalid="true"' in answer.content, text
+        assert b"<i>" not in answer.content, text
 
 
 def test_pages_forth_and_back(visit, add_entity):
@@ -136,16 +137,17 @@ def test_addresses_stay_short(visit, add_entity):
     assert client.get(page.context["start"]).context["first"] == 1
 
 
-@pytest.mark.parametrize("view", ["", "json", "form"])
-def test_values_are_shown_as_text(visit, add_entity, view):
+def test_values_are_shown_as_text(visit, add_entity):
     hostile = ["<img src=x>", "</script><script>alert(1)</script>", "{{ 7*7 }}", '" onload="x']
+    client = visit("alice")
     for number, text in enumerate(hostile):
         add_entity(text.replace("/", ""), str(number), Value=text, Long=text * 100)
-    page = visit("alice").get(PEOPLE, {"view": view}).content.decode()
-    assert "<img" not in page
-    assert "alert(1)</script>" not in page
-    assert 'onload="x' not in page
-    assert "{{ 7*7 }}" in page or view == "form"  # the form shows the first alone
+    for view in ["", "json", "form"]:
+        page = client.get(PEOPLE, {"view": view}).content.decode()
+        assert "<img" not in page, view
+        assert "alert(1)</script>" not in page, view
+        assert 'onload="x' not in page, view
+        assert "{{ 7*7 }}" in page or view == "form", view  # the form shows the first alone
 
 
 def test_large_values_make_no_large_page(visit, add_entity):
@@ -210,19 +212,17 @@ def test_counts(visit, add_entity, monkeypatch):
     assert b"counting took longer" in client.get(PEOPLE + "count/", headers=PART).content
 
 
-@pytest.mark.parametrize(
-    ("text", "hint"),
-    [
+def test_empty_results_come_with_hints(visit, add_entity):
+    add_entity("se", "ada", Age=36, Name="Ada")
+    client = visit("victor")
+    for text, hint in [
         ("Age eq 5L", b"Age is stored as Int32, not Int64."),
         ("Age eq 5L", b"Use Age eq 5</a>"),
         ("Nam eq 'x'", "“Nam” wasn't found in any entity.".encode().replace(b"'", b"&#x27;")),
         ("Nam eq 'x'", b"Use Name eq &#x27;x&#x27;</a>"),
         ("Age eq 1 and Name eq 'x'", b"Remove the last condition"),
-    ],
-)
-def test_empty_results_come_with_hints(visit, add_entity, text, hint):
-    add_entity("se", "ada", Age=36, Name="Ada")
-    assert hint in visit("victor").get(PEOPLE, {"f": text}).content
+    ]:
+        assert hint in client.get(PEOPLE, {"f": text}).content, (text, hint)
 
 
 def test_the_list_of_a_phone_shows_what_sorts_it(visit, add_entity):

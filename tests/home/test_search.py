@@ -56,14 +56,13 @@ def test_results_exclude_forbidden_objects(visit, cast, named):
     assert found(visit("victor"), "of another")["Accounts"] == ["other"]
 
 
-@pytest.mark.parametrize(
-    "text", ["people p ada lovelace", "PEOPLE 'p' 'ada lovelace'", "People  p  'ada lovelace'"]
-)
-def test_finds_an_entity_by_its_key(visit, named, text):
+def test_finds_an_entity_by_its_key(visit, named):
     insert(named, "people", "p", "ada lovelace")
-    assert found(visit("victor"), text)["Entities"] == ["p, ada lovelace"]
+    victor = visit("victor")
+    for text in ["people p ada lovelace", "PEOPLE 'p' 'ada lovelace'", "People  p  'ada lovelace'"]:
+        assert found(victor, text)["Entities"] == ["p, ada lovelace"], text
     assert "Entities" not in found(visit("sam"), text)
-    assert "Entities" not in found(visit("victor"), text.replace("ada", "bob"))
+    assert "Entities" not in found(victor, text.replace("ada", "bob"))
 
 
 def test_an_entity_may_have_empty_keys_and_quotation_marks(visit, named):
@@ -150,12 +149,12 @@ def test_finds_settings_and_where_they_are(visit, account):
     assert "Settings</span>" in page  # its page, beside it
 
 
-@pytest.mark.parametrize("text", ["İlkeler", "ilkeler", "ILKELER", "ıLKELER"])
-def test_turkish_letters_in_any_case(visit, account, text):
+def test_turkish_letters_in_any_case(visit, account):
     client = visit("alice")
     client.cookies["tablero_language"] = "tr"
-    groups = found(client, text, **{"in": "acme"})
-    assert any("İlkeler" in hit for hits in groups.values() for hit in hits), groups
+    for text in ["İlkeler", "ilkeler", "ILKELER", "ıLKELER"]:
+        groups = found(client, text, **{"in": "acme"})
+        assert any("İlkeler" in hit for hits in groups.values() for hit in hits), groups
 
 
 def test_recent_tables_come_before_other_matches_except_the_exact_name(visit, cast, named):
@@ -189,11 +188,11 @@ def test_a_name_in_two_accounts_is_a_question(visit, named):
     assert answer.content.count(b"/t/people/") + answer.content.count(b"/t/People/") == 2
 
 
-@pytest.mark.parametrize("text", ["%", "_", "İ", "x" * 1000, "\0", "\ud800"])
-def test_takes_any_text(visit, named, text):
+def test_takes_any_text(visit, named):
     client = visit("ada")
-    query = text.encode("utf-8", "surrogatepass")
-    assert client.get(reverse("home:palette"), {"q": query, "in": query}).status_code == 200
+    for text in ["%", "_", "İ", "x" * 1000, "\0", "\ud800"]:
+        query = text.encode("utf-8", "surrogatepass")
+        assert client.get(reverse("home:palette"), {"q": query, "in": query}).status_code == 200, text
     assert "No results for “&lt;b&gt;&quot;”" in client.get(SEARCH, {"q": '<b>"\0'}).content.decode()
 
 

@@ -52,9 +52,8 @@ def test_links_are_kept_as_long_as_they_are_used(account, settings):
     assert not ShortLink.objects.exists()
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
+def test_addresses_with_secrets_get_none(account):
+    for address in [
         "t/people/?sig=abc",
         "t/people/?SIG=abc",
         "sas/?token=abc",
@@ -62,9 +61,7 @@ def test_links_are_kept_as_long_as_they_are_used(account, settings):
         "t/people/?f=C+eq+%27AccountName%3Da%3BAccountKey%3Dabc%27",
         "t/people/?f=T+eq+%27tbl_" + "a" * 42 + "%27",
         "t/people/?" + "f" * LONGEST,
-    ],
-)
-def test_addresses_with_secrets_get_none(account, address):
-    with pytest.raises(LinkRefused):
-        links.keep(account, address)
-    assert not ShortLink.objects.exists()
+    ]:
+        with pytest.raises(LinkRefused):
+            links.keep(account, address)
+        assert not ShortLink.objects.exists(), address

@@ -195,9 +195,10 @@ def test_an_index_that_the_server_added_is_kept_when_declared_and_never_pruned(a
     assert PropertyIndex.objects.get().origin == "hand"
 
 
-@pytest.mark.parametrize(
-    ("declared", "place", "text"),
-    [
+def test_a_change_that_is_refused_keeps_all_from_being_made(ada, account, table):
+    account_settings.change(account, protected=True)
+    before = Activity.objects.count()
+    for declared, place, text in [
         ({"absent": True}, "", "protected"),
         ({"kind": "cosmos"}, "", "cannot be changed"),
         ({"tables": {"people": {"absent": True}}}, "/tables/people", "protected"),
@@ -211,20 +212,18 @@ def test_an_index_that_the_server_added_is_kept_when_declared_and_never_pruned(a
         ({"webhooks": {"x": {"url": "http://[x"}}}, "/webhooks/x", "must begin with https"),
         ({"notice_rules": {"errors.high": {"threshold": -1}}}, "/notice_rules/errors.high", "between"),
         ({"expires_at": "2020-01-01T00:00:00Z"}, "", "lifetime"),
-    ],
-)
-def test_a_change_that_is_refused_keeps_all_from_being_made(ada, account, table, declared, place, text):
-    account_settings.change(account, protected=True)
-    before = Activity.objects.count()
-    manifest = {"accounts": {"acme": declared, "another": {}}}
-    planned = changes(ada("POST", "manifest/plan", manifest))
-    [problem] = [it["problem"] for it in planned if it["problem"]]
-    assert text in problem
-    refused = ada("POST", "manifest/apply", manifest)
-    assert refused.status_code == 409
-    assert refused.json()["errors"] == [{"pointer": f"#/accounts/acme{place}", "detail": problem}]
-    assert Activity.objects.count() == before
-    assert not accounts.exists("another")
+    ]:
+        manifest = {"accounts": {"acme": declared, "another": {}}}
+        planned = changes(ada("POST", "manifest/plan", manifest))
+        [problem] = [it["problem"] for it in planned if it["problem"]]
+        assert text in problem, (declared, place)
+        refused = ada("POST", "manifest/apply", manifest)
+        assert refused.status_code == 409, (declared, place)
+        assert refused.json()["errors"] == [{"pointer": f"#/accounts/acme{place}", "detail": problem}], (
+            declared
+        )
+        assert Activity.objects.count() == before, (declared, place)
+        assert not accounts.exists("another"), (declared, place)
 
 
 def test_a_read_only_account_refuses_what_it_refuses_by_hand(ada, account, table):
@@ -304,9 +303,8 @@ def test_rights_are_those_of_each_change(call, account, table):
     assert Membership.objects.filter(account=account).count() == 4
 
 
-@pytest.mark.parametrize(
-    ("declared", "pointer"),
-    [
+def test_a_manifest_that_is_wrong_names_the_place(ada):
+    for declared, pointer in [
         ({"lable": "x"}, "/lable"),
         ({"absent": True, "label": "x"}, "/absent"),
         ({"history_days": 999}, "/history_days"),
@@ -319,13 +317,11 @@ def test_rights_are_those_of_each_change(call, account, table):
             {"service_properties": {"cors": [{"origins": ["a b"], "methods": ["GET"], "max_age": 1}]}},
             "/cors/0/origins",
         ),
-    ],
-)
-def test_a_manifest_that_is_wrong_names_the_place(ada, declared, pointer):
-    refused = ada("POST", "manifest/plan", acme(**declared))
-    assert refused.status_code == 400
-    [error] = refused.json()["errors"]
-    assert error["pointer"].startswith("#/accounts/acme") and pointer in error["pointer"]
+    ]:
+        refused = ada("POST", "manifest/plan", acme(**declared))
+        assert refused.status_code == 400, (declared, pointer)
+        [error] = refused.json()["errors"]
+        assert error["pointer"].startswith("#/accounts/acme") and pointer in error["pointer"], declared
 
 
 def test_a_user_is_named_once(ada, account):

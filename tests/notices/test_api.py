@@ -141,16 +141,14 @@ def test_webhooks(call, notices, receiver, name, base):  # noqa: F811
     assert set(verbs) == {(f"webhook.{verb}", name) for verb in ("create", "change", "delete")}
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
+def test_notices_of_the_server_are_for_admins(call, account):
+    client, admin = call("alice"), call("ada", account=account)
+    for method, path in [
         ("GET", "notice-rules"),
         ("PUT", "notice-rules/backup.missing"),
         ("GET", "webhooks"),
         ("POST", "webhooks"),
         ("POST", "webhooks/0/test"),
-    ],
-)
-def test_notices_of_the_server_are_for_admins(call, account, method, path):
-    check(call("alice")(method, path, {}), 403)
-    check(call("ada", account=account)(method, path, {}), 403)
+    ]:
+        check(client(method, path, {}), 403)
+        check(admin(method, path, {}), 403)

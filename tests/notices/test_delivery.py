@@ -256,9 +256,8 @@ def test_webhooks_are_checked_and_recorded(account, settings):
 # addresses
 
 
-@pytest.mark.parametrize(
-    ("text", "allowed"),
-    [
+def test_private_addresses_are_refused(settings):
+    for text, allowed in [
         ("93.184.215.14", True),
         ("2606:2800:220:1::1", True),
         ("127.0.0.1", False),
@@ -318,15 +317,13 @@ def test_webhooks_are_checked_and_recorded(account, settings):
         ("64:ff9b::5db8:d70e", True),
         ("2002:7f00:1::1", False),
         ("2002:a00:1::1", False),
-    ],
-)
-def test_private_addresses_are_refused(text, allowed, settings):
-    settings.WEBHOOK_NETWORKS = ()
-    assert is_allowed(ip_address(text), is_tls=True) is allowed
-    assert not is_allowed(ip_address(text), is_tls=False)
-    settings.WEBHOOK_NETWORKS = (ip_network("10.0.0.0/8"),)
-    assert is_allowed(ip_address("10.1.2.3"), is_tls=False)
-    assert not is_allowed(ip_address("11.1.2.3"), is_tls=False)
+    ]:
+        settings.WEBHOOK_NETWORKS = ()
+        assert is_allowed(ip_address(text), is_tls=True) is allowed, (text, allowed)
+        assert not is_allowed(ip_address(text), is_tls=False), (text, allowed)
+        settings.WEBHOOK_NETWORKS = (ip_network("10.0.0.0/8"),)
+        assert is_allowed(ip_address("10.1.2.3"), is_tls=False), (text, allowed)
+        assert not is_allowed(ip_address("11.1.2.3"), is_tls=False), (text, allowed)
 
 
 def message(url):

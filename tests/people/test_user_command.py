@@ -111,17 +111,14 @@ def test_is_kept_in_mind(run):
     assert {one.detail["user"] for one in done} == {"bob"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "why"),
-    [
+def test_refuses(run):
+    run("add", "bob")
+    for arguments, why in [
         (["add", "b ob"], "Use only the letters"),
         (["add", "BOB"], "already exists"),
         (["role", "bob", "nothing", "owner"], "There is no account nothing"),
         (["role", "bob", "acme", "king"], "invalid choice"),
         (["password", "eve"], "There is no user eve"),
-    ],
-)
-def test_refuses(run, arguments, why):
-    run("add", "bob")
-    with pytest.raises(CommandError, match=why):
-        run(*arguments)
+    ]:
+        with pytest.raises(CommandError, match=why):
+            run(*arguments)

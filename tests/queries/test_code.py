@@ -23,13 +23,14 @@ def code_of(response):
     return unescape(found)
 
 
-@pytest.mark.parametrize("language", list(LANGUAGES))
-def test_shows_the_query_of_the_address(visit, address, language):
-    response = visit("victor").get(address, {"f": "Age ge 30", "s": "Name", "top": "25", "lang": language})
-    code = code_of(response)
-    assert all(word in code for word in ("Age ge 30", "Name", "25", "People"))
-    assert "http://testserver/acme" in code or language == "az"
-    assert response["Cache-Control"].startswith("max-age=0")
+def test_shows_the_query_of_the_address(visit, address):
+    client = visit("victor")
+    for language in list(LANGUAGES):
+        response = client.get(address, {"f": "Age ge 30", "s": "Name", "top": "25", "lang": language})
+        code = code_of(response)
+        assert all(word in code for word in ("Age ge 30", "Name", "25", "People")), language
+        assert "http://testserver/acme" in code or language == "az", language
+        assert response["Cache-Control"].startswith("max-age=0"), language
 
 
 def test_reads_entities_by_their_keys_where_that_is_all(visit, address):

@@ -55,41 +55,38 @@ def text_of(page):
 # the check
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
+def test_says_how_entities_are_reached(ask, folk):
+    for text, told in [
         ("PartitionKey eq 'se' and RowKey eq '1'", "Point: explanation"),
         ("", "Browse: explanation"),
         ("Age ge 3", "Table scan: explanation"),
         ("PartitionKey eq 'se' and (RowKey eq '0' or RowKey eq '1')", "code that reads by key"),
         ("contains(Name,'da')", "not on Azure"),
-    ],
-)
-def test_says_how_entities_are_reached(ask, folk, text, told):
-    page = ask("check", f=text)
-    assert told in page
-    assert "On Azure" in page
-    assert re.search(r"reads about \d", page)
+    ]:
+        page = ask("check", f=text)
+        assert told in page, (text, told)
+        assert "On Azure" in page, (text, told)
+        assert re.search(r"reads about \d", page), (text, told)
 
 
-@pytest.mark.parametrize(("number", "kind"), [(15, "storage"), (16, "storage"), (16, "cosmos")])
-def test_says_how_many_comparisons_azure_allows(ask, folk, number, kind):
-    Account.objects.filter(name="acme").update(kind=kind)
-    page = ask("check", f=" or ".join(f"Age eq {age}" for age in range(number)))
-    is_beyond = number > 15 and kind == "storage"
-    assert ("16 comparisons; Azure allows 15" in page) == ("not on Azure" in page) == is_beyond
+def test_says_how_many_comparisons_azure_allows(ask, folk):
+    for number, kind in [(15, "storage"), (16, "storage"), (16, "cosmos")]:
+        Account.objects.filter(name="acme").update(kind=kind)
+        page = ask("check", f=" or ".join(f"Age eq {age}" for age in range(number)))
+        is_beyond = number > 15 and kind == "storage"
+        assert ("16 comparisons; Azure allows 15" in page) == ("not on Azure" in page) == is_beyond, (
+            number,
+            kind,
+        )
 
 
-@pytest.mark.parametrize(
-    ("text", "offered"),
-    [
+def test_offers_what_is_better(ask, folk):
+    for text, offered in [
         ("Nam eq 'Ada'", "Name eq 'Ada'"),
         ("Big eq '7'", "Big eq 7L"),
         ("Age ge 30 or Ok", "(Age ge 30 or Ok) and PartitionKey eq ''"),
-    ],
-)
-def test_offers_what_is_better(ask, folk, text, offered):
-    assert offered in texts(ask("check", f=text))
+    ]:
+        assert offered in texts(ask("check", f=text)), (text, offered)
 
 
 def test_a_fault_has_its_place(ask, folk):
@@ -100,22 +97,19 @@ def test_a_fault_has_its_place(ask, folk):
     assert "explanation" not in page
 
 
-@pytest.mark.parametrize(
-    ("language", "told"),
-    [
+def test_a_fault_is_told_once_and_in_every_language(visit, folk):
+    client = visit("victor")
+    for language, told in [
         ("en", "Unknown operator “eqq”. Did you mean eq?"),
         ("tr", "Bilinmeyen işleç: “eqq”. eq mi demek istediniz?"),
         ("zh-hans", "未知运算符“eqq”。你是不是想用 eq？"),
-    ],
-)
-def test_a_fault_is_told_once_and_in_every_language(visit, folk, language, told):
-    client = visit("victor")
-    client.cookies["tablero_language"] = language
-    page = client.get(PEOPLE, {"f": "Age eqq 1"}).content.decode()
-    assert page.count(f">{told}<") == 1
-    assert "Syntax error" not in page
-    assert 'data-offer="Age eq 1"' in page
-    assert told in client.get(PEOPLE + "facets/", {"f": "Age eqq 1"}).content.decode()
+    ]:
+        client.cookies["tablero_language"] = language
+        page = client.get(PEOPLE, {"f": "Age eqq 1"}).content.decode()
+        assert page.count(f">{told}<") == 1, (language, told)
+        assert "Syntax error" not in page, (language, told)
+        assert 'data-offer="Age eq 1"' in page, (language, told)
+        assert told in client.get(PEOPLE + "facets/", {"f": "Age eqq 1"}).content.decode(), (language, told)
 
 
 def test_checks_without_scripts(visit, add_entity):
@@ -136,22 +130,19 @@ def test_a_relative_time_is_run_as_it_stands(visit, add_entity):
 # rows
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_rows_that_are_not_edited_keep_the_text(ask, folk):
+    for text in [
         "Age   ge\t30",
         "PartitionKey eq 'se' and (Age ge 30 or Name eq 'o''reilly')",
         "Since ge datetime'{{now-24h}}' and not isset(Name)",
-    ],
-)
-def test_rows_that_are_not_edited_keep_the_text(ask, folk, text):
-    page = ask("check", f=text, by="rows")
-    assert text_of(page) is None
-    # the form as a browser would send it
-    assert text_of(ask("rows", **sent(page), f=text)) == text
-    # and once more for rows alone: what they mean is the filter
-    again = text_of(ask("rows", **sent(page), f=""))
-    assert sent(ask("check", f=again, by="rows")) == sent(page)
+    ]:
+        page = ask("check", f=text, by="rows")
+        assert text_of(page) is None, text
+        # the form as a browser would send it
+        assert text_of(ask("rows", **sent(page), f=text)) == text, text
+        # and once more for rows alone: what they mean is the filter
+        again = text_of(ask("rows", **sent(page), f=""))
+        assert sent(ask("check", f=again, by="rows")) == sent(page), text
 
 
 def sent(page):
@@ -174,12 +165,12 @@ def sent(page):
     return fields
 
 
-@pytest.mark.parametrize(("text", "why"), [("true", "Text only"), ("Age eq", "has an error")])
-def test_says_why_rows_cannot_be_drawn(ask, folk, text, why):
-    page = ask("check", f=text, by="rows")
-    assert why in page
-    assert text_of(page) is None
-    assert "<form" not in page
+def test_says_why_rows_cannot_be_drawn(ask, folk):
+    for text, why in [("true", "Text only"), ("Age eq", "has an error")]:
+        page = ask("check", f=text, by="rows")
+        assert why in page, (text, why)
+        assert text_of(page) is None, (text, why)
+        assert "<form" not in page, (text, why)
 
 
 def condition(name, operator="eq", type_="Edm.String", *values, place="r-0", **more):
@@ -188,9 +179,8 @@ def condition(name, operator="eq", type_="Edm.String", *values, place="r-0", **m
     return {"row": place} | {f"{place}:{field}": text for field, text in fields.items()}
 
 
-@pytest.mark.parametrize(
-    ("fields", "text"),
-    [
+def test_conditions_become_a_filter(ask, folk):
+    for fields, text in [
         (condition("Age", "ge", "Edm.Int32", "30"), "Age ge 30"),
         (condition("Name", "one-of", "Edm.String", "a", "b'"), "Name eq 'a' or Name eq 'b'''"),
         (condition("Name", "is-not-set"), "not (isset(Name))"),
@@ -203,11 +193,9 @@ def condition(name, operator="eq", type_="Edm.String", *values, place="r-0", **m
         # input that our forms never send
         ({"row": ["r-9-9", "x", ""], "do": "remove:r"}, ""),
         ({"row": ["r-0"], "do": "drop:r-0:99"}, ""),
-        pytest.param({"row": ["r-0"], "do": f"drop:r-0:{'0' * 5000}"}, "", id="thousands of zeros"),
-    ],
-)
-def test_conditions_become_a_filter(ask, folk, fields, text):
-    assert text_of(ask("rows", **fields)) == text
+        ({"row": ["r-0"], "do": f"drop:r-0:{'0' * 5000}"}, ""),
+    ]:
+        assert text_of(ask("rows", **fields)) == text, (fields, text)
 
 
 def test_an_added_condition_has_the_focus_and_changes_nothing(ask, folk):
@@ -256,20 +244,17 @@ def key_of(client, row_key):
     return re.search(r'<tr data-key="([^"]+)"', page)[1]
 
 
-@pytest.mark.parametrize(
-    ("name", "how", "before", "after"),
-    [
+def test_a_cell_narrows_the_filter(ask, visit, folk):
+    for name, how, before, after in [
         ("Name", "is", "", "Name eq 'Ada 1'"),
         ("Age", "greater", "Age eq 1 or Ok", "(Age eq 1 or Ok) and Age gt 37"),
         ("PartitionKey", "less", "", "PartitionKey lt 'se'"),
         ("Rare", "is", "", "not (isset(Rare))"),
         ("Rare", "is-not", "", "isset(Rare)"),
         ("Name", "is", "no filter", "Name eq 'Ada 1'"),
-    ],
-)
-def test_a_cell_narrows_the_filter(ask, visit, folk, name, how, before, after):
-    key = key_of(visit("victor"), "1")
-    assert text_of(ask("cell", key=key, name=name, how=how, f=before)) == after
+    ]:
+        key = key_of(visit("victor"), "1")
+        assert text_of(ask("cell", key=key, name=name, how=how, f=before)) == after, (name, how)
 
 
 def test_five_minutes_around_a_time_and_no_half_a_character(ask, visit, add_entity):
@@ -280,12 +265,10 @@ def test_five_minutes_around_a_time_and_no_half_a_character(ask, visit, add_enti
     ask("cell", 404, key=key, name="Name", how="is", f="")
 
 
-@pytest.mark.parametrize(
-    ("name", "how"), [("Ok", "greater"), ("Rare", "less"), ("not a name", "is"), ("Age", "nonsense")]
-)
-def test_refuses_conditions_that_a_cell_does_not_allow(ask, visit, folk, name, how):
-    ask("cell", 404, key=key_of(visit("victor"), "1"), name=name, how=how, f="")
-    ask("cell", 404, key="nonsense", name=name, how=how, f="")
+def test_refuses_conditions_that_a_cell_does_not_allow(ask, visit, folk):
+    for name, how in [("Ok", "greater"), ("Rare", "less"), ("not a name", "is"), ("Age", "nonsense")]:
+        ask("cell", 404, key=key_of(visit("victor"), "1"), name=name, how=how, f="")
+        ask("cell", 404, key="nonsense", name=name, how=how, f="")
 
 
 def test_knows_what_may_be_typed(visit, folk, monkeypatch):

@@ -331,9 +331,8 @@ def test_deleted_queries_are_purged_with_the_log(visit, filled, settings):
     assert SavedQuery.objects.count() == 0
 
 
-@pytest.mark.parametrize("name", ['<img src=x onerror="alert(1)">', "‮مرحبا <b>بالعالم</b>"])
-def test_a_hostile_name_is_text_everywhere(visit, filled, name):
-    client = visit("eve")
+def test_a_hostile_name_is_text_everywhere(visit, filled):
+    client, name = visit("eve"), '<img src=x onerror="alert(1)"> ‮مرحبا <b>بالعالم</b>'
     text = f"Name eq '{name[:20]}' and Age eq {{{{age}}}}"
     save(client, name, description=name, filter=text, is_shared="on")
     address = f"{PEOPLE}q/{query().slug}/"
@@ -355,18 +354,16 @@ def test_refuses_invalid_queries(visit, filled):
     assert SavedQuery.objects.count() == 0
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
+def test_a_filter_is_checked_when_it_is_saved(visit, filled):
+    client = visit("victor")
+    for text, told in [
         ("Timestamp ge {{now-30d}} and Age ge {{least}}", "datetime&#x27;{{now-30d}}&#x27;"),
         ("Age ge {{least}} and (", "yntax error"),
         ("Age ge {{least}} and Since ge datetime'{{day}}'", ""),
-    ],
-)
-def test_a_filter_is_checked_when_it_is_saved(visit, filled, text, told):
-    answer = save(visit("victor"), "Adas", filter=text)
-    assert answer.status_code == (422 if told else 303)
-    assert told in answer.content.decode()
+    ]:
+        answer = save(client, "Adas", filter=text)
+        assert answer.status_code == (422 if told else 303), (text, told)
+        assert told in answer.content.decode(), (text, told)
 
 
 def test_a_name_stands_for_one_query_of_a_table(visit, filled):
@@ -516,7 +513,7 @@ def test_a_long_key_is_kept_with_its_page(visit, add_entity):
     assert len(names(client.get(answer["Location"]))) == 1
 
 
-@pytest.mark.parametrize("text", ["\0", "{{", "a" * 3000, "../"])
+@pytest.mark.parametrize("text", ["\0../", "../{{" + "a" * 3000])
 def test_takes_any_text_for_what_it_is(visit, filled, text):
     client = visit("victor")
     save(client)

@@ -88,17 +88,13 @@ def test_processes_count_and_an_index_is_added_when_it_is_worth_it(account, larg
     assert reason == {"filter": "Score gt …", "scans": policy.SCANS_NEEDED, "seconds": 4.0}
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_unhelpful_indexes_are_not_added(large):
+    for change in [
         {"scans": policy.SCANS_NEEDED - 1},
         {"at": NOW - policy.SCAN_PERIOD},
-    ],
-    ids=["few", "long ago"],
-)
-def test_unhelpful_indexes_are_not_added(large, change):
-    scan(large, "Score", **change)
-    assert adapt() == set()
+    ]:
+        scan(large, "Score", **change)
+        assert adapt() == set(), change
 
 
 def test_only_where_it_is_wanted_and_possible(account, large):

@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 TABLE = "/ui/a/acme/t/people/"
 
 
@@ -15,9 +13,9 @@ def marked(page, label):
     return [(how, re.sub(r"<[^>]*>", " ", text).split()[0]) for how, text in result]
 
 
-@pytest.mark.parametrize(
-    ("path", "tab"),
-    [
+def test_every_page_of_a_table_has_its_tables_and_tabs(visit, add_entity):
+    client = visit("alice")
+    for path, tab in [
         ("", ("page", "Entities")),
         ("schema/", ("page", "Schema")),
         ("history/", ("page", "History")),
@@ -28,19 +26,17 @@ def marked(page, label):
         ("paste/", ("true", "Entities")),
         ("facets/", ("true", "Entities")),
         ("queries/new/", ("true", "Entities")),
-    ],
-)
-def test_every_page_of_a_table_has_its_tables_and_tabs(visit, add_entity, path, tab):
-    page = visit("alice").get(TABLE + path, {"f": "Age ge 3"}).content.decode()
-    assert marked(page, "Table") == [tab]
-    assert marked(page, "Main navigation") == [("page", "people")]
-    assert 'id="star-button"' in page
-    assert page.count("<h1") == 1
+    ]:
+        page = client.get(TABLE + path, {"f": "Age ge 3"}).content.decode()
+        assert marked(page, "Table") == [tab], (path, tab)
+        assert marked(page, "Main navigation") == [("page", "people")], (path, tab)
+        assert 'id="star-button"' in page, (path, tab)
+        assert page.count("<h1") == 1, (path, tab)
 
 
-@pytest.mark.parametrize(
-    ("path", "place"),
-    [
+def test_every_page_of_an_account_marks_its_place(proven, add_entity):
+    client = proven("alice")
+    for path, place in [
         ("", ("page", "Tables")),
         ("tables/new/", ("true", "Tables")),
         ("activity/", ("page", "Activity")),
@@ -48,11 +44,9 @@ def test_every_page_of_a_table_has_its_tables_and_tabs(visit, add_entity, path, 
         ("sas/new/", ("true", "Policies")),
         ("keys/", ("page", "Keys")),
         ("settings/", ("page", "Settings")),
-    ],
-)
-def test_every_page_of_an_account_marks_its_place(proven, add_entity, path, place):
-    page = proven("alice").get("/ui/a/acme/" + path).content.decode()
-    assert marked(page, "Main navigation") == [place]
+    ]:
+        page = client.get("/ui/a/acme/" + path).content.decode()
+        assert marked(page, "Main navigation") == [place], (path, place)
 
 
 def test_a_page_of_nothing_in_the_navigation_marks_nothing(visit):

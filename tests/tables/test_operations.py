@@ -144,15 +144,15 @@ def many(account):
     return results
 
 
-@pytest.mark.parametrize("top", [1, 2, 3, 5, 6, 7])
-def test_lists_tables_page_by_page(account, many, top):
-    pages, start = [], ""
-    while start is not None:
-        page, start = names(account, top=top, start=start)
-        pages.append(page)
+def test_lists_tables_page_by_page(account, many):
+    for top in [1, 2, 3, 5, 6, 7]:
+        pages, start = [], ""
+        while start is not None:
+            page, start = names(account, top=top, start=start)
+            pages.append(page)
 
-    assert sum(pages, []) == many  # noqa: RUF017
-    assert max(map(len, pages)) <= top
+        assert sum(pages, []) == many, top  # noqa: RUF017
+        assert max(map(len, pages)) <= top, top
 
 
 def test_lists_the_tables_that_a_filter_wants(account, many):

@@ -3,8 +3,6 @@
 import re
 from html import unescape
 
-import pytest
-
 from storage.domain.errors import OperationTimedOut
 from storage.entities import schema
 from tests.console.markup import text
@@ -37,11 +35,6 @@ def test_an_empty_table_and_another_spelling(visit, add_entity):
     answer = visit("victor").get("/ui/a/acme/t/PEOPLE/schema/")
     assert (answer.status_code, answer["Location"]) == (301, TABLE + "schema/")
     assert visit("victor").get("/ui/a/acme/t/nobody/schema/").status_code == 404
-
-
-@pytest.mark.parametrize("address", ["schema/", "history/"])
-def test_only_for_members(visit, add_entity, address):
-    assert visit("sam").get(TABLE + address).status_code == 404
 
 
 def test_says_that_counting_took_too_long(visit, add_entity, monkeypatch):

@@ -343,50 +343,30 @@ def test_applied_formats_can_be_reverted(visit, staff):
     ]
 
 
-def test_keys_are_built_by_pressing_columns(visit, staff):
+def test_keys_are_chosen_by_pressing_or_writing(visit, staff):
+    """What a press does to a key: tests/transfer/test_keys.py."""
     eve = visit("eve")
     columns = begin(eve, "a,b{c,d\n1,2,3\n1,5,6\n")
     page = eve.get(columns)
 
-    def keys():
-        mapping = page.context["mapping"]
-        return mapping.partition_key, mapping.row_key
-
     def press(**pressed):
         return eve.post(columns, {**form_of(page), **pressed})
 
-    assert keys() == ("", "") and "not chosen yet" in page.content.decode()
+    assert "not chosen yet" in page.content.decode()
     assert "b{c" not in [chip.label for key in page.context["keys"] for chip in key.chips]
-    for pressed, expected in (
-        ("partition_key:0", ("{a}", "")),
-        ("row_key:2", ("{a}", "{d}")),
-        ("row_key:0", ("{a}", "{d}-{a}")),
-        ("row_key:#row", ("{a}", "{d}-{a}-{#row}")),
-        ("row_key:0", ("{a}", "{d}-{#row}")),
-        ("row_key:99", ("{a}", "{d}-{#row}")),
-        ("table:0", ("{a}", "{d}-{#row}")),
-        ("row_key:2", ("{a}", "{#row}")),
-    ):
-        page = press(toggle=pressed)
-        assert keys() == expected
-    page = press(toggle="row_key:2")
-    page = press(**{"separator:row_key": "{"})
-    assert keys() == ("{a}", "{#row}{{{d}") and page.context["sample"][0]["key"].row_key == "0000000001{3"
-    page = press(**{"separator:row_key": ""})
-    assert keys() == ("{a}", "{#row}{d}")
-    page = press(row_key="x-{d}", advanced="1")  # by hand, and then by a column again
-    assert page.context["is_advanced"] and keys() == ("{a}", "x-{d}")
-    page = press(toggle="row_key:0")
-    assert keys() == ("{a}", "x-{d}-{a}")
-    page = press(toggle="row_key:2")
-    assert keys() == ("{a}", "x-{a}")
+    page = press(toggle="partition_key:0", row_key="{#row}{{{d}", advanced="1")
+    mapping = page.context["mapping"]
+    assert (mapping.partition_key, mapping.row_key, page.context["is_advanced"]) == (
+        "{a}",
+        "{#row}{{{d}",
+        True,
+    )
+    assert page.context["sample"][0]["key"].row_key == "0000000001{3"
     assert press(row_key="{d").status_code == 422
     page = press(row_key="{a}")
     assert "the keys of an earlier row in 1 of 2 rows" in page.content.decode()
-    page = press(keys="0")
-    assert keys() == tuple(
-        getattr(page.context["key_proposals"][0].proposal, it) for it in ("partition_key", "row_key")
-    )
+    mapping, proposed = press(keys="0").context["mapping"], page.context["key_proposals"][0].proposal
+    assert (mapping.partition_key, mapping.row_key) == (proposed.partition_key, proposed.row_key)
 
 
 def test_clicks_before_the_page_is_redrawn_are_kept(visit, staff):

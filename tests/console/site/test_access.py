@@ -143,16 +143,16 @@ def request_of(user):
     return request
 
 
-@pytest.mark.parametrize("who", ["alice", "max", "eve", "victor", "ada"])
-def test_a_view_asks_for_a_role(cast, who, account):
-    role = Role.OWNER if who == "ada" else cast[who].memberships.get().role
-    for capability in Capability:
-        view = account_required(capability)(lambda request, known_account: known_account)
-        if role >= LEAST_ROLE[capability]:
-            assert view(request_of(cast[who]), account="acme") == account
-        else:
-            with pytest.raises(PermissionDenied, match=roles.label(LEAST_ROLE[capability])):
-                view(request_of(cast[who]), account="acme")
+def test_a_view_asks_for_a_role(cast, account):
+    for who in ["alice", "max", "eve", "victor", "ada"]:
+        role = Role.OWNER if who == "ada" else cast[who].memberships.get().role
+        for capability in Capability:
+            view = account_required(capability)(lambda request, known_account: known_account)
+            if role >= LEAST_ROLE[capability]:
+                assert view(request_of(cast[who]), account="acme") == account, who
+            else:
+                with pytest.raises(PermissionDenied, match=roles.label(LEAST_ROLE[capability])):
+                    view(request_of(cast[who]), account="acme")
 
 
 def test_an_admin_view_names_the_admin(cast):

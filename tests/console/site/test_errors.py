@@ -1,5 +1,7 @@
 """Error pages."""
 
+from unittest.mock import Mock
+
 import pytest
 from django.contrib.sessions.backends.db import SessionStore
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
@@ -17,9 +19,10 @@ from storage.people import members
 from storage.tables import tables
 
 
-@pytest.mark.parametrize(
-    ("error", "status", "text"),
-    [
+def test_errors_of_views_get_their_page(visit, monkeypatch, caplog):
+    client = visit("alice")
+    client.raise_request_exception = False
+    for error, status, text in [
         (PermissionDenied("This requires the Owner role."), 403, "This requires the Owner role."),
         (PermissionDenied(), 403, "Your role does not allow this."),
         (ZeroDivisionError("secret"), 500, "Something went wrong"),
@@ -29,28 +32,22 @@ from storage.tables import tables
         (InsufficientAccountPermissions(), 403, "Write operations are not allowed."),
         (SuspiciousOperation("secret"), 400, "Bad request"),
         (RequestDataTooBig("secret"), 413, "The limit for a form is 8.0"),
-    ],
-)
-def test_errors_of_views_get_their_page(visit, monkeypatch, caplog, error, status, text):
-    def fail(*arguments, **_):
-        raise error
-
-    monkeypatch.setattr(home, "visible_accounts", fail)
-    client = visit("alice")
-    client.raise_request_exception = False
-    answer = client.get("/ui/")
-    page = answer.content.decode()
-    assert answer.status_code == status
-    assert text in page
-    assert "secret" not in page
-    assert "default-src 'none'" in answer["Content-Security-Policy"]
-    if status == 500:
-        number = answer["X-Request-Id"]
-        assert f"<code>{number}</code>" in page
-        [logged] = caplog.records  # one line with everything: Django adds none
-        assert logged.getMessage().endswith(f"failed: request {number}")
-        assert (logged.request_id, logged.user, logged.operation) == (number, "alice", "home:index")
-        assert logged.exc_info[1] is error
+    ]:
+        caplog.clear()
+        monkeypatch.setattr(home, "visible_accounts", Mock(side_effect=error))
+        answer = client.get("/ui/")
+        page = answer.content.decode()
+        assert answer.status_code == status, (error, status)
+        assert text in page, (error, status)
+        assert "secret" not in page, (error, status)
+        assert "default-src 'none'" in answer["Content-Security-Policy"], (error, status)
+        if status == 500:
+            number = answer["X-Request-Id"]
+            assert f"<code>{number}</code>" in page, (error, status)
+            [logged] = caplog.records  # one line with everything: Django adds none
+            assert logged.getMessage().endswith(f"failed: request {number}"), (error, status)
+            assert (logged.request_id, logged.user, logged.operation) == (number, "alice", "home:index")
+            assert logged.exc_info[1] is error, (error, status)
 
 
 def test_without_its_database_a_page_says_so(visit, monkeypatch):
@@ -88,21 +85,19 @@ def test_an_error_keeps_the_frame_of_those_who_are_signed_in(client, visit):
     assert 'id="sidebar"' not in client.get("/ui/nothing/").content.decode()
 
 
-@pytest.mark.parametrize(
-    ("address", "parent"),
-    [
+def test_an_address_of_a_form_leads_to_its_page(visit, add_entity):
+    client = visit("ada")
+    for address, parent in [
         ("/ui/u/invite/", "/ui/u/"),
         ("/ui/a/acme/snapshots/schedule/", "/ui/a/acme/snapshots/"),
         ("/ui/a/acme/t/people/delete/", "/ui/a/acme/t/people/"),
         ("/ui/appearance/", "/ui/"),
-    ],
-)
-def test_an_address_of_a_form_leads_to_its_page(visit, add_entity, address, parent):
-    answer = visit("ada").get(address)
-    assert (answer.status_code, answer["Allow"]) == (405, "POST")
-    assert f'<meta http-equiv="refresh" content="0; url={parent}">' in answer.content.decode()
-    part = visit("ada").get(address, headers=SCRIPT)
-    assert (part.status_code, part.content) == (405, b"")
+    ]:
+        answer = client.get(address)
+        assert (answer.status_code, answer["Allow"]) == (405, "POST"), (address, parent)
+        assert f'<meta http-equiv="refresh" content="0; url={parent}">' in answer.content.decode(), address
+        part = client.get(address, headers=SCRIPT)
+        assert (part.status_code, part.content) == (405, b""), (address, parent)
 
 
 def test_a_former_member_is_told_so(visit, cast, account):
