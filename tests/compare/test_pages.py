@@ -179,14 +179,15 @@ def button(label, style):
 @pytest.mark.django_db(transaction=True)
 def test_a_table_that_only_the_right_side_has_is_deleted_as_one(proven, branch):
     put(tables.create(branch, "carts"), a=1, b=2)
-    page = proven("alice").get(address(table="carts", all=1))
+    alice = proven("alice")
+    page = alice.get(address(table="carts", all=1))
     assert "Delete the table carts in branch" in text(page)
     assert "Only a maintainer can delete the table." in text(proven("eve").get(address(table="carts", all=1)))
     put(tables.get(branch, "carts"), c=3)
-    skipped = proven("alice").post(f"{PAGE}apply/", {**hidden(page), "all": "1"}, follow=True)
+    skipped = alice.post(f"{PAGE}apply/", {**hidden(page), "all": "1"}, follow=True)
     assert "Did not delete carts because it was changed" in skipped.content.decode()
-    page = proven("alice").get(address(table="carts", all=1))
-    answer = proven("alice").post(f"{PAGE}apply/", {**hidden(page), "all": "1"}, follow=True)
+    page = alice.get(address(table="carts", all=1))
+    answer = alice.post(f"{PAGE}apply/", {**hidden(page), "all": "1"}, follow=True)
     assert "Deleted carts." in answer.content.decode() and "Undo" in answer.content.decode()
     assert tables.find(branch, "carts") is None
 

@@ -41,10 +41,6 @@ def named(account):
     return account
 
 
-def test_finds_tables_the_exact_one_first(visit, named):
-    assert found(visit("victor"), "PEOPLE")["Tables"] == ["People", "peopleOld", "oldPeople"]
-
-
 def test_results_exclude_forbidden_objects(visit, cast, named):
     other = accounts.add("other", NewAccount(label="People of another"))
     tables.create(other, "people2")
@@ -56,24 +52,23 @@ def test_results_exclude_forbidden_objects(visit, cast, named):
     assert found(visit("victor"), "of another")["Accounts"] == ["other"]
 
 
-def test_finds_an_entity_by_its_key(visit, named):
+def test_finds_tables_the_exact_one_first_and_entities_by_their_keys(visit, named):
     insert(named, "people", "p", "ada lovelace")
-    victor = visit("victor")
-    for text in ["people p ada lovelace", "PEOPLE 'p' 'ada lovelace'", "People  p  'ada lovelace'"]:
-        assert found(victor, text)["Entities"] == ["p, ada lovelace"], text
-    assert "Entities" not in found(visit("sam"), text)
-    assert "Entities" not in found(victor, text.replace("ada", "bob"))
-
-
-def test_an_entity_may_have_empty_keys_and_quotation_marks(visit, named):
     insert(named, "people", "", "o'brien")
-    assert found(visit("victor"), "people '' 'o''brien'")["Entities"] == [", o'brien"]
-    assert found(visit("victor"), "people '' o'brien")["Entities"] == [", o'brien"]
-
-
-def test_finds_no_deleted_table(visit, named):
     tables.delete(named, "carts")
-    assert found(visit("victor"), "carts") == {}
+    victor = visit("victor")
+    for text, title, expected in (
+        ("PEOPLE", "Tables", ["People", "peopleOld", "oldPeople"]),
+        ("carts", "Tables", None),
+        ("people p ada lovelace", "Entities", ["p, ada lovelace"]),
+        ("PEOPLE 'p' 'ada lovelace'", "Entities", ["p, ada lovelace"]),
+        ("People  p  'ada lovelace'", "Entities", ["p, ada lovelace"]),
+        ("people p bob lovelace", "Entities", None),
+        ("people '' 'o''brien'", "Entities", [", o'brien"]),
+        ("people '' o'brien", "Entities", [", o'brien"]),
+    ):
+        assert found(victor, text).get(title) == expected, text
+    assert "Entities" not in found(visit("sam"), "people p ada lovelace")
 
 
 def test_finds_policies_and_the_labels_of_tokens_for_those_who_may_see_them(visit, named):
@@ -86,20 +81,25 @@ def test_finds_policies_and_the_labels_of_tokens_for_those_who_may_see_them(visi
     }
     assert found(visit("victor"), "report") == {"Stored access policies": ["Reporting"]}
     assert found(visit("sam"), "report") == {}
+    policies.replace_by_name(named, "carts", [SignedIdentifier("Résumé")])
+    for text in ("resume", "RÉSUMÉ"):  # without its marks
+        assert found(visit("victor"), text) == {"Stored access policies": ["Résumé"]}, text
     tables.delete(named, "carts")
-    assert "Stored access policies" not in found(visit("max"), "report")
+    assert "Stored access policies" not in found(visit("max"), "resume")
 
 
-def test_finds_users_for_admins(visit):
-    assert found(visit("ada"), "ALI")["Users"] == ["alice"]
-    assert "Users" not in found(visit("alice"), "ali")
-
-
-def test_results_include_permitted_pages(visit):
-    assert found(visit("alice"), "keys", **{"in": "acme"})["Pages"] == ["Keys"]
-    assert "Pages" not in found(visit("eve"), "keys", **{"in": "acme"})
-    assert "Pages" not in found(visit("sam"), "keys", **{"in": "acme"})
-    assert found(visit("ada"), "new account")["Pages"] == ["New account"]
+def test_results_include_permitted_pages_and_users_for_admins(visit):
+    clients = {name: visit(name) for name in ("ada", "alice", "eve", "sam")}
+    for name, text, title, expected in (
+        ("alice", "keys", "Pages", ["Keys"]),
+        ("eve", "keys", "Pages", None),
+        ("sam", "keys", "Pages", None),
+        ("ada", "new account", "Pages", ["New account"]),
+        ("ada", "ALI", "Users", ["alice"]),
+        ("alice", "ali", "Users", None),
+    ):
+        place = {"in": "acme"} if text == "keys" else {}
+        assert found(clients[name], text, **place).get(title) == expected, (name, text)
 
 
 def test_finds_pages_of_other_tables_and_accounts_by_both_names(visit, named):
@@ -128,12 +128,6 @@ def test_finds_pages_of_other_tables_and_accounts_by_both_names(visit, named):
     assert addresses("scheduled backups operations") == ["/ui/help/operations/#scheduled-backups"]
 
 
-def test_names_are_found_without_their_marks(visit, named):
-    policies.replace_by_name(named, "carts", [SignedIdentifier("Résumé")])
-    assert found(visit("victor"), "resume") == {"Stored access policies": ["Résumé"]}
-    assert found(visit("victor"), "RÉSUMÉ") == {"Stored access policies": ["Résumé"]}
-
-
 def test_finds_settings_and_where_they_are(visit, account):
     def settings(name, text):
         groups = visit(name).get("/ui/palette/", {"q": text, "in": "acme"}).context["groups"]
@@ -159,29 +153,24 @@ def test_turkish_letters_in_any_case(visit, account):
 
 def test_recent_tables_come_before_other_matches_except_the_exact_name(visit, cast, named):
     bookmarks.record_visit(bookmarks.find(cast["victor"], tables.get(named, "oldPeople")))
-    assert found(visit("victor"), "people")["Tables"] == ["People", "oldPeople", "peopleOld"]
-    assert found(visit("victor"), "peop")["Tables"] == ["oldPeople", "People", "peopleOld"]
+    victor = visit("victor")
+    assert found(victor, "people")["Tables"] == ["People", "oldPeople", "peopleOld"]
+    assert found(victor, "peop")["Tables"] == ["oldPeople", "People", "peopleOld"]
+    groups = found(victor, "", **{"in": "acme"})
+    assert list(groups) == ["Recent tables", "Pages"]
+    assert groups["Recent tables"] == ["oldPeople"]
 
 
 def test_leads_to_the_other_accounts(visit, account):
     accounts.add("other")
-    assert found(visit("ada"), "", **{"in": "acme"})["Accounts"] == ["other"]
-    assert sorted(found(visit("ada"), "")["Accounts"]) == ["acme", "other"]
+    ada = visit("ada")
+    assert found(ada, "", **{"in": "acme"})["Accounts"] == ["other"]
+    assert sorted(found(ada, "")["Accounts"]) == ["acme", "other"]
 
 
-def test_h1_begins_with_what_was_opened_last(visit, cast, named):
-    bookmarks.record_visit(bookmarks.find(cast["victor"], tables.get(named, "carts")))
-    groups = found(visit("victor"), "", **{"in": "acme"})
-    assert list(groups) == ["Recent tables", "Pages"]
-    assert groups["Recent tables"] == ["carts"]
-
-
-def test_the_name_of_one_table_opens_it(visit, named):
+def test_the_name_of_one_table_opens_it_and_in_two_accounts_is_a_question(visit, named):
     answer = visit("victor").get(SEARCH, {"q": " people "})
     assert (answer.status_code, answer["Location"]) == (302, "/ui/a/acme/t/People/")
-
-
-def test_a_name_in_two_accounts_is_a_question(visit, named):
     tables.create(accounts.add("other"), "people")
     answer = visit("ada").get(SEARCH, {"q": "people"})
     assert answer.status_code == 200

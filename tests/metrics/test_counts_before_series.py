@@ -17,7 +17,7 @@ from storage.models import RequestSeries
 from storage.sql.django import execute, fetch
 from storage.tables import tables
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 
 READ, REFUSED = SeriesKind("QueryEntities", 200), SeriesKind("InsertEntity", 409, "EntityAlreadyExists")
 

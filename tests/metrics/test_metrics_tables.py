@@ -37,6 +37,7 @@ def relations_of(table_id):
     return fetch(f"SELECT relname FROM ({names}) AS found WHERE relname ~ %s", pattern)
 
 
+@pytest.mark.long
 def test_an_upgrade_drops_them_and_nothing_else():
     account = accounts.add("measured")
     people = tables.create(account, "People")

@@ -171,6 +171,7 @@ def folder(monkeypatch, tmp_path, extracted):
     return tmp_path / "locale"
 
 
+@pytest.mark.long
 def test_the_command_adds_lists_and_compiles(folder, capsys):
     path = folder / "tr" / "LC_MESSAGES" / "django.po"
     entry = next(it for it in catalogues.read(path.read_text()) if it.message.text == "Skip to content")
