@@ -99,7 +99,7 @@ def test_saving_unchanged_policies_changes_nothing_in_any_zone_and_view(visit, c
         assert "Nothing was changed." in said(client), (zone, view)
 
 
-def test_p1_blank_stays_blank_beside_an_edit(visit, keep):
+def test_blank_stays_blank_beside_an_edit(visit, keep):
     keep(*ODD)
     client = visit("max")
     edited = {"p0_expiry": "2031-01-01", "p1_permissions": ["d", "u", "r"], "p3_identifier": "new"}
@@ -132,7 +132,7 @@ ZONES = st.sampled_from(
 
 @settings(max_examples=30)
 @given(SETS, ZONES)
-def test_p1_any_set_comes_back_from_the_form(identifiers, zone):
+def test_any_set_comes_back_from_the_form(identifiers, zone):
     formset = PolicyFormSet(write_data(draft_set(identifiers, zone)))
     assert formset.identifiers == identifiers
     assert list(formset.draft.seen) == identifiers
@@ -165,7 +165,7 @@ def test_times_have_the_zone_in_which_they_were_drawn(visit, cast, keep):
 # five at most, and what is wrong
 
 
-def test_p2_a_sixth_policy_is_impossible(visit, keep):
+def test_a_sixth_policy_is_impossible(visit, keep):
     keep(*(SignedIdentifier(name) for name in "abcd"))
     client = visit("max")
     added = client.post(SAVE, form_of(client.get(PAGE), do="add:partner"))
@@ -417,7 +417,7 @@ def test_preview_says_that_an_account_takes_no_signatures(visit, keep):
     assert "This account accepts bearer tokens only" in text(client.get(PAGE))
 
 
-def test_p4_undo_brings_back_what_it_revoked(visit, keep, issue):
+def test_undo_brings_back_what_it_revoked(visit, keep, issue):
     keep(*PLAIN)
     issue("ci")
     client = visit("max")
@@ -439,7 +439,7 @@ def test_p4_undo_brings_back_what_it_revoked(visit, keep, issue):
 
 
 @pytest.mark.parametrize("view", ["", "?view=xml"])
-def test_p5_two_editors(visit, keep, issue, view):
+def test_two_editors(visit, keep, issue, view):
     keep(*PLAIN)
     issue("ci")
     first, second = visit("max"), visit("alice")
@@ -465,7 +465,7 @@ def test_p5_two_editors(visit, keep, issue, view):
     assert stored() == [PLAIN[0], SignedIdentifier("ci", AccessPolicy(None, LATER, "r"))]
 
 
-def test_p5_the_same_edit_twice_is_none(visit, keep):
+def test_the_same_edit_twice_is_none(visit, keep):
     keep(*PLAIN)
     first, second = visit("max"), visit("alice")
     pages = [(client, client.get(PAGE)) for client in (first, second)]

@@ -92,7 +92,7 @@ SEEN = TableSas(version="2019-02-02", table="Orders", permissions="ra", expiry="
 
 
 @pytest.mark.django_db(transaction=True)
-def test_s2_a_token_is_shown_once(proven, account, orders, caplog):
+def test_a_token_is_shown_once(proven, account, orders, caplog):
     client = proven("max")
     answer = client.post(NEW, sent(spk="A", epk="F", protocol="https"))
     assert answer.status_code == 200
@@ -192,7 +192,7 @@ def test_refuses_one_more_than_the_quota(proven, orders, account):
 # the policy locks
 
 
-def test_s6_fields_set_by_the_policy_are_locked_and_left_out(proven, orders):
+def test_fields_set_by_the_policy_are_locked_and_left_out(proven, orders):
     client = proven("max")
     page = client.get(NEW, {"table": "orders", "policy": "partner"}).content.decode()
     assert 'id="permissions-locked"' in page
@@ -206,7 +206,7 @@ def test_s6_fields_set_by_the_policy_are_locked_and_left_out(proven, orders):
     assert token.start
 
 
-def test_s6_a_policy_that_says_nothing_locks_nothing(proven, orders):
+def test_a_policy_that_says_nothing_locks_nothing(proven, orders):
     client = proven("max")
     page = client.get(NEW, {"table": "Orders", "policy": "open"}).content.decode()
     assert "-locked" not in page
@@ -424,7 +424,7 @@ def test_home_says_which_end_soon_to_those_who_manage_them(visit, proven, accoun
 # one of them
 
 
-def test_s3_a_token_has_a_page(visit, account, orders):
+def test_a_token_has_a_page(visit, account, orders):
     print_ = use(account, SEEN, 3)
     answer = visit("max").get(f"{SAS}{print_}/")
     page = answer.content.decode()
@@ -449,7 +449,7 @@ def test_counts_what_else_would_end(visit, account, orders):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_s4_blocks_and_undoes(visit, account, orders):
+def test_blocks_and_undoes(visit, account, orders):
     print_ = use(account, SEEN)
     client = visit("max")
     answer = client.post(f"{SAS}{print_}/block/", {"blocked": "1"}, follow=True)

@@ -249,7 +249,7 @@ def over(account):
     account.refresh_from_db()
 
 
-def test_a3_an_account_freezes_when_its_time_is_over_and_goes_a_day_later(ada, account):
+def test_an_account_freezes_when_its_time_is_over_and_goes_a_day_later(ada, account):
     tables.create(account, "people")
     over(account)
     shown = ada("GET", "accounts/acme").json()

@@ -28,7 +28,7 @@ def page(client, address):
     return client.get(address).content.decode()
 
 
-def test_a3_is_made_for_a_while_counts_down_freezes_and_goes(visit):
+def test_is_made_for_a_while_counts_down_freezes_and_goes(visit):
     client, before = visit("ada"), timezone.now()
     made = client.post("/ui/a/new/", {"name": "branch", "lives": "8h", "labels": "branch=main\nkind = ci"})
     assert made.status_code == 302

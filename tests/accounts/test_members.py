@@ -70,7 +70,7 @@ def test_refuses_invalid_roles(visit, cast):
         assert role_of("eve") == Role.EDITOR, role
 
 
-def test_u2_the_last_owner_stays(visit, cast):
+def test_the_last_owner_stays(visit, cast):
     pk = cast["alice"].pk
     for who in ("alice", "ada"):
         for address, data in ((f"{MEMBERS}{pk}/", {"role": "1"}), (f"{MEMBERS}{pk}/remove/", {})):

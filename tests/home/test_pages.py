@@ -105,7 +105,7 @@ def test_shows_no_key_that_is_a_secret(visit, account):
         assert sealed_keys.encode_key(key) not in page
 
 
-def test_h2_shows_where_to_begin(visit, account):
+def test_shows_where_to_begin(visit, account):
     page = home(visit("ada")).content.decode()
     assert page.count('<li class="card"') == 3
     assert 'action="/ui/a/acme/tables/sample/"' in page

@@ -89,6 +89,8 @@ def test_every_address_answers_by_role_and_method(visit, add_entity, part):
         address = reverse(name, args=ARGUMENTS[name])
         for method, answers in ANSWERS[name].items():
             for visitor, status in asked(answers):
+                if part == "help" and visitor in {"victor", "ada"}:
+                    continue  # these pages are the same for everybody
                 client = Client(headers={"HX-Request": "true"} if status >= 400 else None)
                 client.cookies = SimpleCookie(clients[visitor].cookies.output(header="", sep=";"))
                 language = next(languages) if visitor == "ada" and status == 200 else "tr"
