@@ -94,27 +94,23 @@ def test_the_list_by_state_kind_and_account(visit, notice):
     assert odd.count("Key not rotated") == all_.count("Key not rotated") > 0
 
 
-@pytest.mark.parametrize(("scope", "hidden"), [("this", 1), ("kind", 2), ("everywhere", 2)])
-def test_muting_for_oneself(visit, notice, scope, hidden):
+def test_muting_for_oneself(visit, cast, notice):
     first = notice()
     notice(subject="key2")
-    alice, ada = visit("alice"), visit("ada")
-    assert "Others still see it" in text(
-        alice.post(f"{LIST}{first.pk}/mute/", {"scope": scope, "next": LIST}, follow=True)
-    )
-    assert text(alice.get(LIST)).count("has not been rotated") == 2 * (2 - hidden)  # also in the bell
-    assert text(ada.get(LIST)).count("has not been rotated") == 4
-    assert "key1 has not" in text(alice.get(LIST, {"state": "muted"}))
-    personal = text(alice.get("/ui/me/notices/"))
-    assert "Key not rotated" in personal
-    [mute] = readers.mutes(first.account and alice_of(alice))
-    alice.post(f"/ui/me/notices/mutes/{mute.pk}/remove/")
-    assert text(alice.get(LIST)).count("has not been rotated") == 4
+    alice = visit("alice")
+    for scope, hidden in (("this", 1), ("kind", 2), ("everywhere", 2)):
+        sent = {"scope": scope, "next": LIST}
+        muted = text(alice.post(f"{LIST}{first.pk}/mute/", sent, follow=True))
+        assert "Others still see it" in muted, scope
+        assert muted.count("has not been rotated") == 2 * (2 - hidden), scope  # also in the bell
+        assert "key1 has not" in text(alice.get(LIST, {"state": "muted"})), scope
+        [mute] = readers.mutes(cast["alice"])
+        alice.post(f"/ui/me/notices/mutes/{mute.pk}/remove/")
+        assert text(alice.get(LIST)).count("has not been rotated") == 4, scope
+    alice.post(f"{LIST}{first.pk}/mute/", {"scope": "everywhere", "next": LIST})
+    assert "Key not rotated" in text(alice.get("/ui/me/notices/"))
+    assert text(visit("ada").get(LIST)).count("has not been rotated") == 4
     assert visit("victor").post(f"{LIST}{first.pk}/mute/").status_code == 404
-
-
-def alice_of(client):
-    return client.get("/ui/").wsgi_request.user
 
 
 def test_rules_of_an_account_and_of_the_server(visit, notice):
