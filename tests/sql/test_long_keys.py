@@ -140,7 +140,7 @@ KEYS = st.builds(EntityKey, st.sampled_from(BASES), st.sampled_from(BASES))
 )
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_long_and_short_keys_are_read_in_one_order(relation, apply, content, stored, top, condition, start):
-    """How they are written is in tests/entities/test_write_law.py."""
+    """Their writes are in tests/entities/test_write_law.py."""
     execute(f"DELETE FROM {relation}")
     for number, key in enumerate(stored):
         apply(Insert(entity(key, number)))

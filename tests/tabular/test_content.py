@@ -37,7 +37,7 @@ class SampleBounds(files._SampleBounds):
 
 @pytest.fixture(autouse=True)
 def smaller_limits(monkeypatch):
-    """Lower the limits of what is read, so that small files exceed them."""
+    """Lower the limits of reading, so that small files exceed them."""
     of_content = ("BLOCK", "EXPANDED", "ROWLESS_BYTES", "ROWLESS_LINES", "_DIRECTORY")
     for module, names in ((contents, of_content), (files, ["_CHUNK_BYTES"]), (layouts, ["SCANNED"])):
         for name in names:

@@ -30,7 +30,7 @@ def test_an_insert_leaves_out_what_has_no_value_and_refuses_taken_keys(people):
     assert '"code":"EntityAlreadyExists"' in str(refusal.value)
     assert people.get_entity("se", "ada") == ADA
     for missing in KEYS:
-        # the SDK explains it by what the server answers
+        # the SDK explains it by the answer of the server
         with pytest.raises(ValueError, match=f"{missing} must be present in an entity"):
             people.create_entity({name: value for name, value in ADA.items() if name != missing})
 
