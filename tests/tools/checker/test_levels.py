@@ -45,110 +45,65 @@ def broken(promise: str, *operations: Write | Read, bound: float = 0.0) -> list[
     return [violation.promise for violation in result]
 
 
-class TestAllLevels:
-    def test_a_value_without_a_write(self):
-        assert broken("all", write(0, 1, A, 1), read(2, 3, a=2)) == ["nothing is invented"]
-
-    def test_a_value_of_another_key(self):
-        assert broken("all", write(0, 1, A, 1), read(2, 3, b=1)) == ["nothing is invented"]
-
-    def test_a_write_that_is_read_before_it_began(self):
-        assert broken("all", write(2, 3, A, 1), read(0, 1, a=1)) == ["nothing is seen before it is written"]
-
-    def test_a_write_that_changes_its_version(self):
-        other = Read("r", "level", 2, 3, {A: Seen(11, 1)})
-        assert broken("all", write(0, 1, A, 1), other) == ["one version per write"]
-
-    def test_an_unacknowledged_write_that_changes_its_version(self):
-        reads = [Read("r", "level", 2, 3, {A: Seen(version, 1)}) for version in (10, 11)]
-        assert broken("all", write(0, None, A, 1), *reads) == ["one version per write"]
-
-    def test_two_writes_of_one_version(self):
-        again = Write("w", A, 2, 0, 1, 10)
-        assert broken("all", write(0, 1, A, 1), again) == ["unique versions"]
-
-    def test_half_a_change_set(self):
-        writes = [write(0, 1, A, 1, change_set=1), write(0, 1, B, 2, change_set=1)]
-        assert broken("all", *writes, read(2, 3, a=1, b=0)) == ["change sets are whole"]
-        assert broken("all", *writes, read(2, 3, a=1, b=2), read(2, 3, a=0, b=0), read(2, 3, a=1)) == []
-
-    def test_half_a_change_set_that_was_not_acknowledged(self):
-        writes = [write(0, None, A, 1, change_set=1), write(0, None, B, 2, change_set=1)]
-        reads = [read(2, 3, a=1, b=2), read(2, 3, a=1, b=0)]
-        assert broken("all", *writes, *reads) == ["change sets are whole"]
-
-
-class TestStrong:
-    def test_a_read_that_misses_an_acknowledged_write(self):
-        assert broken("strong", write(0, 1, A, 1), read(2, 3, a=0)) == ["no stale read"]
-
-    def test_a_read_beside_a_write_may_see_it_or_not(self):
-        assert broken("strong", write(0, 3, A, 1), read(1, 2, a=0), read(2.5, 4, a=1)) == []
-
-    def test_a_read_that_goes_back_behind_an_earlier_one(self):
-        reads = [read(1, 2, a=1), read(3, 4, "other", a=0)]
-        assert broken("strong", write(0, 9, A, 1), *reads) == ["no stale read"]
-
-    def test_reads_at_the_same_time_in_any_order(self):
-        assert broken("strong", write(0, 9, A, 1), read(1, 4, a=1), read(2, 3, "other", a=0)) == []
-
-    def test_a_write_that_is_ordered_before_an_earlier_one(self):
-        early = Write("w", A, 1, 0, 1, 20)
-        late = Write("w", A, 2, 2, 3, 10)
-        assert broken("strong", early, late) == ["writes in the order of time"]
-
-    def test_a_write_that_was_not_acknowledged_and_happens_late(self):
-        assert (
-            broken("strong", write(0, None, A, 2), write(1, 2, A, 1), read(3, 4, a=1), read(5, 6, a=2)) == []
-        )
-
-    def test_a_write_that_was_not_acknowledged_and_goes_again(self):
-        reads = [read(1, 2, a=1), read(3, 4, a=0)]
-        assert broken("strong", write(0, None, A, 1), *reads) == ["no stale read"]
+CHANGE_SET = [write(0, 1, A, 1, change_set=1), write(0, 1, B, 2, change_set=1)]
+UNACKNOWLEDGED_SET = [write(0, None, A, 1, change_set=1), write(0, None, B, 2, change_set=1)]
+B_THEN_A = [write(0, 1, B, 1), write(2, 3, A, 1)]
+# what happened, the promise, its operations, and the violation, if any
+CASES = [
+    ("a value without a write", "all", [write(0, 1, A, 1), read(2, 3, a=2)], "nothing is invented"),
+    ("a value of another key", "all", [write(0, 1, A, 1), read(2, 3, b=1)], "nothing is invented"),
+    ("a write that is read before it began", "all", [write(2, 3, A, 1), read(0, 1, a=1)],
+     "nothing is seen before it is written"),
+    ("a write that changes its version", "all", [write(0, 1, A, 1), Read("r", "level", 2, 3, {A: Seen(11, 1)})],
+     "one version per write"),
+    ("an unacknowledged write that changes its version", "all",
+     [write(0, None, A, 1), *(Read("r", "level", 2, 3, {A: Seen(version, 1)}) for version in (10, 11))],
+     "one version per write"),
+    ("two writes of one version", "all", [write(0, 1, A, 1), Write("w", A, 2, 0, 1, 10)], "unique versions"),
+    ("half a change set", "all", [*CHANGE_SET, read(2, 3, a=1, b=0)], "change sets are whole"),
+    ("a whole change set", "all", [*CHANGE_SET, read(2, 3, a=1, b=2), read(2, 3, a=0, b=0), read(2, 3, a=1)], None),
+    ("half a change set that was not acknowledged", "all",
+     [*UNACKNOWLEDGED_SET, read(2, 3, a=1, b=2), read(2, 3, a=1, b=0)], "change sets are whole"),
+    ("a read that misses an acknowledged write", "strong", [write(0, 1, A, 1), read(2, 3, a=0)], "no stale read"),
+    ("a read beside a write may see it or not", "strong",
+     [write(0, 3, A, 1), read(1, 2, a=0), read(2.5, 4, a=1)], None),
+    ("a read that goes back behind an earlier one", "strong",
+     [write(0, 9, A, 1), read(1, 2, a=1), read(3, 4, "other", a=0)], "no stale read"),
+    ("reads at the same time in any order", "strong",
+     [write(0, 9, A, 1), read(1, 4, a=1), read(2, 3, "other", a=0)], None),
+    ("a write that is ordered before an earlier one", "strong",
+     [Write("w", A, 1, 0, 1, 20), Write("w", A, 2, 2, 3, 10)], "writes in the order of time"),
+    ("a write that was not acknowledged and happens late", "strong",
+     [write(0, None, A, 2), write(1, 2, A, 1), read(3, 4, a=1), read(5, 6, a=2)], None),
+    ("a write that was not acknowledged and goes again", "strong",
+     [write(0, None, A, 1), read(1, 2, a=1), read(3, 4, a=0)], "no stale read"),
+    ("a read within the bound", "bounded", [write(0, 1, A, 1), read(2.9, 3, a=0)], None),
+    ("a read beyond the bound", "bounded", [write(0, 1, A, 1), read(3.1, 4, a=0)], "the bound"),
+    ("a session goes back", "session", [write(0, 1, A, 1), read(2, 3, a=1), read(4, 5, a=0)], "monotonic reads"),
+    ("another session may be behind", "session", [write(0, 1, A, 1), read(2, 3, a=1), read(4, 5, "other", a=0)], None),
+    ("a session misses its own write", "session", [write(0, 1, A, 1, "r"), read(2, 3, a=0)], "read your writes"),
+    ("a read of another key that is older than what was read", "session",
+     [*B_THEN_A, read(4, 5, a=1), read(6, 7, b=0)], "a prefix over the session"),
+    ("a read of another key that is newer", "session",
+     [*reversed(B_THEN_A), read(4, 5, b=1), read(6, 7, a=0)], None),
+    ("a page without an earlier write", "prefix", [*B_THEN_A, read(4, 5, a=1, b=0)], "a prefix of the commits"),
+    ("pages without a later write", "prefix", [*B_THEN_A, read(4, 5, a=0, b=1), read(6, 7, a=0, b=0)], None),
+    ("writes at the same time in any order", "prefix",
+     [write(0, 2, B, 1), write(1, 3, A, 1), read(4, 5, a=1, b=0)], None),
+    # the newer version of A was written earlier; the older one began after B had been acknowledged
+    ("overwritten versions belong to the prefix", "prefix",
+     [Write("w", A, 2, 0, 9, 20), Write("w", A, 1, 5, 9, 10), write(3, 4, B, 1), read(10, 11, a=2, b=0)],
+     "a prefix of the commits"),
+]  # fmt: skip
 
 
-class TestBounded:
-    def test_a_read_within_the_bound(self):
-        assert broken("bounded", write(0, 1, A, 1), read(2.9, 3, a=0), bound=2) == []
-
-    def test_a_read_beyond_the_bound(self):
-        assert broken("bounded", write(0, 1, A, 1), read(3.1, 4, a=0), bound=2) == ["the bound"]
-
-
-class TestSession:
-    def test_monotonic_reads(self):
-        reads = [read(2, 3, a=1), read(4, 5, a=0)]
-        assert broken("session", write(0, 1, A, 1), *reads) == ["monotonic reads"]
-
-    def test_another_session_may_be_behind(self):
-        assert broken("session", write(0, 1, A, 1), read(2, 3, a=1), read(4, 5, "other", a=0)) == []
-
-    def test_read_your_writes(self):
-        assert broken("session", write(0, 1, A, 1, "r"), read(2, 3, a=0)) == ["read your writes"]
-
-    def test_a_read_of_another_key_that_is_older_than_what_was_read(self):
-        """B was written before A, which has been read."""
-        writes = [write(0, 1, B, 1), write(2, 3, A, 1)]
-        reads = [read(4, 5, a=1), read(6, 7, b=0)]
-        assert broken("session", *writes, *reads) == ["a prefix over the session"]
-        assert broken("session", *reversed(writes), read(4, 5, b=1), read(6, 7, a=0)) == []
-
-
-class TestPrefix:
-    def test_a_page_without_an_earlier_write(self):
-        writes = [write(0, 1, B, 1), write(2, 3, A, 1)]
-        assert broken("prefix", *writes, read(4, 5, a=1, b=0)) == ["a prefix of the commits"]
-        assert broken("prefix", *writes, read(4, 5, a=0, b=1), read(6, 7, a=0, b=0)) == []
-
-    def test_writes_at_the_same_time_in_any_order(self):
-        assert broken("prefix", write(0, 2, B, 1), write(1, 3, A, 1), read(4, 5, a=1, b=0)) == []
-
-    def test_overwritten_versions_belong_to_the_prefix(self):
-        """The newer version of A was written earlier; the older one began after B had been acknowledged."""
-        newer, older = Write("w", A, 2, 0, 9, 20), Write("w", A, 1, 5, 9, 10)
-        assert broken("prefix", newer, older, write(3, 4, B, 1), read(10, 11, a=2, b=0)) == [
-            "a prefix of the commits"
-        ]
+def test_each_violation_is_found_and_nothing_else():
+    wrong = []
+    for title, promise, operations, violation in CASES:
+        names = broken(promise, *operations, bound=2)
+        if names != ([] if violation is None else [violation]):
+            wrong.append(f"{title}: {names}")
+    assert wrong == []
 
 
 def test_lost_writes_are_reported():
