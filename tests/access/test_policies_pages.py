@@ -480,13 +480,14 @@ def test_the_same_edit_twice_is_none(visit, keep):
 def test_others_only_look(visit, keep, issue):
     keep(*PLAIN)
     issue("ci")
-    page = text(visit("victor").get(PAGE))
+    victor = visit("victor")
+    page = text(victor.get(PAGE))
     assert 'value="partner"' in page
     assert '<fieldset class="policy-list" disabled>' in page
     assert 'name="do"' not in page
     assert "1 token" in page
     assert "Impact of this change" not in page
-    assert " readonly >" in text(visit("victor").get(PAGE + "?view=xml"))
+    assert " readonly >" in text(victor.get(PAGE + "?view=xml"))
     for name in ("victor", "eve"):
         assert visit(name).post(SAVE, {"do": "preview"}).status_code == 403
     assert stored() == PLAIN

@@ -417,8 +417,9 @@ def test_home_says_which_end_soon_to_those_who_manage_them(visit, proven, accoun
     home = client.get("/ui/").content.decode()
     assert "Tokens expiring soon" in home
     assert "partner demo" in home
-    assert "Tokens expiring" not in visit("victor").get("/ui/").content.decode()
-    assert SAS not in visit("victor").get("/ui/a/acme/").content.decode()
+    victor = visit("victor")
+    assert "Tokens expiring" not in victor.get("/ui/").content.decode()
+    assert SAS not in victor.get("/ui/a/acme/").content.decode()
 
 
 # one of them

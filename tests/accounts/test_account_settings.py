@@ -202,11 +202,12 @@ def test_keeps_a_colour_of_its_own(visit, account):
 
 def test_gives_access(visit, account):
     fields = {"form": "access", "shared_key_access": "on", "networks": "192.0.2.1\r\n\r\n 2001:db8::/32 "}
-    visit("alice").post(SETTINGS, fields)
+    alice = visit("alice")
+    alice.post(SETTINGS, fields)
     account.refresh_from_db()
     assert (account.enabled, account.shared_key_access) == (False, True)
     assert account.networks == ["192.0.2.1", "2001:db8::/32"]
-    assert "192.0.2.1\n2001:db8::/32" in visit("alice").get(SETTINGS).content.decode()
+    assert "192.0.2.1\n2001:db8::/32" in alice.get(SETTINGS).content.decode()
 
 
 def test_refuses_invalid_networks(visit, account):
@@ -267,18 +268,19 @@ def test_the_level_of_consistency_is_a_setting(visit, account):
 
 def test_the_history_is_a_setting_in_megabytes(visit, account):
     chosen = {"form": "history", "history_days": "30", "history_bytes": "32"}
-    assert visit("alice").post(SETTINGS, chosen).status_code == 302
+    alice = visit("alice")
+    assert alice.post(SETTINGS, chosen).status_code == 302
     account.refresh_from_db()
     assert (account.history_days, account.history_bytes) == (30, 32 << 20)
-    assert 'name="history_bytes" value="32"' in visit("alice").get(SETTINGS).content.decode()
+    assert 'name="history_bytes" value="32"' in alice.get(SETTINGS).content.decode()
     result = differences.setting_differences(Activity.objects.latest("pk"))
     assert [(str(it.name), it.before and it.before.markup, it.after.markup) for it in result] == [
         ("Days to keep", "7", "30"),
         ("Limit in MB", None, "32"),
     ]
     for wrong in ({"history_days": "367"}, {"history_days": ""}, {"history_bytes": "15"}):
-        assert visit("alice").post(SETTINGS, {**chosen, **wrong}).status_code == 422
-    assert visit("alice").post(SETTINGS, {**chosen, "history_bytes": ""}).status_code == 302
+        assert alice.post(SETTINGS, {**chosen, **wrong}).status_code == 422
+    assert alice.post(SETTINGS, {**chosen, "history_bytes": ""}).status_code == 302
     account.refresh_from_db()
     assert account.history_bytes is None
 

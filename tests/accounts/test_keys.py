@@ -164,10 +164,11 @@ def test_the_connection_string_is_for_the_chosen_host(visit, settings):
 
 def test_everybody_knows_the_key_of_the_development_account(visit):
     accounts.add("devs", NewAccount(sealed_keys.DEVELOPMENT_KEY))
-    answer = visit("ada").get("/ui/a/devs/keys/")
+    ada = visit("ada")
+    answer = ada.get("/ui/a/devs/keys/")
     assert sealed_keys.encode_key(sealed_keys.DEVELOPMENT_KEY) in answer.context["text"]
     assert b"A key of this account is public" in answer.content
-    assert MASK in visit("ada").get("/ui/a/devs/keys/?key=2").context["text"]
+    assert MASK in ada.get("/ui/a/devs/keys/?key=2").context["text"]
 
 
 # rotation

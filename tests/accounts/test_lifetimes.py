@@ -47,15 +47,16 @@ def test_is_made_for_a_while_counts_down_freezes_and_goes(visit):
 
 
 def test_an_owner_sets_its_end_and_takes_it_back(visit, account):
-    assert save(visit("alice"), lives="7d").status_code == 302
+    alice = visit("alice")
+    assert save(alice, lives="7d").status_code == 302
     account.refresh_from_db()
     assert account.expires_at - timezone.now() > timedelta(days=6)
     done = Activity.objects.latest("pk")
     assert done.before == {"expires_at": None}
     assert datetime.fromisoformat(done.after["expires_at"]) == account.expires_at
-    assert "Expires" in page(visit("alice"), f"/ui/a/acme/activity/{done.pk}/")
+    assert "Expires" in page(alice, f"/ui/a/acme/activity/{done.pk}/")
 
-    visit("alice").post(f"/ui/undo/{done.pk}/", {"next": SETTINGS})
+    alice.post(f"/ui/undo/{done.pk}/", {"next": SETTINGS})
     account.refresh_from_db()
     assert account.expires_at is None
 
@@ -70,10 +71,11 @@ def test_an_account_that_is_being_made_is_not_enabled(visit, account):
 
 def test_more_time_brings_it_back(visit, account):
     over(account)
-    refused = visit("alice").post(SETTINGS, {"form": "access", "enabled": "on", "shared_key_access": "on"})
+    alice = visit("alice")
+    refused = alice.post(SETTINGS, {"form": "access", "enabled": "on", "shared_key_access": "on"})
     assert refused.status_code == 422
     assert "The account acme has expired" in refused.content.decode()
-    save(visit("alice"), lives="1d")
+    save(alice, lives="1d")
     account.refresh_from_db()
     assert (account.enabled, account.frozen_at) == (True, None)
 

@@ -97,9 +97,10 @@ def test_a_quiet_account_needs_nothing(visit, account):
 
 def test_says_what_an_account_lacks(visit, account):
     account_settings.change(accounts.by_name("acme"), enabled=False)
-    assert "every request is refused" in visit("victor").get(PAGE).content.decode()
+    victor = visit("victor")
+    assert "every request is refused" in victor.get(PAGE).content.decode()
     account_settings.change(accounts.by_name("acme"), enabled=True, read_only=True)
-    assert "The account is read-only." in visit("victor").get(PAGE).content.decode()
+    assert "The account is read-only." in victor.get(PAGE).content.decode()
 
 
 def test_leads_to_what_can_be_done(now, visit, account):

@@ -100,9 +100,10 @@ def test_work_of_a_dead_process_is_not_repeated(cluster, visit, add_entity):
 
 
 def test_only_owners_are_offered_it_and_not_while_read_only(cluster, visit, account, add_entity):
-    assert START in card(visit("alice"))
+    alice = visit("alice")
+    assert START in card(alice)
     assert START not in card(visit("max"))
     account_settings.change(account, read_only=True)
-    assert START not in card(visit("alice"))
-    visit("alice").post(START)
+    assert START not in card(alice)
+    alice.post(START)
     assert not Job.objects.exists()

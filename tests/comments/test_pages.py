@@ -62,8 +62,9 @@ def test_a_viewer_comments_and_others_reply_resolve_and_reopen(visit, add):
     assert "Comments (" not in text(eve.get(f"{TABLE}entity/?pk=se&rk=ada"))
     answer = eve.post(f"{where}resolve/", {"resolved": "0"}, follow=True)
     assert "Reopened the thread" in text(answer)
-    assert visit("sam").post(f"{where}reply/", {"text": "x"}).status_code == 404
-    assert visit("sam").get(where).status_code == 404
+    sam = visit("sam")
+    assert sam.post(f"{where}reply/", {"text": "x"}).status_code == 404
+    assert sam.get(where).status_code == 404
     assert eve.get(where)["Location"] == f"{ENTITY}#thread-{thread.pk}"
 
 
@@ -102,9 +103,10 @@ def test_only_the_author_edits_and_deletes_and_can_undo_that(visit, add):
     add("victor", "first")
     comment = Comment.objects.get()
     where = f"/ui/a/acme/comments/{comment.pk}/"
-    assert f'action="{where}edit/"' not in visit("alice").get(ENTITY).content.decode()
+    alice = visit("alice")
+    assert f'action="{where}edit/"' not in alice.get(ENTITY).content.decode()
     for action in ("edit", "delete"):
-        assert visit("alice").post(f"{where}{action}/", {"text": "mine"}).status_code == 404
+        assert alice.post(f"{where}{action}/", {"text": "mine"}).status_code == 404
     victor = visit("victor")
     assert "edited" in text(victor.post(f"{where}edit/", {"text": "second"}, follow=True))
     deleted = victor.post(f"{where}delete/", follow=True)
@@ -112,7 +114,7 @@ def test_only_the_author_edits_and_deletes_and_can_undo_that(visit, add):
     [undo] = re.findall(r'action="(/ui/undo/[^"]+|/ui/activity/[^"]+undo[^"]*)"', deleted.content.decode())[
         :1
     ]
-    assert visit("alice").post(undo).status_code == 403
+    assert alice.post(undo).status_code == 403
     assert "Restored the comment." in text(victor.post(undo, {"next": ENTITY}, follow=True))
     assert "second" in text(victor.get(ENTITY))
 
@@ -169,13 +171,14 @@ def test_comments_on_the_table_and_on_shared_queries(visit, add, cast, account):
     assert victor.post(f"{page}add/", {"text": "table remark"})["Location"] == page
     assert victor.post(f"{page}add/", {"text": "query remark", "q": "old"})["Location"] == f"{page}?q=old"
     add("victor", "entity remark")
-    shown = text(visit("max").get(page))
+    max_ = visit("max")
+    shown = text(max_.get(page))
     assert all(f"{it} remark" in shown for it in ("table", "query", "entity"))
     assert "table remark" not in text(victor.get(f"{page}?q=old"))
     assert 'id="applied-comments"' in victor.get(f"{TABLE}?f=Age+gt+60&q=old").content.decode()
     thread = CommentThread.objects.get(query=query.pk)
     SavedQuery.objects.update(is_shared=False)
-    assert "query remark" not in text(visit("max").get(page))
+    assert "query remark" not in text(max_.get(page))
     assert victor.get(f"{page}?q=old").status_code == 404
     assert victor.get(f"/ui/a/acme/comments/{thread.pk}/").status_code == 404
     assert victor.post(f"/ui/a/acme/comments/{thread.pk}/reply/", {"text": "x"}).status_code == 404
@@ -203,14 +206,15 @@ def test_comments_on_an_entity_that_is_gone(visit, add, account):
 
 def test_a_mention_is_in_the_bell_of_the_other_until_it_is_seen(visit, add, cast):
     add("victor", "@eve @sam look")
-    assert "Notices: 1 new" in visit("eve").get("/ui/").content.decode()
-    bell = text(visit("eve").get("/ui/"))
+    eve = visit("eve")
+    assert "Notices: 1 new" in eve.get("/ui/").content.decode()
+    bell = text(eve.get("/ui/"))
     assert "victor mentioned you in a comment on people: se, ada." in bell
     assert "Notices: 0 new" in visit("sam").get("/ui/").content.decode()
     thread = CommentThread.objects.get()
-    assert f'href="/ui/a/acme/comments/{thread.pk}/"' in visit("eve").get("/ui/").content.decode()
-    visit("eve").get(f"/ui/a/acme/comments/{thread.pk}/", follow=True)
-    assert "mentioned you" not in text(visit("eve").get("/ui/"))
+    assert f'href="/ui/a/acme/comments/{thread.pk}/"' in eve.get("/ui/").content.decode()
+    eve.get(f"/ui/a/acme/comments/{thread.pk}/", follow=True)
+    assert "mentioned you" not in text(eve.get("/ui/"))
 
 
 def test_people_to_mention(visit, account):
@@ -235,8 +239,9 @@ def test_a_mention_about_a_query_that_is_gone_has_no_notice(
     table, by = tables.get(account, "people"), Actor(ActorKind.USER, "eve")
     shared = Definition("Old", "", {"f": "Age gt 60"}, is_shared=True)
     query = saved_changes.create_query(table, shared, owner=cast["eve"], by=by)
-    visit("eve").post(f"{TABLE}comments/add/", {"text": "@victor look", "q": query.slug})
-    visit("eve").post(f"{TABLE}comments/add/", {"text": "@victor and here"})
+    eve = visit("eve")
+    eve.post(f"{TABLE}comments/add/", {"text": "@victor look", "q": query.slug})
+    eve.post(f"{TABLE}comments/add/", {"text": "@victor and here"})
     evaluation.evaluate_kind(CommentNotice.MENTION, timezone.now())
     assert readers.current(cast["victor"]).count() == 2
     with django_capture_on_commit_callbacks(execute=True):

@@ -246,13 +246,14 @@ def test_viewing_and_applying_require_roles(visit, cast, account, branch):
     snapshots.take(account, "now")
     put(tables.get(account, "people"), a=9)
     assert "Apply to" not in text(victor.get(address("acme@now", "acme")))
-    form = hidden(visit("alice").get(address("acme@now", "acme")))
+    alice = visit("alice")
+    form = hidden(alice.get(address("acme@now", "acme")))
     refused = victor.post(f"{PAGE}apply/", {**form, "all": "1"}, follow=True)
     assert "You may not make this change in acme." in refused.content.decode()
-    past = visit("alice").get(address("acme", "acme@now"))
+    past = alice.get(address("acme", "acme@now"))
     assert "The right side is of the past." in text(past) and "Apply to" not in text(past)
     account_settings.change(account, read_only=True)
-    assert "Apply to" not in text(visit("alice").get(address("branch", "acme")))
+    assert "Apply to" not in text(alice.get(address("branch", "acme")))
 
 
 def test_exports_a_patch(visit, branch):

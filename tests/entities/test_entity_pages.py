@@ -258,11 +258,12 @@ def test_a_viewer_reads_values_as_text(visit, add_entity):
 
 def test_properties_are_in_the_order_of_the_columns(visit, add_entity):
     add_entity("se", "1", Name="Ada", Age=36, Zeal=1)
-    visit("eve").get("/ui/a/acme/t/people/")  # arranges the columns
+    eve = visit("eve")
+    eve.get("/ui/a/acme/t/people/")  # arranges the columns
     add_entity("se", "2", Zeal=2, Age=37, Name="Grace")
 
     def names(query):
-        content = visit("eve").get(f"/ui/a/acme/t/people/{query}").content.decode()
+        content = eve.get(f"/ui/a/acme/t/people/{query}").content.decode()
         return re.findall(r">(Name|Age|Zeal)</bdi>", content)
 
     assert names("entity/?pk=se&rk=2") == names("entity/?pk=se&rk=1") == ["Name", "Age", "Zeal"]

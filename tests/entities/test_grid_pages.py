@@ -72,23 +72,25 @@ def test_a_page_that_looks_at_itself_anew_leaves_toasts_to_others(visit, add_ent
 
 def test_changes_are_streamed_only_after_a_valid_token(visit, add_entity):
     add_entity("se", "ada")
-    page = visit("victor").get(PEOPLE).content.decode()
+    victor = visit("victor")
+    page = victor.get(PEOPLE).content.decode()
     assert 'data-live="/ui/a/acme/t/people/live/"' in page
-    assert visit("victor").get(f"{PEOPLE}live/?after=x").status_code == 410
+    assert victor.get(f"{PEOPLE}live/?after=x").status_code == 410
     assert visit("sam").get(f"{PEOPLE}live/").status_code == 404
 
 
 def test_a_filter_and_its_text_stay(visit, add_entity):
-    assert b"create_entity" in visit("victor").get(PEOPLE).content  # how to fill an empty one
+    victor = visit("victor")
+    assert b"create_entity" in victor.get(PEOPLE).content  # how to fill an empty one
     add_entity("se", "ada", Age=36)
     add_entity("se", "alan", Age=41)
-    answer = visit("victor").get(PEOPLE, {"f": "Age gt 40 and PartitionKey eq 'se'"}, headers=PART)
+    answer = victor.get(PEOPLE, {"f": "Age gt 40 and PartitionKey eq 'se'"}, headers=PART)
     assert keys(answer) == ["alan"]
     assert b"Age gt 40 and PartitionKey eq &#x27;se&#x27;" in answer.content
     assert b"<h1" not in answer.content
     assert answer.content.count(b'id="results"') == 1
     assert b'hx-swap-oob="true"' in answer.content
-    assert b"No entities match" in visit("victor").get(PEOPLE, {"f": "Age eq 1"}).content
+    assert b"No entities match" in victor.get(PEOPLE, {"f": "Age eq 1"}).content
 
 
 def test_a_filter_that_cannot_be_read(visit, add_entity):

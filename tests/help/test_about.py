@@ -17,5 +17,6 @@ def test_lists_all_that_others_made(visit):
 
 
 def test_help(visit):
-    assert b"<kbd>?</kbd>" in visit("victor").get("/ui/help/shortcuts/").content
-    assert b"252" in visit("victor").get("/ui/help/limits/").content
+    victor = visit("victor")
+    assert b"<kbd>?</kbd>" in victor.get("/ui/help/shortcuts/").content
+    assert b"252" in victor.get("/ui/help/limits/").content

@@ -43,13 +43,11 @@ def test_every_document_is_described_in_the_language_of_the_page(visit):
 
 
 def test_a_search_finds_documents_and_sections(visit):
-    page = visit("victor").get("/ui/help/", {"q": "scheduled backup"}).content.decode()
+    victor = visit("victor")
+    page = victor.get("/ui/help/", {"q": "scheduled backup"}).content.decode()
     assert '<a href="/ui/help/operations/#scheduled-backups" lang="en">Scheduled backups</a>' in page
     assert "/ui/help/glossary/" not in page
-    assert (
-        "No results for “nothing at all”."
-        in visit("victor").get("/ui/help/?q=nothing at all").content.decode()
-    )
+    assert "No results for “nothing at all”." in victor.get("/ui/help/?q=nothing at all").content.decode()
 
 
 def test_pages_have_their_headings_and_their_links_lead_somewhere(visit):

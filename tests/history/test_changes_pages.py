@@ -66,7 +66,8 @@ def entries(answer):
 
 def test_all_changes_are_in_one_list(visit, account, mistake):
     edits.apply(mistake, [Insert(entity("f"))], by=Actor(ActorKind.USER, "eve"))
-    answer = visit("victor").get(PAGE)
+    victor = visit("victor")
+    answer = victor.get(PAGE)
     assert said(answer)[:4] == [
         "eve inserted p / f into people",
         "A client using key1 changed p / c in people",
@@ -75,7 +76,7 @@ def test_all_changes_are_in_one_list(visit, account, mistake):
     ]
     assert b"Nightly <import>" not in answer.content
     assert said(answer)[-1] == "The server created the account acme"
-    assert said(visit("victor").get("/ui/a/acme/t/people/history/"))[:4] == said(answer)[:4]
+    assert said(victor.get("/ui/a/acme/t/people/history/"))[:4] == said(answer)[:4]
     # viewers look only
     assert b"/revert/" not in answer.content
     assert b"/revert/" in visit("max").get(PAGE).content
@@ -85,8 +86,9 @@ def test_a_key_beyond_those_of_the_activity_is_found_in_the_history(visit, table
     many = [Insert(entity(f"{number:03}")) for number in range(activity.KEYS + 1)]
     edits.apply(table, many, by=Actor(ActorKind.USER, "eve"))
     text = f"eve inserted {len(many)} entities into people"
-    assert said(visit("victor").get(PAGE, {"key": "000"})) == [text]
-    assert said(visit("victor").get(PAGE, {"key": f"{activity.KEYS}"})) == [
+    victor = visit("victor")
+    assert said(victor.get(PAGE, {"key": "000"})) == [text]
+    assert said(victor.get(PAGE, {"key": f"{activity.KEYS}"})) == [
         f"eve inserted p / {activity.KEYS} into people"
     ]
 
@@ -196,10 +198,9 @@ def test_a_line_of_a_request_is_undone_as_far_as_it_is_shown(visit, mistake):
 
 
 def test_a_change_page_shows_all_changes_of_its_request(visit, mistake):
-    shown = next(
-        it for it in entries(visit("max").get(PAGE)) if it.change and it.change.request == REQUESTS[2]
-    )
-    page = visit("max").get(shown.address).content.decode()
+    max_ = visit("max")
+    shown = next(it for it in entries(max_.get(PAGE)) if it.change and it.change.request == REQUESTS[2])
+    page = max_.get(shown.address).content.decode()
     assert page.count('class="entity-change"') == 5
     assert REQUESTS[2] in page and "curl" in page and "10.0.0.1" in page
     text = " ".join(strip_tags(page.split("changed</span>")[1]).split())
@@ -211,30 +212,32 @@ def test_a_change_page_shows_all_changes_of_its_request(visit, mistake):
         f"?request={REQUESTS[9]}&table=people",
         f"?request={REQUESTS[2]}",
     ):
-        assert visit("max").get(f"{PAGE}changes/{wrong}").status_code == 404
+        assert max_.get(f"{PAGE}changes/{wrong}").status_code == 404
 
 
 def test_histogram(visit, account, mistake):
     now = changes.page(account, ChangeFilter()).entries[0].latest
     asked = {"how": "sas", "span": "hour"}
-    page = visit("victor").get(f"{PAGE}histogram/", asked)
+    victor = visit("victor")
+    page = victor.get(f"{PAGE}histogram/", asked)
     assert "5 changes" in " ".join(strip_tags(page.content.decode()).split())
     bars = page.context["chart"].bars
     assert (len(bars), sum(it.bucket.total for it in bars)) == (60, 5)
     assert not any(it.is_selected for it in bars)
     [bar] = [it for it in bars if it.bucket.total]
     assert [(it.kind, it.height) for it in bar.parts] == [("changes", 40)]
-    selected = visit("victor").get(f"{PAGE}histogram/", {**asked, "since": bar.since, "until": bar.until})
+    selected = victor.get(f"{PAGE}histogram/", {**asked, "since": bar.since, "until": bar.until})
     assert [it.since for it in selected.context["chart"].bars if it.is_selected] == [bar.since]
     assert selected.context["chart"].total == 5
-    shown = entries(visit("victor").get(PAGE, {"since": bar.since, "until": bar.until, "how": "sas"}))
+    shown = entries(victor.get(PAGE, {"since": bar.since, "until": bar.until, "how": "sas"}))
     assert [it.change.request for it in shown if it.change] == [REQUESTS[2]]
     earlier = (now - timedelta(days=2)).isoformat()
-    assert entries(visit("victor").get(PAGE, {"until": earlier})) == []
+    assert entries(victor.get(PAGE, {"until": earlier})) == []
 
 
 def test_the_preview_of_an_undo(visit, mistake):
-    page = visit("max").get(REVERT, {"how": "sas"})
+    max_ = visit("max")
+    page = max_.get(REVERT, {"how": "sas"})
     assert [(name, number) for name, _label, number, _samples in page.context["groups"]] == [
         ("changed", 2),
         ("inserted", 1),
@@ -245,13 +248,13 @@ def test_the_preview_of_an_undo(visit, mistake):
     assert "Undo 4 changes" in text and "1 entity was changed again and is skipped" in text
     assert "p / c Changed again by key1 on" in text
     assert content(mistake) == {"a": 2, "b": 2, "c": 3, "e": 2}
-    part = visit("max").get(REVERT, {"request": REQUESTS[2:4]}, headers=HTMX)
+    part = max_.get(REVERT, {"request": REQUESTS[2:4]}, headers=HTMX)
     assert part.content.lstrip().startswith(b'<section class="revert"')
     assert [label for _value, label in part.context["callers"]] == [
         "Nightly <import> (SAS token)",
         "key1 (Account key)",
     ]
-    only = visit("max").get(REVERT, {"request": REQUESTS[2:4], "by": "key:key1"})
+    only = max_.get(REVERT, {"request": REQUESTS[2:4], "by": "key:key1"})
     assert only.context["preview"].changes == 1
 
 
@@ -322,6 +325,7 @@ def test_undo_of_one_and_of_nothing(visit, account, mistake):
 
 def test_undo_requires_a_writable_account(visit, account, mistake):
     account_settings.change(account, read_only=True)
-    assert b"disabled" in visit("max").get(f"{REVERT}?how=sas").content
-    visit("max").post(f"{REVERT}?how=sas", {"next": "https://elsewhere.test/"})
+    max_ = visit("max")
+    assert b"disabled" in max_.get(f"{REVERT}?how=sas").content
+    max_.post(f"{REVERT}?how=sas", {"next": "https://elsewhere.test/"})
     assert content(mistake) == {"a": 2, "b": 2, "c": 3, "e": 2}

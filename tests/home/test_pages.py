@@ -59,20 +59,22 @@ def test_says_how_much_was_asked(visit, account):
     count(account, now - timedelta(minutes=1), 3)
     count(account, hour_of(now) - timedelta(hours=5), 4, minutes=15)
     count(account, hour_of(now) - timedelta(hours=26), 100, minutes=15)
-    [card] = home(visit("victor")).context["cards"]
+    victor = visit("victor")
+    [card] = home(victor).context["cards"]
     assert card.requests == 7
     assert len(card.traffic.hours) == 24
     assert card.traffic.last == (now - timedelta(minutes=1)).replace(second=0, microsecond=0)
-    assert "7 requests in the last 24 hours" in home(visit("victor")).content.decode()
+    assert "7 requests in the last 24 hours" in home(victor).content.decode()
 
 
 def test_knows_a_request_of_the_last_month(visit, account):
-    [card] = home(visit("victor")).context["cards"]
+    victor = visit("victor")
+    [card] = home(victor).context["cards"]
     assert card.traffic.last is None
     for days in (20, 40):
         moment = hour_of(timezone.now()) - timedelta(days=days)
         count(account, moment, 1, minutes=120)
-    [card] = home(visit("victor")).context["cards"]
+    [card] = home(victor).context["cards"]
     assert (card.requests, card.traffic.last) == (0, hour_of(timezone.now()) - timedelta(days=20))
 
 
@@ -106,7 +108,8 @@ def test_shows_no_key_that_is_a_secret(visit, account):
 
 
 def test_shows_where_to_begin(visit, account):
-    page = home(visit("ada")).content.decode()
+    ada = visit("ada")
+    page = home(ada).content.decode()
     assert page.count('<li class="card"') == 3
     assert 'action="/ui/a/acme/tables/sample/"' in page
     page = home(visit("victor")).content.decode()
@@ -114,9 +117,9 @@ def test_shows_where_to_begin(visit, account):
         assert action not in page  # viewers may not do it
     assert b"You don't have access to any account yet" in home(visit("sam")).content
     tables.create(account, "people")
-    assert "/tables/sample/" not in home(visit("ada")).content.decode()
+    assert "/tables/sample/" not in home(ada).content.decode()
     removal.remove("acme", with_tables=True)
-    page = home(visit("ada")).content.decode()
+    page = home(ada).content.decode()
     assert page.count('<li class="card"') == 3
     assert 'href="/ui/a/new/"' in page
 
@@ -127,11 +130,12 @@ def table(account):
 
 
 def test_never_says_that_there_are_no_entities_before_that_is_certain(visit, table):
-    assert "no entities" in home(visit("victor")).content.decode()
+    victor = visit("victor")
+    assert "no entities" in home(victor).content.decode()
     # the statistics do not include the row yet
     run(batch.apply(relation_name(table.pk), [Insert(Entity(EntityKey("p", "r"), {}))]))
     for page in ("/ui/", "/ui/a/acme/overview/"):
-        assert "no entities" not in visit("victor").get(page).content.decode()
+        assert "no entities" not in victor.get(page).content.decode()
     assert "about 0" not in visit("ada").get("/ui/a/acme/delete/").content.decode()
 
 

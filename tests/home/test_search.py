@@ -45,11 +45,12 @@ def test_results_exclude_forbidden_objects(visit, cast, named):
     other = accounts.add("other", NewAccount(label="People of another"))
     tables.create(other, "people2")
     assert found(visit("sam"), "people").keys() == {"Help"}
-    assert found(visit("victor"), "people")["Tables"] == ["People", "peopleOld", "oldPeople"]
-    assert "Accounts" not in found(visit("victor"), "people")
+    victor = visit("victor")
+    assert found(victor, "people")["Tables"] == ["People", "peopleOld", "oldPeople"]
+    assert "Accounts" not in found(victor, "people")
     Membership.objects.create(user=cast["victor"], account=other, role=Role.VIEWER)
-    assert "people2" in found(visit("victor"), "people")["Tables"]
-    assert found(visit("victor"), "of another")["Accounts"] == ["other"]
+    assert "people2" in found(victor, "people")["Tables"]
+    assert found(victor, "of another")["Accounts"] == ["other"]
 
 
 def test_finds_tables_the_exact_one_first_and_entities_by_their_keys(visit, named):
@@ -75,17 +76,19 @@ def test_finds_policies_and_the_labels_of_tokens_for_those_who_may_see_them(visi
     policies.replace_by_name(named, "carts", [SignedIdentifier("Reporting")])
     token = TableSas(version="2019-02-02", table="carts", permissions="r", expiry="2030-01-01")
     sas.issue(named, token, 1, SasDescription("Weekly reporting"), by=COMMAND)
-    assert found(visit("max"), "report") == {
+    max_ = visit("max")
+    assert found(max_, "report") == {
         "Stored access policies": ["Reporting"],
         "SAS tokens": ["Weekly reporting"],
     }
-    assert found(visit("victor"), "report") == {"Stored access policies": ["Reporting"]}
+    victor = visit("victor")
+    assert found(victor, "report") == {"Stored access policies": ["Reporting"]}
     assert found(visit("sam"), "report") == {}
     policies.replace_by_name(named, "carts", [SignedIdentifier("Résumé")])
     for text in ("resume", "RÉSUMÉ"):  # without its marks
-        assert found(visit("victor"), text) == {"Stored access policies": ["Résumé"]}, text
+        assert found(victor, text) == {"Stored access policies": ["Résumé"]}, text
     tables.delete(named, "carts")
-    assert "Stored access policies" not in found(visit("max"), "resume")
+    assert "Stored access policies" not in found(max_, "resume")
 
 
 def test_results_include_permitted_pages_and_users_for_admins(visit):
@@ -188,8 +191,9 @@ def test_takes_any_text(visit, named):
 def test_the_palette_leads_to_the_rest(visit, account):
     for number in range(9):
         tables.create(account, f"table{number}")
-    groups = found(visit("ada"), "table")
+    ada = visit("ada")
+    groups = found(ada, "table")
     assert len(groups["Tables"]) == 8
     assert list(groups)[-1] == "More"
-    page = visit("ada").get(SEARCH, {"q": "table"}).content
+    page = ada.get(SEARCH, {"q": "table"}).content
     assert all(f"/t/table{number}/".encode() in page for number in range(9))

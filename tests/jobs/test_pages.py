@@ -51,11 +51,12 @@ def test_the_list_has_the_jobs_of_ones_accounts(visit, job):
     assert "Hidden" not in text(shown)
     assert "every 2s" in shown.content.decode()
     assert "Hidden" in text(visit("ada").get(LIST))
-    assert "No jobs" in text(visit("sam").get(LIST))
+    sam = visit("sam")
+    assert "No jobs" in text(sam.get(LIST))
     assert "No jobs" in text(victor.get(LIST, {"mine": "1"}))
     assert "No jobs" in text(victor.get(LIST, {"status": "failed"}))
     assert victor.get(LIST, {"before": job.pk, "status": "odd"}).status_code == 200
-    assert visit("sam").get(page(job)).status_code == 404
+    assert sam.get(page(job)).status_code == 404
     assert visit(None).get(page(job)).status_code == 302
 
 

@@ -21,9 +21,10 @@ def test_a_link_opens_the_exact_address(visit, add_entity):
     assert make(visit("alice")).json()["link"] == link
     assert make(eve, f"http://testserver{ADDRESS}").json()["link"] == link
     path = link.removeprefix("http://testserver")
-    answer = visit("victor").get(path)
+    victor = visit("victor")
+    answer = victor.get(path)
     assert (answer.status_code, answer["Location"]) == (302, ADDRESS)
-    assert visit("victor").get(f"{path}/")["Location"] == ADDRESS
+    assert victor.get(f"{path}/")["Location"] == ADDRESS
     assert visit(None).get(path)["Location"] == f"/ui/login/?next={path}"
 
 

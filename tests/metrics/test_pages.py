@@ -53,7 +53,8 @@ def test_an_account_shows_its_traffic_sizes_and_changes(visit, account, table):
     RegisteredSas.objects.create(account=account, fingerprint=FINGERPRINT, label="nightly", parameters=[])
     reports.mark_deployment(account, "shop 2.4.1", by=Actor(ActorKind.USER, "eve"))
 
-    answer = visit("alice").get(PAGE)
+    alice = visit("alice")
+    answer = alice.get(PAGE)
     shown = text(answer)
     for expected in (
         "requests 1,334 +100 %",
@@ -75,17 +76,18 @@ def test_an_account_shows_its_traffic_sizes_and_changes(visit, account, table):
     assert f"/sas/{FINGERPRINT}/" in page
     assert f"/sas/{FINGERPRINT}/" not in visit("victor").get(PAGE).content.decode()
     assert page.count("data-chart=") == 6
-    part = visit("alice").get(PAGE, headers={"HX-Request": "true"}).content.decode()
+    part = alice.get(PAGE, headers={"HX-Request": "true"}).content.decode()
     assert part.lstrip().startswith('<div class="stack metrics"')
 
 
 def test_a_table_shows_its_own(visit, account, table):
     other = tables.create(account, "other")
     count(account, timedelta(minutes=20), 12)
-    shown = text(visit("victor").get(reverse("metrics:table", args=("acme", "people"))))
+    victor = visit("victor")
+    shown = text(victor.get(reverse("metrics:table", args=("acme", "people"))))
     assert "requests 12" in shown
     assert "<b>hot</b>/er 12" in shown
-    shown = text(visit("victor").get(reverse("metrics:table", args=("acme", other.name))))
+    shown = text(victor.get(reverse("metrics:table", args=("acme", other.name))))
     assert "No requests in this time." in shown
     assert "Nothing to show in this time." in shown
 

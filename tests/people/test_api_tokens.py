@@ -64,8 +64,9 @@ def test_refuses_invalid_token_requests(alice, changed):
 
 
 def test_tokens_of_others_cannot_be_revoked(visit, token):
-    assert visit("max").post(f"/ui/me/tokens/{token.pk}/revoke/").status_code == 404
-    assert visit("max").post(f"/ui/u/{token.user_id}/tokens/{token.pk}/revoke/").status_code == 403
+    max_ = visit("max")
+    assert max_.post(f"/ui/me/tokens/{token.pk}/revoke/").status_code == 404
+    assert max_.post(f"/ui/u/{token.user_id}/tokens/{token.pk}/revoke/").status_code == 403
     token.refresh_from_db()
     assert token.revoked_at is None
 

@@ -44,7 +44,8 @@ def test_u4_disabled_users_are_signed_out_at_once(visit, act):
 
 
 def test_signs_out_everywhere(visit, act):
-    clients = [visit("eve"), visit("eve")]
+    eve = visit("eve")
+    clients = [eve, eve]
     assert [client.get("/ui/").status_code for client in clients] == [200, 200]
     act("ada", "sign-out", "eve")
     assert [client.get("/ui/").status_code for client in clients] == [302, 302]

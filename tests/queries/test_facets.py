@@ -57,13 +57,15 @@ def test_values_that_do_not_fit_into_addresses_get_no_link(visit, add_entity):
 
 
 def test_says_what_there_is_not(visit, add_entity):
-    assert "No property has frequent values" in visit("victor").get(ADDRESS).content.decode()
-    assert "Syntax error" in visit("victor").get(ADDRESS, {"f": "Number le"}).content.decode()
+    victor = visit("victor")
+    assert "No property has frequent values" in victor.get(ADDRESS).content.decode()
+    assert "Syntax error" in victor.get(ADDRESS, {"f": "Number le"}).content.decode()
 
 
 def test_the_grid_asks_for_them_when_its_address_says_so(visit, cities):
     grid = reverse("entities:index", args=("acme", "people"))
-    assert 'id="facets"' not in visit("victor").get(grid).content.decode()
-    shown = visit("victor").get(grid, {"facets": "1"}).content.decode()
+    victor = visit("victor")
+    assert 'id="facets"' not in victor.get(grid).content.decode()
+    shown = victor.get(grid, {"facets": "1"}).content.decode()
     assert f'hx-get="{ADDRESS}?facets=1"' in shown
     assert re.search(rf'href="{re.escape(grid)}"\s+aria-expanded="true"', shown)

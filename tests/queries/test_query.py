@@ -120,10 +120,11 @@ def test_checks_without_scripts(visit, add_entity):
 
 def test_a_relative_time_is_run_as_it_stands(visit, add_entity):
     add_entity("se", "ada", Since=EdmValue(Edm.DATETIME, 0))
-    page = visit("victor").get(PEOPLE, {"f": "Timestamp ge datetime'{{now-1h}}'"})
+    victor = visit("victor")
+    page = victor.get(PEOPLE, {"f": "Timestamp ge datetime'{{now-1h}}'"})
     assert b"1 row in" in page.content
     assert b"{{now-1h}}" in page.content
-    page = visit("victor").get(PEOPLE, {"f": "Since ge datetime'{{now-1h}}'"})
+    page = victor.get(PEOPLE, {"f": "Since ge datetime'{{now-1h}}'"})
     assert b"0 rows in" in page.content
 
 
@@ -289,14 +290,15 @@ def heads(page):
 
 
 def test_only_what_is_selected_is_shown(visit, folk):
-    page = visit("victor").get(PEOPLE, {"s": "Name,Rare"}).content.decode()
+    victor = visit("victor")
+    page = victor.get(PEOPLE, {"s": "Name,Rare"}).content.decode()
     assert heads(page) == ["PartitionKey", "RowKey", "Name", "Rare"]
     assert ">36<" not in page
     assert 'name="s" value="Name,Rare"' in page
-    page = visit("victor").get(PEOPLE, {"s": ["Name", "Age"], "view": "json"}).content.decode()
+    page = victor.get(PEOPLE, {"s": ["Name", "Age"], "view": "json"}).content.decode()
     assert "Ada 1" in page
     assert "Big" not in page.partition('id="results"')[2]
-    page = visit("victor").get(PEOPLE, {"s": ["Name", "*"]}).content.decode()
+    page = victor.get(PEOPLE, {"s": ["Name", "*"]}).content.decode()
     assert "Age" in heads(page)
 
 

@@ -134,24 +134,27 @@ def test_an_update_keeps_the_places_unless_the_filter_was_changed(visit, filled)
 
 
 def test_private_and_shared(visit, cast, filled):
-    save(visit("victor"))
-    assert visit("eve").get(PEOPLE + "q/adas/").status_code == 404
+    victor = visit("victor")
+    save(victor)
+    eve = visit("eve")
+    assert eve.get(PEOPLE + "q/adas/").status_code == 404
     assert visit("ada").get(PEOPLE + "q/adas/").status_code == 404
-    assert "adas" not in str(visit("eve").get("/ui/a/acme/queries/").context["queries"]).lower()
-    assert visit("victor").get("/ui/a/acme/queries/").context["queries"][0][0].name == "Adas"
+    assert "adas" not in str(eve.get("/ui/a/acme/queries/").context["queries"]).lower()
+    assert victor.get("/ui/a/acme/queries/").context["queries"][0][0].name == "Adas"
     # viewers cannot share queries
-    assert save(visit("victor"), "Shared", is_shared="on").status_code == 403
-    assert edit(visit("victor")).status_code == 403
-    save(visit("eve"), "Shared", is_shared="on")
-    assert visit("victor").get(PEOPLE + "q/shared/").status_code == 302
+    assert save(victor, "Shared", is_shared="on").status_code == 403
+    assert edit(victor).status_code == 403
+    save(eve, "Shared", is_shared="on")
+    assert victor.get(PEOPLE + "q/shared/").status_code == 302
     for what in ("edit", "update", "delete"):
-        assert visit("victor").post(f"{PEOPLE}q/shared/{what}/").status_code == 403
+        assert victor.post(f"{PEOPLE}q/shared/{what}/").status_code == 403
     # every editor changes the query, but cannot make it private
-    assert edit(visit("max"), "shared", name="Ours").status_code == 303
+    max_ = visit("max")
+    assert edit(max_, "shared", name="Ours").status_code == 303
     private = {"name": "Ours", "is_shared": None}
-    assert edit(visit("max"), "shared", **private).status_code == 403
-    assert edit(visit("eve"), "shared", **private).status_code == 303
-    assert visit("max").get(PEOPLE + "q/shared/").status_code == 404
+    assert edit(max_, "shared", **private).status_code == 403
+    assert edit(eve, "shared", **private).status_code == 303
+    assert max_.get(PEOPLE + "q/shared/").status_code == 404
 
 
 def test_a_stale_change_is_refused(visit, filled):
@@ -195,11 +198,12 @@ def test_the_record_keeps_a_private_query_to_itself(visit, filled):
     save(client, "Secret plans", filter="Name eq 'secret'")
     client.post(PEOPLE + "q/secret-plans/delete/")
     (done,) = Activity.objects.filter(verb__startswith="query.")
-    record = visit("max").get("/ui/a/acme/activity/").content.decode()
+    max_ = visit("max")
+    record = max_.get("/ui/a/acme/activity/").content.decode()
     assert "deleted a private query for" in record
-    for page in (record, visit("max").get("/ui/a/acme/activity/export/?format=ndjson").getvalue().decode()):
+    for page in (record, max_.get("/ui/a/acme/activity/export/?format=ndjson").getvalue().decode()):
         assert "ecret" not in page
-    assert visit("max").get(PEOPLE + "q/secret-plans/").status_code == 404
+    assert max_.get(PEOPLE + "q/secret-plans/").status_code == 404
     assert visit("alice").post(f"/ui/undo/{done.pk}/").status_code == 403
     assert visit("victor").post(f"/ui/undo/{done.pk}/").status_code == 302
     assert query().name == "Secret plans"
@@ -211,14 +215,15 @@ def test_the_log_has_what_a_query_was_while_it_was_shared(visit, filled):
     edit(client, "secret", name="Ours")
     edit(client, "secret", name="Ours", filter="Age eq 1")
     edit(client, "secret", name="Secret again", is_shared=None)
-    record = visit("max").get("/ui/a/acme/activity/export/?format=ndjson").getvalue().decode()
+    max_ = visit("max")
+    record = max_.get("/ui/a/acme/activity/export/?format=ndjson").getvalue().decode()
     assert "Ours" in record
     assert "ecret again" not in record
     assert "'secret'" not in record
     # undoing a recorded change does not change the sharing either
     shared, _changed, kept_private = Activity.objects.filter(verb="query.change").order_by("pk")
     for done in (kept_private, shared):
-        visit("max").post(f"/ui/undo/{done.pk}/")
+        max_.post(f"/ui/undo/{done.pk}/")
         assert not query().is_shared
 
 
@@ -230,8 +235,9 @@ def add_versions(saved_query, *definitions):
 
 
 def test_versions_of_1_0_can_be_downloaded(visit, account, filled):
-    save(visit("eve"), is_shared="on")
-    save(visit("eve"), "New", is_shared="on")
+    eve = visit("eve")
+    save(eve, is_shared="on")
+    save(eve, "New", is_shared="on")
     add_versions(
         query(slug="adas"), ("Geheim", "Age eq 1", False), ("Ürün", "Age eq 2", True), ("Adas", ADA, True)
     )
@@ -240,7 +246,7 @@ def test_versions_of_1_0_can_be_downloaded(visit, account, filled):
     listed = visit("victor").get("/ui/a/acme/queries/").content.decode()
     assert address in listed
     assert PEOPLE + "q/new/versions/" not in listed  # private as before
-    answer = visit("eve").get(address)
+    answer = eve.get(address)
     latest, second, first = json.loads(answer.content)
     assert (latest["number"], second["name"], second["author"]) == (3, "Ürün", "eve")
     assert first["content"] == {"f": "Age eq 1"}
@@ -250,7 +256,7 @@ def test_versions_of_1_0_can_be_downloaded(visit, account, filled):
     assert [it["number"] for it in json.loads(visit("max").get(address).content)] == [3, 2]
     assert visit("sam").get(address).status_code == 404
     tables.delete(account, "people")
-    assert len(json.loads(visit("eve").get(address).content)) == 3
+    assert len(json.loads(eve.get(address).content)) == 3
 
 
 def test_a_change_that_1_0_recorded_is_undone(visit, filled):
@@ -310,16 +316,18 @@ def test_found_where_people_look(visit, filled):
 
 
 def test_a_query_outlives_its_table_and_its_author(visit, cast, account, filled):
-    save(visit("eve"), "Kept", is_shared="on")
-    save(visit("eve"), "Mine")
+    eve = visit("eve")
+    save(eve, "Kept", is_shared="on")
+    save(eve, "Mine")
     tables.delete(account, "people")
-    (line,) = visit("max").get("/ui/a/acme/queries/").context["queries"]
+    max_ = visit("max")
+    (line,) = max_.get("/ui/a/acme/queries/").context["queries"]
     assert line[1] is None
-    assert visit("max").get(PEOPLE + "q/kept/").status_code == 404
+    assert max_.get(PEOPLE + "q/kept/").status_code == 404
     cast["eve"].delete()
     saved_changes.tidy(timezone.now())
     assert query().name == "Kept"
-    assert visit("max").post(PEOPLE + "q/kept/delete/").status_code == 303
+    assert max_.post(PEOPLE + "q/kept/delete/").status_code == 303
 
 
 def test_deleted_queries_are_purged_with_the_log(visit, filled, settings):
@@ -367,11 +375,13 @@ def test_a_filter_is_checked_when_it_is_saved(visit, filled):
 
 
 def test_a_name_stands_for_one_query_of_a_table(visit, filled):
-    save(visit("eve"), "Ours", is_shared="on")
+    eve = visit("eve")
+    save(eve, "Ours", is_shared="on")
     save(visit("max"), "Mine")
-    assert save(visit("victor"), "OURS").status_code == 422
-    assert save(visit("victor"), "Mine").status_code == 303  # private queries of other users do not count
-    assert edit(visit("eve"), "ours", name="Ours").status_code == 303
+    victor = visit("victor")
+    assert save(victor, "OURS").status_code == 422
+    assert save(victor, "Mine").status_code == 303  # private queries of other users do not count
+    assert edit(eve, "ours", name="Ours").status_code == 303
 
 
 def test_names_that_make_no_address_get_one(visit, filled):
@@ -410,8 +420,9 @@ def test_keeps_fifty(visit, cast, filled):
     table = Table.objects.get(folded_name="people")
     for number in range(recent.LIMIT + 3):
         recent.record_run(cast["victor"], table, f"Age eq {number}")
-    assert ran(visit("victor"))[0] == "Age eq 52"
-    assert len(ran(visit("victor"))) == 50
+    victor = visit("victor")
+    assert ran(victor)[0] == "Age eq 52"
+    assert len(ran(victor)) == 50
     recent.tidy(timezone.now())
     assert RecentQuery.objects.count() == 50
 
@@ -474,18 +485,19 @@ def test_every_link_of_the_page_keeps_it(visit, add_entity):
 
 def test_a_saved_address_opens_only_for_users_with_access(visit, cast, account, filled):
     tables.create(account, "carts")
-    short = visit("victor").get(PEOPLE, {"f": LONG})["Location"]
+    victor = visit("victor")
+    short = victor.get(PEOPLE, {"f": LONG})["Location"]
     key = short.partition("?")[2]
     assert visit("sam").get(short).status_code == 404
     assert visit(None).get(short).status_code == 302
-    elsewhere = visit("victor").get(f"/ui/a/acme/t/carts/?{key}")
+    elsewhere = victor.get(f"/ui/a/acme/t/carts/?{key}")
     assert elsewhere.status_code == 404
     assert "nnnn" not in elsewhere.content.decode()
     other = accounts.add("other")
     tables.create(other, "people")
     assert "nnnn" not in visit("ada").get(f"/ui/a/other/t/people/?{key}").content.decode()
     for address in ("?k=" + "0" * 24, "?k=", "?k=%00"):
-        answer = visit("victor").get(PEOPLE + address)
+        answer = victor.get(PEOPLE + address)
         assert (answer.status_code, "grid" in answer.context) == (404, False)
 
 

@@ -168,16 +168,17 @@ def test_a_search_finds_an_id_in_a_message_and_opens_what_it_finds(visit, accoun
         f"The specified entity already exists.\\nRequestId:{refused.request_id}\\nTime:2026-11-26T10:00:00Z"
     )
 
-    result = visit("victor").get(LIST, {"q": message})
+    victor = visit("victor")
+    result = victor.get(LIST, {"q": message})
     assert result.content.decode().count('<tr id="request-') == 1
     assert result.context["opened"] == refused
     assert "409 EntityAlreadyExists The specified entity already exists." in text(result)
-    hits = visit("victor").get(reverse("home:palette"), {"q": message})
+    hits = victor.get(reverse("home:palette"), {"q": message})
     assert page(refused) in hits.content.decode()
     assert page(refused) not in visit("sam").get(reverse("home:palette"), {"q": message}).content.decode()
-    missing = visit("victor").get(LIST, {"q": str(uuid4())})
+    missing = victor.get(LIST, {"q": str(uuid4())})
     assert "This request is not in the log" in text(missing)
-    assert visit("victor").get(LIST, {"q": "an SDK"}).content.decode().count('<tr id="request-') == 2
+    assert victor.get(LIST, {"q": "an SDK"}).content.decode().count('<tr id="request-') == 2
 
 
 def test_exports_contain_the_filtered_requests(visit, account):

@@ -73,7 +73,8 @@ def test_removes_tags_from_several_and_undoes(visit, account, add):
 def test_exports_several_as_one_file(visit, account, add_entity, add):
     add("empty")
     add_entity("se", "1", Name="=Ada", Age=36)
-    answer = visit("victor").post("/ui/a/acme/tables/export/", {"table": ["people", "empty"]})
+    victor = visit("victor")
+    answer = victor.post("/ui/a/acme/tables/export/", {"table": ["people", "empty"]})
     assert answer["Content-Disposition"] == 'attachment; filename="acme.zip"'
     with ZipFile(BytesIO(b"".join(answer.streaming_content))) as archive:
         assert archive.testzip() is None
@@ -82,11 +83,11 @@ def test_exports_several_as_one_file(visit, account, add_entity, add):
     assert lines[0].startswith("PartitionKey,RowKey,")
     assert lines[1].startswith("se,1,") and ",=Ada,String" in lines[1]
     sent = {"table": ["people"], "escape_formulas": "on"}
-    answer = visit("victor").post("/ui/a/acme/tables/export/", sent)
+    answer = victor.post("/ui/a/acme/tables/export/", sent)
     with ZipFile(BytesIO(b"".join(answer.streaming_content))) as archive:
         assert b",'=Ada,String" in archive.read("people.typed.csv")
     assert Activity.objects.filter(verb=TransferVerb.EXPORT).count() == 3
-    answer = visit("victor").post("/ui/a/acme/tables/export/", {"table": ["people", "gone"]})
+    answer = victor.post("/ui/a/acme/tables/export/", {"table": ["people", "gone"]})
     assert answer["Location"] == LIST
 
 
@@ -107,11 +108,12 @@ def test_sizes_come_later(visit, add_entity, add):
     add("empty")
     for number in range(3):
         add_entity("se", f"{number:03}")
-    answer = visit("victor").get("/ui/a/acme/tables/sizes/")
+    victor = visit("victor")
+    answer = victor.get("/ui/a/acme/tables/sizes/")
     assert re.search(r'id="entities-people" hx-swap-oob="true">\s*3\s*<', text(answer))
     assert re.search(r'id="partitions-people" hx-swap-oob="true">\s*1\s*<', text(answer))
     assert re.search(r'id="entities-empty" hx-swap-oob="true">\s*0\s*<', text(answer))
-    page = text(visit("victor").get(LIST, {"sizes": ""}))
+    page = text(victor.get(LIST, {"sizes": ""}))
     assert re.search(r'id="entities-people">\s*3\s*<', page)
     assert "hx-swap-oob" not in page
 
@@ -330,8 +332,9 @@ def test_tags_several_tables(visit, account, add):
 
 def test_settings(visit, add_entity, account):
     policies.replace_by_name(account, "people", [SignedIdentifier("reader", AccessPolicy(permission="r"))])
-    assert ">1 of 5</a>" in text(visit("victor").get("/ui/a/acme/"))
-    page = text(visit("victor").get(SETTINGS))
+    victor = visit("victor")
+    assert ">1 of 5</a>" in text(victor.get("/ui/a/acme/"))
+    page = text(victor.get(SETTINGS))
     assert 'href="/ui/a/acme/t/people/acl/"' in page
     assert "notes/" not in page
     assert f'action="{DELETE}"' not in page
@@ -402,8 +405,9 @@ def test_deleting_keeps_the_order_of_the_list(visit, account, add):
     add("people")
     Account.objects.filter(pk=account.pk).update(protected=True)
     state = {"table": ["people"], "q": "e", "tag": "", "after": "", "sort": "-size"}
-    asked = visit("max").post(DELETE, state)
+    max_ = visit("max")
+    asked = max_.post(DELETE, state)
     fields = dict(re.findall(r'<input\s+type="hidden"\s+name="(\w+)"\s+value="([^"]*)"', text(asked)))
     assert {name: fields[name] for name in ("q", "sort")} == {"q": "e", "sort": "-size"}
-    answer = visit("max").post(DELETE, {**state, "confirm": "acme"})
+    answer = max_.post(DELETE, {**state, "confirm": "acme"})
     assert answer["Location"] == "/ui/a/acme/?q=e&sort=-size"

@@ -32,10 +32,11 @@ def test_shows_the_properties_of_all_entities(visit, add_entity):
 
 
 def test_an_empty_table_and_another_spelling(visit, add_entity):
-    assert "This table is empty" in visit("victor").get(TABLE + "schema/").content.decode()
-    answer = visit("victor").get("/ui/a/acme/t/PEOPLE/schema/")
+    victor = visit("victor")
+    assert "This table is empty" in victor.get(TABLE + "schema/").content.decode()
+    answer = victor.get("/ui/a/acme/t/PEOPLE/schema/")
     assert (answer.status_code, answer["Location"]) == (301, TABLE + "schema/")
-    assert visit("victor").get("/ui/a/acme/t/nobody/schema/").status_code == 404
+    assert victor.get("/ui/a/acme/t/nobody/schema/").status_code == 404
 
 
 def test_says_that_counting_took_too_long(visit, add_entity, monkeypatch):

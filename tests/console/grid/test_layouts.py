@@ -33,9 +33,10 @@ def test_offers_all_there_are(visit, logs, add_entity):
 
 
 def test_a_choice_becomes_an_address(visit, logs):
-    answer = choose(visit("victor"), show=["Name"], **{"width-Name": "200"})
+    victor = visit("victor")
+    answer = choose(victor, show=["Name"], **{"width-Name": "200"})
     assert answer["Location"] == PEOPLE + "?cols=%21PartitionKey%2C%21RowKey%2CName%3A200".replace("%21", "")
-    assert names(visit("victor").get(answer["Location"])) == ["PartitionKey", "RowKey", "Name"]
+    assert names(victor.get(answer["Location"])) == ["PartitionKey", "RowKey", "Name"]
 
 
 def test_up_and_down(visit, logs):
@@ -57,18 +58,20 @@ def save(client, **fields):
 
 
 def test_a_layout_for_a_pattern(visit, logs):
-    save(visit("victor"), tables="LOGS*", cols="Name")
-    save(visit("victor"), tables="LOGS*")  # in its place
+    victor = visit("victor")
+    save(victor, tables="LOGS*", cols="Name")
+    save(victor, tables="LOGS*")  # in its place
     assert ColumnLayout.objects.get().columns == ["Age", "Name"]
-    assert visit("victor").get("/ui/a/acme/t/logs42/")["Location"].endswith("?cols=Age%2CName")
+    assert victor.get("/ui/a/acme/t/logs42/")["Location"].endswith("?cols=Age%2CName")
     assert visit("eve").get("/ui/a/acme/t/logs42/").status_code == 200
-    assert visit("victor").get(PEOPLE).status_code == 200
+    assert victor.get(PEOPLE).status_code == 200
 
 
 def test_a_shared_layout(visit, logs):
     save(visit("eve"), shared="on")
-    assert visit("victor").get(PEOPLE).status_code == 302
-    assert save(visit("victor"), shared="on").status_code == 403
+    victor = visit("victor")
+    assert victor.get(PEOPLE).status_code == 302
+    assert save(victor, shared="on").status_code == 403
 
 
 def test_the_closest_one_is_taken(cast, account, logs):
@@ -84,12 +87,13 @@ def test_the_closest_one_is_taken(cast, account, logs):
 
 
 def test_deletes(visit, logs):
-    save(visit("eve"), shared="on")
+    eve = visit("eve")
+    save(eve, shared="on")
     shared = ColumnLayout.objects.get()
     address = f"{PEOPLE}layouts/{shared.pk}/delete/"
     assert visit("victor").post(address).status_code == 403
-    assert visit("eve").post(address).status_code == 302
-    save(visit("eve"))
+    assert eve.post(address).status_code == 302
+    save(eve)
     mine = ColumnLayout.objects.get()
     visit("alice").post(f"{PEOPLE}layouts/{mine.pk}/delete/")
     assert ColumnLayout.objects.count() == 1

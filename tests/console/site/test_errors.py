@@ -63,13 +63,14 @@ def test_without_its_database_a_page_says_so(visit, monkeypatch):
 
 
 def test_refusals_name_the_required_role(visit):
-    page = visit("victor").get("/ui/a/acme/members/add/").content.decode()
+    victor = visit("victor")
+    page = victor.get("/ui/a/acme/members/add/").content.decode()
     assert "Owner" not in page  # it is a form that is posted
-    page = visit("victor").post("/ui/a/acme/members/add/").content.decode()
+    page = victor.post("/ui/a/acme/members/add/").content.decode()
     assert "This requires the Owner role." in page
     assert "<bdi>alice</bdi>" in page
     assert "<bdi>max</bdi>" not in page
-    assert "<bdi>ada</bdi>" in visit("victor").get("/ui/u/").content.decode()
+    assert "<bdi>ada</bdi>" in victor.get("/ui/u/").content.decode()
 
 
 def test_an_error_keeps_the_frame_of_those_who_are_signed_in(client, visit):
@@ -156,9 +157,10 @@ def test_a_deleted_table_says_who_deleted_it_and_is_restored_in_place(visit, acc
 def test_a_table_that_is_gone_for_good_still_says_who_deleted_it(visit, account, add_entity):
     tables.delete(account, "people", by=Actor(ActorKind.USER, "eve"))
     tables.drop_expired_tables()
-    text = visit("max").get("/ui/a/acme/t/people/").content.decode()
+    max_ = visit("max")
+    text = max_.get("/ui/a/acme/t/people/").content.decode()
     assert "<bdi>eve</bdi> deleted the table" in text and "cannot be restored" in text
-    assert "Page not found" in visit("max").get("/ui/a/acme/t/never/").content.decode()
+    assert "Page not found" in max_.get("/ui/a/acme/t/never/").content.decode()
 
 
 def test_a_script_is_told_of_a_token_that_is_too_old(cast):

@@ -109,18 +109,20 @@ def test_nothing_to_paste(visit, ada):
 
 def test_bytes_that_are_kept_where_there_are_none(visit, ada):
     row = {"name-0": "Name", "type-0": "Edm.Binary", "kept-0": "1", "value-0": ""}
-    assert visit("eve").post(f"{TABLE}entity/row/", row).status_code == 200
+    eve = visit("eve")
+    assert eve.post(f"{TABLE}entity/row/", row).status_code == 200
     draft = {"pk": "a", "rk": "b", "action": "add", **row}
-    assert visit("eve").post(f"{TABLE}entity/new/", draft).status_code == 200
-    answer = visit("eve").post(f"{TABLE}entity/new/", {**draft, "action": "save"})
+    assert eve.post(f"{TABLE}entity/new/", draft).status_code == 200
+    answer = eve.post(f"{TABLE}entity/new/", {**draft, "action": "save"})
     assert answer.status_code == 422
     assert "The binary data is no longer available" in answer.content.decode()
 
 
 def test_a_layout_of_no_name(visit, ada):
     sent = {"name": "a\0b", "tables": "p\0*", "cols": "Name"}
-    assert visit("victor").post(f"{TABLE}layouts/", sent).status_code == 302
-    assert visit("victor").get(TABLE, follow=True).status_code == 200
+    victor = visit("victor")
+    assert victor.post(f"{TABLE}layouts/", sent).status_code == 302
+    assert victor.get(TABLE, follow=True).status_code == 200
 
 
 def test_an_invalid_address_in_a_header(visit, ada, account):

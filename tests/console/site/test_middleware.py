@@ -103,10 +103,11 @@ def outdated():
 
 
 def test_an_outdated_server_refuses_changes_and_says_why(visit, outdated):
-    page = visit("alice").post("/ui/a/acme/tables/new/", {"name": "orders"})
+    alice = visit("alice")
+    page = alice.post("/ui/a/acme/tables/new/", {"name": "orders"})
     assert page.status_code == 503
     assert "A newer version of Tablero has upgraded the database." in page.content.decode()
     problem = Client().post("/ui/api/v1/accounts/", {"name": "other"}, content_type="application/json")
     assert (problem.status_code, problem["Content-Type"]) == (503, "application/problem+json")
     assert problem.json()["detail"].startswith("A newer version of Tablero has upgraded the database")
-    assert visit("alice").get("/ui/a/acme/").status_code == 200
+    assert alice.get("/ui/a/acme/").status_code == 200
