@@ -472,6 +472,7 @@ def test_reads_curl_in_every_shell(command):
 
 
 @given(st.text(max_size=200) | st.from_regex(r"(curl |GET |sv=|AccountName=)[ -~\n]{0,200}", fullmatch=True))
+@settings(max_examples=40)
 def test_whatever_is_pasted_is_answered(text):
     report = inspect(text, FACTS)
     assert isinstance(report, Report | UnreadableText)

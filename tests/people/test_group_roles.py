@@ -101,21 +101,18 @@ def test_people_refused_at_sign_in_lose_roles_of_groups(come, configure):
     assert Activity.objects.get(verb="user.sign-in-failed").actor == "jane.doe"
 
 
-@pytest.mark.parametrize(
-    ("claims", "is_admitted"),
-    [
-        ({"email": "jane@Example.org", "email_verified": True}, True),
+def test_a_domain_counts_when_it_is_verified(come, configure):
+    configure(allowed_domains=frozenset({"example.org"}))
+    for claims, is_admitted in [
         ({"email": "jane@example.org", "email_verified": False}, False),
         ({"email": "jane@example.org", "email_verified": "true"}, False),
         ({"email": "jane@example.org.evil.example", "email_verified": True}, False),
         ({"email": "example.org", "email_verified": True}, False),
         ({"email": None}, False),
-    ],
-)
-def test_a_domain_counts_when_it_is_verified(come, configure, claims, is_admitted):
-    configure(allowed_domains=frozenset({"example.org"}))
-    jane, _ = come(**claims)
-    assert (jane is not None) is is_admitted
+        ({"email": "jane@Example.org", "email_verified": True}, True),
+    ]:
+        jane, _ = come(**claims)
+        assert (jane is not None) is is_admitted, (claims, is_admitted)
 
 
 @pytest.mark.parametrize(

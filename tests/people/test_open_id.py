@@ -173,15 +173,17 @@ def test_a_provider_is_trusted_with_the_second_factor(visit, elsewhere, settings
     assert client.get("/ui/").status_code == 200
 
 
-@pytest.mark.parametrize(("age", "is_confirmed"), [(0, True), (7200, False), (None, True)])
-def test_confirming_needs_a_recent_sign_in_there(visit, elsewhere, age, is_confirmed):
-    client = visit(None)
-    sign_in(client, elsewhere)
-    elsewhere.signed = {} if age is None else {"auth_time": int(time.time()) - age}
-    again = f"/ui/login/with/{elsewhere.id}/?auth_params=prompt%3Dlogin"
-    assert go(client, again, next="/ui/me/security/")["Location"] == "/ui/me/security/"
-    assert elsewhere.asked["prompt"] == "login" and elsewhere.asked["max_age"] == "0"
-    assert (b"Sign-in with Elsewhere failed" in client.get("/ui/me/security/").content) is not is_confirmed
+def test_confirming_needs_a_recent_sign_in_there(visit, elsewhere):
+    for age, is_confirmed in [(0, True), (7200, False), (None, True)]:
+        client = visit(None)
+        sign_in(client, elsewhere)
+        elsewhere.signed = {} if age is None else {"auth_time": int(time.time()) - age}
+        again = f"/ui/login/with/{elsewhere.id}/?auth_params=prompt%3Dlogin"
+        assert go(client, again, next="/ui/me/security/")["Location"] == "/ui/me/security/", age
+        assert elsewhere.asked["prompt"] == "login" and elsewhere.asked["max_age"] == "0", age
+        assert (
+            b"Sign-in with Elsewhere failed" in client.get("/ui/me/security/").content
+        ) is not is_confirmed, age
 
 
 def test_signs_out_there_as_well_if_told_to(visit, elsewhere, configure):

@@ -60,12 +60,12 @@ def test_makes_and_unmakes_admins(visit, act):
     assert act("eve", "delete", "ada").status_code == 404
 
 
-@pytest.mark.parametrize("action", ["demote", "deactivate"])
-def test_the_last_admin_stays(act, action):
-    assert "ada is the last active admin" in act("ada", action, "ada").content.decode()
-    result = User.objects.get(username="ada")
-    assert result.is_admin
-    assert result.is_active
+def test_the_last_admin_stays(act):
+    for action in ["demote", "deactivate"]:
+        assert "ada is the last active admin" in act("ada", action, "ada").content.decode(), action
+        result = User.objects.get(username="ada")
+        assert result.is_admin, action
+        assert result.is_active, action
 
 
 def test_undo(cast):
