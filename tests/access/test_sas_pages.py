@@ -13,12 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from console.access.sas.forms import SasForm
-from console.access.sas.key_range import (
-    Fit,
-    KeyRange,
-    cover_filter,
-    cover_rows,
-)
+from console.access.sas.key_range import Fit, KeyRange, cover_filter, cover_rows
 from console.grid.tokens import encode_key
 from storage.access import policies
 from storage.access import sas as sas_operations

@@ -8,9 +8,7 @@ from storage.access import policies
 from storage.accounts import accounts
 from storage.activity import activity
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
-from storage.domain.errors import (
-    ResourceNotFound,
-)
+from storage.domain.errors import ResourceNotFound
 from storage.models import Activity
 from storage.runtime.threads import in_thread
 from storage.tables import tables

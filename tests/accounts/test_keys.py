@@ -66,12 +66,7 @@ def test_says_who_uses_the_keys(visit, account):
     use(account, Authentication.KEY, "key1", 5, agent="azsdk-python")
     of_first = sas(account, 1)
     of_second = {sas(account, 2), sas(account, 2, "other", ago=timedelta(days=3))}
-    parameters = (
-        ("sv", "2019-02-02"),
-        ("tn", "people"),
-        ("sp", "r"),
-        ("se", "2099-01-01"),
-    )
+    parameters = (("sv", "2019-02-02"), ("tn", "people"), ("sp", "r"), ("se", "2099-01-01"))
     use(account, Authentication.SAS, "ab" * 32, parameters=parameters)  # by an earlier key
     first, second = visit("max").get(KEYS).context["keys"]
     assert (first.uses, first.last.agent, first.last.address) == (5, "azsdk-python", "192.0.2.1")

@@ -245,7 +245,7 @@ def test_shows_settings(read, account, table, cast):
         (
             account_settings.change(account, read_only=True, networks=["10.0.0.0/8"]),
             ["Read-only", "yes", "10.0.0.0/8"],
-        ),
+        )
     ]
     account_settings.change(account, read_only=False)
     one = [SignedIdentifier("readers", AccessPolicy(None, "2030-01-01T00:00:00.0000000Z", "r"))]

@@ -28,10 +28,7 @@ def staff(table):
 
 def test_a_dry_run_the_edit_and_its_undo(call, staff):
     ask = call("eve", "write")
-    body = {
-        "filter": "RowKey ge 'a'",
-        "operations": [{"op": "set", "property": "N", "expression": "N + 1"}],
-    }
+    body = {"filter": "RowKey ge 'a'", "operations": [{"op": "set", "property": "N", "expression": "N + 1"}]}
     foreseen = ask("POST", EDIT, body | {"dry_run": True})
     assert foreseen.status_code == 200, foreseen.content
     foreseen = foreseen.json()

@@ -7,12 +7,7 @@ import pytest
 from storage.accounts import account_settings, accounts
 from storage.activity import activity
 from storage.bulk_edit import bulk_edit_jobs, bulk_edit_previews, bulk_edits
-from storage.bulk_edit.bulk_edits import (
-    BulkEditRefused,
-    BulkEditRequest,
-    SkippedEntity,
-    Work,
-)
+from storage.bulk_edit.bulk_edits import BulkEditRefused, BulkEditRequest, SkippedEntity, Work
 from storage.domain.entities.entity import EntityKey
 from storage.editing.bulk_edit import Obstacle, ObstacleKind
 from storage.jobs import jobs, running
@@ -157,9 +152,6 @@ def test_a_preview_shows_what_it_knows_and_gives_way_to_the_next(table, small_pa
     assert seen[0] is None
     assert (seen[1].examined, seen[1].matches, seen[1].is_complete) == (2, 5, False)
     second = jobs.find(jobs.JobFilter())[0]
-    assert [(it.status, it.done) for it in (first, second)] == [
-        (JobStatus.CANCELLED, 2),
-        (JobStatus.DONE, 5),
-    ]
+    assert [(it.status, it.done) for it in (first, second)] == [(JobStatus.CANCELLED, 2), (JobStatus.DONE, 5)]
     assert not Activity.objects.filter(verb__startswith="job.").exists()
     assert not jobs.find(jobs.JobFilter(user="ada")).filter(seen_at=None)

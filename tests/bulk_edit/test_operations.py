@@ -12,12 +12,7 @@ from hypothesis import strategies as st
 from storage.accounts import account_settings, accounts
 from storage.accounts.accounts import NewAccount
 from storage.bulk_edit import bulk_edit_jobs, bulk_edit_previews, bulk_edits
-from storage.bulk_edit.bulk_edits import (
-    BulkEditRefused,
-    BulkEditRequest,
-    Progress,
-    SkippedEntity,
-)
+from storage.bulk_edit.bulk_edits import BulkEditRefused, BulkEditRequest, Progress, SkippedEntity
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Delete, Insert, Upsert
 from storage.domain.entities.entity import Entity, EntityKey, read_stored
@@ -297,11 +292,7 @@ def test_protected_accounts_need_the_number(table):
 
 def test_refusals(table):
     put(table, a=1)
-    for edit_request in (
-        request(),
-        request(set_("N +")),
-        request(set_("1"), filter="N eq"),
-    ):
+    for edit_request in (request(), request(set_("N +")), request(set_("1"), filter="N eq")):
         for ask in (bulk_edit_previews.preview, bulk_edits.begin):
             with pytest.raises(InvalidInput):
                 ask(table, edit_request)

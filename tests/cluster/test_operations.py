@@ -471,11 +471,7 @@ def test_changes_are_listed_with_those_of_others(table, write, account):
     assert sum(it.total for it in buckets) == 4
     result = changes.with_images(account, table, of_table, 10)
     images = [(it.before and it.before.content, it.after and it.after.content) for it in result]
-    assert images == [
-        (b'\n,"A":1', b'\n,"A":2'),
-        (b'\n,"A":2', b'\n,"A":3'),
-        (b'\n,"A":3', None),
-    ]
+    assert images == [(b'\n,"A":1', b'\n,"A":2'), (b'\n,"A":2', b'\n,"A":3'), (b'\n,"A":3', None)]
 
 
 def test_edits_are_shown_and_undone_whether_made_before_or_since(table):

@@ -56,11 +56,7 @@ def test_the_bounds_of_histograms_are_exact_and_contain_those_of_prometheus():
     places = [HISTOGRAM_BOUNDS.index(bound) for bound in LATENCY_BOUNDS]
     fine = Tally(latencies=[1] * BUCKETS)
     coarse = coarsened(fine).latencies
-    assert coarse == [
-        places[0] + 1,
-        *(b - a for a, b in pairwise(places)),
-        BUCKETS - 1 - places[-1],
-    ]
+    assert coarse == [places[0] + 1, *(b - a for a, b in pairwise(places)), BUCKETS - 1 - places[-1]]
 
 
 @given(st.lists(st.floats(0.0002, 50), min_size=1, max_size=200), st.sampled_from([0.5, 0.95, 0.99]))

@@ -9,12 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import pytest
 from rest_framework import serializers
 
-from storage.rest.answers import (
-    OPTIONAL,
-    TypedSerializer,
-    page_of,
-    serializer_of,
-)
+from storage.rest.answers import OPTIONAL, TypedSerializer, page_of, serializer_of
 
 
 class Colour(StrEnum):

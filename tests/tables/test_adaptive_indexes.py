@@ -89,10 +89,7 @@ def test_processes_count_and_an_index_is_added_when_it_is_worth_it(account, larg
 
 
 def test_unhelpful_indexes_are_not_added(large):
-    for change in [
-        {"scans": policy.SCANS_NEEDED - 1},
-        {"at": NOW - policy.SCAN_PERIOD},
-    ]:
+    for change in [{"scans": policy.SCANS_NEEDED - 1}, {"at": NOW - policy.SCAN_PERIOD}]:
         scan(large, "Score", **change)
         assert adapt() == set(), change
 

@@ -16,10 +16,7 @@ from storage.accounts.refusals import AccountHasTables
 from storage.domain.access.policies import AccessPolicy, SignedIdentifier
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
-from storage.domain.errors import (
-    ServerBusy,
-    TableAlreadyExists,
-)
+from storage.domain.errors import ServerBusy, TableAlreadyExists
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import TableQuery
 from storage.metrics import remembered, totals

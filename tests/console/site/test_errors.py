@@ -10,11 +10,7 @@ from django.test import Client
 
 from console.home.views import home
 from storage.domain.access.actor import Actor, ActorKind
-from storage.domain.errors import (
-    InsufficientAccountPermissions,
-    ServerBusy,
-    TableNotFound,
-)
+from storage.domain.errors import InsufficientAccountPermissions, ServerBusy, TableNotFound
 from storage.people import members
 from storage.tables import tables
 
