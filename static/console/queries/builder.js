@@ -99,6 +99,7 @@ document.addEventListener("change", (event) => {
 document.addEventListener("submit", async (event) => {
   if (event.target !== rows()) return;
   event.preventDefault();
+  stopChecking(); // its answer would bring back a row that is removed
   if (event.submitter?.name === "do" && event.submitter.value !== "run") {
     isShapeNew = true;
     return sending.now(event.submitter);
