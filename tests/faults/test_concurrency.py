@@ -102,7 +102,7 @@ class ComingAndGoing:
 
 
 def test_writes_while_the_table_comes_and_goes(crowd, table):
-    world = ComingAndGoing(table, times=12)
+    world = ComingAndGoing(table, times=6)
     clients = [world.owner, world.rival, world.look, world.look, *[world.insert] * 8, *[world.change] * 4]
 
     kept = {key for keys in crowd.run(clients) for key in keys}
