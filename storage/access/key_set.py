@@ -1,4 +1,4 @@
-"""The keys with which an issuer signs its tokens: a JSON Web Key Set, fetched when it is needed and kept for a while.
+"""JSON Web Key Set of a token issuer: fetched on demand and cached.
 
 https://datatracker.ietf.org/doc/html/rfc7517 and https://openid.net/specs/openid-connect-discovery-1_0.html
 """

@@ -17,9 +17,9 @@ WEEK: Final = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class KeyState:
-    """A key: ``tokens`` are the known SAS it signed, ``uses`` the requests of the last 24 hours.
+    """Usage of an account key: the known SAS ``tokens`` that it signed and its ``uses`` in the last 24 hours.
 
-    ``old`` are its predecessors that are still accepted.
+    ``old`` holds its predecessors that are still accepted.
     """
 
     number: int

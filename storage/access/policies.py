@@ -71,7 +71,7 @@ def expired(account: Account, now: datetime) -> list[StoredAccessPolicy]:
 def replace_by_name(
     account: Account, folded_name: str, identifiers: Sequence[SignedIdentifier], *, by: Actor = SERVER
 ) -> Activity | None:
-    """Set Table ACL: what is wrong with the request is refused before a table that does not exist."""
+    """Replace the policies of a table (Set Table ACL); invalid policies are refused before a missing table."""
     _check(account, folded_name, identifiers)
     return replace(_find(account, folded_name), identifiers, by=by)
 

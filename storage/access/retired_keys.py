@@ -1,4 +1,4 @@
-"""Replaced keys: accepted during their grace period, then kept for a month to recognize what they signed."""
+"""Replaced account keys: accepted during a grace period, then kept for a month to recognize the SAS they signed."""
 
 from collections.abc import Iterable
 from contextlib import suppress

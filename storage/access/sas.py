@@ -88,7 +88,7 @@ def newest_labels(account: Account, top: int) -> list[str]:
 
 
 def policies_of(account: Account) -> Policies:
-    """Return the policies of an account by table and identifier; one without terms is an empty one."""
+    """Return the policies of an account by table and identifier; a policy without terms maps to an empty policy."""
     return _policies([account]).get(account.pk, {})
 
 
@@ -251,7 +251,7 @@ class IssuedSas:
 def issue(
     account: Account, token: TableSas | AccountSas, key: int, description: SasDescription, *, by: Actor
 ) -> IssuedSas:
-    """Sign a token with key 1 or 2 and register it; raises SasRefused, and QuotaReached for one too many."""
+    """Sign a SAS token with key 1 or 2 and register it; raises SasRefused, and QuotaReached beyond the SAS quota."""
     locked = locking.lock(account)
     table = check(account, token)
     signed = _signed(account, token, key)

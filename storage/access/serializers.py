@@ -89,7 +89,7 @@ class ConnectionStringSerializer(TypedSerializer):
 
 
 class PolicyInstantField(StrictCharField):
-    """A time as policies store it; empty leaves it to the token."""
+    """Time in a stored access policy; an empty string leaves the time to the token."""
 
     def to_internal_value(self, data: Any) -> str:
         text = super().to_internal_value(data)

@@ -62,7 +62,7 @@ def describe(account: Account, branch: Branch | None = None) -> BuiltAccount:
 def copy_table(
     source: SideTable, account: Account, query: EntityQuery, masking: Masking | None = None
 ) -> tuple[Table, int]:
-    """Copy what a query finds in a table, with its Timestamps; return its number too."""
+    """Copy the entities that match a query into a new table, keeping Timestamps; return the table and their count."""
 
     def fill(target: str) -> int:
         return sql.walk(copying.fill(source.relation, target, query, masking), source.run)
@@ -79,7 +79,7 @@ class BuildState:
 
 
 class BuildJob(JobKind[A, BuildState]):
-    """Makes an account with content, all of it or none: what is taken over, or resumed, begins again.
+    """Base of jobs that create an account with content, all or nothing: a resumed job starts again from the beginning.
 
     The account refuses requests until it is complete. It is removed when the job is paused, is cancelled or fails.
     """
@@ -153,7 +153,7 @@ class Building(Generic[A]):
         self.run.rest()
 
     def release(self, account: Account, *, enabled: bool, settings: Mapping[str, Any] | None = None) -> None:
-        """Declare the account complete; without ``enabled`` it stays frozen, as one that a user froze."""
+        """Mark the account as complete; without ``enabled`` it stays disabled."""
         changed = {**(settings or {}), **({"enabled": True} if enabled else {})}
         with invalidating_catalogs():
             lock(account)  # before the job, as a deletion does
@@ -164,7 +164,7 @@ class Building(Generic[A]):
 
 
 def settle(name: str) -> None:
-    """End what a process that has died has left of an account of this name; raises AccountIsBusy if it goes on."""
+    """Finish or undo abandoned jobs on the account with this name; raises AccountIsBusy if one is still running."""
     account = Account.objects.filter(name=name).first()
     while account is not None and (job := jobs.of_whole_account(account)) is not None:
         if job.kind == removal.DELETION_JOB.name:
@@ -177,7 +177,7 @@ def settle(name: str) -> None:
 
 
 def built_by(job: Job) -> BuiltAccount:
-    """Return what a job has made; raises AccountError if it was deleted since, or the job was cancelled."""
+    """Return the account that a job created; raises AccountError if it was deleted or the job was cancelled."""
     account = Account.objects.filter(pk=job.result.get("account", 0)).first()
     if account is None:
         raise AccountError(Reason.JOB_ENDED, job=job.pk)

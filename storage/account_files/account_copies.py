@@ -56,7 +56,7 @@ class CopyRefused(AccountError):
 
 
 class Fitting:
-    """Collects what of tables and their entities does not fit into an account of a kind."""
+    """Collector of the reasons why tables and entities do not fit into an account of another kind."""
 
     def __init__(self, kind: AccountKind) -> None:
         self._kind = kind
@@ -94,7 +94,7 @@ class Fitting:
 
 
 def check(source: Account, kind: AccountKind) -> list[Finding]:
-    """Find what would not fit, or be left out, in a copy of this kind; reads all entities if that is another one."""
+    """List what would not fit or would be left out in a copy of this kind; scans all entities if the kinds differ."""
     if kind == source.kind:
         return []
     return _check(sides.live(source), kind, with_entities=True).findings
@@ -147,10 +147,11 @@ account_building.KINDS[COPY_JOB.name] = COPY_JOB
 def request(
     source: Account, name: str, kind: AccountKind, *, skip: bool = False, request_digest: str = ""
 ) -> JobRequest[Arguments, BuildState]:
-    """Return the job that copies the tables of an account to a new one, which refuses requests until all are copied.
+    """Return a job that copies an account's tables to a new account, which refuses requests until the copy is complete.
 
-    Tables and entities that do not fit are left out if ``skip``; else raises CopyRefused. A copy of the same kind keeps
-    Timestamps; one of another kind gets new ones. Writes to the source during the copy may or may not be copied.
+    Tables and entities that do not fit are skipped with ``skip``; otherwise CopyRefused is raised. A copy of
+    the same kind keeps Timestamps; a copy of another kind gets new ones. Writes to the source during the copy
+    may or may not be copied.
     """
     side = sides.live(source)
     findings = [] if skip else _check(side, kind, with_entities=kind is not side.kind).refused

@@ -1,4 +1,4 @@
-"""Export an account into a file, as of one moment, while clients write to it."""
+"""Export of an account to a file as a consistent snapshot, while clients write to it."""
 
 import os
 import time

@@ -27,7 +27,10 @@ class Arguments:
 
 
 class _AccountExportJob(ExportJob[Arguments]):
-    """The file has policies and settings, so that readers of the account may not download it."""
+    """Job that exports an account.
+
+    Readers of the account cannot download the file, as it contains policies and settings.
+    """
 
     name, arguments = "account.export", Arguments
     capability = reads_files = Capability.MANAGE_ACCESS

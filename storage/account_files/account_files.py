@@ -1,6 +1,6 @@
-"""The format of an account in a file: lines of JSON, compressed with gzip; docs/operations.md describes it.
+"""File format of an account: JSON lines compressed with gzip, described in docs/operations.md.
 
-Both ways are streams. A table, however large, is never in memory as a whole.
+Both reading and writing stream: a table, however large, is never in memory as a whole.
 """
 
 import gzip
@@ -59,7 +59,7 @@ class FileRefused(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The account as the first line describes it. ``keys`` is empty unless they were exported too."""
+    """First line of the file, which describes the account; ``keys`` is empty unless keys were exported."""
 
     account: str
     kind: AccountKind
@@ -93,7 +93,7 @@ class TableLines(Protocol):
         """Yield the members of lines."""
 
     def read(self, found: Mapping[str, Any]) -> Any:
-        """Read what was written; raises ValueError, LookupError or TypeError for anything else."""
+        """Parse the JSON written for a table; raises ValueError, LookupError or TypeError if it is invalid."""
 
     def count(self, item: Any) -> int:
         """Return for how many a line counts that was read."""
@@ -110,7 +110,7 @@ def table_lines() -> list[TableLines]:
 
 
 class FileWriter:
-    """Writes an account to a stream: the header, each table before its entities, and the end."""
+    """Writer of an account to a stream: the header, each table followed by its entities, and the end line."""
 
     def __init__(self, stream: BinaryIO, header: Header) -> None:
         # the time is in the header
@@ -172,9 +172,9 @@ _decode: Final = JSONDecoder(parse_constant=_refuse_constant).decode
 
 
 class FileReader:
-    """Reads an account from a stream, and refuses whatever ``FileWriter`` would not have written.
+    """Reader of an account from a stream; refuses everything that ``FileWriter`` would not write.
 
-    ``line`` is the number of the line that was read last.
+    ``line`` is the number of the last line read.
     """
 
     def __init__(self, stream: BinaryIO) -> None:

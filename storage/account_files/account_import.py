@@ -1,4 +1,4 @@
-"""Import an account from a file: all of it is checked first, and the account is complete or does not exist."""
+"""Import of an account from a file: the whole file is checked first, then the account is created completely or not."""
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -49,7 +49,7 @@ _IN_NEW_ACCOUNT: Final = ("label", "description", "colour", "labels")
 
 @dataclass(frozen=True, slots=True)
 class CheckedFile:
-    """A complete file, and the account to make of it; with ``findings`` that do not fit, it cannot be made."""
+    """A complete, valid file and the account to create from it, which is impossible if ``findings`` is not empty."""
 
     stream: BinaryIO
     header: Header
@@ -83,7 +83,7 @@ def check(
     *,
     progress: Progress = lambda number: None,
 ) -> CheckedFile:
-    """Read a whole file and find what does not fit. By default, the account has the name and kind in the file."""
+    """Read a whole file and collect everything that does not fit; name and kind default to the file's."""
     stream.seek(0)
     reader = FileReader(stream)
     name, kind = name or reader.header.account, kind or reader.header.kind

@@ -35,7 +35,7 @@ NO_GRACE: Final = timedelta(0)
 
 @dataclass(frozen=True, slots=True)
 class NewAccount:
-    """An account to create; a key that is not given is generated. It is frozen at ``expires_at`` and deleted later."""
+    """Values of an account to create; missing keys are generated. It is frozen at ``expires_at`` and deleted later."""
 
     primary: bytes | None = None
     secondary: bytes | None = None
@@ -138,9 +138,9 @@ def check_writable(account: Account) -> None:
 
 
 def writable(account: Account) -> Account:
-    """Return an account as it is now, so that making it read-only also stops what takes many transactions.
+    """Reload an account and check that it is writable; long-running work calls this before each transaction.
 
-    Raises InsufficientAccountPermissions if it is read-only, and ServerBusy if it is deleted.
+    Raises InsufficientAccountPermissions if the account is read-only, and ServerBusy if it was deleted.
     """
     stored = Account.objects.filter(pk=account.pk).first()
     if stored is None:
@@ -156,13 +156,16 @@ def require_storage(account: Account) -> None:
 
 
 def usable() -> QuerySet[Account]:
-    """Select the accounts that this server may use, disabled ones included; it knows no kind of a newer version."""
+    """Select the accounts that this server can serve, disabled ones included; kinds of newer versions are left out."""
     found = Account.objects.filter(kind__in=AccountKind)
     return found if settings.DEVELOPMENT_ACCOUNT_ALLOWED else found.exclude(pk__in=_public_accounts.find())
 
 
 class _PublicAccounts:
-    """The accounts with the public key. A server that refuses them gets no new ones, so keys are opened once."""
+    """Cached identifiers of accounts with the public development key, so that keys are decrypted only once.
+
+    A server that refuses such accounts gets no new ones.
+    """
 
     def __init__(self) -> None:
         self._newest = 0

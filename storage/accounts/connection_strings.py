@@ -45,7 +45,7 @@ def write_connection(form: ConnectionFormat, text: str) -> str:
 
 
 def read_sample(name: str) -> str:
-    """Return a sample program with ``%s`` where the connection string goes, and no other percent sign."""
+    """Read a sample program, with ``%s`` in place of the connection string and no other percent sign."""
     return (Path(__file__).with_name("samples") / f"{name}.txt").read_text("utf-8")
 
 

@@ -7,7 +7,7 @@ from storage.models import Account
 
 
 def lock(account: Account) -> Account:
-    """Lock an account against changes and deletion and return it as it is now; raises ServerBusy if it is deleted."""
+    """Lock an account's row for the transaction and return its current state; raises ServerBusy if it was deleted."""
     # no_key: rows that reference the account can still be written
     locked = Account.objects.select_for_update(no_key=True).filter(pk=account.pk).first()
     if locked is None:

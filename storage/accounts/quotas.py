@@ -1,4 +1,4 @@
-"""Remaining quotas: the doors show them, and each subject checks its own before it creates something."""
+"""Remaining quotas, for display; each subject enforces its own quota before it creates something."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -15,11 +15,11 @@ from storage.models import Account
 
 
 class QuotaReached(Refused):
-    """There are as many of a thing as there may be."""
+    """A quota is used up."""
 
 
 class Allowance(NamedTuple):
-    """The number of things of a kind, and their limit."""
+    """Usage of a quota: the number used and the maximum."""
 
     used: int
     most: int
@@ -55,7 +55,7 @@ def find_used_up(quota: Quota, counted: QuerySet[Any], look: Look) -> Iterator[F
 
 
 def lock_user(pk: int) -> None:
-    """Have others who would make one more thing of a user wait until the transaction ends."""
+    """Lock a user's row, so that concurrent transactions cannot exceed a quota of this user."""
     apps.get_model(settings.AUTH_USER_MODEL).objects.select_for_update(no_key=True).filter(pk=pk).first()
 
 

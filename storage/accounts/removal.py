@@ -53,9 +53,10 @@ class State:
 
 
 class _DeletionJob(JobKind[Arguments, State]):
-    """Drop tables of an account in transactions of their own until few are left, then delete it with these.
+    """Job that deletes an account: drops most tables in separate transactions, then the rest with the account itself.
 
-    PostgreSQL locks whatever a transaction drops, and has room for the locks of some thousand tables.
+    PostgreSQL locks each relation that a transaction drops, and has room for the locks of some thousand
+    tables.
     """
 
     name, arguments, state, capability = "account.delete", Arguments, State, Capability.OWN
@@ -88,12 +89,12 @@ class _DeletionJob(JobKind[Arguments, State]):
         return last
 
     def needed_access(self, job: Job, arguments: Arguments) -> Sequence[NeededAccess]:
-        """Require the role of an owner, until the account has gone, and with it all roles."""
+        """Require the owner role on the account; nothing once the account is deleted."""
         exists = Account.objects.filter(pk=arguments.account).exists()
         return [NeededAccess(arguments.account, self.capability)] if exists else []
 
     def may_stop(self, state: State | None) -> bool:
-        """Return whether no table is dropped yet: an account that has lost some of them is of no use."""
+        """Return whether the job can be cancelled, which is until it has dropped the first table."""
         return state is None or not state.tables
 
 
@@ -102,19 +103,19 @@ _KINDS: Final = {DELETION_JOB.name: DELETION_JOB}
 
 
 def request(account: Account, *, with_tables: bool) -> JobRequest[Arguments, State]:
-    """Return the job that deletes an account; it cannot be cancelled once it has dropped a table.
+    """Return a job that deletes an account; it cannot be cancelled once it has dropped a table.
 
-    Raises AccountError if the account is protected, or if it has tables and may not lose them.
+    Raises AccountError if the account is protected, or if it has tables and ``with_tables`` is false.
     """
     _check(account, account.name, _own_tables(account), with_tables=with_tables)
     return JobRequest(DELETION_JOB, Arguments(account.pk, account.name, with_tables), account)
 
 
 def remove(name: str, *, with_tables: bool = False, by: Actor = SERVER, only: Account | None = None) -> None:
-    """Delete an account; raises AccountError if it is protected, or if it has tables and may not lose them.
+    """Delete an account; raises AccountError if it is protected, or if it has tables and ``with_tables`` is false.
 
-    With ``only``, another account that has taken its name stays. A process that dies meanwhile has deleted nothing, or
-    another one completes the deletion.
+    With ``only``, a different account that has taken the name since is kept. If the process dies, either
+    nothing is deleted or another process completes the deletion.
     """
     account = Account.objects.filter(name=name).first()
     if account is None:
@@ -124,7 +125,7 @@ def remove(name: str, *, with_tables: bool = False, by: Actor = SERVER, only: Ac
 
 
 def purge(account: Account, now: datetime) -> None:
-    """Delete an account whose lifetime is over, unless it was extended."""
+    """Delete an expired account, unless its lifetime was extended."""
     _remove(Arguments(account.pk, account.name, with_tables=True, over_at=now.isoformat()), account, SERVER)
 
 

@@ -44,7 +44,7 @@ def unseal(account: Account, sealed: bytes | memoryview) -> bytes:
 
 
 def unseal_as(name: str, sealed: bytes | memoryview) -> bytes:
-    """Return what was sealed for a name; raises SealedOtherwise when another secret has sealed it."""
+    """Decrypt bytes that were sealed under a name; raises SealedOtherwise if they were sealed with another secret."""
     return _unseal(name, bytes(sealed))
 
 

@@ -146,7 +146,7 @@ def is_undone(done: Activity | int) -> bool:
 
 
 def undone_by(done: Activity) -> Activity | None:
-    """Return the undo of an activity from a page of them; None also for one that was interrupted."""
+    """Return the completed undo of an activity from its prefetched undos; None without one or if it was interrupted."""
     return next((undo for undo in done.undone_by.all() if not is_interrupted(undo)), None)
 
 
@@ -202,7 +202,7 @@ def make_change(
 
 
 def of_version(table: Table, key: EntityKey, ticks: int | None) -> Activity | None:
-    """Return the latest activity that left an entity with a Timestamp; None: that deleted it."""
+    """Return the latest activity that produced this Timestamp of an entity, or that deleted it if ``ticks`` is None."""
     entries = Activity.objects.filter(
         account=table.account_id, table=table, keys__contains=[_write_key(key, ticks)]
     )

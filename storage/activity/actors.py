@@ -50,7 +50,7 @@ def _sas_labels(account_id: int, fingerprints: set[str]) -> dict[str, str]:
 
 
 def actor_of(done: Activity) -> Actor:
-    """Return who performed an activity; with the label of a SAS token if it was read with SAS_LABEL."""
+    """Return the actor of an activity, with the label of the SAS token if the query was annotated with SAS_LABEL."""
     return Actor(
         read_member(ActorKind, done.actor_kind),
         done.actor,

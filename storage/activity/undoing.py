@@ -24,7 +24,7 @@ class Reason(StrEnum):
 
 
 class CannotUndo(Exception):
-    """The activity cannot be undone; ``key`` names the entity that prevents it, if one does."""
+    """The activity cannot be undone; ``key`` is the entity that prevents it, if any."""
 
     def __init__(self, reason: Reason, done: Activity, key: EntityKey | None = None) -> None:
         self.reason = reason

@@ -1,7 +1,7 @@
-"""The archive of the log as the server saw it last, as a file in the data folder says.
+"""Last known state of the WAL archive, from a file in the data folder.
 
-The server writes it every few seconds; the metrics, the doctor and the console read it, so that none of them waits for
-an archive that does not answer.
+The server writes the file every few seconds; the metrics, the doctor and the console read it, so that none of
+them waits for an archive that does not respond.
 """
 
 import json

@@ -33,7 +33,7 @@ class BackupState:
 
 
 def state(now: datetime | None = None) -> BackupState:
-    """Return the backups of this server; they are overdue after twice the interval, or when the first one failed."""
+    """Return the state of this server's backups; overdue after twice the interval, or when the first backup failed."""
     now = now or timezone.now()
     folder, schedule = settings.OPTIONS.data, settings.OPTIONS.backups
     last, failure = last_backup.read(folder)

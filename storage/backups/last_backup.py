@@ -1,6 +1,6 @@
-"""The last backup and the last failed one, as a file in the data folder says.
+"""Records of the last backup and the last failed backup, in a file in the data folder.
 
-The command `backup` writes it; the metric, the doctor, the console and the management API read it.
+The command `backup` writes the file; the metric, the doctor, the console and the management API read it.
 """
 
 import fcntl
@@ -37,7 +37,7 @@ class BackupFailure(NamedTuple):
 
 
 class BackupRecord(NamedTuple):
-    """The last good backup and the last failure, which may be older; None where there was none."""
+    """Last successful backup and last failure, which may be older; None if there was none."""
 
     last: LastBackup | None
     failure: BackupFailure | None
@@ -54,7 +54,7 @@ def record_failure(folder: Path, failure: BackupFailure) -> None:
 
 
 def read(folder: Path) -> BackupRecord:
-    """Return what the file says, as if there were none if it cannot be read."""
+    """Read the record of backups; an unreadable file counts as empty."""
     content = _content(folder)
     last, failure = None, None
     try:
@@ -72,7 +72,7 @@ def read(folder: Path) -> BackupRecord:
 
 
 def due_at(now: datetime, every: timedelta, last: LastBackup | None) -> datetime:
-    """Return when the next backup is due: an interval after the last good one, or now without one."""
+    """Return when the next backup is due: one interval after the last, or now if there is none."""
     if last is None or last.made_at > now:  # the clock was set back
         return now
     return last.made_at + every
@@ -87,7 +87,7 @@ def _content(folder: Path) -> dict[str, Any]:
 
 
 def _update(folder: Path, facts: dict[str, Any]) -> None:
-    """Replace the file at once, one process after the other; only its owner may read where backups are."""
+    """Merge facts into the file atomically, under a lock; only its owner can read it."""
     lock = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -6,7 +6,7 @@ from storage.backups import archive, last_backup
 
 
 def measure() -> dict[str, float]:
-    """Return the gauges of the last backup, and those of the archive if there is one."""
+    """Return the gauges of the last backup and of the archive, if any."""
     backup = last_backup.read(settings.OPTIONS.data).last
     made_at = 0 if backup is None else backup.made_at.timestamp()
     return {"last_backup_timestamp_seconds": made_at, **_measure_archive()}
