@@ -229,7 +229,7 @@ def _fill(
 
 
 def _complete(building: Building[Arguments], source: Account, branch: Branch) -> None:
-    """Take the snapshot that a reset returns to, and release the branch unless originals were found in it."""
+    """Take the snapshot to which a reset returns, and enable the branch unless unmasked values were found."""
     account, by = branch.account, building.run.by
     origin = snapshots.take_automatic(account, _ORIGIN, SnapshotReason.BRANCH, by=by, lifetime=None)
     with invalidating_catalogs():
@@ -328,10 +328,10 @@ def listed(account: Account) -> list[Branch]:
 
 
 def find(account: Account) -> Branch | None:
-    """Return what an account is a branch of; None if it is not one."""
+    """Return the branch that an account is; None if it is not a branch."""
     return Branch.objects.filter(account=account).select_related("account", "origin", "source").first()
 
 
 def is_complete(branch: Branch) -> bool:
-    """Return whether a branch is ready; one with original values that should be masked is, though it is frozen."""
+    """Return whether a branch is ready; a branch frozen because of unmasked values counts as ready."""
     return branch.origin_id is not None or branch.account.enabled

@@ -70,7 +70,7 @@ def _everything(snapshot: Snapshot) -> RestoreRequest:
 def preview(
     snapshot: Snapshot, restore_request: RestoreRequest, *, limit: timedelta = COLLECTION_LIMIT
 ) -> Outcome:
-    """Return what a restore would change now; raises SnapshotError for tables that the snapshot does not have.
+    """Return what a restore would change now; raises SnapshotError for tables that are missing from the snapshot.
 
     Raises OperationTimedOut if a table takes longer than ``limit``.
     """
@@ -189,7 +189,7 @@ def restore(snapshot: Snapshot, wanted: RestoreRequest, *, by: Actor = SERVER) -
 
 
 def request_reset(branch: Branch) -> JobRequest[Arguments, OutcomeState]:
-    """Return the job that makes a branch what it was when it was made: tables, policies and service properties."""
+    """Return a job that resets a branch to its state at creation: tables, policies and service properties."""
     if branch.origin is None:
         raise SnapshotError(Reason.NO_ORIGIN, account=branch.account.name)
     return request(branch.origin, _everything(branch.origin), takes_snapshot=False, branch=branch)
@@ -202,12 +202,12 @@ def reset(branch: Branch, *, by: Actor = SERVER) -> Outcome:
 
 
 def request_reset_to(snapshot: Snapshot) -> JobRequest[Arguments, OutcomeState]:
-    """Return the job that makes an account what it was when a snapshot was taken, after one of the present."""
+    """Return a job that restores an account to a snapshot, after taking a snapshot of its present state."""
     return request(snapshot, _everything(snapshot))
 
 
 def request_undo(account: Account, done: Activity) -> JobRequest[Arguments, OutcomeState]:
-    """Return the job that restores what a restore has kept before it; raises SnapshotNotFound when that is gone."""
+    """Return a job that undoes a restore from the snapshot taken before it; raises SnapshotNotFound if it is gone."""
     before = snapshots.get(account, str(done.detail["before"]))
     restore_request = RestoreRequest(
         with_policies=bool(done.detail["policies"]),
@@ -250,7 +250,7 @@ class _Restoration:
         return snapshot_tables
 
     def missing(self) -> list[tuple[SnapshotTable, Table | None]]:
-        """Return the tables whose names are free, each with the one that it was if that is deleted, not dropped."""
+        """Return the tables to recreate, each with the soft-deleted table to restore, or None if it was dropped."""
         own = Table.objects.existing().filter(account=self._account)
         present = set(own.values_list("folded_name", flat=True))
         missing = [it for it in self._tables if it.folded_name not in present]
@@ -260,7 +260,7 @@ class _Restoration:
         return [(it, deleted[it.table_id]) for it in missing]
 
     def make(self, source: SnapshotTable, deleted: Table | None) -> None:
-        """Make a missing table, with the settings that it had, or restore it; its entities are written later."""
+        """Restore a soft-deleted table or create it with its former settings; its entities are written later."""
         action, by = TableAction.CREATE if deleted is None else TableAction.RESTORE, self._by
         if deleted is not None:
             tables.restore(deleted, by=by, even_expired=True)
@@ -274,14 +274,14 @@ class _Restoration:
     def apply(
         self, progress: Progress[Arguments] | None = None, *, limit: timedelta = COLLECTION_LIMIT
     ) -> Outcome:
-        """Make the tables what they were; without ``progress``, return what would become of them."""
+        """Bring the tables to the snapshot's state; without ``progress``, only preview the outcome."""
         self._application().run(progress, limit=limit)
         # whatever became of them first, those that are deleted at the end
         self.outcome.tables.sort(key=lambda it: (it.is_deleted, it.name.lower(), it.name))
         return self.outcome
 
     def _application(self) -> Application:
-        """Compare the present with the tables to restore; the left side becomes what the right one is."""
+        """Build the application of the comparison between the present and the tables to restore."""
         restore_request = self._wanted
         then = sides.of_snapshot(self._snapshot, self._account, only=[it.folded_name for it in self._tables])
         comparison = comparing.compare(sides.live(self._account), then)

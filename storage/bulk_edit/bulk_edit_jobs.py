@@ -103,7 +103,7 @@ class PreviewArguments:
 
 
 class _PreviewJob(JobKind[PreviewArguments, NoState]):
-    """Say what an edit would do to every entity of its query, however many there are."""
+    """Job that previews a bulk edit over every entity that matches its query."""
 
     name, is_transactional = "entity.bulk-edit-preview", False
     arguments, state, capability = PreviewArguments, NoState, Capability.WRITE
@@ -192,7 +192,7 @@ def end_previews(table: Table, *, by: Actor) -> None:
 
 
 def preview_of(job: Job, table: Table, request: BulkEditRequest) -> BulkEditPreview | None:
-    """Return what a job knows by now; None if nothing, or if it is a preview of something else."""
+    """Return the latest preview of a job; None if there is none yet or it belongs to a different request."""
     written = job.arguments.get("request")
     if job.kind != PREVIEW_JOB.name or job.table_id != table.pk or written != json.dumps(request.dump()):
         return None
@@ -218,7 +218,7 @@ class BulkEditOutcome:
 
 
 def outcome_of(job: Job) -> BulkEditOutcome:
-    """Return what a job that has ended has done; raises BulkEditRefused if it has failed."""
+    """Return the outcome of an ended job; raises BulkEditRefused if it failed."""
     if (error := jobs.error_of(job)) is not None:
         raise BulkEditRefused(error)
     assert job.account is not None

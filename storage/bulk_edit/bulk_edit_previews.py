@@ -1,4 +1,4 @@
-"""Previews of a bulk edit: its numbers, entities that it would skip, losses, and a sample before and after."""
+"""Previews of a bulk edit: counts, entities that it would skip, data losses, and a sample before and after."""
 
 import random
 import time
@@ -75,7 +75,7 @@ class BulkEditPreview:
 
 
 def load(table: Table, request: BulkEditRequest, dumped: Mapping[str, Any]) -> BulkEditPreview:
-    """Read a preview that was dumped; its sample is evaluated again, or left out where the database has no time."""
+    """Load a dumped preview and evaluate its sample again; the sample is empty if the query is cancelled."""
     work = Work.of(table, request, timezone.now(), notes_types=True)
     keys = [EntityKey(*it) for it in dumped["samples"]]
     try:
@@ -108,10 +108,7 @@ def preview(
     limit: timedelta = PREVIEW_LIMIT,
     clock: Callable[[], float] = time.monotonic,
 ) -> BulkEditPreview:
-    """Say what an edit would do now, by the evaluation of the run, and write nothing.
-
-    When the time is up it says what it knows by then; with losses as if they were allowed or not, as in the request.
-    """
+    """Preview an edit by evaluating it without writing; stops after ``limit`` with the result so far."""
     examination = Examination.begin(table, request)
     examination.advance_for(limit, clock)
     return examination.summarize()
@@ -167,7 +164,7 @@ class Examination:
         return True
 
     def summarize(self) -> BulkEditPreview:
-        """Return what is known by now."""
+        """Return the preview as far as it has been computed."""
         preview = self.preview
         preview.samples = [*self.first, *sorted([*self.spread, *self.typical], key=lambda it: it.old_key)]
         if preview.is_complete:

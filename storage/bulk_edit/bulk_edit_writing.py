@@ -47,9 +47,9 @@ def _image(edited: Edited) -> Image:
 def _move(
     relation: str, moving: Sequence[Edited], recorder: Recorder | None
 ) -> tuple[list[Edited], list[Skipped]]:
-    """Insert entities under their new keys, where none is, and then delete the old ones; return those that were moved.
+    """Insert entities under new keys that are free, then delete the old ones; return the moved and the skipped ones.
 
-    They are locked first: an entity is never under both keys, and never under none.
+    The old entities are locked first: no reader sees an entity under both keys or under none.
     """
     old = [Image(*it.old_key, it.stored.timestamp, None) for it in moving]
     places = sql.run_in_lane(restoring.lock(relation, old))

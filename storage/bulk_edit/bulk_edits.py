@@ -1,8 +1,9 @@
-"""Bulk edits: change, move or delete all entities that a query finds, as ordinary recorded writes with one request id.
+"""Bulk edits: change, move or delete all entities that match a query, as recorded writes with one request id.
 
-The walk goes by keys in chunks. Each is a transaction that reads entities, edits them in Python, and writes those that
-are still as they were read, together with the caller's record of how far it came, which bulk_edit_jobs keeps: so an
-edit that is killed goes on where it was, and edits no entity twice. Entities written since it began are left alone.
+Entities are processed in key order and in chunks. Each chunk is one transaction that reads entities, edits
+them in Python, writes those that are unchanged since they were read, and stores the caller's progress (see
+bulk_edit_jobs). So an edit that is killed resumes where it stopped, and edits no entity twice. Entities
+written since it began are skipped.
 """
 
 import json
@@ -172,7 +173,7 @@ def _load(found: Sequence[str]) -> Obstacle:
 
 @dataclass(slots=True)
 class Work:
-    """An edit of a table: what it finds, and what it makes of it."""
+    """Edit of a table: the query that selects entities and the editor that changes them."""
 
     table: Table
     filter: Filter | None
@@ -251,7 +252,7 @@ def begin(
 
 
 def expect(table: Table, request: BulkEditRequest, limit: timedelta = entities.COUNT_LIMIT) -> entities.Total:
-    """Return how many entities the query finds, an estimate if counting takes too long; operations do not matter."""
+    """Return the number of entities that match the query, or an estimate if counting exceeds ``limit``."""
     query = EntityQuery(parse_filter(request.filter, timezone.now()))
     return entities.total(table, query, limit=limit)
 
@@ -265,9 +266,9 @@ def count(table: Table, request: BulkEditRequest, limit: timedelta = entities.CO
 def advance(
     table: Table, request: BulkEditRequest, progress: Progress, *, by: Actor, size: int = CHUNK
 ) -> tuple[Progress, list[SkippedEntity]]:
-    """Edit the next chunk in the caller's transaction; return the progress to store in it, and what was skipped.
+    """Edit the next chunk in the caller's transaction; return the new progress and the skipped entities.
 
-    The request id of ``by`` is that of all changes of the edit.
+    All changes of the edit have the request id of ``by``.
     """
     account = accounts.writable(table.account)
     work = Work.of(table, request, progress.began)
@@ -314,7 +315,7 @@ def _divide(
 def _write(
     work: Work, edited: Sequence[Edited], recorder: Recorder | None, counts: Counts
 ) -> list[SkippedEntity]:
-    """Write what became of entities, count it, and return those that were skipped."""
+    """Write edited entities, add them to ``counts``, and return those that were skipped."""
     if not edited:
         return []
     written = bulk_edit_writing.write(work.table, edited, recorder)

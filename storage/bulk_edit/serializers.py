@@ -25,7 +25,7 @@ _NAME_LIMIT: Final = 255
 
 
 class OperationSerializer(StrictSerializer):
-    """One operation; which members it has depends on `op`."""
+    """One operation of a bulk edit; ``op`` determines its other members."""
 
     op = StrictChoiceField(choices=OPERATIONS)
     property = StrictCharField(

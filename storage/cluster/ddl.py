@@ -157,7 +157,7 @@ def spread(table_id: int) -> list[str]:
 
 
 def _lock_writers(*relations: str, mode: str = "EXCLUSIVE") -> list[str]:
-    """Return commands that let no writer begin, and wait for the present ones, but not long: others wait behind."""
+    """Return statements that lock out writers, with a short timeout because other sessions queue behind the lock."""
     return [
         f"SET LOCAL lock_timeout = '{_PATIENCE}'",
         *(f"LOCK TABLE {relation} IN {mode} MODE" for relation in relations),
@@ -246,7 +246,7 @@ def _drop_function(relation: str, *, is_spread: bool) -> list[str]:
 
 
 def _create_function(relation: str, kind: AccountKind, *, beside: str | None) -> list[str]:
-    """Return commands that create the function of a relation, and distribute it ``beside`` one that is spread."""
+    """Return commands that create the function of a relation, colocated with the distributed relation ``beside``."""
     create = locally(function.create_delegated_function(relation, kind))
     if beside is None:
         return [create]

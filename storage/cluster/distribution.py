@@ -144,7 +144,7 @@ def _no_new_index(table: Table) -> Iterator[None]:
 
 
 def _copy_snapshots(table: Table) -> None:
-    """Copy what snapshots have of the table: from now on, its history is not where they would look for it."""
+    """Copy the snapshots' shares of the table before its history moves to another relation."""
     for found in SnapshotTable.objects.filter(table=table, is_copied=False).select_related("snapshot"):
         with transaction.atomic():
             snapshot_copies.copy(found.snapshot, table)
@@ -197,7 +197,7 @@ def free_local_rows(table: Table) -> None:
 
 
 def measure(table: Table, sizes: Mapping[str, Size]) -> None:
-    """Keep the size of a table for lists, given the sizes of all relations; without its size, keep the last one."""
+    """Store the size of a distributed table for lists; keep the last size if its relation is missing from ``sizes``."""
     relation = relation_of(table)
     if relation not in sizes:
         return

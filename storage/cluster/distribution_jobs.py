@@ -1,4 +1,4 @@
-"""Have a table distributed or gathered by a job: the rows of a large one take longer than a request may."""
+"""Jobs that distribute or gather a table, because moving many rows takes longer than a request may."""
 
 from dataclasses import dataclass
 from typing import Final

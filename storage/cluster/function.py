@@ -150,7 +150,7 @@ _MERGED_OF_KIND: Final = {
 
 
 def create_delegated_function(relation: str, kind: AccountKind) -> str:
-    """Return SQL that creates the function, which storage.sql.batch calls like that of a local relation."""
+    """Return SQL that creates the delegated function, called by storage.sql.batch like the one of a local relation."""
     return _DELEGATED.format(
         relation=relation,
         history=history_of(relation),

@@ -32,7 +32,7 @@ class NodeSilent(ServerBusy):
 
 
 class NodeWatch(RelationWatch):
-    """The state of the nodes, as far as a process knows it."""
+    """Watch over the nodes of the cluster, as known to one process."""
 
     def __init__(self, conninfo: str, lanes: Lanes) -> None:
         self._conninfo = conninfo

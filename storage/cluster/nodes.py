@@ -1,4 +1,4 @@
-"""Nodes of a Citus cluster that do not answer: the coordinator is asked, on a connection of its own.
+"""Detection of unresponsive nodes of a Citus cluster, by asking the coordinator on a separate connection.
 
 A statement that waits for a node whose processes or machine have stopped cannot even be cancelled: the coordinator asks
 the node to cancel it, and waits for that as well. A connection that waited before would be lost with it, so only a new
@@ -56,7 +56,7 @@ class Node(NamedTuple):
 
 
 def node_of(relation: str, partition: str) -> Statement[frozenset[Node]]:
-    """Return the nodes with the entities of a partition; the coordinator knows it without asking them."""
+    """Return the nodes that hold a partition, from the coordinator's metadata."""
 
     def read(result: Result) -> frozenset[Node]:
         return frozenset(

@@ -27,7 +27,7 @@ def can_distribute() -> bool:
 
 
 def is_spread(table: Table) -> bool:
-    """Return whether the rows of a distributed table are on the nodes; else it only has the form for it."""
+    """Return whether the rows of a distributed table are on the nodes, not only its form distributed."""
     if not table.distributed or not ddl.is_coordinator():
         return False
     is_deleted = table.deleted_at is not None
@@ -62,7 +62,7 @@ def soft_delete(table: Table) -> None:
 
 
 def restore(table: Table, kind: AccountKind) -> None:
-    """Revert ``soft_delete``; the function of the relation is distributed again with it."""
+    """Revert ``soft_delete``, and distribute the relation's function again if the relation is distributed."""
     spread = ddl.is_coordinator() and ddl.is_spread(deleted_name(FORM.relation(table.pk)))
     with _all_nodes():
         run_all(ddl.restore(table.pk, kind, is_spread=spread))
@@ -118,7 +118,7 @@ def _all_nodes() -> Iterator[None]:
 
 
 def check_nodes() -> None:
-    """Raise ServerBusy if a node does not answer: what waits for it could not even be cancelled."""
+    """Raise ServerBusy if a node does not respond, because a statement that waits for it cannot be cancelled."""
     if not ddl.is_coordinator():
         return
     try:
@@ -142,6 +142,6 @@ def spread_helpers() -> None:
 
 
 def run_all(commands: Iterable[str]) -> None:
-    """Run commands one by one: Citus refuses several in one text."""
+    """Run commands one by one, as Citus refuses several in one query string."""
     for command in commands:
         sql.execute(command)

@@ -63,7 +63,7 @@ def _addresses(text: str) -> list[str]:
 
 
 def distributed_by_hand() -> list[str]:
-    """Return the relations of tables that are known to Citus by the names of local ones."""
+    """Return the entity relations that someone distributed with Citus by hand, under the names of local relations."""
     return [
         name
         for (name,) in fetch(

@@ -42,7 +42,7 @@ class ClusterVerb(Verb):
 
 
 class ClusterReason(AnyReason):
-    """Why tables are not distributed or gathered, and what distributed ones cannot do."""
+    """Reasons why tables cannot be distributed or gathered, and operations that distributed tables refuse."""
 
     DISTRIBUTED_HAS_NO_IMAGES = _(
         "The table %(table)s is distributed over several nodes. Changes of its entities can be undone one by one, but"

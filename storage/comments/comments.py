@@ -66,7 +66,7 @@ def begin(
 
 @transaction.atomic
 def reply(thread: CommentThread, text: str, *, author: Person, by: Actor) -> tuple[Comment, Activity]:
-    """Add a comment to a thread, which is open again if it was resolved; raises CommentRefused, ChangedSince."""
+    """Add a comment to a thread and reopen it; raises CommentRefused, or ChangedSince if the thread is gone."""
     text = _check_text(text)
     _check_rate(thread.table, author)
     if not CommentThread.objects.filter(pk=thread.pk).update(resolved_at=None, resolved_by=""):
@@ -159,13 +159,13 @@ def _check_text(text: str) -> str:
 
 
 def _around_now() -> tuple[datetime, datetime]:
-    """Return a span with the last minute, which what was written before the clock was set back is not in for long."""
+    """Return now ± one minute; bounded on both sides in case the clock was set back."""
     now = timezone.now()
     return now - _MINUTE, now + _MINUTE
 
 
 def _check_rate(table: Table, author: Person) -> None:
-    """Refuse more than a user can mean to write; others who write for this user wait until the transaction ends."""
+    """Enforce the rate limit of an author and the comment quota of the account; raises CommentRefused."""
     quotas.lock_user(author.pk)  # before the account, as everywhere
     account = locking.lock(table.account)
     lately = Comment.objects.filter(author_id=author.pk, created_at__range=_around_now())
@@ -180,7 +180,7 @@ def _check_rate(table: Table, author: Person) -> None:
 
 
 def mentionable(account: Account, start: str = "", *, top: int) -> list[str]:
-    """Return the first names of users who have access to an account, and whom comments there can mention."""
+    """Return the first usernames with a prefix that a comment can mention: users with access to the account."""
     found = _with_access(account).filter(username__startswith=start.lower())
     return list(found.order_by("username").values_list("username", flat=True)[:top])
 
@@ -192,7 +192,7 @@ def _with_access(account: Account) -> Any:
 
 
 def _mention(comment: Comment) -> None:
-    """Store whom a comment mentions now; who was mentioned before and has seen it is not told again."""
+    """Store the users that a comment mentions; users who have seen an earlier mention in it are not notified again."""
     names = mentioned_names(comment.text)
     people = (
         _with_access(comment.thread.table.account).filter(username__in=names).exclude(pk=comment.author_id)
@@ -231,7 +231,7 @@ def _record_thread(
 
 @transaction.atomic
 def undo(done: Activity, by: Actor) -> Activity | None:
-    """Undo what was done to a comment or thread, unless it was changed since; raises CannotUndo and ChangedSince."""
+    """Undo an activity on a comment or thread; raises CannotUndo, and ChangedSince if it was changed since."""
     find_table(done)
     check_first(done)
     verb = done.effective_verb

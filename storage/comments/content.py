@@ -1,4 +1,4 @@
-"""Comments: what they can be about, what they may contain, and whom they mention."""
+"""Content of comments: their subjects, permitted text and mentions."""
 
 import re
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ class SubjectKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """``key`` is that of an entity, ``query`` the number of a saved query; with neither, it is the table."""
+    """Subject of a thread: an entity by ``key``, a saved query by the number ``query``, or else the table."""
 
     key: EntityKey | None = None
     query: int | None = None

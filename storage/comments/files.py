@@ -32,7 +32,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A thread, or what follows a part of it: ``continues`` the thread before."""
+    """Thread in a file, or a part of a long one; ``continues`` marks a continuation of the previous part."""
 
     subject: Subject
     created_at: datetime
@@ -65,7 +65,7 @@ class CommentLines:
 
 
 def write_threads(table: Table) -> Iterator[dict[str, Any]]:
-    """Yield the threads about a table and its entities, the oldest first, as JSON; a long one in several parts."""
+    """Yield the threads about a table and its entities as JSON, oldest first; long threads are split into parts."""
     if not table.has_comments:
         return
     stored = threads.of_table(table).exclude(subject=SubjectKind.QUERY).order_by("pk")
@@ -106,7 +106,7 @@ def _parts(thread: CommentThread) -> Iterator[Sequence[Comment]]:
 
 
 def read_thread(content: Mapping[str, Any]) -> Thread:
-    """Read what was written; raises ValueError, LookupError or TypeError for anything else."""
+    """Parse a thread from JSON; raises ValueError, LookupError or TypeError if it is invalid."""
     return Thread(
         Subject(None if content["key"] is None else EntityKey(*map(_read_key, content["key"]))),
         _read_time(content["created_at"]),

@@ -17,7 +17,7 @@ _LONGEST: Final = 200  # characters of the name of a thread's subject
 
 
 def not_seen(now: datetime) -> Iterable[CommentMention]:
-    """Return the latest mention in each thread of each user who has not seen it and still has access."""
+    """Return, for each user and thread, the latest unseen mention of a user who still has access."""
     own = Membership.objects.filter(user=OuterRef("user"), account=OuterRef("comment__thread__account"))
     mentions = CommentMention.objects.filter(
         Q(user__is_admin=True) | Exists(own),

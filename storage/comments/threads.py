@@ -39,7 +39,7 @@ def comments_of(thread: CommentThread) -> QuerySet[Comment]:
 
 
 def earlier(thread: CommentThread, before: int) -> tuple[list[Comment], bool]:
-    """Return the comments of a thread before one of them, the oldest first, and whether there are more."""
+    """Return the page of comments before one of a thread, oldest first, and whether there are more."""
     found = comments_of(thread).filter(pk__lt=before).select_related("author").order_by("-pk")[: SHOWN + 1]
     return list(found)[:SHOWN][::-1], len(found) > SHOWN
 
@@ -92,7 +92,7 @@ def count(table: Table, subject: Subject) -> int:
 
 
 def count_many(table: Table, subjects: Collection[Subject]) -> dict[Subject, int]:
-    """Return the numbers of comments about subjects that have some in open threads, by one query at most."""
+    """Count the comments in open threads by subject, without subjects that have none; at most one query."""
     if not table.has_comments:
         return {}
     by_digest = {it.digest: it for it in subjects}

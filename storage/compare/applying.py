@@ -175,7 +175,7 @@ def apply(
     read_at: Moment | None = None,
     dry_run: bool = False,
 ) -> Outcome:
-    """Make the target equal to the other side, and wait for the end; with ``dry_run`` only find out what is to be done.
+    """Apply the selected differences to the target and wait for the result; with ``dry_run``, only report them.
 
     See ``request``.
     """

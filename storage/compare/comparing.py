@@ -1,4 +1,4 @@
-"""Compare two accounts or tables, each as it is or as it was: their entities, policies, descriptions and properties."""
+"""Comparison of two accounts or tables, present or past: entities, policies, properties and descriptions."""
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ _WALK: Final = 1_000  # entities of a page, which is limited in bytes too
 
 @dataclass(frozen=True, slots=True)
 class ComparedTable:
-    """A table on both sides, or on one; ``name`` as on the right, or else on the left."""
+    """Table that exists on one or both sides; ``name`` is spelled as on the right, or else as on the left."""
 
     name: str
     left: SideTable | None
@@ -179,7 +179,7 @@ def page(
     after: EntityKey | None = None,
     top: int,
 ) -> list[DifferingEntity]:
-    """Return up to ``top`` differing entities in the order of their keys, fewer if they are large, at least one.
+    """Return up to ``top`` differing entities in key order: fewer if they are large, but at least one.
 
     Raises OperationTimedOut.
     """
@@ -245,7 +245,7 @@ def walk(
 
 
 def write_difference(table: ComparedTable, entity: DifferingEntity) -> bytes:
-    """Write how an entity differs as one line of JSON, in ASCII: a String may hold what UTF-8 cannot."""
+    """Serialize the differences of an entity as one line of ASCII JSON, as Strings may hold lone surrogates."""
     differences = property_differences(entity)
     written = {
         "table": table.name,

@@ -48,9 +48,7 @@ class SideField(StrictCharField):
 
 
 class MomentField(StrictCharField):
-    """The moment of a comparison, which clients do not interpret: a time would not tell which writes it had
-    seen.
-    """
+    """Opaque token for the moment of a comparison; a plain time would not identify the writes that it had seen."""
 
     def to_internal_value(self, data: Any) -> Any:
         found = read_moment_token(super().to_internal_value(data))
@@ -60,7 +58,7 @@ class MomentField(StrictCharField):
 
 
 class AfterField(serializers.CharField):
-    """The last entity of the previous page, encoded so that clients do not interpret it."""
+    """Opaque token for the last entity of the previous page."""
 
     def to_internal_value(self, data: Any) -> tuple[str, EntityKey]:
         text = super().to_internal_value(data)

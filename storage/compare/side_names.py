@@ -17,7 +17,7 @@ class SideName:
 
     @classmethod
     def read(cls, text: str) -> Self | None:
-        """Read what ``str`` has written; None if it is something else."""
+        """Parse the string form of a side name; None if it is malformed."""
         match = _SIDE.fullmatch(text)
         return None if match is None else cls(*(part or "" for part in match.groups()))
 

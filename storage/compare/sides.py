@@ -37,7 +37,7 @@ AnyTable = TypeVar("AnyTable", Table, SnapshotTable)
 
 
 class SideNotFound(Refused):
-    """There is no such table, snapshot or time."""
+    """The table, snapshot or point in time of a side does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +70,7 @@ class SideTable:
 
     @property
     def relation(self) -> str:
-        """Return the relation with its entities: the copy of a snapshot, or the current one, or its state as
-        of ``timeline``.
-        """
+        """Return the name of the relation with the table's entities: the snapshot's copy, or else the live relation."""
         is_copy = self.past is not None and self.timeline is None
         return self.past.source if self.past is not None and is_copy else relation_name(self.table_id)
 
@@ -135,7 +133,7 @@ def live(account: Account, name: SideName | None = None) -> Side:
 def as_of(
     account: Account, moment: Moment, name: SideName | None = None, *, with_present_settings: bool = False
 ) -> Side:
-    """Return what an account was at a time; its settings too, unless they are those of the present."""
+    """Return the state of an account at a time, including its settings unless ``with_present_settings``."""
     name = name or SideName(account.name, "", str(moment))
     at = to_datetime(moment.ticks)
     since = past.kept_since(account)
@@ -164,7 +162,7 @@ def of_snapshot(
     *,
     only: Collection[str] | None = None,
 ) -> Side:
-    """Return the state of an account in a snapshot of it; ``only`` limits it to tables with these identities."""
+    """Return the state of an account in one of its snapshots; ``only`` limits it to tables with these folded names."""
     name = name or SideName(account.name, "", snapshot.name)
     tables = snapshot.tables.select_related("snapshot").order_by("folded_name")
     chosen = _chosen(name, tables if only is None else tables.filter(folded_name__in=only), account)
@@ -179,10 +177,10 @@ def of_snapshot(
 
 
 def _given_tables(account: Account) -> Collection[str] | None:
-    """Return what identifies the tables that a branch of some tables was made with; None for any other account.
+    """Return the folded names of tables with which a partial branch was created; None for any other account.
 
-    They are those of its first snapshot. Without it, a table that was deleted since cannot be told from one that was
-    not copied, so none are known.
+    They are taken from the branch's first snapshot. Without that snapshot the result is empty, as a deleted
+    table cannot be told from one that was never copied.
     """
     branch = Branch.objects.filter(account=account, is_whole=False).first()
     if branch is None:
