@@ -73,7 +73,7 @@ class Arguments:
 
 
 class _CopyJob(JobKind[Arguments, NoState]):
-    """Copy tables; a process that takes it over, a job that is resumed and a new one go on where it stopped."""
+    """Job that copies tables; a process that takes it over, a resumed job and a new one continue from its progress."""
 
     arguments, state, capability = Arguments, NoState, Capability.MANAGE_ACCESS
     is_transactional, goes_on, secrets = False, True, ("secret",)
@@ -133,7 +133,7 @@ class _CopyJob(JobKind[Arguments, NoState]):
             yield
 
     def _find_first(self, account: Account, service: str) -> int:
-        """Return the copy that goes first: the one that is at it, otherwise the oldest; not one that is paused."""
+        """Return the copy job that runs next: the one in progress, or else the oldest that is not paused."""
         unfinished = Job.objects.filter(
             kind=self.name, account=account, ended_at=None, arguments__service=service
         )
@@ -218,9 +218,10 @@ def request(
 def start_from_file(
     account: Account, file: JobFile, file_account: str, options: CopyOptions, *, by: Actor
 ) -> Job:
-    """Copy from a file of Azurite, which becomes that of the job; raises CopyRefused, NotAzurite, TooMuchFileWork.
+    """Start a job that copies from an Azurite file; raises CopyRefused, NotAzurite or TooMuchFileWork.
 
-    Without ``file_account``, its only account. The job finds out what cannot be found at the beginning of the file.
+    ``file_account`` defaults to the only account in the file. Accounts that do not appear at the beginning of
+    the file are checked by the job.
     """
     accounts.check_writable(account)
     if options.filter:
@@ -263,7 +264,7 @@ def accounts_of(file: JobFile) -> list[str] | None:
 
 
 def tables_of(job: Job) -> list[dict[str, Any]]:
-    """Return what became of the tables of a copy so far, or what would become of them."""
+    """Return the results of a copy by table, or its progress so far."""
     found = job.result.get("tables")
     return progress.of_job(job.pk) if found is None else found
 

@@ -1,4 +1,4 @@
-"""Copy tables from one side to the other, page by page; progress is saved in the transaction of each page."""
+"""Copying of tables between two sides, page by page; each page saves its progress in the same transaction."""
 
 import queue
 import threading
@@ -44,7 +44,7 @@ _DELETED_AT_ONCE: Final = 500  # entities
 
 
 class CopyRefused(Refused):
-    """A copy cannot be made as it was asked for."""
+    """The requested copy is not possible."""
 
 
 class Stopped(Exception):
@@ -67,7 +67,7 @@ class CopyOptions:
     verifies: bool = True
 
     def pairs(self, names: Sequence[str]) -> list[CopiedPair]:
-        """Choose tables; raises CopyRefused if a pattern finds none, or two would have one name."""
+        """Select the tables to copy with their target names; raises CopyRefused without a match or for duplicates."""
         patterns = [pattern.lower() for pattern in self.tables]
         chosen = [name for name in names if any(fnmatchcase(name.lower(), it) for it in patterns)]
         if not chosen and patterns != ["*"]:
@@ -84,7 +84,7 @@ class CopyOptions:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The work of one transaction, for the job's own row."""
+    """Result of one transaction of a copy, to be saved with its job."""
 
     done: int = 0
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -121,7 +121,7 @@ class Copying:
     _copied: int = 0
 
     def run(self) -> list[dict[str, Any]]:
-        """Copy what is left; return what became of each table."""
+        """Copy the remaining tables and entities; return the result of each table."""
         options = self.options
         pairs = options.pairs(self._names())
         if options.with_service_properties and not options.dry_run:
@@ -139,7 +139,7 @@ class Copying:
         return [work.progress.describe(work.pair) for work in works]
 
     def _names(self) -> Sequence[str]:
-        """Return the tables of the source; those that are named if it does not list them, as with some SAS."""
+        """List the source's tables; fall back on the requested names if listing is forbidden, as with some SAS."""
         try:
             return self.source.tables()
         except RemoteRefused as error:
@@ -246,7 +246,7 @@ class Copying:
                 pool.shutdown(cancel_futures=True)
 
     def _read(self, work: _Work) -> Iterator[SourcePage]:
-        """Read what is left of a table, by the change feed of the source if it has one."""
+        """Read the rest of a table, through the change feed of the source if it has one."""
         progress, source, feed = work.progress, self.source, ""
         if isinstance(source, RemoteSide) and source.has_feed and not progress.filter:
             if progress.by_feed:
@@ -292,7 +292,7 @@ class Copying:
             )
 
     def _write(self, work: _Work, items: Sequence[Item]) -> list[Failure]:
-        """Write what is different; return what does not fit."""
+        """Write the entities that differ from the target; return those that were refused."""
         progress, target = work.progress, self.target
         present: Mapping[EntityKey, bytes] = {}
         if target.compares and not work.is_new and items:
@@ -444,7 +444,7 @@ class Copying:
         return number, total
 
     def _compare(self, work: _Work, number: int, total: int) -> None:
-        """Read the source again, and count what is different in the target."""
+        """Read the source again and count the entities that differ in the target."""
         progress, equal = work.progress, 0
         unequal: set[EntityKey] = set()
         for page in self.source.pages(work.pair.source, progress.filter):

@@ -1,4 +1,4 @@
-"""The progress of copying tables, kept beside the account, so that the next copy goes on, or copies what changed."""
+"""Progress of copied tables, stored with the account, so that a later copy resumes or copies only changes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -63,7 +63,7 @@ class TableProgress:
         return asdict(self)
 
     def begin_run(self, filter_: str, *, is_full: bool) -> None:
-        """Go on where the last run stopped; if it had read everything, read what has changed since it began."""
+        """Start a run: resume where the last one stopped, or read only changes since a complete one began."""
         is_complete = self.phase is not Phase.COPY
         starts_over = is_full or self.filter != filter_ or (is_complete and not self.mark)
         since = 0.0 if starts_over else self.mark if is_complete else self.since
@@ -121,7 +121,7 @@ def begin(
     filter_: str,
     is_full: bool,
 ) -> tuple[CopiedTable, TableProgress]:
-    """Find how far a table is; a job that goes on finds it as it has left it."""
+    """Load or create the progress of a table; a different job starts a new run."""
     row, is_new = CopiedTable.objects.get_or_create(
         account=account,
         is_outgoing=is_outgoing,

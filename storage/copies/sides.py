@@ -122,7 +122,7 @@ class Target(Side, Protocol):
     compares: bool  # whether it is cheap to find what is different before it is written
 
     def find_table(self, table: str) -> int | None:
-        """Return a number that no other table of this name had; None if there is none, 0 if that is not known."""
+        """Return an identifier unique among tables of this name; 0 if unknown, None if the table does not exist."""
 
     def create_table(self, table: str) -> int: ...
 
@@ -146,7 +146,7 @@ def describe_key(table: str, key: EntityKey) -> str:
 
 
 def read_item(members: Mapping[str, Any], kind: AccountKind) -> Item:
-    """Read an entity as the protocol has it; raises StorageError if an account of this kind cannot have it."""
+    """Parse an entity from its OData members; raises StorageError if an account of this kind cannot store it."""
     partition_key, row_key = members.get("PartitionKey"), members.get("RowKey")
     if not isinstance(partition_key, str) or not isinstance(row_key, str):
         raise PropertiesNeedValue
@@ -344,7 +344,7 @@ def _write_time(seconds: float) -> str:
 
 
 class FileSide:
-    """A file of Azurite. It is read whole each time: what is equal is not written."""
+    """Azurite file as a side of a copy; it is read completely each time, and unchanged entities are not written."""
 
     lanes = 0
 
@@ -384,7 +384,7 @@ class FileSide:
 
 
 class AccountSide:
-    """An account of this server; what is written to it is recorded as changes by ``by``."""
+    """Account of this server as a side of a copy; writes to it are recorded as changes by ``by``."""
 
     lanes, compares = 0, True
 

@@ -1,4 +1,4 @@
-"""Kinds of notices, as subjects declare them: a condition that people should know of, and the words about it."""
+"""Kinds of notices that subjects declare: a condition worth a warning, and its texts."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One case of a condition, as it is now."""
+    """Occurrence of a condition, as of now."""
 
     account_id: int | None = None
     subject: str = ""

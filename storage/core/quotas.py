@@ -21,7 +21,7 @@ class Per(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """The largest number of things of a kind, for each account, user or table."""
+    """Quota: the maximum number of objects of a kind, per account, user or table."""
 
     name: str
     per: Per

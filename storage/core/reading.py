@@ -1,6 +1,6 @@
-"""Choice of the database that answers a read: the primary, unless a subject knows others (Hook.READ_ROUTER).
+"""Selection of the database that answers a read: the primary, unless a subject provides others (Hook.READ_ROUTER).
 
-A watch follows the servers that have the rows of relations of other forms than the local one.
+A watch monitors the servers that hold relations of other forms than the local one.
 """
 
 from abc import ABC, abstractmethod
@@ -34,7 +34,7 @@ Partition = Callable[[], str | None]
 
 
 class RelationWatch(ABC):
-    """Runs statements on relations of one form, and ends those that wait for a server that does not answer."""
+    """Runner of statements on relations of one form; ends statements that wait for a server that does not respond."""
 
     @abstractmethod
     def __init__(self, conninfo: str, lanes: Any) -> None:
@@ -49,7 +49,7 @@ class RelationWatch(ABC):
 
 
 class Synchronization(NamedTuple):
-    """The state of a database: whether reads use it, and how fresh it is."""
+    """State of a database: whether reads use it, and how current it is."""
 
     is_in_use: bool
     at: float | None  # it has everything acknowledged before, in seconds since 1970; None if never

@@ -1,10 +1,10 @@
-"""All subjects, and what they contribute together. Code that needs a list of all asks here; there is no other list.
+"""Registry of all subjects and of their combined contributions; code that needs a list of all reads it from here.
 
-A server can leave out subjects that are optional. They contribute nothing then but what stored values need: the
-sentences of activities, and the words of notices.
+Optional subjects can be left out of a server. They then contribute only what stored values need: the
+sentences of activities and the texts of notices.
 
-To add a subject: ``manage.py newsubject NAME SENTENCE`` makes its rooms and names it in SUBJECTS; declare in
-``storage/NAME/subject.py`` what it contributes.
+To add a subject: ``manage.py newsubject NAME SENTENCE`` makes its folders and adds it to SUBJECTS; declare
+its contributions in ``storage/NAME/subject.py``.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -85,7 +85,7 @@ def optional_names() -> list[str]:
 
 
 def leave_out(names: Collection[str]) -> None:
-    """Leave optional subjects out of this process; it says so at its start, before anything else asks here."""
+    """Leave optional subjects out of this process; must be called at its start, before any other function here."""
     global _left_out
     _left_out = frozenset(names)
     for cached in (present, notice_kinds, hooks, words, pages, parts, keys, missing_documents):
@@ -127,12 +127,12 @@ def marked_verbs() -> tuple[Verb, ...]:
 
 
 def find_verb(value: str) -> Verb:
-    """Return the verb of a stored value, or a stand-in, equal to none, for one that only a newer version knows."""
+    """Return the verb of a stored value; for one from a newer version, a stand-in that equals no verb."""
     return verbs().get(value) or make_stand_in(Verb, value, Act(value))
 
 
 def undo_of(verb: Verb) -> Undo | None:
-    """Return how an activity is undone; None for one whose undo is left out, too."""
+    """Return how an activity is undone; None if it cannot be, or if the subject of its undo is left out."""
     undo = verb.act.undo
     return undo if undo is not None and _has(undo.do or undo.request) else None
 
@@ -150,7 +150,7 @@ def notice_kinds() -> Mapping[str, NoticeKind]:
 
 
 def find_notice_kind(value: str) -> NoticeKind:
-    """Return the kind of a stored value, or a stand-in, equal to none, for one that only a newer version knows."""
+    """Return the notice kind of a stored value; for one from a newer version, a stand-in that equals no kind."""
     condition = Condition(value, "", "", Severity.WARNING, "", "")
     return _declared_notice_kinds().get(value) or make_stand_in(NoticeKind, value, condition)
 
@@ -231,7 +231,7 @@ def hooks(hook: Hook) -> tuple[Callable[..., Any], ...]:
 
 @cache
 def words() -> Mapping[str, Word]:
-    """Return the words of sentences that subjects declare, without the pages of subjects that are left out."""
+    """Return the declared words in sentences of activities; words of left-out subjects have no link."""
     kept = present()
     return {
         word.name: word if subject in kept else replace(word, url="")
@@ -260,7 +260,7 @@ def read_refusal(text: str) -> Refusal:
 
 @cache
 def relation_forms() -> tuple[RelationForm, ...]:
-    """Return the forms of relations beside the local one; tables keep theirs while its subject is left out."""
+    """Return all relation forms except the local one, including those of left-out subjects."""
     return tuple(form for subject in subjects() for form in subject.relation_forms)
 
 

@@ -44,7 +44,7 @@ class Ability(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """An extension of PostgreSQL that a form needs: its name, and what this server does where it is installed.
+    """PostgreSQL extension that a relation form needs, and the settings and statements used where it is installed.
 
     The settings have no effect in other databases, so that ``ddl_settings`` need not ask whether it is installed.
     """

@@ -1,4 +1,4 @@
-"""Declaration of a setting of an account: its values and their meaning, its words, and where it is shown."""
+"""Declaration of an account setting: its values, their texts, and where it is shown."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -102,7 +102,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class AccountSection:
-    """A section of the page of an account's settings; it is its form alone while the subject is left out."""
+    """Section of the account settings page; while its subject is left out, only the form remains."""
 
     name: str
     template: str
@@ -110,7 +110,7 @@ class AccountSection:
 
 
 class Hook(Enum):
-    """Occasion on which code calls functions of other subjects; the values say their arguments and results."""
+    """Extension point at which code calls functions of other subjects; values document arguments and results."""
 
     ENTITY_TABS = (
         "takes an EntityTarget, returns the names of tabs beside an entity with their labels and addresses"
@@ -144,7 +144,7 @@ class Hook(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of the sentences of activities: a link to a page, or the text alone while the page is left out."""
+    """Placeholder in sentences of activities: a link to a page, or plain text while the page's subject is left out."""
 
     name: str
     text: str
@@ -212,7 +212,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Subject:
-    """A subject: its rooms, and everything that it contributes to the server, the console and the commands."""
+    """Declaration of a subject: everything that it contributes to the server, the console and the commands."""
 
     name: str  # the name of its rooms on every floor
     stands_on: tuple[str, ...] = ()  # the subjects whose operations its own import

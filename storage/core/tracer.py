@@ -1,4 +1,4 @@
-"""The traces of requests, as the engine asks for them; jobs and steps open spans by storage.domain.requests.spans."""
+"""Interface for tracing requests in the engine; jobs and steps open spans through storage.domain.requests.spans."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
@@ -30,7 +30,7 @@ Table = TypeVar("Table")
 
 
 class Tracer(ABC):
-    """Makes spans of requests; without one, the engine asks nothing."""
+    """Interface of a tracer, which makes spans of requests; the engine skips all calls without one."""
 
     @abstractmethod
     def open(self) -> None:
@@ -38,7 +38,7 @@ class Tracer(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Send what is left; this takes up to a few seconds."""
+        """Send the remaining spans; this takes up to a few seconds."""
 
     @abstractmethod
     def trace_requests(

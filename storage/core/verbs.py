@@ -1,8 +1,8 @@
-"""Verbs of the activity log, as subjects declare them: what was done, in which words, and how it is undone.
+"""Verbs of the activity log, as subjects declare them: the action, its sentence, and its undo.
 
-An operation records its verb in the same transaction, without secrets, and passes what undo needs as ``before`` and
-``after``. Changes of entities are in the history; their activity has the number, the first keys, and where to find
-them.
+An operation records its verb in the same transaction, without secrets, and passes the data for an undo as
+``before`` and ``after``. Changes of entities are in the history; their activity has the count, the first
+keys, and a reference to them.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Group(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """The way in which an activity is undone."""
+    """Undo of an activity."""
 
     # the path of a function that takes the activity and the actor who undoes it, and returns the new activity, or
     # None if something else has had the same effect
