@@ -1,1 +1,1 @@
-"""Plain Python: what an entity, an EDM value, a filter and a change are. No I/O, no clock, no framework."""
+"""Plain Python model of entities, EDM values, filters and changes: no I/O, no clock, no framework."""

@@ -42,7 +42,7 @@ class StorageError(Exception):
         super().__init__(self.text)
 
     def within(self, kind: PartKind, name: str = "") -> Self:
-        """Name the part of the request at fault, unless a smaller one is named already."""
+        """Record the part of the request at fault, unless a smaller part is recorded already."""
         self.part = self.part or RequestPart(kind, name)
         return self
 
@@ -57,7 +57,7 @@ class StorageError(Exception):
 
     @property
     def refusal(self) -> Refusal:
-        """Why it was refused, for a door that has words of its own."""
+        """Return the reason for the error, for callers that have their own text for it."""
         return self._refusal or Reason.OTHER.of(text=self.text)
 
 

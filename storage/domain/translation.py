@@ -1,10 +1,10 @@
-"""Mark texts of the domain for the catalogues of the console, which translates them when it shows them."""
+"""Markers for translatable texts in the domain; the console translates them when it renders them."""
 
 from typing import NamedTuple
 
 
 class Plural(NamedTuple):
-    """A text about one and about several; ``one`` replaces it for exactly one, where that needs no number."""
+    """Text with singular and plural; ``one`` replaces the singular where no number is needed."""
 
     singular: str
     plural: str
@@ -12,7 +12,7 @@ class Plural(NamedTuple):
 
 
 def mark(text: str) -> str:
-    """Return the English text as it is; imported as ``_``, this is where ``manage.py messages`` finds it."""
+    """Mark a text for translation and return it unchanged; imported as ``_`` for ``manage.py messages``."""
     return text
 
 

@@ -9,7 +9,7 @@ from storage.domain.values.stored import read_member
 
 
 class ActorKind(StrEnum):
-    """Way in which the actor was authenticated."""
+    """Method by which the actor was authenticated."""
 
     # every write looks up who makes it, and Enum's own hash is slow Python code
     __hash__ = str.__hash__

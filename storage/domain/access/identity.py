@@ -12,9 +12,10 @@ from storage.domain.access.grants import ROLES, Grant, GrantKind, Permission, Re
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """The issuer whose tokens are accepted, if they are meant for one of ``audiences``; without an issuer, any.
+    """Issuer whose tokens are accepted for one of ``audiences``; without an issuer, tokens of any issuer are.
 
-    ``keys`` is the URL or file of the issuer's JSON Web Key Set; if empty, the issuer's configuration says where it is.
+    ``keys`` is the URL or file of the issuer's JSON Web Key Set; if empty, it is discovered from the issuer's
+    configuration.
     """
 
     issuer: str = ""

@@ -49,12 +49,12 @@ _REACH: Final[Mapping[Scope, frozenset[Capability]]] = {
 
 
 def read_role(number: int) -> Role | None:
-    """Return a stored role; None for one that only a newer version knows, which gives nothing to its user here."""
+    """Parse a stored role; None for a role of a newer version, which grants nothing here."""
     return Role(number) if number in set(Role) else None
 
 
 def name_role(number: int) -> str:
-    """Return the name of a stored role, or the number of one that only a newer version knows."""
+    """Return the name of a stored role, or its number if it comes from a newer version."""
     role = read_role(number)
     return str(number) if role is None else role.name.lower()
 

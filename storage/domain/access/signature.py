@@ -110,7 +110,7 @@ def _signer(text: bytes, mac: bytes, keys: Sequence[bytes]) -> int | None:
 
 @lru_cache(maxsize=1024)
 def _begin_hmac(key: bytes) -> "tuple[hashlib._Hash, hashlib._Hash]":
-    """Return the two hashes of HMAC-SHA256 after the key; hmac.digest hashes the key again and takes twice as long."""
+    """Return the inner and outer SHA-256 states of HMAC after the key; hmac.digest would hash the key on each call."""
     block = (hashlib.sha256(key).digest() if len(key) > 64 else key).ljust(64, b"\0")
     return hashlib.sha256(bytes(byte ^ 0x36 for byte in block)), hashlib.sha256(
         bytes(byte ^ 0x5C for byte in block)

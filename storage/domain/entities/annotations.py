@@ -1,4 +1,4 @@
-"""Annotations of types: the members of a JSON object, or columns of a file, that declare the type of another one.
+"""Type annotations: members of a JSON object, or columns of a file, that declare the type of another member.
 
 The service writes the type of ``n`` as ``n@odata.type``, such as ``Edm.Int64``, and reads nothing else: here that
 is ``annotation_name`` and ``described_name``. Programs that write files also have ``n@type`` (Azure Storage
@@ -30,9 +30,9 @@ _TYPES: Final = {
 
 @lru_cache(maxsize=8192)
 def annotation_name(name: str) -> str | None:
-    """Return the member that says a property's type; None if the name is that of control information.
+    """Return the name of the member that annotates a property's type; None for the name of control information.
 
-    Raises StorageError for a name that no property can have, such as any other with an ``@``.
+    Raises StorageError for an invalid property name, such as any other name with an ``@``.
     """
     if _is_control(name):
         return None
@@ -89,12 +89,12 @@ def find_roles(names: Collection[str], values: Collection[str] = ()) -> FieldRol
 
 
 def is_control(name: str) -> bool:
-    """Return whether a name is that of control information, in any letter case: odata.etag, @odata.context."""
+    """Return whether a name is OData control information, in any letter case, such as odata.etag or @odata.context."""
     return _is_control(name.lower())
 
 
 def find_described(name: str) -> str | None:
-    """Return the field whose type a field of this name declares if there is that field; None for other names."""
+    """Return the name of the field whose type this field declares; None unless it is a type annotation."""
     match = _TYPE_FIELD.fullmatch(name)
     return None if match is None or is_control(match[1]) else match[1]
 

@@ -70,7 +70,10 @@ def check_change_set_size(count: int) -> None:
 
 
 def check_change_set(changes: Sequence[tuple[str, Change]]) -> None:
-    """Require one table (lower-case name), one partition and each entity once; the error names the first offender."""
+    """Check that a change set has one table (lower-case name), one partition and distinct keys.
+
+    Raises ChangeSetError with the index of the first change that violates this.
+    """
     keys = [change.key for _, change in changes]
     partitions = {partition_key for partition_key, _ in keys}
     if len(set(keys)) == len(keys) and len(partitions) == 1 and len({table for table, _ in changes}) == 1:

@@ -1,4 +1,4 @@
-"""Checksums of entities that do not depend on their order, so that sums of them can be changed one entity at a time."""
+"""Order-independent checksums of entities, whose sums can be updated one entity at a time."""
 
 from hashlib import blake2b
 from typing import Final

@@ -1,4 +1,4 @@
-"""Entities as they are sent and as they are stored, and their limits."""
+"""Entities in their wire and storage formats, and their size limits."""
 
 import json
 import re
@@ -84,7 +84,7 @@ class Fragments(NamedTuple):
 
 @lru_cache(maxsize=8192)
 def _sorting(names: tuple[str, ...]) -> Callable[[list[str]], tuple[str, ...]] | None:
-    """Return what sorts one text for each name by the names, ordinal as .NET sorts them; None: they are sorted."""
+    """Return a function that sorts texts, one per name, into .NET's ordinal order; None if they are sorted."""
     order = sorted(range(len(names)), key=lambda place: names[place].encode("utf-16-be"))
     return None if order == list(range(len(names))) else itemgetter(*order)
 
@@ -183,7 +183,7 @@ def read_members(stored: StoredEntity) -> dict[str, Any]:
 
 
 def write_document(stored: StoredEntity) -> bytes:
-    """Write one line of OData JSON with types, exactly as it is stored."""
+    """Serialize a stored entity as one line of OData JSON with type annotations, exactly as stored."""
     timestamp = write_datetime(stored.timestamp).encode()
     return b'{%b,"Timestamp":"%b"%b}' % (stored.keys, timestamp, write_members(stored.content))
 
@@ -250,14 +250,14 @@ def write_fragments(properties: Mapping[str, EdmValue], kind: AccountKind = Acco
 
 @lru_cache(maxsize=8192)
 def line_start(name: str, annotated: Edm | None) -> str:
-    """Return what stands before the value of a property in its line; ``annotated``: the type that it says."""
+    """Return the text before a property's value in its stored line; ``annotated`` is the type to declare, if any."""
     member = quote_name(name)
     annotation = "" if annotated is None else f'\t,{member[:-1]}{ODATA_TYPE}":"{annotated.value}"\t'
     return f"\n{annotation},{member}:"
 
 
 def declared_start(name: str, type_: Any) -> str:
-    """Return the start of a line for a usual value of a type as it was declared, None if it was not."""
+    """Return the text before a typical value of a type in its stored line, declaring the type if that is needed."""
     return line_start(name, Edm(type_) if type_ in ANNOTATED else None)
 
 
@@ -267,7 +267,7 @@ def check_size(entity: Entity, written: Fragments) -> None:
 
 
 def _cosmos_size(key: EntityKey, written: Fragments) -> int:
-    """Bytes of the keys and of the values as JSON, in which every escaped UTF-16 unit takes three [inferred]."""
+    """Return the bytes of the keys and of the values as JSON; each escaped UTF-16 unit counts as three [inferred]."""
     keys = len(key.partition_key.encode()) + len(key.row_key.encode())
     values = "".join(written.content.split("\t")[::2])  # without annotations
     return keys + len(_ESCAPE.sub("xxx", values))

@@ -11,7 +11,7 @@ from storage.domain.values.names import check_entity_key
 
 
 class Misfit(StrEnum):
-    """A reason why entities or tables do not fit, as a sentence about some of them."""
+    """Reason why entities or tables do not fit into an account, phrased for several of them."""
 
     EMPTY_KEY = "have an empty key"
     LONG_KEY = "have a key that is too long"

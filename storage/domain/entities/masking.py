@@ -14,7 +14,7 @@ _CONSTANT = re.compile(r"[ !#-\[\]-~]*")  # characters that JSON does not escape
 
 
 class Mask(StrEnum):
-    """Way to replace a value. Equal values get equal replacements, except by a blank or constant one."""
+    """Method of masking a value. Equal values get equal replacements, unless they are blanked or set to a constant."""
 
     HASH = "hash"  # a String by h: and 20 digits, a number or Guid by another one
     NAME = "name"  # by a made-up name
@@ -91,7 +91,7 @@ _BY_NAME: Final = tuple(
 
 
 def propose(name: str, examples: Iterable[object]) -> Mask | None:
-    """Return a mask for a property that looks personal by its name or by some of its values; None if it does not."""
+    """Suggest a mask for a property whose name or sample values look personal; None if nothing does."""
     examples = list(examples)
     if any(isinstance(value, str) and _EMAIL.fullmatch(value) for value in examples):
         return Mask.HASH if name in KEY_PROPERTIES else Mask.EMAIL

@@ -21,13 +21,13 @@ def read_properties(members: Mapping[str, Any], kind: AccountKind) -> Mapping[st
 
 
 def _with_first_etag(members: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Leave out properties called ``etag`` in any letter case but the first: Cosmos keeps only that one [wire]."""
+    """Keep only the first property called ``etag`` in any letter case, as Cosmos does [wire]."""
     repeated = [name for name in members if name.lower() == "etag"][1:]
     return {name: value for name, value in members.items() if name not in repeated} if repeated else members
 
 
 def read_values(members: Mapping[str, Any], kind: AccountKind = AccountKind.STORAGE) -> dict[str, EdmValue]:
-    """Read the properties one by one, which says what is wrong with which."""
+    """Parse properties one by one, so that an error names the property at fault."""
     properties: dict[str, EdmValue] = {}
     for name, value in members.items():
         # null is as good as absent

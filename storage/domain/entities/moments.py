@@ -39,7 +39,7 @@ _SNAPSHOT: Final = re.compile(r"([0-9]{1,18}):([0-9]{1,18}):((?:[0-9]{1,18}(?:,[
 
 
 def read_moment_token(text: str) -> Moment | None:
-    """Read the token of a moment; None if it is not one."""
+    """Parse the token of a moment; None if it is malformed."""
     time, _, snapshot = text.partition("~")
     moment, match = read_moment(time), _SNAPSHOT.fullmatch(snapshot)
     if moment is None or match is None:
@@ -54,7 +54,7 @@ def read_moment_token(text: str) -> Moment | None:
 
 
 def read_moment(text: str) -> Moment | None:
-    """Read a time as RFC 3339; None if it is not one."""
+    """Parse an RFC 3339 time; None if it is malformed."""
     try:
         return Moment(read_datetime(text)) if len(text) > len("2026-11-22") else None
     except StorageError:

@@ -47,7 +47,10 @@ def _convert_double(text: str) -> tuple[str, str] | None:
 
 
 def convert_datetime(text: str) -> tuple[str, str] | None:
-    """Write a DateTime that was sent in the usual form; raises StorageError if there is no such day."""
+    """Convert a DateTime to its storage and projection forms; None before the year 1601.
+
+    Raises StorageError for an invalid day.
+    """
     if text < "1601":
         return None
     read_days(text[:10])
@@ -56,7 +59,7 @@ def convert_datetime(text: str) -> tuple[str, str] | None:
 
 
 def convert_cosmos_datetime(text: str) -> tuple[str, str]:
-    """Write a DateTime as accounts of the kind Cosmos store it; raises StorageError if there is no such day."""
+    """Convert a DateTime to the forms that Cosmos accounts store; raises StorageError for an invalid day."""
     read_days(text[:10])
     whole = f"{text[:19]}.{text[20:-1].ljust(7, '0')}"
     return f"{whole}Z", whole
@@ -76,7 +79,7 @@ _CLEAN_END: Final = re.compile(r"(?:[AQgw]=|[AEIMQUYcgkosw048])=\Z").search
 
 
 class _Usual(NamedTuple):
-    """The usual values of a type: what they match, and how they stand in the row as JSON and in the projection."""
+    """Typical values of a type: their regular expression, and their form as JSON and in the projection."""
 
     expression: str
     value: str
@@ -163,7 +166,7 @@ _patterns: Final[Mapping[AccountKind, _Kept]] = {kind: {} for kind in AccountKin
 
 
 def recognize(body: bytes, kind: AccountKind) -> EncodedProperties | None:
-    """Read the properties in the JSON object of an entity; None if no pattern matches it, which says nothing of it."""
+    """Parse an entity's JSON by the learned patterns; None if no pattern matches, though it may still be valid."""
     alike = _patterns[kind].get(_marks(body))
     if alike is None or len(body) > LONGEST or not body.isascii():
         return None
@@ -183,7 +186,7 @@ def _marks(body: bytes) -> int:
 
 
 def learn(members: Mapping[str, Any], names: tuple[str, ...], kind: AccountKind) -> None:
-    """Make the pattern of entities like this one, which a plan has encoded; none if it would not match this one."""
+    """Learn a pattern from an entity that a plan has encoded, unless the pattern would not match this entity."""
     made = _make(members, names, kind) if len(members) <= _MOST_MEMBERS else None
     text = json.dumps(members)
     if made is None or made.read(text) is None:

@@ -40,7 +40,7 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """An entity as it is and as its image is; None where it does not exist."""
+    """Entity in its current state and as in its image; None where it does not exist."""
 
     effect: Effect
     key: EntityKey
@@ -51,7 +51,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """An entity, or the table if ``key`` is None; ``misfit`` says what does not fit."""
+    """Skipped entity, or table if ``key`` is None; ``misfit`` tells why it does not fit."""
 
     effect: ClassVar[Effect] = Effect.SKIPPED
     key: EntityKey | None

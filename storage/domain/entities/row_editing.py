@@ -1,4 +1,4 @@
-"""An entity as the lines of its row, which are edited one by one: what is not touched stays byte for byte."""
+"""Editor of the stored lines of an entity; untouched properties stay byte for byte."""
 
 import json
 from collections.abc import Mapping
@@ -73,7 +73,7 @@ class EditedRow:
         return read_value(json.loads(text), annotation and annotation[1:-1])
 
     def set(self, name: str, value: EdmValue) -> None:
-        """Set a property where it is, or after the others."""
+        """Set a property in place, or append it."""
         written = _written(name)
         self._values[written], self._projected[written] = encoders(self._kind)[value.type](value.value)
         if needs_annotation(value):

@@ -1,4 +1,4 @@
-"""Access plan of a filter: the rows it has to read, the reason why not fewer, and possible improvements."""
+"""Access plan of a filter: the rows to scan, why they cannot be narrowed further, and possible improvements."""
 
 from collections.abc import Collection
 from enum import StrEnum

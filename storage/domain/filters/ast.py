@@ -53,7 +53,7 @@ _PYTHON: Final[dict[Operator, Callable[[Any, Any], Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A property against a literal, whose type is the one it was written with.
+    """Comparison of a property with a literal of the type in which it was written.
 
     An Int32 literal may hold any 64-bit integer: digits without ``L`` compare with all three numeric types.
     """
@@ -75,7 +75,7 @@ class MatchKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A String that contains the text or ends with it. Only the console's dialect has it."""
+    """String match: contains the text or ends with it; only the console's dialect has it."""
 
     property: str
     kind: MatchKind

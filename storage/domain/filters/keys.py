@@ -1,4 +1,4 @@
-"""The key range that a filter has to read, and the conditions left to test inside it."""
+"""Key range that a filter needs to scan, and the residual conditions inside it."""
 
 import re
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ class KeyInterval:
 
     @property
     def single(self) -> str | None:
-        """The key, if there is only one."""
+        """Return the only key in the interval; None unless its bounds are equal and inclusive."""
         if self.lower is None or self.lower != self.upper or not self.lower.inclusive:
             return None
         return self.lower.key

@@ -57,7 +57,7 @@ _KINDS: Final = {kind.value: kind for kind in TokenKind}
 
 
 def tokenize(text: str) -> list[Token]:
-    """Return the tokens of the filter, the last one of kind END; raises InvalidInput for the first unreadable one."""
+    """Tokenize a filter, ending with an END token; raises InvalidInput for the first unreadable token."""
     tokens = tokenize_leniently(text)
     for token in tokens:
         if token.kind is TokenKind.UNREADABLE:

@@ -136,7 +136,7 @@ def _read_number(token: Token, text: str) -> EdmValue:
 
 
 def read_int64(digits: str) -> int | None:
-    """Read a whole number, also with thousands of zeros, which ``int`` refuses; None if 64 bits do not hold it."""
+    """Parse an integer of any length, beyond the digits limit of ``int``; None if it does not fit into 64 bits."""
     significant = digits.removeprefix("-").lstrip("0") or "0"
     if not _is_integer(digits) or len(significant) > _INT64_DIGITS:
         return None
@@ -155,7 +155,7 @@ def _unrecognized(type_: Edm, token: Token, text: str) -> InvalidInput:
 
 
 def write_literal(value: EdmValue) -> str:
-    """Write a value as read_literal reads it."""
+    """Serialize a value as a literal that read_literal accepts."""
     match value:
         case EdmValue(Edm.STRING, str(text)):
             return "'" + text.replace("'", "''") + "'"

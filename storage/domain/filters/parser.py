@@ -63,7 +63,7 @@ _BINARY: Final = {
 
 
 class _Name(NamedTuple):
-    """A property that is compared or stands alone; which is not known yet."""
+    """Name in a filter: a property compared with something or a Boolean property; not yet known which."""
 
     text: str
 
@@ -136,7 +136,7 @@ class _Parser:
     # operands
 
     def _read_operand(self) -> None:
-        """Read up to and including one operand, with all prefixes and parentheses before it."""
+        """Consume tokens through the next operand, with any prefix operators and parentheses before it."""
         while True:
             token = self._next()
             if token.kind is TokenKind.OPEN:
@@ -271,7 +271,7 @@ class _Parser:
         return pending
 
     def _reduce_group(self) -> None:
-        """Apply everything since the last open parenthesis, so that one operand is left."""
+        """Reduce the operators since the last open parenthesis to one operand."""
         while self._top().precedence:
             self._reduce()
 
@@ -291,13 +291,12 @@ class _Parser:
             self.operands.append(_compared(left, relation, right) if relation else _Other.UNSUPPORTED)
 
     def _check_declared(self, operands: Sequence[_Operand], operator: str = "") -> None:
-        """Refuse a key or the Timestamp where a condition is needed: their types are declared, unlike the types of
-        properties.
+        """Refuse a key or the Timestamp where a condition is required, as their types are declared.
 
-        Recorded of ``and`` with the texts of the OData library; ``not`` and ``or`` are [inferred] from the same
-        library. Compared with a literal of another type, such as ``PartitionKey eq 5``, they match nothing: no
-        source says that the service refuses it, and a program that lives with an empty answer must not fail here
-        alone.
+        Observed for ``and``, with the texts of the OData library; ``not`` and ``or`` are [inferred] from the
+        same library. Compared with a literal of another type, such as ``PartitionKey eq 5``, they match
+        nothing: no source says that the service refuses it, and a program that accepts an empty result must
+        not fail only here.
         """
         types = ["Edm.Boolean"] * len(operands)
         for place, operand in enumerate(operands):

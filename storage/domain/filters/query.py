@@ -58,7 +58,7 @@ class EntityQuery:
 
 @dataclass(frozen=True, slots=True)
 class TableQuery:
-    """A query over tables; ``start`` is the folded name of the first one that the previous page did not return."""
+    """Query over tables; ``start`` is the folded name of the first table of the page."""
 
     filter: Filter | None = None
     top: int = PAGE_LIMIT

@@ -1,4 +1,4 @@
-"""The change feed: positions in it, the tokens that clients keep, and changes as they are delivered."""
+"""Change feed: positions, the tokens that clients keep, and the delivered form of changes."""
 
 import base64
 import binascii
@@ -28,7 +28,7 @@ class ExpiredToken(Refused):
 
 @dataclass(frozen=True, slots=True)
 class FeedPosition:
-    """Position of a reader: it has seen everything that is visible in the snapshot ``seen`` (a pg_snapshot).
+    """Position of a reader that has received every change visible in the snapshot ``seen`` (a pg_snapshot).
 
     With a ``target``, it is reading what else is visible in that one, and has read it up to ``seq``. ``segment``
     is the first segment of the history that may contain unseen changes, ``next_segment`` the same for ``target``.
@@ -50,7 +50,7 @@ class FeedToken(NamedTuple):
 
 
 def write_token(token: FeedToken, secret: bytes) -> str:
-    """Write a token as text for URLs, headers and command lines, where it must not begin with a hyphen."""
+    """Encode a token for URLs, headers and command lines, so it never begins with a hyphen."""
     position = token.position
     parts = (
         token.cluster,
@@ -67,7 +67,7 @@ def write_token(token: FeedToken, secret: bytes) -> str:
 
 
 def read_token(text: str, secret: bytes) -> FeedToken:
-    """Read what write_token wrote, also with the MAC first as it once was; raises InvalidToken."""
+    """Decode a token, also in the old form with the MAC first; raises InvalidToken."""
     try:
         decoded = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
@@ -100,7 +100,7 @@ class FeedPage(NamedTuple):
     window: FeedPosition
 
     def position_after(self, change: RecordedChange) -> FeedPosition:
-        """Return where a reader goes on who has read the page as far as this change."""
+        """Return the position from which a reader continues after this change of the page."""
         is_last = change is self.changes[-1]
         return self.position if is_last else replace(self.window, seq=change.sequence)
 
@@ -130,7 +130,7 @@ def write_change(change: RecordedChange) -> bytes:
 
 
 def describe_change(change: RecordedChange) -> str:
-    """Describe a change in a line for people: when, what, whose, and the properties that it changed."""
+    """Describe a change in one readable line: time, operation, key, actor and changed properties."""
     by = f"{change.actor.kind} {change.actor.short_name}".rstrip()
     key = f"{change.table}({change.key.partition_key!r}, {change.key.row_key!r})"
     line = f"{write_datetime(change.ticks)}  {change.op.word}  {key}  by {by}"

@@ -1,4 +1,4 @@
-"""Recorded changes of entities: one by one, grouped by request, and pages of either."""
+"""Recorded changes of entities, single or grouped by request, and pages of them."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -54,7 +54,7 @@ class RecordedChange(NamedTuple):
 
 
 class ChangeGroup(NamedTuple, Generic[Who, Where]):
-    """The changes that one request made in one table, or many requests of a client within a minute."""
+    """Group of changes by one request in one table, or by many requests of a client within a minute."""
 
     request: str  # empty if there are several
     table: Where  # the id, as it is stored, or the table
@@ -75,7 +75,7 @@ class ChangeGroup(NamedTuple, Generic[Who, Where]):
 
     @property
     def is_mixed(self) -> bool:
-        """Return whether it is of more than one kind."""
+        """Return whether the group has changes of more than one kind."""
         return [self.inserted, self.changed, self.deleted].count(0) < 2
 
 

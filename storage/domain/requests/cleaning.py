@@ -64,7 +64,7 @@ def holds_secret(text: str) -> bool:
 
 
 def clean_words(text: str) -> str:
-    """Leave out what holds credentials of a text that a client may choose, such as its name or the id of a request."""
+    """Replace words that may hold credentials in a text that a client chooses, such as its name or a request id."""
     if not holds_secret(text):
         return text
     words = " ".join(LEFT_OUT if holds_secret(word) else word for word in text.split())
@@ -152,7 +152,7 @@ def clean_media_type(text: str) -> str:
 
 
 def clean_table(name: str, kind: AccountKind = AccountKind.STORAGE) -> str:
-    """Return the name of a table; empty if no table can have it, or if signs are in it outside Cosmos accounts."""
+    """Return a valid table name, otherwise an empty string; Cosmos names also need plain characters."""
     try:
         fold_table_name(name, kind)
     except StorageError:
@@ -168,12 +168,12 @@ def addressed_names(arguments: Mapping[str, object]) -> dict[str, str]:
 
 
 def clean_property(name: str) -> str:
-    """Return the name of a property; what can be none is left out."""
+    """Return a valid property name, otherwise a placeholder."""
     return name if name.isidentifier() and len(name) <= PROPERTY_NAME_LIMIT else LEFT_OUT
 
 
 def clean_label(text: str) -> str:
-    """Return the name of something that people name, such as a policy, if it consists of usual characters."""
+    """Return a user-defined name, such as a policy's, if it has only common characters, else a placeholder."""
     return text if not text or _LABEL.fullmatch(text) else LEFT_OUT
 
 
@@ -201,7 +201,7 @@ _SAS_VALUES: Final[Mapping[str, Callable[[str], str]]] = {
 
 
 def clean_sas_value(name: str, value: str) -> str:
-    """Return what may be kept of a parameter of a shared access signature: no signature, and no keys of its range."""
+    """Redact a SAS parameter for the log: the signature and the keys of its range are left out."""
     clean = _SAS_VALUES.get(name)
     if clean is None:
         return LEFT_OUT if value else ""
@@ -235,7 +235,7 @@ _OPTIONS: Final[Mapping[str, Callable[[str], str] | None]] = {
 
 
 def clean_option_name(name: str) -> str:
-    """Return the name of an option of the query string as it was sent, if it is one in any letter case."""
+    """Return the name of a query option as sent if it is known in any letter case, otherwise a placeholder."""
     return name if name.lower() in _OPTIONS else LEFT_OUT
 
 
@@ -246,10 +246,9 @@ def clean_option(name: str, value: str) -> str:
 
 
 def clean_options(query: bytes) -> Iterator[tuple[str, str]]:
-    """Yield the options of a query string with the part of their values that may be kept, without the fields of a
-    SAS.
+    """Yield the loggable options of a query string with redacted values, without the fields of a SAS.
 
-    All options that the service does not know are yielded as one that is left out.
+    Options that the service does not know are yielded as a single placeholder.
     """
     has_unknown = False
     for part in query[:_LIMIT].split(b"&")[:_MOST_OPTIONS] if query else ():
@@ -309,7 +308,7 @@ _MARKS: Final = frozenset(
 
 
 def clean_filter(text: str, span: tuple[int, int] | None = None) -> tuple[str, tuple[int, int] | None]:
-    """Return a filter without its values, and the place in it that corresponds to ``span`` in the original."""
+    """Redact the values in a filter; map ``span`` of the original to the redacted text."""
     if span is None:
         try:
             root = parse(text)
@@ -324,7 +323,7 @@ def clean_filter(text: str, span: tuple[int, int] | None = None) -> tuple[str, t
 
 
 def _has_bare_names(tokens: list[Token]) -> bool:
-    """Return whether a name stands alone, as a Boolean property does and a value without its quotation marks."""
+    """Return whether a name is not compared, which a Boolean property and an unquoted value have in common."""
     words = [token.text.lower() if token.kind is TokenKind.NAME else "" for token in tokens]
     neighbours = zip(["", *words], [*words[1:], ""], strict=False)
     return any(

@@ -1,4 +1,4 @@
-"""Levels of consistency: how fresh what a request reads must be, and which writes it must see.
+"""Consistency levels: how current the data of a request must be, and which writes it must include.
 
 The levels and the headers are those of Cosmos DB: https://learn.microsoft.com/azure/cosmos-db/consistency-levels
 """
@@ -36,7 +36,7 @@ def read_level(text: str) -> Consistency | None:
 
 @dataclass(slots=True)
 class Session:
-    """Positions of a session in the log: before a request (``token``), and with it (``position``, None: nothing)."""
+    """Log positions of a session: ``token`` before a request, and ``position`` including it, None without one."""
 
     token: int = 0
     position: int | None = None

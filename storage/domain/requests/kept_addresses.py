@@ -1,4 +1,4 @@
-"""Address of a request as it is kept: the resource that it names, or the form in which it names none."""
+"""Addresses of requests as the request log keeps them: the resource, or the form of an invalid path."""
 
 import re
 from dataclasses import dataclass
@@ -38,10 +38,7 @@ class AddressFault(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KeptAddress:
-    """An address in three parts: ``name`` is that of a table, which is shown if it ``is_known``.
-
-    A name that is not known here is shown if there is such a table.
-    """
+    """Logged address in three parts; the table ``name`` is shown if it ``is_known`` or if such a table exists."""
 
     start: str
     name: str
@@ -51,7 +48,7 @@ class KeptAddress:
     fault: AddressFault | None = None
 
     def text(self, *, is_known: bool = False) -> str:
-        """``is_known``: there is such a table."""
+        """Return the address; ``is_known`` tells whether the table exists, otherwise its name may be hidden."""
         is_shown = self.is_known or (is_known and self.name)
         return f"{self.start}{self.name if is_shown else LEFT_OUT}{self.end}"
 
@@ -95,7 +92,7 @@ def _read_empty_predicate(path: bytes) -> str:
 
 
 def _keep_name(start: str, name: str, end: str, path: bytes, kind: AccountKind) -> KeptAddress:
-    """Keep the name of a table where it must be one: in Cosmos accounts nearly every text is a name."""
+    """Keep a table name if it is valid; nearly every text is valid in Cosmos accounts, so these need more care."""
     try:
         folded = fold_table_name(name, kind)
     except StorageError:

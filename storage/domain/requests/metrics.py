@@ -1,4 +1,4 @@
-"""Counts of requests, by kind and by client."""
+"""Request counts, by kind and by client."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -24,7 +24,7 @@ class RequestKind(NamedTuple):
 
 @dataclass(slots=True)
 class Tally:
-    """Totals of a kind: requests, bytes in and out, seconds until the response was ready and until it was sent."""
+    """Totals of a kind of request: count, bytes in and out, seconds until the response was ready and was sent."""
 
     requests: int = 0
     ingress: int = 0
@@ -43,7 +43,7 @@ class Tally:
 
 
 class CredentialClient(NamedTuple):
-    """A client that used a key or token: address and user agent, both empty once there are too many to tell apart."""
+    """Client that used a key or token, by address and user agent; both are empty beyond a number of clients."""
 
     account_id: int
     authentication: Authentication

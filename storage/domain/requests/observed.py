@@ -20,7 +20,7 @@ def retired_key_name(number: int) -> str:
 
 
 class Authentication(StrEnum):
-    """Way in which a caller is authenticated, in the words of Azure's logs."""
+    """Method by which a request is authenticated, in the words of Azure's logs."""
 
     # every request is counted by it, and Enum's own hash is slow Python code
     __hash__ = str.__hash__

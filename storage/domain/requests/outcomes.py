@@ -16,7 +16,7 @@ class Outcome(StrEnum):
 
 
 def is_server_failure(status: int) -> bool:
-    """Return whether an answer is a failure of the server: 5xx, but not for features that it does not implement."""
+    """Return whether a status is a failure of the server: any 5xx except those for unimplemented features."""
     return status >= 500 and status not in _ASKED_FOR
 
 

@@ -29,7 +29,7 @@ class RequestLogSettings(NamedTuple):
 
 
 class SentRequest(NamedTuple):
-    """A request as it arrived, with its secrets: it is held until it is explained, and never stored."""
+    """Request as it arrived, secrets included; held in memory until it is explained, never stored."""
 
     method: str
     path: bytes
@@ -89,7 +89,7 @@ def outcome_of(status: int, fault: Fault | None) -> Outcome:
 def dump_fault(
     fault: Fault | None, span: tuple[int, int] | None, address: AddressFault | None = None
 ) -> dict[str, Any] | None:
-    """Write what is kept of a fault beside its code; ``span``: its place in the filter that is kept, if there."""
+    """Serialize the loggable details of a fault; ``span`` is its position in the redacted filter, if any."""
     kept: dict[str, Any] = {}
     if address is not None:
         kept["address"] = {
@@ -113,7 +113,7 @@ def dump_fault(
 
 
 def _clean_name(part: RequestPart) -> str:
-    """Return the name of a part, which a client may choose unless it is a header that the service reads."""
+    """Return the redacted name of a request part; header names are kept, as the service only reads known ones."""
     match part.kind:
         case PartKind.OPTION:
             return clean_option_name(part.name)

@@ -44,7 +44,7 @@ class Target(NamedTuple):
 
 
 class Address(NamedTuple):
-    """Address of a request: ``base`` is the service's URI as the client writes it, ``rest`` the raw path below it."""
+    """Request address split into ``base``, the service URI as the client wrote it, and ``rest``, the raw path below."""
 
     account: str
     secondary: bool
@@ -73,11 +73,11 @@ def resolve_address(
     authorization: bytes | None = None,
     query: bytes = b"",
 ) -> Address:
-    """Resolve account and service URI: host style if the host ends in one of the suffixes, else path style.
+    """Resolve account and service URI: host style if the host ends in one of the suffixes, otherwise path style.
 
-    ``authorization`` is the header of this name. With Shared Key it names the account where the path names only a
-    table: Azure.Data.Tables leaves the account out for every host that is a name other than localhost, as of a
-    container.
+    ``authorization`` is the Authorization header. With Shared Key it names the account where the path has
+    only a table: Azure.Data.Tables leaves out the account for every host name but localhost, such as a
+    container's.
     """
     if not host:
         raise HostInformationNotPresent
@@ -122,7 +122,7 @@ def _primary(account: str) -> tuple[str, bool]:
 
 
 def _is_secondary(host: bytes) -> bool:
-    """Return whether the first label of the host has the suffix from which some clients make secondary addresses."""
+    """Return whether the first label of a host ends in the suffix of secondary endpoints, ``-secondary``."""
     label, dot, _ = host.partition(b":")[0].partition(b".")
     return bool(dot) and label.endswith(b"-secondary")
 
@@ -204,7 +204,7 @@ def key_count_error(resource: str) -> InvalidInput:
 
 
 def _nested(path: bytes, method: str) -> Target:
-    """Resolve a path below a table, where nothing lies: SDKs that take a table's URL for the service's send such."""
+    """Resolve a path below a table, as sent by SDKs that were given a table URL in place of the service URL."""
     first, _, second = path.partition(b"/")
     if b"(" in first or b"%28" in first:
         raise InvalidInput(_BAD_PREDICATE)  # a slash inside a key
@@ -279,7 +279,7 @@ def _unusual_key(resource: str, predicate: str) -> EntityKey:
 def resolve_operation(
     target: Target, method: str, options: Mapping[str, str], *, conditional: bool
 ) -> Operation | None:
-    """Resolve method and options to an operation, None if there is none. ``conditional``: the request has If-Match."""
+    """Resolve method and options to an operation, or None; ``conditional`` means that If-Match was sent."""
     if "comp" in options or "restype" in options:
         return _XML_OPERATIONS.get((target.kind, method, options.get("comp", "")))
     if target.kind is TargetKind.ENTITY and method in ("PUT", "MERGE", "PATCH"):
@@ -288,7 +288,7 @@ def resolve_operation(
 
 
 def check_target(grant: Grant, operation: Operation | None, target: Target) -> None:
-    """Check that the grant covers an operation; None is an operation that does not exist, which is refused later."""
+    """Check that the grant covers an operation; None stands for an unknown operation, which is refused later."""
     if grant.kind is grants.GrantKind.OWNER:
         return
     table = target.table.lower() if target.kind in _OF_A_TABLE else None

@@ -1,4 +1,4 @@
-"""Counts of the requests to an account or table in a period, in a form that can be added up."""
+"""Request counts of an account or table over a period, in a mergeable form."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -32,7 +32,7 @@ def coarsened(tally: Tally) -> Tally:
 
 
 class SeriesKind(NamedTuple):
-    """Common features of requests that are shown together; all empty: the rest, if there are too many kinds."""
+    """Key by which requests are counted; the key with empty fields collects the rest beyond a limit of kinds."""
 
     operation: str = ""
     status: int = 0  # 0: the client closed the connection
@@ -118,7 +118,7 @@ class Frequent:
 
 @dataclass(slots=True)
 class PeriodCounts:
-    """The requests to an account or table in a period; ``credentials`` are named as write_credential does it."""
+    """Requests to an account or table in a period; ``credentials`` use the format of write_credential."""
 
     kinds: dict[SeriesKind, Traffic] = field(default_factory=dict)
     partitions: Frequent = field(default_factory=Frequent)

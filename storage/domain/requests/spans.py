@@ -44,7 +44,7 @@ def note(attributes: Attributes) -> None:
 
 
 def carried(operation: Callable[[], T]) -> Callable[[], T]:
-    """Return an operation that belongs to what is under way here, in whatever thread it runs."""
+    """Bind an operation to the current span, so that it can run in another thread."""
     parent = current.get()
     if parent is None:
         return operation

@@ -1,4 +1,4 @@
-"""Shared access signatures: the fields of a token, the text that is signed, and what it grants.
+"""Shared access signatures: fields of a token, string to sign, and the granted permissions.
 
 https://learn.microsoft.com/rest/api/storageservices/create-service-sas
 https://learn.microsoft.com/rest/api/storageservices/create-account-sas

@@ -1,4 +1,4 @@
-"""The meaning of a token as codes: of each parameter, and of all of them together. Callers put it into words."""
+"""Meaning of a SAS token as codes, per parameter and in total; callers provide the texts."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -112,7 +112,7 @@ class TokenSummary:
 
 
 def summarize(token: TableSas | AccountSas, terms: AccessPolicy) -> TokenSummary:
-    """Summarize a token; ``terms`` are those of token and policy, as far as they are known."""
+    """Summarize a token; ``terms`` combines the token's fields with its policy, as far as that is known."""
     start, expiry = validity_period(terms)
     of_table = token if isinstance(token, TableSas) else None
     return TokenSummary(

@@ -1,4 +1,4 @@
-"""The terms of a token: when, how and from where it is valid, and what it grants."""
+"""Terms of a SAS token: its validity period, protocol, address range and grant."""
 
 from datetime import UTC, datetime
 from email.utils import format_datetime
@@ -25,10 +25,10 @@ from storage.domain.values.kinds import AccountKind
 def authorize(
     token: TableSas | AccountSas, policy: AccessPolicy | None, *, now: float, scheme: str, address: str
 ) -> Grant:
-    """Return the grant of a token; raises the service's error if it is not valid now, over this scheme or from there.
+    """Return the grant of a token; raises the service's error for an invalid time, protocol or address.
 
-    ``policy`` is the one that the token references, ``now`` is in seconds since 1970, ``scheme`` and ``address`` are
-    those of the request.
+    ``policy`` is the policy that the token references; ``now`` is in seconds since 1970; ``scheme`` and
+    ``address`` are those of the request.
     """
     terms = combine_terms(token, policy)
     _check_time(terms, int(now * TICKS_PER_SECOND))

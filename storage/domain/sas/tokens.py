@@ -55,7 +55,7 @@ class TableSas:
 
     @property
     def folded(self) -> str:
-        """The lower-case table name; it is ASCII, so no other letter folds into it."""
+        """Return the table name in lower case."""
         return self.table.lower()
 
 
@@ -109,7 +109,7 @@ def from_parameters(pairs: Iterable[tuple[str, str]]) -> TableSas | AccountSas |
 
 
 def read_leniently(options: Mapping[str, str]) -> TableSas | AccountSas:
-    """Read a token without any check, to explain what is wrong with it; never use it to grant access."""
+    """Parse a token without validation, to explain its mistakes; never use the result to grant access."""
     kind = AccountSas if options.get("ss") and options.get("srt") else TableSas
     fields = {attribute: options[name] for name, (attribute, _) in _FIELDS[kind].items() if name in options}
     return kind(signature=options.get("sig", ""), **fields)
@@ -183,7 +183,7 @@ _LONG_AGO: Final = read_datetime("1601-01-01")
 
 @lru_cache(maxsize=256)
 def _is_version(text: str) -> bool:
-    """Accept every day since the first version: newer versions sign like the newest one known here."""
+    """Accept any date since the first version, as newer versions sign like the newest one known here."""
     try:
         return _DAY.fullmatch(text) is not None and bool(date.fromisoformat(text)) and text >= FIRST_VERSION
     except ValueError:

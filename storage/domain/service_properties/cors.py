@@ -16,7 +16,7 @@ MISSING_CORS_HEADER: Final = (
 
 @dataclass(frozen=True, slots=True)
 class PreflightVerdict:
-    """The answer to a preflight; ``place`` is the index of the rule for origin and method, None if there is none."""
+    """Result of a CORS preflight; ``place`` is the index of the rule that matches origin and method, or None."""
 
     place: int | None
     refused: tuple[str, ...] = ()  # lower-case headers that the rule does not allow

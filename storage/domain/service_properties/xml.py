@@ -86,7 +86,10 @@ def _read_metrics(element: Element) -> Metrics:
 
 
 def _read_retention(element: Element) -> int | None:
-    """Read the days, None for no limit. Days of a disabled policy are ignored: some clients always send them."""
+    """Parse the retention in days.
+
+    None means unlimited. Days of a disabled policy are ignored, as some clients send them.
+    """
     nodes = _required(element, ("Enabled",), "Days")
     if not _read_boolean(nodes["Enabled"]):
         return None

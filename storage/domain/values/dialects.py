@@ -1,4 +1,4 @@
-"""The dialect of an account: what it accepts in requests and files, and how it answers."""
+"""Protocol dialect of an account: accepted requests and files, and the form of responses."""
 
 from typing import Final, NamedTuple
 

@@ -86,7 +86,10 @@ _SPECIAL_DOUBLES: Final = {
 
 
 def read_datetime(text: str, first: int = FIRST_TICK) -> int:
-    """Return ticks since 1970, from ``first`` on. Without a zone it is UTC; digits after the seventh are dropped."""
+    """Parse a time to ticks since 1970; UTC is the default zone, digits after the seventh are dropped.
+
+    Raises InvalidInput for malformed text and OutOfRangeInput for a time before ``first``.
+    """
     match = _DATETIME.fullmatch(text)
     if match is None:
         raise InvalidInput(UNREADABLE)
@@ -155,7 +158,7 @@ def _read_string(json: object, limit: int) -> str:
 
 
 def _too_large(size: int) -> StorageError:
-    """Return the error for a value of so many bytes: one that fills an entity alone is an entity too large."""
+    """Return the error for an oversized value: EntityTooLarge if it exceeds even the entity limit."""
     return EntityTooLarge() if size >= AccountKind.STORAGE.entity_size_limit else PropertyValueTooLarge()
 
 

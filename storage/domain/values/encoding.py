@@ -60,7 +60,7 @@ _ESCAPED_PAIR = re.compile("[\x01\ue000].", re.DOTALL)
 
 
 def escape(text: str) -> str:
-    """Escape text so that PostgreSQL can store it and its code-point order is kept."""
+    """Escape characters that PostgreSQL cannot store, preserving code-point order."""
     if _ESCAPED_CHARACTER.search(text) is None:
         return text
     return text.translate(_ESCAPES)
@@ -208,7 +208,7 @@ _CAREFUL: Final = bytes(range(32)) + b'"\\' + bytes(range(0x7F, 0x100))
 def write_projected(
     member: bytes, projected: bytes | None, *, annotations: bool, kind: AccountKind = AccountKind.STORAGE
 ) -> bytes:
-    """Write a selected property for a response from its projection; null, or in Cosmos nothing, if the entity lacks it.
+    """Write a selected property for a response from its projection; a missing one is null, or omitted in Cosmos.
 
     ``member`` is the quoted name. Common types are copied unparsed, because a page holds thousands of them.
     """

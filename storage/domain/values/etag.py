@@ -24,7 +24,7 @@ ANY: Final = Precondition(None)
 
 
 def write_etag(ticks: int, kind: AccountKind = AccountKind.STORAGE) -> str:
-    """Write ``W/"datetime'2017-08-30T13%3A20%3A33.413914Z'"``, exactly as clients rebuild it from Timestamp."""
+    """Build an ETag such as ``W/"datetime'2017-08-30T13%3A20%3A33.413914Z'"``, as clients rebuild it from Timestamp."""
     return f"W/\"datetime'{write_datetime(ticks, kind).replace(':', '%3A')}'\""
 
 

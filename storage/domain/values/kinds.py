@@ -10,7 +10,7 @@ PROPERTY_LIMIT: Final = 252  # properties of an entity in storage accounts
 
 
 class AccountKind(StrEnum):
-    """Service that an account is compatible with. It is chosen when the account is created and never changes."""
+    """Service that an account is compatible with; chosen at creation, never changed."""
 
     STORAGE = "storage"
     COSMOS = "cosmos"

@@ -43,9 +43,9 @@ def is_account_name(name: str) -> bool:
 
 
 def fold_table_name(name: str, kind: AccountKind = AccountKind.STORAGE) -> str:
-    """Check a table name and return what identifies the table: its lower-case form, or in Cosmos accounts itself.
+    """Validate a table name and return its identity: the lower-case form, or the name itself in Cosmos accounts.
 
-    The names of metrics tables are valid in storage accounts, but see ``fold_new_table_name``: no table has one.
+    Names of metrics tables are valid in storage accounts, but ``fold_new_table_name`` refuses them.
     """
     return _fold_cosmos_name(name) if kind is AccountKind.COSMOS else _fold_storage_name(name)
 

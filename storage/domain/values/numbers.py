@@ -18,7 +18,7 @@ def read_numbers(texts: Iterable[str], *, digits: int = _MOST_DIGITS) -> list[in
 
 
 def counted(number: int, noun: str, nouns: str = "") -> str:
-    """Return a number with an English noun, such as 1 entity and 1,200 entities; the plural takes an s by default."""
+    """Format a number with its English noun, such as 1 entity and 1,200 entities; the default plural adds an s."""
     return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
 
 

@@ -1,4 +1,4 @@
-"""Members of enumerations that are stored, perhaps by a newer version beside which this one still runs."""
+"""Stored enumeration members, which a newer version that runs at the same time may have written."""
 
 from enum import StrEnum
 from typing import TypeVar
@@ -7,10 +7,11 @@ E = TypeVar("E", bound=StrEnum)
 
 
 def read_member(kind: type[E], value: str) -> E:
-    """Return the member of a stored value, or a stand-in for one that only a newer version knows.
+    """Return the member of a stored value, or a stand-in for a value of a newer version.
 
-    A stand-in is equal to no member and has its value as text. Its kind gives it what members have by default, so that
-    it is never more than they are. Tables by member need a default for it, and a ``match`` a case without a pattern.
+    A stand-in equals no member and has its value as text. It gets the defaults of its enumeration, so it
+    never has more rights than a member. Look-ups by member need a default for it, and a ``match`` needs a
+    wildcard case.
     """
     try:
         return kind(value)

@@ -1,4 +1,4 @@
-"""Counts over time, in periods of equal length, as histograms show them."""
+"""Counts over time in periods of equal length, as shown in histograms."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class TimeBucket:
-    """Counts from one time up to another, by kind, such as requests by outcome."""
+    """Counts by kind, such as requests by outcome, in one period."""
 
     start: datetime
     end: datetime
