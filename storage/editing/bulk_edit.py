@@ -1,7 +1,7 @@
-"""A bulk edit: operations that are applied in order to each entity that a query finds, all of them or none.
+"""Bulk edit: operations applied in order to each matching entity, either all of them or none.
 
-An entity that cannot be edited as asked is left alone, with the obstacle as the reason. Nothing is lost unnoticed: a
-value that would lose something by its conversion is an obstacle, too, unless losses are allowed.
+An entity that cannot be edited as requested is skipped with an obstacle as the reason. A lossy conversion is
+an obstacle, too, unless losses are allowed.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -82,7 +82,7 @@ class NotEdited(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SetProperty:
-    """Set a property to the value of an expression; where the expression has none, the property stays as it is."""
+    """Operation that sets a property to the value of an expression, or leaves it unchanged without a value."""
 
     property: str
     expression: Expression
@@ -151,7 +151,7 @@ class Edited:
 
     @property
     def result(self) -> StoredEntity | None:
-        """The entity as it becomes, with the Timestamp that it has; None if it is deleted."""
+        """Return the edited entity, with its current Timestamp; None if it is deleted."""
         if self.content is None:
             return None
         return StoredEntity(encode_entity_key(self.key), self.stored.ticks, self.content.encode())

@@ -10,7 +10,7 @@ from storage.editing.merge import Properties, changed_names
 
 @dataclass(frozen=True, slots=True)
 class PropertyDifference:
-    """A property with its value on both sides; None where it is absent."""
+    """Property that differs between two entities, with both values; None where it is absent."""
 
     name: str
     left: EdmValue | None
@@ -25,7 +25,7 @@ class PropertyDifference:
 
 
 def compare(left: Properties, right: Properties) -> list[PropertyDifference]:
-    """Return the properties that differ, in the order of the left side; the order of properties is no difference."""
+    """Return the properties that differ, in the order of the left side; a different order alone is no difference."""
     return [PropertyDifference(name, left.get(name), right.get(name)) for name in changed_names(left, right)]
 
 

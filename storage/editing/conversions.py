@@ -32,7 +32,7 @@ class Converted:
 
 
 def convert(value: EdmValue, to: Edm, now: datetime) -> Converted:
-    """Convert a value; raises InvalidText if the type has no such value. ``now`` has the zone of times without one."""
+    """Convert a value to a type; raises InvalidText if that is impossible. Times without a zone use that of ``now``."""
     if value.type is to:
         return Converted(value)
     match to, value:

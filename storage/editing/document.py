@@ -105,7 +105,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 class _Reader:
-    """Reads the members of one object by itself, because the standard library does not report their positions."""
+    """Parser of one JSON object that reports the positions of its members, unlike the standard library."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -74,7 +74,7 @@ class ExactDecoder:
         self._decode, self._decode_long = (JSONDecoder(**it).raw_decode for it in (hooks, long))
 
     def decode(self, text: str, start: int = 0) -> tuple[Any, int]:
-        """Return the value that begins there, and where it ends; raises ValueError, RecursionError."""
+        """Decode the JSON value at a position and return it with its end; raises ValueError or RecursionError."""
         self.repeated = None
         try:
             return self._decode(text, start)

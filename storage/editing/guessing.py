@@ -1,4 +1,4 @@
-"""The type of a column of texts, and why: it loses nothing, so what would be spelled differently is a String."""
+"""Type detection for a column of texts, with the reason; lossless, so values that would be respelled are Strings."""
 
 import re
 from collections.abc import Sequence
@@ -77,7 +77,7 @@ def is_whole(text: str) -> bool:
 
 
 def is_identifier(text: str, now: datetime) -> bool:
-    """Return whether a text of digits is rather an identifier: it has leading zeros, or more digits than a number."""
+    """Return whether digits are more likely an identifier: leading zeros, or more digits than a number holds."""
     return _LEADING_ZEROS.fullmatch(text) is not None or _has_too_many_digits(text, now)
 
 

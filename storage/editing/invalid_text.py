@@ -42,7 +42,7 @@ class TextFault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InvalidText(Exception):
-    """``position`` counts characters from one, ``size`` is in bytes, ``suggestion`` is a type that accepts the text."""
+    """Invalid typed text: ``position`` counts characters from 1, ``size`` bytes; ``suggestion`` is a matching type."""
 
     fault: TextFault
     suggestion: Edm | None = None

@@ -1,4 +1,4 @@
-"""Values of JSON that people bring, read so that no digit is lost, where the service would round or cut."""
+"""Lossless parsing of JSON values from users, where the service would round or truncate."""
 
 import math
 import re
@@ -21,10 +21,10 @@ _FRACTION: Final = re.compile(r"([.,][0-9]{7})([0-9]+)", re.ASCII)
 
 
 def read(value: object, type_: Edm | None, kind: AccountKind = AccountKind.STORAGE) -> EdmValue:
-    """Read a decoded value that is neither null nor an object or array; without a type, JSON says it.
+    """Convert a decoded JSON scalar to an EDM value; without ``type_``, its JSON type decides.
 
-    A whole number beyond Int32 is an Int64, though the service makes it a Double: an identifier must keep every digit.
-    Raises InvalidText, StorageError.
+    A whole number beyond Int32 becomes an Int64, though the service makes it a Double: identifiers must keep
+    every digit. Raises InvalidText or StorageError.
     """
     if type_ is None and not isinstance(value, str | bool):
         return _read_number(value)

@@ -1,4 +1,4 @@
-"""Three-way merge of an entity that another user saved while it was edited."""
+"""Three-way merge of an entity that another user changed during an edit."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ Properties = Mapping[str, EdmValue]
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A property that both sides changed to different values; None where it is absent."""
+    """Property that both sides changed to different values; a value is None where the property is absent."""
 
     name: str
     base: EdmValue | None
@@ -36,7 +36,7 @@ class MergeResult:
 
 
 def merge(base: Properties, theirs: Properties | None, mine: Properties) -> MergeResult:
-    """Merge both sides; ``theirs`` is None if the entity was deleted meanwhile: then mine is inserted again."""
+    """Merge both sides; if ``theirs`` is None, as the entity was deleted, the result is ``mine``."""
     if theirs is None:
         return MergeResult(dict(mine), ())
     merged = dict(theirs)

@@ -37,7 +37,7 @@ class TimeShift:
 
 @dataclass(frozen=True, slots=True)
 class TokenEffect:
-    """The effect on one token; letters and shifts are only set if it is usable before and after."""
+    """Effect of a policy change on one token; gained and lost permissions and times only if it is usable throughout."""
 
     known: KnownToken
     before: TokenState

@@ -22,7 +22,7 @@ FORMS: Final[Mapping[Edm, tuple[TextForm, ...]]] = {
 
 
 def read(type_: Edm, text: str, now: datetime, form: TextForm | None = None) -> EdmValue:
-    """Read typed text. Times without a zone have that of ``now``; without a form, the first of the type applies."""
+    """Parse typed text; times without a zone use that of ``now``, and ``form`` defaults to the type's first."""
     match type_:
         case Edm.STRING:
             return EdmValue(type_, _read_string(text, form or TextForm.PLAIN))
@@ -67,7 +67,7 @@ def write(value: EdmValue, form: TextForm | None = None, zone: tzinfo | None = N
 
 
 def field_form(value: EdmValue) -> TextForm | None:
-    """Return the form in which a form field returns the value unchanged; None if the type has only one form."""
+    """Return the form in which a form field can edit the value losslessly; None if the type has only one."""
     match value:
         case (Edm.STRING, str(text)):
             return TextForm.ESCAPED if _LOST_IN_FIELDS.search(text) else TextForm.PLAIN
@@ -77,7 +77,7 @@ def field_form(value: EdmValue) -> TextForm | None:
 
 
 def stored_text(value: EdmValue, text: str) -> str:
-    """Return the stored text if a number or time is stored in another spelling than was typed; else an empty string."""
+    """Return the stored spelling of a number or time if it differs from the typed text; else an empty string."""
     written = write(value)
     match value.type:
         case Edm.DOUBLE if math.isfinite(cast("float", value.value)):

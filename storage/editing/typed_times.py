@@ -33,7 +33,7 @@ def read(text: str, now: datetime) -> int:
 
 
 def write(ticks: int, zone: tzinfo) -> str:
-    """Write a time as it is in a zone, with the offset; in UTC where ``read`` would not take that."""
+    """Format a time in a zone with its offset, or in UTC if ``read`` would not accept that."""
     seconds, fraction = divmod(ticks, edm.TICKS_PER_SECOND)
     try:
         local = datetime.fromtimestamp(seconds, UTC).astimezone(zone)

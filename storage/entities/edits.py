@@ -58,7 +58,7 @@ _SURELY_FEW: Final = 10
 
 @dataclass(slots=True)
 class Edit:
-    """A change and the known states of its entity: as it was, if that was read, and as it is stored now."""
+    """Change of an entity with its states before, if it was read, and after."""
 
     change: Change
     before: StoredEntity | None = None
@@ -70,7 +70,7 @@ class Edit:
         return isinstance(self.change, Update | Upsert) and self.change.merge
 
     def start_from(self, before: StoredEntity) -> None:
-        """Turn a merge into a replacement of the locked row, which is known then without being read again."""
+        """Turn a merge into a replacement of the locked row, so that the result is known without another read."""
         self.before = before
         match self.change:
             case (Update(entity, merge=True) | Upsert(entity, merge=True)) as change:
@@ -93,7 +93,7 @@ class Applied:
 
     @property
     def after(self) -> dict[EntityKey, StoredEntity]:
-        """The entities as they are stored now, without the deleted ones."""
+        """Return the entities as stored now, without deleted ones."""
         return {key: edit.after for key, edit in self.edits.items() if edit.after}
 
 
@@ -160,9 +160,9 @@ def delete(table: Table, keys: Sequence[EntityKey], *, by: Actor) -> Applied | N
 def change_key(
     table: Table, old: EntityKey, new: EntityKey, condition: Precondition, *, by: Actor
 ) -> Applied:
-    """Give an entity another key: insert it under the new one and delete the old; raises StorageError.
+    """Change the key of an entity: insert it under the new key and delete the old one; raises StorageError.
 
-    The service has no such operation: there it takes a change set, or two requests for different partitions.
+    The service has no such operation; it would take a change set, or two requests across partitions.
     """
     if new == old:
         raise EntityAlreadyExists
@@ -187,7 +187,10 @@ def apply_one(table: Table, change: Change, *, by: Actor, known: StoredEntity | 
 
 
 def _make_edits(changes: Sequence[Change], kind: AccountKind) -> dict[EntityKey, Edit]:
-    """Return an edit for each change, in their order; their entities become those of an account of this kind."""
+    """Return an edit for each change, in order, after validating the keys for this kind of account.
+
+    Raises ChangeSetError for an invalid or repeated key.
+    """
     edits: dict[EntityKey, Edit] = {}
     dialect = Dialect(kind, LONGEST_KEY)
     for index, change in enumerate(changes):

@@ -65,7 +65,7 @@ def page(table: Table, wanted: EntityQuery, past: Past | None = None) -> Page[St
 
 
 def preview_page(table: Table, wanted: EntityQuery, past: Past | None = None) -> Page[EntityPreview]:
-    """Return a page for a grid: long values are cut, so that the page has as many entities as asked for."""
+    """Return a page of previews for a grid; long values are truncated so that the page is complete."""
     return _page(table, wanted, previews.page, past)
 
 
@@ -94,7 +94,7 @@ def _page(table: Table, entity_query: EntityQuery, read: Read[T], past: Past | N
 
 
 def _relation(table: Table, past: Past | None) -> str:
-    """Return the relation of a statement; a relation of the past takes the place of one with the ordinary name."""
+    """Return the relation that a statement reads; for the past, a placeholder of the ordinary name."""
     return relation_of(table) if past is None else relation_name(table.pk)
 
 
@@ -154,7 +154,7 @@ def get_many_paged(
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """The number of entities that a query finds; None when it is unknown."""
+    """Number of entities that match a query; None if unknown."""
 
     number: int | None
     is_exact: bool = False
@@ -219,7 +219,7 @@ def query(
 
 
 def _read_page(relation: str, query: EntityQuery, statement: Statement[Page[T]]) -> Steps[Page[T]]:
-    """Read a page, the part of it from the first large entity on by a statement of its own."""
+    """Read a page; from the first large entity on, a second statement reads the rest within a size limit."""
     page: Page[Any] = yield statement
     if page.next is None or len(page.entities) == query.top:
         return page

@@ -77,7 +77,7 @@ class _Estimator:
         return max(read, self._run(estimates.in_range(self.relation, EntityQuery())) or 0)
 
     def _counted(self, expected: int) -> int:
-        """Return the exact count of a small result, else the expected one."""
+        """Return the exact count of a small result, otherwise the estimate."""
         number = self._run(estimates.matching(self.relation, self.query, limit=_COUNTED))
         if number is None:
             return expected

@@ -1,4 +1,4 @@
-"""Facets: the frequent values of properties that have few different ones, from a sample of a query's entities."""
+"""Facets: frequent values of properties with few distinct values, from a sample of matching entities."""
 
 from dataclasses import dataclass, replace
 from datetime import timedelta

@@ -21,7 +21,7 @@ _SECRET: Final = bytes(32)
 
 @dataclass(frozen=True, slots=True)
 class PropertySample:
-    """A property, the first value that was found, and the mask proposed for it; None if it does not look personal."""
+    """Property with its first sampled value and the proposed mask; None if it does not look personal."""
 
     name: str
     value: EdmValue

@@ -1,4 +1,4 @@
-"""The schema that a table's entities have in effect: tables have none of their own, so a sample is counted."""
+"""Inferred schema of a table, from a sample of its entities, as tables have no declared schema."""
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
@@ -69,9 +69,7 @@ class Schema:
 
 
 def describe(table: Table) -> Schema:
-    """Describe the properties of a table from a sample; raises OperationTimedOut if even a small one takes
-    too long.
-    """
+    """Infer the schema of a table from a sample; raises OperationTimedOut if even the smallest takes too long."""
     rows = background.estimated_rows(table.pk)
     for sampling in samplings(rows, _SAMPLES):
         try:
@@ -88,9 +86,9 @@ def describe(table: Table) -> Schema:
 
 
 def _with_partitions(sampled: SchemaProperty, table: Table) -> SchemaProperty:
-    """Return a property with the number of partitions that other pages show, where it is the PartitionKey.
+    """Use the number of partitions that other pages show as the distinct values of the PartitionKey.
 
-    A sample takes whole pages of the disk, which hold few partitions each: they are clustered by their keys.
+    A sample takes whole disk pages, which hold few partitions each because rows are clustered by key.
     """
     if sampled.name != "PartitionKey":
         return sampled

@@ -62,10 +62,9 @@ class WriteResult:
 
 @sql.repeatable
 def write_many(table: Table, entities: Sequence[Entity], mode: WriteMode, *, by: Actor) -> WriteResult:
-    """Write entities in their order, in the caller's transaction if there is one, recorded as changes of ``by``.
+    """Write entities in order, in the caller's transaction if there is one, recorded as changes of ``by``.
 
-    If several have the same keys, each is written over the one before it. Raises StorageError if the account
-    refuses writes.
+    If several entities share keys, the last one wins. Raises StorageError if the account refuses writes.
     """
     account = accounts.writable(table.account)
     result = WriteResult()
@@ -84,7 +83,7 @@ _Round = dict[EntityKey, tuple[int, Entity]]  # with their places
 
 
 def _rounds(entities: Iterable[Entity]) -> Sequence[_Round]:
-    """Divide entities so that no key comes twice in a round, and later entities of a key come in later rounds."""
+    """Divide entities into rounds without repeated keys; later entities with a key go into later rounds."""
     rounds: list[_Round] = []
     times: dict[EntityKey, int] = {}
     for place, entity in enumerate(entities):
@@ -158,10 +157,10 @@ def write_images(
     has_long: bool,
     note: Callable[[Chunk, P], object] | None = None,
 ) -> Chunk:
-    """Make entities equal to their images; if that takes longer than a statement may, each half of them in turn.
+    """Make entities equal to their images; on a statement timeout, split the images in halves and retry.
 
     ``has_long`` tells whether an entity with long keys may have to be inserted. ``note`` is called with the
-    result of a part, in its transaction, or its savepoint in the caller's; such a part is repeated when
+    result of a part, in the same transaction, or savepoint in the caller's; such a part is retried when
     concurrent writes roll it back. Raises OperationTimedOut if a single image takes too long.
     """
 

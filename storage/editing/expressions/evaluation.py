@@ -24,7 +24,7 @@ class Fault(StrEnum):
 
 
 class EvaluationError(Exception):
-    """``detail`` says more: the types that a function does not take, or what is wrong with a text."""
+    """Evaluation failed; ``detail`` holds the unsupported types or the problem with a text."""
 
     def __init__(self, fault: Fault, detail: str = "") -> None:
         self.fault = fault
@@ -34,7 +34,7 @@ class EvaluationError(Exception):
 
 @dataclass(slots=True)
 class Scope:
-    """The values that an expression sees: properties by name, None for absent ones, and the time; it notes losses."""
+    """Environment of an expression: properties by name (None if absent), the time, and the collected losses."""
 
     read: Callable[[str], EdmValue | None]
     now: datetime

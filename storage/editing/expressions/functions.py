@@ -1,7 +1,7 @@
-"""The functions and operators of expressions: for each combination of types its result and how to compute it.
+"""Functions and operators of expressions: result type and implementation for each combination of types.
 
-Numbers follow the rules of OData: Int32 with Int32 gives Int32, with Int64 Int64, and anything with Double Double. A
-result that its type does not hold is a fault, never another type: values of a property keep their type.
+Numbers follow the rules of OData: Int32 with Int32 gives Int32, with Int64 Int64, and anything with Double
+Double. A result that exceeds its type is an error, never another type: values of a property keep their type.
 """
 
 import math

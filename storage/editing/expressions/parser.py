@@ -1,4 +1,4 @@
-"""The parser of expressions, on the lexer and the literals of ``$filter``; it refuses types that cannot go together.
+"""Parser of expressions, built on the lexer and literals of ``$filter``; rejects incompatible types.
 
 expression = term { ("+" | "-" | "add" | "sub") term }
 term       = factor { ("*" | "/" | "%" | "mul" | "div" | "mod") factor }

@@ -56,7 +56,7 @@ def mentioned_properties(node: Expression) -> Iterator[str]:
 
 
 def compile(node: Expression) -> Evaluate:
-    """Return the function that computes an expression: None if a property is missing. It raises EvaluationError."""
+    """Compile an expression to a function that returns None for a missing property; raises EvaluationError."""
     match node:
         case Constant(value):
             return lambda _: value

@@ -63,7 +63,7 @@ class Connective(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FilterRow:
-    """A condition; ``values`` are none for is (not) set, two for between, one or more for one-of, else one."""
+    """Filter condition; ``values`` has none for is (not) set, two for between, one or more for one-of, else one."""
 
     property: str
     operator: RowOperator
@@ -215,7 +215,7 @@ def _drawn_group(root: Filter) -> RowGroup:
 
 
 def _items(operands: Sequence[Filter], *, depth: int) -> tuple[RowGroup | FilterRow, ...]:
-    """Return the items of a conjunction; two adjacent bounds of a property become one row."""
+    """Convert the operands of a conjunction to rows, merging two adjacent bounds of a property into one."""
     items: list[RowGroup | FilterRow] = []
     position = 0
     while position < len(operands):
@@ -231,7 +231,7 @@ def _operand(node: Filter, *, depth: int) -> RowGroup | FilterRow:
 
 
 def _item(node: Filter, *, depth: int) -> RowGroup | FilterRow:
-    """Return the row or group of a node; ``depth`` is that of the group around it."""
+    """Convert a filter node to a row or group; ``depth`` is that of the enclosing group."""
     match node:
         case Comparison(name, operator, literal):
             return FilterRow(name, _row_operator(operator, literal), literal.type, (literal,))
@@ -305,7 +305,7 @@ _SURROGATES: Final = range(0xD800, 0xE000)
 
 
 def prefix_end(prefix: str) -> str | None:
-    """Return the first text after all that start with the prefix, in code-point order; None if there is none.
+    """Return the exclusive upper bound of all texts with a prefix, in code-point order; None if there is none.
 
     The last character is incremented, skipping the surrogates, which neither keys nor URLs can contain; trailing
     U+10FFFF are dropped.

@@ -33,7 +33,7 @@ class DiagnosisContext(NamedTuple):
         return [token.kind for token in self.tokens[max(0, start) : start + count]] if start >= 0 else []
 
     def name(self, index: int) -> str:
-        """Return the text of the token if it is a name, else an empty string."""
+        """Return the text of the token at an index if it is a name, otherwise an empty string."""
         if not 0 <= index < len(self.tokens) or self.tokens[index].kind is not TokenKind.NAME:
             return ""
         return self.tokens[index].text

@@ -1,4 +1,4 @@
-"""The diagnosis of a filter: why a text is none, or what in it is probably not meant."""
+"""Diagnosis of filters: syntax errors, and warnings about probable mistakes."""
 
 from datetime import UTC, datetime
 from typing import Final
@@ -30,7 +30,7 @@ _UNFINISHED: Final = frozenset(
 def diagnose(
     text: str, schema: Schema, now: datetime | None, dialect: Dialect = dialects.CONSOLE
 ) -> list[Diagnostic]:
-    """Return the error of a text that is not a filter, or else warnings; with ``now``, times may be relative to it."""
+    """Return the error of an invalid filter, or the warnings about a valid one; ``now`` allows relative times."""
     try:
         parse(text, dialect, now)
     except StorageError as error:
@@ -39,7 +39,7 @@ def diagnose(
 
 
 def parse_filter(text: str, now: datetime | None, dialect: Dialect = dialects.CONSOLE) -> Filter | None:
-    """Parse a filter that a person wrote, None if it is blank; raises the parser's error with the diagnosis."""
+    """Parse a user's filter; None if blank. Raises the parser's error with the text of the diagnosis."""
     try:
         return parse(text, dialect, now)
     except StorageError as error:

@@ -1,4 +1,4 @@
-"""Quick fixes for operators and functions of other languages, such as ``=``, ``&&``, ``like`` or ``startswith``."""
+"""Quick fixes for syntax of other languages, such as ``=``, ``&&``, ``like`` or ``startswith``."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -106,7 +106,7 @@ SQL_WORDS: Final = frozenset({"like", "between", "is", *_FUNCTIONS})
 
 
 def fix_sql_operators(context: DiagnosisContext) -> Iterator[Suggestion]:
-    """Rewrite ``A like 'x%'``, ``A contains 'x'``, ``A between 1 and 5``, ``A is not null``, ``A in ('x', 'y')``."""
+    """Suggest filters for SQL conditions such as ``A like 'x%'``, ``A between 1 and 5`` or ``A in ('x', 'y')``."""
     at = context.at
     subject = context.name(at - 1)
     word = context.name(at).lower()

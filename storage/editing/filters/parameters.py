@@ -55,7 +55,7 @@ _WORD_BEFORE = re.compile(r"\w*$")
 
 
 def fill_samples(text: str) -> list[str]:
-    """Return filters with some literal in place of each parameter: if all are invalid, no value makes it valid."""
+    """Return the filter with sample literals for its parameters; it can only be valid if one of them is."""
 
     def filled(bare: str) -> str:
         def fill(match: re.Match[str]) -> str:
@@ -102,7 +102,7 @@ _OPERATORS: Final = frozenset(Operator)
 
 
 class ParameterSuggestion(NamedTuple):
-    """A literal that can become a parameter: the property it is compared with, and the name of the parameter."""
+    """Literal that could become a parameter, with the property compared and a name for the parameter."""
 
     compared: str
     literal: str

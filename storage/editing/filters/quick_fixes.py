@@ -1,4 +1,4 @@
-"""Quick fixes: the characters at fault in a text that is not a filter, and replacements that make it one."""
+"""Quick fixes for invalid filters: the range of the error, and replacements for it."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -138,7 +138,7 @@ _OPERATORS: Final[Mapping[str, str]] = {
 
 
 def fix_operators(context: DiagnosisContext) -> Iterator[Suggestion]:
-    """Correct an operator to the most similar one, as ``eqq`` to ``eq``, or add one between two conditions."""
+    """Suggest the most similar operator, such as ``eq`` for ``eqq``, or ``and`` between two conditions."""
     at, word = context.at, context.name(context.at)
     if (
         not context.is_operand(at - 1)

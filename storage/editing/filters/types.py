@@ -21,9 +21,9 @@ _PLAIN_NUMBERS: Final = frozenset({Edm.INT32, Edm.DOUBLE})
 
 
 def other_types_filter(name: str, main: Edm, others: Collection[Edm]) -> str:
-    """Return a filter that finds the entities in which a property has another type than ``main``.
+    """Return a filter for entities in which a property has another type than ``main``.
 
-    Empty if there is none: no filter tells an Int32 from a Double.
+    The result is empty if no filter can express it, as Int32 and Double cannot be told apart.
     """
     if not name.isidentifier():
         return ""

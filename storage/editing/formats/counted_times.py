@@ -31,7 +31,7 @@ _TICKS: Final = {CountedTime.EPOCH_SECONDS: 10_000_000, CountedTime.EPOCH_MILLIS
 
 @dataclass(frozen=True, slots=True)
 class CountedTimeFormat(Format):
-    """Days of Excel are of the zone of the mapping, and rounded to milliseconds, as Excel does; the others of UTC."""
+    """Format of times stored as numbers, such as Excel's days, which are in the mapping's zone; the others are UTC."""
 
     counted: CountedTime
 

@@ -1,4 +1,4 @@
-"""Dates with or without a time, in the order of day, month and year that a format says; months also by their names."""
+"""Date formats with or without a time, by the order of day, month and year; months may be spelled out."""
 
 import re
 from collections.abc import Mapping
@@ -94,7 +94,7 @@ _LAST_TWO_DIGITS: Final = 68
 
 
 class SpelledDate(NamedTuple):
-    """The parts of a text that may be a date. ``order`` is certain where a word or the year says so.
+    """Parts of a text that may be a date; ``order`` is set if a month's name or the year determines it.
 
     ``first``, ``second`` and ``third`` are as written, or year, month and day if the month is known. ``clock`` is as
     in ISO 8601, with a zone if there is one.
@@ -109,7 +109,7 @@ class SpelledDate(NamedTuple):
 
 
 def split_date(text: str) -> SpelledDate | None:
-    """Return the parts of a text that may be a date; None if it is none in any order."""
+    """Split a text that may be a date into its parts; None if it is not a date in any order."""
     text = text.strip()
     return _split(text) if len(text) <= _LONGEST else None
 
@@ -153,7 +153,7 @@ _NAMED: Final = (
 
 
 def _read_clock(text: str) -> str | None:
-    """Return the text after a date as a time of ISO 8601; midnight if it is empty, None if it is not a time."""
+    """Parse the time after a date to ISO 8601; midnight if empty, None if it is malformed."""
     if not text.strip():
         return "00:00:00"
     match = _CLOCK.fullmatch(text.rstrip())
@@ -238,7 +238,7 @@ _NAMES: Final[Mapping[str, DateOrder]] = {
 
 
 def read_date_format(text: str) -> DateFormat | None:
-    """Return the format of dates of a name, or of a pattern such as dd.MM.yyyy or %d/%m/%Y; None if it is neither."""
+    """Parse the name of a date format, or a pattern such as dd.MM.yyyy or %d/%m/%Y; None if it is neither."""
     name = text.strip().lower()
     # in their order; only the first three matter
     letters = dict.fromkeys(it for it in name if it in "dmyhis")

@@ -10,7 +10,7 @@ class NotInFormat(Exception):
 
 
 class Format(ABC):
-    """A way of spelling texts. Two formats are equal if they read every text in the same way."""
+    """Text format of a column's values; two formats are equal if they read every text alike."""
 
     __slots__ = ()
 
@@ -22,12 +22,12 @@ class Format(ABC):
     @property
     @abstractmethod
     def types(self) -> tuple[Edm, ...]:
-        """The types that its values may have; first the one that holds all of them."""
+        """Return the possible types of its values, beginning with the one that can hold all of them."""
 
     @property
     @abstractmethod
     def singular(self) -> str:
-        """A description of one text in the format, such as: a date, day first."""
+        """Return a description of one text in the format, such as "a date, day first"."""
 
     @property
     @abstractmethod
@@ -39,5 +39,5 @@ class Format(ABC):
         """Return a text as its type is usually written, with every digit; raises NotInFormat."""
 
     def includes(self, other: "Format") -> bool:
-        """Return whether texts in another format are meant where people speak of this one."""
+        """Return whether this format covers another one when a user selects it."""
         return self == other

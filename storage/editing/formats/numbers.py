@@ -55,7 +55,7 @@ _CODES: Final = frozenset(
 
 @lru_cache(maxsize=1024)
 def find_currency(text: str) -> str | None:
-    """Return what identifies the currency that a symbol, word or code names; None if it is none."""
+    """Return the canonical name of a currency by its symbol, word or code; None if it is unknown."""
     name = unicodedata.normalize("NFKC", text).rstrip(".")
     if name in _ALIASES:
         return _ALIASES[name]
@@ -89,7 +89,7 @@ class SpelledNumber(NamedTuple):
 
 
 def split_number(text: str) -> SpelledNumber | None:
-    """Return the parts of a text that may be a number; None if it is certainly none."""
+    """Split a text that may be a number into its parts; None if it cannot be one."""
     text = text.strip()
     return _split(text) if len(text) <= _LONGEST else None
 
@@ -120,7 +120,7 @@ def _split(text: str) -> SpelledNumber | None:
 
 
 def _read_tokens(text: str) -> dict[str, str] | None:
-    """Return what stands beside a number, by its kind; None if it is something else, or there twice."""
+    """Parse the tokens beside a number, by kind; None for unknown or repeated ones."""
     tokens: dict[str, str] = {}
     at = 0
     while at < len(text):
@@ -148,7 +148,7 @@ _EXACT: Final = Context(prec=2 * _LONGEST)
 
 @dataclass(frozen=True, slots=True)
 class NumberFormat(Format):
-    """Numbers; with a ``percent`` percentages; with a ``currency``, as it is written, amounts in it or without one."""
+    """Format of numbers; ``percent`` makes it percentages, and ``currency`` amounts with an optional symbol."""
 
     decimals: Decimals
     percent: Percent | None = None
@@ -206,7 +206,7 @@ class NumberFormat(Format):
 
 
 def read_number_format(words: list[str]) -> NumberFormat | None:
-    """Return the format of numbers that words say; None if they say something else."""
+    """Parse the words that name a number format; None if they are unknown."""
     decimals = _DECIMALS.get(words[0].lower()) if words else None
     if decimals is None:
         return None

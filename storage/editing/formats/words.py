@@ -40,7 +40,7 @@ _LONGEST: Final = 80  # characters
 
 @lru_cache(maxsize=4096)
 def fold_word(text: str) -> str:
-    """Return a word without case and accents, also of a Turkish I, so that HAYIR and hayir are one."""
+    """Fold case and accents of a word, including the Turkish I, so that HAYIR equals hayir."""
     plain = unicodedata.normalize("NFKD", text.strip().replace("ı", "i")).casefold()
     return "".join(it for it in plain if not unicodedata.combining(it)).replace("ı", "i")
 
@@ -84,7 +84,7 @@ class BooleanWords(Format):
 
 
 def read_boolean_words(text: str) -> BooleanWords | None:
-    """Return the format that a text says, such as ja/nein; None if it says something else."""
+    """Parse a Boolean format such as ja/nein; None if it is malformed."""
     true, separator, false = (part.strip() for part in text.partition("/"))
     if not separator or not true or not false or separator in false or fold_word(true) == fold_word(false):
         return None
