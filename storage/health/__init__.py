@@ -1,4 +1,4 @@
-"""Health of a server: its disk, its database, and what doctor finds.
+"""Health of a server: disk space, database, and the findings of doctor.
 
 The command doctor: storage/runtime/doctor.py.
 """

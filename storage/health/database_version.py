@@ -1,7 +1,7 @@
-"""Versions of Tablero that may use the database: its migrations, and the lowest version that may write.
+"""Compatibility of Tablero versions with the database: its migrations, and the lowest version that may write.
 
-A version that an older one must not write beside has a greater WRITER. Its first server stores that number in
-the database before it migrates, while no process has a catalog in memory. Servers read the number with their
+A version with an incompatible write path has a greater WRITER. Its first server stores that number in the
+database before it migrates, while no process has a catalog in memory. Servers read the number with their
 catalogs, at least once a second, and stop writing when it exceeds theirs.
 """
 

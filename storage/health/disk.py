@@ -42,7 +42,7 @@ class Space(NamedTuple):
 
 
 def space_of(folder: Path) -> Space:
-    """Return the space of the disk that has a folder, or will have it once it is created."""
+    """Return the space of the disk that holds a folder, which need not exist yet."""
     existing = next(it for it in (folder, *folder.parents) if it.exists())
     usage = shutil.disk_usage(existing)
     return Space(usage.free, usage.total)
@@ -61,7 +61,7 @@ def is_read_only(folder: Path) -> bool:
 
 
 def examine(folder: Path) -> Finding:
-    """Return what can be said of the disk of a data folder."""
+    """Check the free space of the disk with the data folder, and whether it is read-only."""
     if is_read_only(folder):
         return error(problem(folder))
     space = space_of(folder)
@@ -96,7 +96,7 @@ def describe(folder: Path, space: Space) -> str:
 
 
 class Watch:
-    """Log a warning when little space is left, and again each hour until there is more."""
+    """Disk watch that logs a warning when space is low, and again each hour until it is not."""
 
     def __init__(self, folder: Path, measure: Callable[[Path], Space] = space_of) -> None:
         self._folder = folder

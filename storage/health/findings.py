@@ -15,7 +15,7 @@ class NotExamined(Exception):
 
 
 class Finding(NamedTuple):
-    """``text`` is one or more sentences that say what is so and, if it is wrong, what to do."""
+    """Finding of doctor; ``text`` states the fact and, if it is a problem, the fix."""
 
     severity: Severity
     text: str

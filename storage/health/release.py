@@ -11,7 +11,7 @@ _CHECKOUT: Final = Path(__file__).resolve().parents[2] / "pyproject.toml"
 
 @cache
 def version() -> str:
-    """Return the version of this code: of the checkout that it is in, else of the installed package."""
+    """Return the version of this code, from the checkout if there is one, otherwise from the installed package."""
     if _CHECKOUT.exists():
         return str(tomllib.loads(_CHECKOUT.read_text("utf-8"))["project"]["version"])
     return metadata.version("tablero-server")

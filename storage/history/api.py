@@ -158,7 +158,7 @@ def _accepts(request: Request, media_type: str) -> bool:
 def _start(
     request: Request, parameters: dict[str, Any], *, is_cosmos: bool, is_stream: bool
 ) -> tuple[str | Start, str]:
-    """Return where to start, and what said so."""
+    """Return the position from which to read, and the name of the header or parameter that set it."""
     known = request.headers.get("If-None-Match", "") if is_cosmos else ""
     if is_stream and request.headers.get("Last-Event-ID"):
         return request.headers["Last-Event-ID"], "Last-Event-ID"
@@ -206,7 +206,7 @@ class HistoryViewSet(AccountScopedViewSet):
         return self.answer_page(Page(page.entries, None if page.next is None else str(page.next)))
 
     def _find_table(self, as_of: Moment | None) -> Table:
-        """Return the table that had the name at a time; without one, that has it now or had it last."""
+        """Return the table that had this name at a time; by default the existing one, or else the last one deleted."""
         account, name = self.account, self.kwargs["table"]
         try:
             if as_of is not None:

@@ -262,7 +262,7 @@ def recent_callers(account: Account, since: datetime, top: int) -> list[Actor]:
 
 
 def callers(account: Account, change_filter: ChangeFilter) -> list[Caller]:
-    """Return who made the matching changes, with any address and client, the most first; raises OperationTimedOut."""
+    """Return callers with the number of their matching changes, most first; raises OperationTimedOut."""
     counted = _count(account, change_filter, "actor")
     actors = HistoryActor.objects.in_bulk(counted)
     totals: Counter[tuple[str, str]] = Counter()
@@ -311,7 +311,7 @@ def recorded_apart(
 
 
 def _complete(table: Table, change: RecordedChange) -> RecordedChange:
-    """Return a change of a table that records them apart, whose number is its Timestamp, with the entity after it."""
+    """Add the entity after a change to it, for a table with its own history, where sequences are Timestamps."""
     number = change.sequence
     steps = versions.beside(relation_of(table), _history(table), change.key, number, 0)
     for row in sql.walk(steps, run_limited):
@@ -322,7 +322,7 @@ def _complete(table: Table, change: RecordedChange) -> RecordedChange:
 
 
 def selection_of(done: Activity) -> ChangeFilter:
-    """Select the changes that an activity made, in one transaction or, as one that says when it began, in several."""
+    """Return a filter for the changes of an activity, in one transaction or, if it has a begin time, in several."""
     if done.recorded:
         xid, first, last = done.recorded
         return ChangeFilter(table_id=done.table_id, span=(xid, first, last))

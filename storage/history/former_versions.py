@@ -1,4 +1,4 @@
-"""Changes of entities as versions without ``Activity.recorded`` need them, for a database that goes back to one."""
+"""Downgrade support: changes of entities for older versions, which lack ``Activity.recorded``."""
 
 from hashlib import blake2b
 
@@ -9,9 +9,9 @@ from storage.models import Activity, EntityChange
 
 
 def store_changes() -> None:
-    """Store the changes of entities beside their activities, where older versions read them, from the history.
+    """Copy the changes of activities from the history to the table that older versions read.
 
-    Changes that are stored already are left alone.
+    Changes that are stored already are skipped.
     """
     is_stored = Exists(EntityChange.objects.filter(activity=OuterRef("pk")))
     for done in Activity.objects.exclude(recorded=None).exclude(is_stored).order_by("pk").iterator():

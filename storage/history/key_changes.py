@@ -68,7 +68,7 @@ def read_moves(table: Table) -> Moves:
 
 
 def linked(table: Table, images: Images) -> Images:
-    """Return images of a table so that images of keys that one entity had are applied together, or not at all."""
+    """Group images by moved entity, so that all keys of a move are applied atomically."""
     if not EntityMove.objects.filter(table=table).exists():
         return images
     return replace(images, moves=_MOVES.format(table=table.pk))

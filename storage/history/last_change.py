@@ -35,7 +35,7 @@ class TableDeletion:
 
 
 def of_entity(table: Table, key: EntityKey, now: StoredEntity | None) -> RecordedChange | None:
-    """Return the change that left an entity as ``now``; None if it is not known, or if there never was one."""
+    """Return the change that produced the state ``now`` of an entity; None if it is unknown."""
     if not is_entity_key(key):
         return None
     recorded = versions.newest(table, key)
@@ -49,13 +49,13 @@ def of_entity(table: Table, key: EntityKey, now: StoredEntity | None) -> Recorde
 
 
 def _left(change: RecordedChange, now: StoredEntity | None) -> bool:
-    """Return whether it is the change that left the entity so."""
+    """Return whether a change produced this state of an entity."""
     is_deletion = change.op is Op.DELETE
     return is_deletion if now is None else not is_deletion and change.ticks == now.timestamp
 
 
 def of_table(account: Account, name: str) -> TableDeletion | None:
-    """Return who deleted a table; None if there is one of this name, or if there never was one."""
+    """Return the last deletion of a table of this name; None if the table exists or never did."""
     kind = AccountKind(account.kind)
     try:
         own = Table.objects.filter(account=account, folded_name=fold_table_name(name, kind))

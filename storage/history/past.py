@@ -1,7 +1,7 @@
-"""Find out what a table is to be read from as of a moment of the past: as far back as its account keeps changes.
+"""Choice of the relations that hold a table's past state, as far back as its account keeps changes.
 
-A moment given by its time is closed before it is read: later writes get later Timestamps, and writes that might still
-get an earlier one are waited for. So it means the same whenever it is read.
+A moment given by its time is closed before it is read: later writes get later Timestamps, and writes that
+might still get an earlier one are awaited. So repeated reads of a moment return the same.
 """
 
 import time

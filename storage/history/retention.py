@@ -50,7 +50,7 @@ def kept(account: Account) -> Kept:
 
 
 def limit(account: Account) -> int:
-    """Return the bytes that the history of an account may take: its own limit, or its part of a share of the disk."""
+    """Return the size limit in bytes of an account's history: its own, or its part of a share of the disk."""
     return account.history_bytes or _part(Account.objects.count())
 
 
@@ -78,7 +78,7 @@ def tidy(now: datetime) -> None:
 
 
 def _to_look_at(sizes: Mapping[tuple[int, int], int]) -> list[Account]:
-    """Return the accounts whose segments are not just an empty one and the next, as those of thousands may be."""
+    """Return the accounts with segments to prune: those with more than an empty open one and the next."""
     kept = HistorySegment.objects.filter(dropped_at=None)
     account_ids = {account_id for (account_id, _), size in sizes.items() if size}
     account_ids |= set(kept.exclude(ended_at=None).values_list("account", flat=True))

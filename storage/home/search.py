@@ -38,7 +38,7 @@ class Folded(Func):
 
 
 def fold(text: str) -> str:
-    """Drop case and marks, so that the four letters i of Turkish are one, and "gecmis" finds "Geçmiş"."""
+    """Fold case and diacritics, including the Turkish i, so that "gecmis" matches "Geçmiş"."""
     decomposed = unicodedata.normalize("NFKD", text.casefold())
     return "".join(letter for letter in decomposed if not unicodedata.combining(letter)).replace("ı", "i")
 

@@ -41,7 +41,7 @@ _ELSEWHERE: Final = (
 
 
 def inspect(text: str, facts: Facts, account: str = "") -> Report | UnreadableText:
-    """Inspect pasted text; ``account`` is the account of a token that does not name one, if known."""
+    """Inspect pasted text; ``account`` is the account for a token without one, if known."""
     match pasted_text.recognize_text(text):
         case PastedToken(query, url):
             sent = _sent("GET", url, {}, facts, is_a_request=False) if url is not None else None

@@ -156,7 +156,7 @@ def show(ticks: int) -> str:
 
 
 def derive_grant(token: Token, account: ManagedAccount | None) -> Grant | None:
-    """Return what a token grants, regardless of time; None if its terms are not known or not valid."""
+    """Return the grant of a token, ignoring time; None if its policy is unknown or its terms are invalid."""
     policy = find_policy(token, account.policies) if account else None
     if policy is None and isinstance(token, TableSas) and token.identifier:
         return None
@@ -172,7 +172,7 @@ def derive_grant(token: Token, account: ManagedAccount | None) -> Grant | None:
 def of_operation(
     sent: IncomingRequest, grant: Grant, account: ManagedAccount | None, policy: str = ""
 ) -> Iterator[Cause]:
-    """Find why a grant is not sufficient for a request; ``policy`` is the name of one that sets its permissions."""
+    """Yield the reasons why a grant does not permit a request; ``policy`` is the token's policy, if any."""
     kind = account.kind if account is not None else AccountKind.STORAGE
     is_write = sent.is_a_request and sent.method not in ("GET", "HEAD")
     # in Cosmos accounts both endpoints may be written to, and a batch may be a query

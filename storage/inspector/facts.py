@@ -60,7 +60,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class IncomingRequest:
-    """A request as it would arrive; ``is_a_request`` is False for a URL that is only the carrier of a token."""
+    """Request to explain; ``is_a_request`` is false for a URL that only carries a token."""
 
     address: Address
     method: str

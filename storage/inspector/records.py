@@ -58,9 +58,9 @@ _OWN: Final = frozenset(
 def dump_report(
     report: Report, sent: IncomingRequest, path: str, account: ManagedAccount | None
 ) -> dict[str, Any]:
-    """Write the report of a request as JSON, to show it later; ``path`` is the part of the address that is kept.
+    """Serialize the report of a request to JSON without secrets; ``path`` is the part of the address to keep.
 
-    Everything but the findings is computed again when it is read, from the request as it is kept.
+    Everything but the findings is recomputed from the stored request when it is loaded.
     """
     error = report.verdict.error if report.verdict is not None else None
     cleaner = _Cleaner(account)
@@ -91,7 +91,7 @@ def dump_report(
 
 
 class _Cleaner:
-    """Keeps values that have the form of their kind, and names of the account's own tables and policies."""
+    """Redaction of stored requests: keeps well-formed values, and names of the account's own tables and policies."""
 
     def __init__(self, account: ManagedAccount | None) -> None:
         known = account.policies if account is not None else {}
@@ -202,7 +202,7 @@ def load_report(kept: Mapping[str, Any]) -> Report:
 
 
 def load_findings(kept: Mapping[str, Any]) -> list[Finding]:
-    """Read the findings of a kept report; leave out findings that only another version of the server knows."""
+    """Load the findings of a stored report, skipping those of other versions."""
     return [
         Finding(
             Mistake[it["mistake"]], tuple((name, value) for name, value in it.items() if name != "mistake")

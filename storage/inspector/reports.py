@@ -103,7 +103,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """``account`` is empty if unknown; without ``verdict`` it is not known whether the service accepts the text.
+    """Result of an inspection; ``account`` is empty and ``verdict`` None if they cannot be determined.
 
     ``parameters`` belong to a token, ``fields`` to a request, ``settings`` to a connection string; requests and
     connection strings may contain a token.

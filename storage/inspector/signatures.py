@@ -1,6 +1,7 @@
-"""Why a signature does not verify: it was changed on its way, made with another key, or made over another text.
+"""Diagnosis of invalid signatures: altered in transit, made with another key, or for another string to sign.
 
-Only the frequent mistakes are tried. For all others, the report shows the string to sign, to compare with the client's.
+Only common mistakes are tried. For all others, the report shows the string to sign, to compare with the
+client's.
 """
 
 import binascii
@@ -20,7 +21,7 @@ _HEXADECIMAL: Final = re.compile("[0-9a-fA-F]{64}")
 
 
 class SigningKey(NamedTuple):
-    """A key that may have signed; one without a mistake is accepted."""
+    """Candidate signing key; ``mistake`` is None for an accepted key."""
 
     value: bytes
     mistake: Finding | None = None
@@ -36,7 +37,7 @@ class OtherText(NamedTuple):
 def explain_signature(
     signature: str, text: bytes, others: Iterable[OtherText], account: ManagedAccount, facts: Facts
 ) -> list[Finding]:
-    """Return the mistakes in a signature of ``text``, or UNKNOWN_KEY if nothing explains it; a valid one has none."""
+    """Return the mistakes that explain an invalid signature of ``text``, or UNKNOWN_KEY if none does."""
     spellings = [(signature.encode(), None), *_correct(signature)]
     signers = [(text, key.value, key.mistake) for key in candidate_keys(account, facts)]
     signers += [(other.value, key.value, other.mistake) for other in others for key in account.accepted_keys]

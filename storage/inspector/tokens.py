@@ -39,7 +39,7 @@ Token = TableSas | AccountSas
 
 
 def inspect_token(query: str, sent: IncomingRequest | None, facts: Facts, account: str = "") -> Report:
-    """Inspect a token; ``account`` is its account, if known, because a token does not name it."""
+    """Inspect a SAS token; ``account`` is its account if known, as a token does not name it."""
     pairs = read_pairs(query)
     token, error = _read(query, pairs)
     name = sent.address.account if sent else account or _find_owner(token, facts)
@@ -171,7 +171,7 @@ def _of_signature(token: Token, account: ManagedAccount, facts: Facts) -> Iterat
 
 
 def _changed(token: Token, known: dict[str, str]) -> Iterator[Finding]:
-    """Find how a token differs from the known one with this signature."""
+    """Yield the differences between a token and the registered token with the same signature."""
     now = dict(sas.to_parameters(token))
     for name in dict.fromkeys((*known, *now)):
         if name in SAS_NAMES and known.get(name, "") != now.get(name, ""):
