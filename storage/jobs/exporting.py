@@ -1,4 +1,4 @@
-"""Jobs that make a file to download. A file cannot be continued, so an export that was interrupted begins it again."""
+"""Jobs that produce a file for download; an interrupted export starts the file again."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -34,7 +34,7 @@ class Exported:
 
 
 class ExportJob(JobKind[A, NoState]):
-    """Subclasses say what their file is called, and write it to a stream."""
+    """Base of export jobs; subclasses define the file type and write the content to a stream."""
 
     state, is_transactional = NoState, False
 

@@ -31,7 +31,7 @@ PIECE: Final = 1 << 20  # bytes at most
 def create(
     name: str, *, account: Account | None, by: Actor, job: Job | None = None, content_type: str = ""
 ) -> JobFile:
-    """Make an empty file. It expires unless it becomes that of a job."""
+    """Create an empty file, which expires unless it is attached to a job."""
     return JobFile.objects.create(
         name=name,
         account=account,
@@ -55,7 +55,7 @@ def disown(user: str) -> None:
 
 @transaction.atomic
 def append(file: JobFile, content: bytes) -> None:
-    """Write bytes to the end of a file, in the caller's transaction if there is one."""
+    """Append bytes to a file, in the caller's transaction if there is one."""
     for start in range(0, len(content), PIECE):
         piece = content[start : start + PIECE]
         JobFilePiece.objects.create(file=file, start=file.size + start, content=piece)
@@ -64,12 +64,12 @@ def append(file: JobFile, content: bytes) -> None:
 
 
 def discard(file: JobFile) -> None:
-    """Delete a file unless it is that of a job, such as an upload that was interrupted."""
+    """Delete a file that is not attached to a job, such as an interrupted upload."""
     JobFile.objects.filter(pk=file.pk, job=None).delete()
 
 
 def discard_results(job: Job) -> None:
-    """Delete what a job has made, because it begins again."""
+    """Delete the result files of a job that starts again."""
     JobFile.objects.filter(job=job, is_result=True).delete()
 
 
@@ -87,7 +87,7 @@ def append_at(file: JobFile, start: int, content: bytes) -> int:
 
 
 def complete(file: JobFile) -> None:
-    """Say that nothing more is written to a file, so that it can be read."""
+    """Mark a file as complete and readable."""
     JobFile.objects.filter(pk=file.pk).update(is_complete=True)
     file.is_complete = True
 
@@ -149,12 +149,12 @@ def of_job(job: Job) -> list[JobFile]:
 
 
 def to_download(job: Job) -> list[JobFile]:
-    """Return what a job has made, not what it was given, as long as it is kept."""
+    """Return the result files of a job that have not expired; its input files are left out."""
     return list(_usable().filter(job=job, is_result=True).order_by("pk"))
 
 
 def of_run(run: Run[Any], name: str, content_type: str = "") -> JobFile:
-    """Return the file that a job writes under a name; it is made when it is first asked for."""
+    """Return the file that a job writes under a name, creating it on first use."""
     found = JobFile.objects.filter(job=run.job, name=name).first()
     return found or create(name, account=run.job.account, by=run.by, job=run.job, content_type=content_type)
 
@@ -174,7 +174,7 @@ def read(file: JobFile, start: int = 0, end: int | None = None) -> Generator[byt
 
 
 class FileReader(io.RawIOBase):
-    """A file as libraries read it, with seek; wrap it in io.BufferedReader(..., PIECE)."""
+    """Seekable stream over a stored file; wrap it in io.BufferedReader(..., PIECE)."""
 
     def __init__(self, file: JobFile) -> None:
         self._file = file
@@ -212,7 +212,7 @@ def open_file(file: JobFile, reader: type[FileReader] = FileReader) -> io.Buffer
 
 
 def keep_after(job: Job) -> None:
-    """Let the files of a job that ends expire after a day: it may be resumed, or its file downloaded, until then."""
+    """Let the files of an ended job expire after a day, so that it can be resumed or downloaded until then."""
     JobFile.objects.filter(job=job).update(expires_at=timezone.now() + FILE_RETENTION)
 
 

@@ -157,7 +157,7 @@ def get(pk: int) -> Job | None:
 def unfinished(
     kind: JobKind[Any, Any], *, account: Account | None = None, table: Table | None = None
 ) -> QuerySet[Job]:
-    """Return the jobs of a kind that have not ended, such as one that makes another unnecessary."""
+    """Return the unfinished jobs of a kind, optionally of one account or table."""
     matching = Job.objects.filter(kind=kind.name, ended_at=None)
     if account is not None:
         matching = matching.filter(account=account)
@@ -180,7 +180,7 @@ def makes_account(job: Job) -> bool:
 
 
 def is_of_one_process(job: Job) -> bool:
-    """Return whether only the process that has started a job can do it, because it reads a file of its machine."""
+    """Return whether only the process that started a job can run it, as it reads a local file."""
     return job.kind in _OF_ONE_PROCESS
 
 
@@ -197,7 +197,7 @@ def mark_seen(user: Starter, *, upto: datetime) -> None:
 
 
 def started_by(job: Job) -> Actor:
-    """Return who started a job; the request id is that of the changes that the job makes."""
+    """Return the user who started a job, with the request id of the job's changes."""
     return replace(load_actor(job.actor), request_id=str(job.request_id))
 
 
@@ -237,7 +237,7 @@ def percentage(job: Job) -> int | None:
 
 
 def version(job: Job) -> str:
-    """Return a text that differs once the job has got further, or something else becomes of it."""
+    """Return a version string that changes with each step and each change of status."""
     return f"{job.steps}-{job.status}{job.wish and '-' + job.wish}"
 
 
@@ -251,12 +251,12 @@ class Change(Protocol):
 
 
 def cancel(job: Job, *, by: Actor) -> Job:
-    """Have a job end after the step that runs; what was done stays. Raises JobError if it has ended."""
+    """Cancel a job after its current step; finished steps are kept. Raises JobError if it has ended."""
     return _wish(job, Wish.CANCEL, JobVerb.CANCEL, by)
 
 
 def pause(job: Job, *, by: Actor) -> Job:
-    """Have a job wait until it is resumed; raises JobError if it cannot, has ended or is paused."""
+    """Pause a job until it is resumed; raises JobError if it has ended, is paused or cannot be paused."""
     if is_of_one_process(job):
         raise JobError(Reason.JOB_OF_ONE_PROCESS, job=job.pk)
     return _wish(job, Wish.PAUSE, JobVerb.PAUSE, by)
@@ -279,7 +279,7 @@ def _wish(job: Job, wish: Wish, verb: Verb, by: Actor) -> Job:
 
 @transaction.atomic
 def resume(job: Job, *, by: Actor) -> Job:
-    """Let a job that was paused, cancelled or has failed go on where it was; raises JobError for any other."""
+    """Resume a paused, cancelled or failed job where it stopped; raises JobError for any other."""
     locked = _lock(job)
     if is_of_one_process(job):
         raise JobError(Reason.JOB_OF_ONE_PROCESS, job=job.pk)

@@ -59,10 +59,10 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[S]):
-    """The result of one step, and the state in which the next one begins.
+    """Result of one step of a job, and the state for the next one.
 
-    ``done``, ``counts`` and ``failures`` are about this step only; they are added up. ``counts`` has names
-    that the console knows, such as inserted or skipped.
+    ``done``, ``counts`` and ``failures`` cover only this step; they are added up. ``counts`` has names that
+    the console knows, such as inserted or skipped.
     """
 
     state: S
@@ -112,9 +112,9 @@ class Run(Generic[A]):
         return table
 
     def save(self, step: Step[Any]) -> None:
-        """Store what a kind that is not transactional has done, in the transaction that did it; the last step too.
+        """Save a step of a job that is not transactional, in the transaction that did the work; also the last step.
 
-        Raises JobInterrupted, which rolls that transaction back, when the job is to be paused or cancelled.
+        Raises JobInterrupted, which rolls the transaction back, when the job is to be paused or cancelled.
         """
         self._save(step)
 
@@ -151,15 +151,15 @@ class JobRequest(Generic[A, S]):
 
 @dataclass(frozen=True, slots=True)
 class NoState:
-    """The state of a kind whose jobs have one step."""
+    """State of jobs with a single step."""
 
 
 class JobMustWait(Exception):
-    """A step needs something that is in use: it is tried again later, and other jobs are done first."""
+    """A resource that a step needs is in use; the step is retried later, after other jobs."""
 
 
 class JobInterrupted(Exception):
-    """A job is to be paused or cancelled, or another process has taken it over. Kinds let it pass."""
+    """The job is to be paused or cancelled, or another process has taken it over; kinds must not catch it."""
 
 
 class JobKind(ABC, Generic[A, S]):
@@ -186,20 +186,20 @@ class JobKind(ABC, Generic[A, S]):
     secrets: ClassVar[Sequence[str]] = ()
 
     def needed_access(self, job: Job, arguments: A) -> Sequence[NeededAccess] | None:
-        """Return what the user who has started a job must keep until its end: it is asked for before each step.
+        """Return the access that the user who started a job needs until its end; it is checked before each step.
 
-        None for a kind that completes what was decided when it was started, by any user.
+        None for a kind that completes what was decided at its start, by any user.
         """
         return [] if job.account_id is None else [NeededAccess(job.account_id, self.capability)]
 
     @abstractmethod
     def begin(self, run: Run[A]) -> Step[S]:
-        """Do what comes before the first step, in a transaction: check, count, and say where the first step begins."""
+        """Prepare the first step, in a transaction: validate, count, and return the first state."""
 
     def prepare(self, run: Run[A], state: S) -> object:
-        """Do what a step needs and takes long, such as reading a file, before its transaction begins.
+        """Do slow preparations for a step, such as reading a file, before its transaction begins.
 
-        Call Run.look in the meantime. ``step`` finds what is returned as ``run.prepared``.
+        Call Run.look in the meantime. ``step`` gets the result as ``run.prepared``.
         """
         return None
 
@@ -220,9 +220,9 @@ class JobKind(ABC, Generic[A, S]):
         return True
 
     def end(self, run: Run[A], state: S | None, status: JobStatus) -> Activity | None:
-        """Record what was done, in the transaction in which the job ends, in whatever way.
+        """Record the work of a job in the transaction that ends it, whatever its final status.
 
-        ``state`` is None if the job ends before it has begun. Return the activity whose undo takes the job back.
+        ``state`` is None if the job ends before it has begun. Return the activity whose undo reverts the job.
         """
         return None
 

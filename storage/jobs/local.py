@@ -1,6 +1,6 @@
-"""Resources that only the process that has started a job can give it, such as a file of its machine.
+"""Resources that only the process that started a job has, such as a local file.
 
-Another process that takes the job over does not find them, and ends the job.
+A job taken over by another process does not find them, and ends.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _here: Final[dict[str, Any]] = {}
 
 @contextmanager
 def offering(what: object) -> Iterator[str]:
-    """Keep something for a job of this process for the length of the block; yields the name by which it is found."""
+    """Register a local resource for a job during the block; yields the name to look it up."""
     name = str(uuid4())
     _here[name] = what
     try:

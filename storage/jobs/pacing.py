@@ -1,4 +1,4 @@
-"""Pacing of jobs: the size of their steps, and the rests between them, so that requests do not wait for them.
+"""Pacing of jobs: adapts step sizes and pauses, so that requests are not slowed down.
 
 A job takes the share of the database that any other session gets: while it is the only active one, it does
 not rest; with three others, it works a quarter of the time. The number of active sessions is measured after
@@ -32,7 +32,7 @@ class Pace:
         self.began = time.monotonic()
 
     def after_step(self, size: int) -> tuple[int, float]:
-        """Return the size of the next step, and for how many seconds to rest before it."""
+        """Return the size of the next step, and the pause before it in seconds."""
         took = max(1e-4, time.monotonic() - self.began)
         self.others += (count_active() - self.others) * _SMOOTHING
         size = round(size * min(_GROWTH, max(1 / _GROWTH, _STEP / took)))

@@ -11,10 +11,10 @@ def announce() -> None:
 
 
 def revoke() -> None:
-    """Take it back, as tests do: their process goes on."""
+    """Reset the flag that the process is ending, for tests."""
     _is_ending.clear()
 
 
 def wait(seconds: float) -> bool:
-    """Wait for some seconds, unless the process ends; return whether it does."""
+    """Sleep for some seconds or until the process ends; return whether it is ending."""
     return _is_ending.wait(seconds)

@@ -64,9 +64,9 @@ class _StepTaken(Exception):
 
 
 def pending(kinds: Kinds) -> list[int]:
-    """Return the jobs that can be run now: people's first, and among these the ones that have waited longest.
+    """Return the runnable jobs: users' jobs before the server's, then the longest waiting first.
 
-    If only newer versions have a job's kind, state or wish, it waits for their servers.
+    Jobs whose kind, status or wish only newer versions know are left to their servers.
     """
     runnable = _known(kinds).exclude(status=JobStatus.PAUSED, wish=Wish.NONE)
     is_of_server = ExpressionWrapper(Q(actor__kind=ActorKind.SERVER), output_field=BooleanField())
@@ -85,25 +85,26 @@ def _known(kinds: Kinds) -> QuerySet[Job]:
 def run_some(
     kinds: Kinds, rest: Callable[[float], bool], *, others: Callable[[], bool] = lambda: False
 ) -> bool:
-    """Run the first job that no other process runs, until its turn ends; return whether there was one.
+    """Run the first available job for one turn; return whether there was one.
 
-    ``rest`` waits for some seconds and returns whether the process ends. ``others`` returns whether more jobs
-    wait.
+    ``rest`` sleeps for some seconds and returns whether the process is ending. ``others`` returns whether
+    more jobs wait.
     """
     return any(run(pk, kinds, rest, others=others) for pk in pending(kinds))
 
 
 def run_all(kinds: Kinds) -> None:
-    """Run what can be run in this thread, until nothing is left but what waits for something."""
+    """Run all runnable jobs in this thread until only waiting ones are left."""
     while run_some(kinds, lambda seconds: False):
         pass
 
 
 def finish(job: Job, kinds: Kinds, lane: BoundedSemaphore | None = None) -> Job:
-    """Run a job in this thread unless another one runs it already, and wait for its end.
+    """Run a job in this thread, unless it runs elsewhere already, and wait for its end.
 
-    With a ``lane``, only as many threads run jobs as it has places; the others wait, without a database connection, for
-    a place or for the server's own threads. Raises ServerBusy when the process ends before the job.
+    With a ``lane``, only as many threads run jobs as it has slots; the others wait, without a database
+    connection, for a slot or for the server's own threads. Raises ServerBusy when the process ends before the
+    job.
     """
     pause = _LOOK
     while job.ended_at is None and (job.status != JobStatus.PAUSED or job.wish):
@@ -122,11 +123,12 @@ def finish(job: Job, kinds: Kinds, lane: BoundedSemaphore | None = None) -> Job:
 
 
 def complete(request: JobRequest[Any, Any], *, by: Actor, patience: float | None = None) -> Job:
-    """Do what is requested as a job in this thread, for a caller who waits for its end; raises what the job raises.
+    """Run a request as a job in this thread and wait for its end; raises the job's error.
 
-    Without ``patience``, also JobError if a user has paused or cancelled it. With it, such a job is returned, as is one
-    that has taken so many seconds: another process goes on with that. If this thread is interrupted, the job is
-    cancelled. In the caller's transaction there is no job: all is done, or nothing.
+    Without ``patience``, raises JobError if a user has paused or cancelled it. With it, such a job is
+    returned, as is one that takes longer than so many seconds: another process continues it. If this thread
+    is interrupted, the job is cancelled. In the caller's transaction there is no job: all is done, or
+    nothing.
     """
     if connection.in_atomic_block:
         return _run_within(request, by)
@@ -149,7 +151,7 @@ def complete(request: JobRequest[Any, Any], *, by: Actor, patience: float | None
 
 
 def end_abandoned(job: Job, kinds: Kinds) -> bool:
-    """End a job whose process has died as cancelled, unless it may not stop; return whether its process had died."""
+    """Cancel a job whose process has died, unless it must finish; return whether the process had died."""
     with try_lock(_LOCKS, job.pk % 2**31) as is_alone:
         if is_alone:
             Job.objects.filter(pk=job.pk, ended_at=None).update(wish=Wish.CANCEL)
@@ -178,7 +180,7 @@ def _run_within(request: JobRequest[Any, Any], by: Actor) -> Job:
 def run(
     pk: int, kinds: Kinds, rest: Callable[[float], bool], *, others: Callable[[], bool] = lambda: False
 ) -> bool:
-    """Run a job until it ends, is interrupted, or others want their turn; return whether it was free to run."""
+    """Run a job until it ends, is interrupted, or its turn is over; return whether it was available."""
     with try_lock(_LOCKS, pk % 2**31) as is_alone:
         if not is_alone:
             return False
@@ -187,12 +189,12 @@ def run(
 
 
 def look(job: Job, kind: JobKind[Any, Any]) -> Outlook | None:
-    """Read what a user wishes to become of a job, and whether its starter may still do it; None if it was deleted."""
+    """Return a job's requested action and whether its starter still has access; None if it was deleted."""
     return starters.look(job, kind.needed_access(job, kind.read_arguments(job.arguments)))
 
 
 def _take(pk: int, kinds: Kinds) -> Job | None:
-    """Mark a job as running; None if it has ended, is paused, or only a newer version can do it."""
+    """Mark a job as running; None if it has ended, is paused, or needs a newer version."""
     with transaction.atomic():
         job = (
             _known(kinds)
@@ -238,7 +240,7 @@ class _Runner:
         return cls(job, kind, rest, lambda: False, ends, is_awaited=True)
 
     def run_to_end(self) -> None:
-        """Run for a caller, to whom what ends the job is raised."""
+        """Run for a waiting caller, raising the error that ends the job."""
         try:
             self.run()
         except Exception as error:
@@ -287,7 +289,7 @@ class _Runner:
         return time.monotonic() > self.began + self.turn and self.others()
 
     def _stops(self) -> bool:
-        """Do what a user wishes to become of the job, or end it for one who lost access; return whether it stops."""
+        """Apply a requested pause or cancellation, or fail if access was lost; return whether the job stops."""
         outlook = self._look()
         if outlook is None:
             return True
@@ -308,7 +310,7 @@ class _Runner:
         return self.kind.may_stop(self.kind.read_state(self.job.state))
 
     def _look(self) -> Outlook | None:
-        """Read what is to become of the job; None if it was deleted."""
+        """Return the requested action and access of the job; None if it was deleted."""
         return look(self.job, self.kind) if self._may_stop() else _GOES_ON
 
     def _run(self, size: int) -> Run[Any]:
@@ -366,7 +368,7 @@ class _Runner:
 
     @transaction.atomic
     def _store(self, step: Step[Any]) -> None:
-        """Store what a step has done; raises _StepTaken if another process did it."""
+        """Store the result of a step; raises _StepTaken if another process has done the step."""
         job = copy(self.job)
         if step.starts_over:
             job.done, job.counts, job.failed, job.failures, job.result = 0, {}, 0, [], {}
@@ -412,7 +414,7 @@ class _Runner:
             self._end(JobStatus.FAILED, refusal)
 
     def _is_unfinished(self) -> bool:
-        """Read the job again; its account may have been deleted with it."""
+        """Reload the job and return whether it is unfinished; it may have been deleted with its account."""
         found = Job.objects.select_related("account", "table").filter(pk=self.job.pk, ended_at=None).first()
         self.job = found or self.job
         return found is not None
@@ -429,7 +431,7 @@ class _Runner:
             self._mark_ended(self.job, status, refusal, None)
 
     def _write_end(self, job: Job, state: Any, status: JobStatus, refusal: Refusal | None = None) -> None:
-        """End the job, in a transaction, with the activity that records what it has done."""
+        """End the job with its activity, in one transaction."""
         run = Run(job, self.kind.read_arguments(job.arguments), jobs.started_by(job))
         self._mark_ended(job, status, refusal, self.kind.end(run, state, status))
 

@@ -38,7 +38,7 @@ def find_user(by: Actor) -> int | None:
 
 
 def look(job: Job, needed: Iterable[NeededAccess] | None) -> Outlook | None:
-    """Read what is to become of a job, in one query; None if it was deleted."""
+    """Return the requested action and the starter's access, in one query; None if the job was deleted."""
     found = Job.objects.filter(pk=job.pk).annotate(is_allowed=_is_allowed(job, needed))
     row = found.values_list("wish", "is_allowed").first()
     return None if row is None else Outlook(*row)

@@ -37,9 +37,9 @@ class LinkRefused(Refused):
 
 
 def keep(account: Account, address: str) -> ShortLink:
-    """Store an address below that of an account, and return its link; the same address has the same one.
+    """Store an address below an account and return its link, which is the same for equal addresses.
 
-    Raises LinkRefused. Beyond the quota, those that were not used for the longest are forgotten.
+    Raises LinkRefused. Beyond the quota, the least recently used links are deleted.
     """
     _check(address)
     now = timezone.now()
@@ -55,7 +55,7 @@ def keep(account: Account, address: str) -> ShortLink:
 
 
 def find(key: str) -> ShortLink | None:
-    """Return a link with its account; None if there is none, or it has expired."""
+    """Return a link with its account; None if it is unknown or expired."""
     links = ShortLink.objects.select_related("account").filter(pk=key) if _KEY.fullmatch(key) else None
     link = None if links is None else links.first()
     if link is None:
