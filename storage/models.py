@@ -90,7 +90,7 @@ class Membership(models.Model):
 
 
 class RetiredKey(models.Model):
-    """A replaced key, sealed: accepted during its grace period, then kept to recognize what it signed."""
+    """Replaced account key, encrypted: accepted during a grace period, then kept to recognize the SAS it signed."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="retired_keys")
     number = models.PositiveSmallIntegerField()  # 1 or 2
@@ -309,7 +309,7 @@ class ApiToken(models.Model):
 
 
 class IdempotencyRecord(models.Model):
-    """The result of a request with an Idempotency-Key, without secrets, so that a repetition creates nothing."""
+    """Result of a request with an Idempotency-Key, without secrets, so that a retry creates nothing."""
 
     token = models.ForeignKey(ApiToken, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=255)
@@ -422,7 +422,7 @@ class RequestSeries(models.Model):
 
 
 class SizeSample(models.Model):
-    """The size of an account or table at a time; one is stored when the size has changed since the last one."""
+    """Size of an account or table at a time; stored only when it has changed."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, db_constraint=False, db_index=False)
     table_id = models.BigIntegerField()  # 0: the whole account
@@ -543,11 +543,12 @@ class Activity(models.Model):
 
 
 class EntityChange(models.Model):
-    """An entity before and after a change in the console, as versions without Activity.entities have stored it.
+    """Entity before and after a change in the console, as stored by versions without Activity.entities.
 
-    It is only read and tidied, and can go when the last rows are older than the activity log is kept. ``before`` and
-    ``after`` are the members of its JSON, as in domain.entities.entity.StoredEntity. They are text, because
-    PostgreSQL's JSON cannot store every string that an entity can.
+    Rows are only read and expired; the model can be removed once all are older than the retention of the
+    activity log. ``before`` and ``after`` are the members of its JSON, as in
+    domain.entities.entity.StoredEntity. They are text, because PostgreSQL's JSON cannot store every string
+    that an entity can.
     """
 
     activity = models.ForeignKey(Activity, on_delete=models.CASCADE, related_name="changes")
@@ -601,7 +602,7 @@ class HistorySegment(models.Model):
 
 
 class FeedMark(models.Model):
-    """A snapshot taken every few thousand changes, up to which a reader who is far behind reads first."""
+    """PostgreSQL snapshot taken every few thousand changes; readers far behind proceed from mark to mark."""
 
     snapshot = models.TextField()  # a pg_snapshot
     next_xid = models.BigIntegerField(db_index=True)  # the end of the snapshot
@@ -658,7 +659,7 @@ class Snapshot(models.Model):
 
 
 class SnapshotTable(models.Model):
-    """A table in a snapshot. Its entities are in the history, or in a relation of their own once ``is_copied``."""
+    """Table in a snapshot; its entities are in the history or, with ``is_copied``, in a separate relation."""
 
     snapshot = models.ForeignKey(Snapshot, on_delete=models.CASCADE, related_name="tables")
     # no constraint: what is copied outlives its table
@@ -740,7 +741,7 @@ class CopiedTable(models.Model):
 
 
 class DatabaseVersion(models.Model):
-    """The versions that may write to the database, in one row: see storage.health.database_version."""
+    """Single row with the versions that may write to the database: see storage.health.database_version."""
 
     writer = models.PositiveIntegerField()  # the least number of versions that may write
     release = models.CharField(max_length=32)  # the version that stored it
@@ -760,7 +761,7 @@ class OldRows(models.Model):
 
 
 class PeriodicRun(models.Model):
-    """Periodic work that one process at a time does, and when it was last done: storage.runtime.periodic."""
+    """Last run of periodic work that one process at a time does: see storage.runtime.periodic."""
 
     name = models.CharField(max_length=32, primary_key=True)
     done_at = models.DateTimeField()
@@ -868,9 +869,9 @@ class JobFilePiece(models.Model):
 
 
 class ImportDraft(models.Model):
-    """An import that a user prepares: a file, how it is read, what becomes of its columns, and its jobs.
+    """Import that a user prepares: the file, its layout, the column mapping, and the jobs.
 
-    One whose import was started has no file, which is that of the job; its mapping is proposed for the next file.
+    Once the import has started, the file belongs to the job, and the mapping is proposed for the next file.
     """
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="+")
@@ -895,7 +896,7 @@ class ImportDraft(models.Model):
 
 
 class KeyRotation(models.Model):
-    """The last rotation of a key of an account; the activity log, which has it too, is kept for some months only."""
+    """Last rotation of an account key, kept because the activity log expires after some months."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, db_index=False, related_name="+")
     number = models.PositiveSmallIntegerField()  # 1 or 2
@@ -946,7 +947,7 @@ class Notice(models.Model):
 
 
 class NoticeRule(models.Model):
-    """A rule that differs from the defaults of a kind of notice, in an account or, without one, on the server."""
+    """Rule that overrides the defaults of a notice kind, for an account or, without one, for the server."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, null=True, related_name="+")
     kind = models.CharField(max_length=32)
@@ -965,7 +966,7 @@ class NoticeRule(models.Model):
 
 
 class NoticeReader(models.Model):
-    """A user as a reader of notices: which ones are seen, and the address for e-mail once it is confirmed."""
+    """Notice settings of a user: the last notice seen, and the confirmed e-mail address."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="+"
@@ -1029,7 +1030,7 @@ class Webhook(models.Model):
 
 
 class NoticeDelivery(models.Model):
-    """A notice on its way to a webhook or the address of a user, until it is delivered or given up."""
+    """Pending delivery of a notice to a webhook or e-mail address, until it is delivered or given up."""
 
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, null=True, related_name="deliveries")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, related_name="+")
@@ -1083,7 +1084,7 @@ class CommentThread(models.Model):
 
 
 class Comment(models.Model):
-    """A comment of a user in a thread; a deleted one is kept for a while, so that the deletion can be undone."""
+    """Comment of a user in a thread; deleted comments are kept for a while so that the deletion can be undone."""
 
     thread = models.ForeignKey(CommentThread, on_delete=models.CASCADE, related_name="comments")
     # null: the user is gone, or wrote it on another server
@@ -1123,7 +1124,7 @@ class EntityMove(models.Model):
 
 
 class CommentMention(models.Model):
-    """A user whom a comment names with @, until the user has seen it."""
+    """Mention of a user in a comment with @, and when the user saw it."""
 
     comment = models.ForeignKey(Comment, on_delete=models.CASCADE, related_name="mentions")
     user = models.ForeignKey(
@@ -1140,7 +1141,7 @@ class CommentMention(models.Model):
 
 
 class ShortLink(models.Model):
-    """The address of a page of an account, for which a short one stands: see storage.links.links."""
+    """Short link to a page of an account: see storage.links.links."""
 
     key = models.CharField(max_length=16, primary_key=True)
     account = models.ForeignKey(Account, on_delete=models.CASCADE, db_index=False, related_name="+")

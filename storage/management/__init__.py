@@ -1,1 +1,1 @@
-"""Commands of the command line, and what several of them share."""
+"""Management commands and their shared helpers."""

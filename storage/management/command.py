@@ -36,7 +36,7 @@ def _existing(name: str, account: Account | None) -> Account:
 
 
 def find_table(account: str, name: str) -> Table:
-    """Return a table; raises CommandError without such an account, ResourceNotFound without such a table."""
+    """Return a table; raises CommandError for an unknown account and ResourceNotFound for an unknown table."""
     return tables.get(find_account(account), name)
 
 

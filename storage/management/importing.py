@@ -1,4 +1,4 @@
-"""The options of the command import: how a file is read, and what becomes of its columns."""
+"""Options of the command `import`: how a file is read and how its columns are mapped."""
 
 import argparse
 import json
@@ -211,7 +211,7 @@ def _find_format(option: str, kinds: tuple[type[Format], ...], text: str) -> For
 
 
 def _with_formats(proposal: Proposal, mapping: ColumnMapping, name: str, format_: Format) -> ColumnMapping:
-    """Return a mapping with the format of a column, or of all (*) whose first values have it without exception."""
+    """Return a mapping with a format for one column, or for all columns (*) whose sampled values fit it."""
     if name != "*":
         return mapping.with_column(proposals.in_format(proposal, mapping.column(name), format_))
     in_keys = mapping.whole_keys()
@@ -295,7 +295,7 @@ def _change(mapping: ColumnMapping, options: dict[str, Any]) -> ColumnMapping:
 
 @contextmanager
 def writing_rejects(file: RowFile, path: Path | None) -> Iterator[imports.OnRejects]:
-    """Yield what writes rejects into a file, which is made with the first of them."""
+    """Yield a function that writes rejected rows to a file, created with the first of them."""
     if path is None:
         yield lambda rejects: None
         return

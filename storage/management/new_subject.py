@@ -1,4 +1,4 @@
-"""Make the rooms of a new subject in a checkout, and name it where the registry and the import contracts expect it."""
+"""Scaffolding of a new subject in a checkout: its folders, and its place in the registry and import contracts."""
 
 import re
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ class NotMade(Exception):
 
 
 def make_subject(root: Path, name: str, about: str, *, above: str, has_pages: bool) -> list[Path]:
-    """Make a subject that stands above another one; return the files that were made or changed."""
+    """Create the files of a subject above another one in the layers; return the created and changed files."""
     _check(root, name, about, above)
     words = name.replace("_", " ")
     made = {

@@ -9,7 +9,7 @@ _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def write_toml(content: Mapping[str, Any]) -> str:
-    """Write tables, lists, texts, numbers and booleans; what is null is left out, because TOML has no null."""
+    """Serialize tables, lists, strings, numbers and Booleans to TOML; null values are left out."""
     return "\n".join(_lines(content, ())).strip() + "\n"
 
 

@@ -1,1 +1,1 @@
-"""Manifests: what accounts should be, what differs from it, and making them so."""
+"""Manifests: the declared state of accounts, its differences from the actual state, and their application."""

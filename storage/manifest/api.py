@@ -32,7 +32,7 @@ _EXAMPLE = {
 
 
 class ManifestViewSet(ApiViewSet):
-    """Each account that a manifest names takes the rights that its changes take one by one."""
+    """Manifest operations; each change to an account requires the same rights as making that change alone."""
 
     tag = "Manifests"
     capabilities = dict.fromkeys(("retrieve", "plan", "apply"), Capability.MANAGE_ACCESS)
@@ -145,7 +145,7 @@ _SECTIONS = {
 
 
 def _pointer(change: Change) -> str:
-    """Return where in a manifest a change comes from."""
+    """Return the JSON pointer to a change in its manifest."""
     table = ("tables", change.table) if change.table else ()
     steps = ("accounts", change.account, *table, _SECTIONS.get(change.resource, ""), change.name)
     return "".join(f"/{step.replace('~', '~0').replace('/', '~1')}" for step in steps if step)

@@ -1,4 +1,4 @@
-"""Making accounts what a manifest declares: all changes of an account, or none of them."""
+"""Application of a manifest, with all changes of an account in one transaction."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,12 +29,12 @@ def apply(
     planned: Sequence[Change] | None = None,
     check: Callable[[Change], object] = lambda change: None,
 ) -> list[Change]:
-    """Make the accounts what a manifest declares, and return what was changed.
+    """Conform accounts to a manifest and return the changes made.
 
-    The changes of an account are one transaction, and accounts follow each other by name; two requests of the same
-    account wait for each other. ``check`` raises what keeps the caller from a change. Raises PlanRefused, and
-    ChangedSince where the changes are no longer those that were ``planned``; either is found before the first
-    change, unless an account changes in the very moment.
+    Each account is changed in one transaction, in the order of names; concurrent requests on one account wait
+    for each other. ``check`` raises the error for a change that the caller may not make. Raises PlanRefused,
+    and ChangedSince if the changes differ from ``planned``; both are detected before the first change, unless
+    an account changes meanwhile.
     """
     current = plan(manifest, prunes=prunes)
     if planned is not None and list(planned) != current:

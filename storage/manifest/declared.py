@@ -26,7 +26,7 @@ class DeclaredTable:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredAccount:
-    """An account; a section is None where the manifest does not mention it."""
+    """Declaration of an account; sections that the manifest leaves out are None."""
 
     kind: AccountKind | None = None
     settings: Fields = field(default_factory=dict)

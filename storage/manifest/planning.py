@@ -147,7 +147,7 @@ class _Comparison:
         yield from others
 
     def _stored(self, kind: ResourceKind, table: str) -> Mapping[str, Fields]:
-        """Return what is stored; nothing of a table that does not exist yet, or cannot."""
+        """Return the stored fields of a resource kind; empty for a table that does not exist yet."""
         if not self._exists and not kind.has_defaults:
             return {}
         if not isinstance(kind, TableResourceKind):
@@ -196,7 +196,7 @@ def _without_owner(account: Account | None, changes: list[Change]) -> Iterator[C
 def _checked(
     account: Account | None, change: Change, kind: AccountKind, *, is_read_only: bool = False
 ) -> Change:
-    """Return a change with the reason for which it would be refused, if there is one."""
+    """Return a change together with the reason why it would be refused, if any."""
     if change.problem:
         return change
     try:

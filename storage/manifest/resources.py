@@ -1,4 +1,4 @@
-"""The kinds of resources that a manifest declares: what is stored of each, what speaks against a change, and making it.
+"""Resource kinds of manifests: reading their stored fields, validating changes and making them.
 
 Stored and declared fields have the same form, so that they can be compared.
 """
@@ -47,14 +47,14 @@ class ResourceKind(ABC):
 
     @abstractmethod
     def stored(self, account: Account) -> Mapping[str, Fields]:
-        """Return the fields of the account's items by name; the name is empty if there is exactly one."""
+        """Return the fields of an account's items by name; a kind with a single item uses the empty name."""
 
     @abstractmethod
     def make(self, account: Account, change: Change, *, by: Actor) -> None:
         """Make a change, in the caller's transaction."""
 
     def identify(self, kind: AccountKind, name: str) -> str:
-        """Return what two spellings of a name in an account of a kind have in common; may raise a StorageError."""
+        """Return the identity of a name in an account of this kind, equal for its spellings; may raise StorageError."""
         return name
 
     def check(self, account: Account | None, kind: AccountKind, change: Change) -> None:  # noqa: B027
@@ -215,7 +215,7 @@ class PoliciesResource(TableResourceKind):
 
 
 def write_policy(identifier: SignedIdentifier) -> dict[str, str]:
-    """Write what a policy sets: what is absent or empty is left to the tokens."""
+    """Serialize the terms of a policy, without absent or empty fields, which are left to the tokens."""
     policy = identifier.policy or AccessPolicy()
     return {name: value for name, value in asdict(policy).items() if value}
 
@@ -231,7 +231,7 @@ def _replaced(former: list[SignedIdentifier], changed: Fields) -> list[SignedIde
 
 
 class IndexResource(TableResourceKind):
-    """An index that people asked for: one that the server has added is kept when it is declared, never deleted."""
+    """Index requested by users; a declared index that the server created is kept, and never deleted by a manifest."""
 
     resource, capability = Resource.INDEX, Capability.MANAGE_TABLES
     is_write = True

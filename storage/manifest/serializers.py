@@ -112,7 +112,7 @@ class DeclaredServicePropertiesSerializer(StrictSerializer):
 
 
 class DeclaredAccountSerializer(DeletableSerializer):
-    """An account; what is left out stays as it is."""
+    """Declaration of an account; omitted fields stay unchanged."""
 
     kind = AccountKindField(required=False, help_text="Of a new account; it cannot be changed later.")
     service_properties = DeclaredServicePropertiesSerializer(required=False)

@@ -90,7 +90,7 @@ def day_rows(now: datetime) -> QuerySet[Any]:
 
 
 def traffic_by(column: str, rows: QuerySet[Any], now: datetime) -> dict[int, Traffic]:
-    """Sum up some of these rows by a column, such as the table, and by hour."""
+    """Sum request counts by a column, such as the table, and by hour of the last day."""
     first = _first_hour(now)
     hours: dict[int, list[int]] = {}
     last: dict[int, datetime] = {}

@@ -1,6 +1,6 @@
-"""Counts that a process keeps in memory and writes in the background.
+"""In-memory counters of a process, written to the database in the background.
 
-They are of requests, credentials, writes and costly scans.
+They count requests, uses of credentials, writes and costly scans.
 """
 
 from collections.abc import Mapping
@@ -18,10 +18,10 @@ LATE: Final = timedelta(minutes=30)  # after it, what could not be written is dr
 
 
 class Ledger(Generic[K, V]):
-    """Counts by key, until they are written; subclasses add to them and store them.
+    """Counts by key that await writing; subclasses define how to add and store them.
 
-    Counts of a ledger are added to the stored ones. A ledger that is ``whole`` stores the whole count of a
-    key again, until its period is over, so that writing twice is harmless.
+    The stored counts are increased by the counts of a ledger. A ledger that is ``whole`` stores the total of
+    a key again until its period is over, so that writing twice is harmless.
     """
 
     is_whole: ClassVar[bool] = False
@@ -35,7 +35,7 @@ class Ledger(Generic[K, V]):
         self._unwritten: set[K] = set()
 
     def write(self) -> None:
-        """Store what is new; all processes do it in the same order, so that they cannot deadlock."""
+        """Store new counts in one transaction, in a fixed key order so that processes cannot deadlock."""
         if self._unwritten:
             with transaction.atomic():
                 commit_asynchronously()
@@ -47,7 +47,7 @@ class Ledger(Generic[K, V]):
         self._clear()
 
     def forget(self, now: datetime) -> None:
-        """Drop written counts of periods that are over, and unwritten ones that are too old; keys begin with them."""
+        """Drop written counts of past periods and unwritten counts that are too old; keys begin with the period."""
         if self.late is None:
             return
         for key in list(self._counted):

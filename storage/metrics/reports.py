@@ -48,7 +48,7 @@ class Range(NamedTuple):
 
     @property
     def before(self) -> "Range":
-        """The range of the same length that ends where this one begins."""
+        """Return the preceding range of the same length."""
         return self._replace(since=self.since - (self.until - self.since), until=self.since)
 
 
@@ -118,7 +118,7 @@ def total_before(account: Account, table: Table | None, span: Range, now: dateti
 
 
 def _marks(account: Account, table: Table | None, span: Range) -> list[Activity]:
-    """Return what changed in a range; of a table, what changed it or the whole account."""
+    """Return the activities to mark in a range, about the table or the whole account."""
     marked = activity.page(
         ActivityFilter(
             account_ids=[account.pk], verbs=registry.marked_verbs(), since=span.since, until=span.until

@@ -93,7 +93,7 @@ class Series(Ledger[Key, PeriodCounts]):
 
 
 def _table_ids(names: Collection[tuple[int, str]]) -> dict[tuple[int, str], int]:
-    """Return the ids of tables by account and name, WHOLE for an empty one; names without a table are missing."""
+    """Return table ids by account and name, WHOLE for an empty name; unknown names are omitted."""
     ids: dict[tuple[int, str], int] = dict.fromkeys((it for it in names if not it[1]), WHOLE)
     # failed requests may name tables in characters that PostgreSQL cannot store
     named = [key for key in names if key[1] and storable_text(key[1], _LONGEST_NAME) == key[1]]
@@ -136,7 +136,7 @@ def _row(
 
 
 def rows(minutes: int) -> QuerySet[RequestSeries]:
-    """Select rows that together count each request once, in periods of a length while it is kept of them."""
+    """Select rows that together count each request once, at a resolution in minutes."""
     return RequestSeries.objects.filter(Q(minutes=minutes) | _NEW)
 
 
@@ -174,7 +174,7 @@ def read_latest(since: datetime) -> dict[int, PeriodCounts]:
 
 
 def read_span(account_id: int, since: datetime, until: datetime, now: datetime) -> PeriodCounts:
-    """Return the counts of an account in a span, to the length of the shortest periods that are kept of it."""
+    """Return the counts of an account between two times, at the finest resolution still kept."""
     short = next((minutes for minutes, kept in KEPT.items() if since >= now - kept), max(KEPT))
     long = next((minutes for minutes in KEPT if minutes > short), short)
     # the short periods are only read at the ends
@@ -208,7 +208,7 @@ def observed_periods(periods: Sequence[datetime], end: datetime, minutes: int) -
 
 
 def tidy(now: datetime) -> None:
-    """Add up what no process writes any more, and delete what is too old or too much."""
+    """Aggregate the rows that are no longer written, and delete expired or excess rows."""
     end = start_of(now - LATE - 2 * MINUTE, QUARTER)
     new = RequestSeries.objects.filter(_NEW, period__lt=end)
     while places := set(new.values_list("account_id", "table_id")[:_BATCH]):
@@ -224,7 +224,7 @@ def tidy(now: datetime) -> None:
 
 @transaction.atomic
 def _add_up(place: Place, end: datetime) -> None:
-    """Replace the rows of all processes by one for each minute, and add them to the rows of longer periods."""
+    """Merge the rows of all processes into one per minute, and add them to the rows of longer periods."""
     account_id, table_id = place
     mine = RequestSeries.objects.filter(account_id=account_id, table_id=table_id)
     new = list(mine.filter(_NEW, period__lt=end).order_by("period")[:_BATCH])
@@ -248,7 +248,7 @@ def _add_up(place: Place, end: datetime) -> None:
 
 
 def start_of(moment: datetime, minutes: int) -> datetime:
-    """Return the start of the period that a moment is in; a period of days or less begins at a multiple of it."""
+    """Return the start of the period of some minutes that contains a time, aligned to midnight."""
     midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     length = timedelta(minutes=minutes)
     return midnight + (moment - midnight) // length * length

@@ -100,7 +100,7 @@ def read(place: Place, periods: Sequence[datetime], end: datetime) -> list[Size 
 
 
 def tidy(now: datetime) -> None:
-    """Delete what is too old, but for the last known sizes; of days past, only the last of each is kept."""
+    """Delete expired samples; keep the last sample of each past day, and each last known size."""
     samples = SizeSample.objects.annotate(day=TruncDay("at"))
     later = samples.filter(
         account_id=OuterRef("account_id"), table_id=OuterRef("table_id"), at__gt=OuterRef("at")

@@ -1,4 +1,4 @@
-"""Contents and traffic of accounts, with one query for all of them."""
+"""Contents and traffic of accounts, each read with one query for all accounts."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta

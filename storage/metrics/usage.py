@@ -1,4 +1,4 @@
-"""The use of keys and tokens by clients: each process writes its own counts, the console reads the sums."""
+"""Usage of keys and tokens by client: each process writes its own counts, and readers sum them."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -44,7 +44,7 @@ class Uses(Ledger[Use, UseCount]):
         self._parameters[key[1]] = parameters
 
     def _place(self, hour: datetime, client: CredentialClient) -> Use:
-        """Return under which client to count: its own, or a shared one if there are too many."""
+        """Return the client to count for: the actual one, or a shared one beyond the limit."""
         if (hour, client) in self._counted:
             return hour, client
         if self._has_room(hour, client, "clients"):

@@ -1,4 +1,4 @@
-"""The command `apply`: make accounts what a file declares, show what differs, or write such a file."""
+"""The command `apply`: conform accounts to a manifest, show the differences, or write a manifest."""
 
 import argparse
 import json
@@ -154,7 +154,7 @@ def _server(url: str | None) -> Server:
 
 
 def _read(path: str) -> dict[str, Any]:
-    """Read a manifest as JSON has it; raises CommandError."""
+    """Read a TOML manifest as JSON values; raises CommandError."""
     try:
         text = sys.stdin.read() if path == "-" else Path(path).read_text()
         manifest: dict[str, Any] = _in_json(tomllib.loads(text))
@@ -190,7 +190,7 @@ def _describe(change: Mapping[str, Any]) -> list[str]:
 
 
 def _differences(before: Mapping[str, Any], after: Mapping[str, Any], path: str = "") -> Iterator[str]:
-    """Write the members that differ with their values; for an object or a list, only the members in it that differ."""
+    """Yield the members that differ with both values, descending into objects."""
     for name in dict.fromkeys((*before, *after)):
         values = [it[name] for it in (before, after) if name in it]
         old, new = values[0], values[-1]

@@ -1,4 +1,4 @@
-"""The command `archive`: what can be restored from an archive, and whether all of it can be read."""
+"""The command `archive`: list what can be restored from an archive, and verify that it is readable."""
 
 import argparse
 import json as json_format

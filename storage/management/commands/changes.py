@@ -1,4 +1,4 @@
-"""The command `changes`: print the change feed of an account or a table, once or as it goes on."""
+"""The command `changes`: print the change feed of an account or a table, once or continuously."""
 
 import argparse
 import time

@@ -1,4 +1,4 @@
-"""The command `compare`: what differs between two accounts or tables, and make one equal to the other."""
+"""The command `compare`: show the differences between two accounts or tables, or apply them."""
 
 import argparse
 from typing import Any

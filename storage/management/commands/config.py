@@ -1,4 +1,4 @@
-"""Print all settings as they are, and where each comes from."""
+"""The command `config`: print all settings with their sources."""
 
 import argparse
 import json

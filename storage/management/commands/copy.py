@@ -123,7 +123,7 @@ class Command(DatabaseCommand):
             raise
 
     def _follow(self, job: Job) -> Job:
-        """Wait for the end of a job; it runs in this process unless a server runs it already."""
+        """Wait for the end of a job, running it in this process unless a server does."""
         last = time.monotonic()
 
         def rest(seconds: float) -> bool:

@@ -1,4 +1,4 @@
-"""The command `doctor`: what is where, and what is wrong."""
+"""The command `doctor`: print locations and problems of a server."""
 
 import argparse
 from itertools import chain

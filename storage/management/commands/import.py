@@ -125,7 +125,7 @@ class Command(DatabaseCommand):
                 self._run(source, options)
 
     def _prepare(self, file: RowFile, table: Table, name: str, options: dict[str, Any]) -> "_Source":
-        """Say how a file is read and what becomes of its columns."""
+        """Print how a file is read and how its columns are mapped."""
         self._describe_layout(file)
         mapping, proposal = read_mapping(file, options)
         self._describe_mapping(mapping, proposal)
@@ -215,7 +215,7 @@ class Command(DatabaseCommand):
             self._describe_encoding(layout)
 
     def _describe_encoding(self, layout: Layout) -> None:
-        """Show what texts of the file are in the encoding that was guessed, and in the others that it may have."""
+        """Print sample texts of the file in the detected encoding and its alternatives."""
         certainty = "probably" if layout.encoding_is_sure else "perhaps"
         self.stdout.write(
             f"The file does not say its encoding: it is {certainty} {layout.encoding}. Texts of it in this and others:"
@@ -249,7 +249,7 @@ class Command(DatabaseCommand):
             self.stdout.write("Dates and times without a time zone are those of UTC; --zone says otherwise.")
 
     def _describe_formats(self, column: str, proposed: Sequence[FormatProposal]) -> None:
-        """Say what else a column can be read as, and by which options."""
+        """Print the other formats of a column with the options that select them."""
         for it in proposed:
             self.stdout.write(f"{column}: {it.sentence}")
             for option in describe_options(column, it):

@@ -63,6 +63,6 @@ class Command(DatabaseCommand):
         self.stdout.write(f"{property} of {table.name} is no longer indexed.")
 
     def _wait(self, table: Table) -> None:
-        """Do what is pending, unless a server has begun it already."""
+        """Build the pending indexes, unless a server is doing so already."""
         for job in jobs.unfinished(INDEX_JOB, table=table):
             job_runner.finish(job)

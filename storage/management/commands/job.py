@@ -1,4 +1,4 @@
-"""The command `job`: list jobs, show one, wait for it, cancel, pause and resume it."""
+"""The command `job`: list, show, await, cancel, pause and resume jobs."""
 
 import argparse
 from typing import Any

@@ -1,4 +1,4 @@
-"""The command `restore`: make a server of a backup again, or bring its database back to a moment of the past."""
+"""The command `restore`: recreate a server from a backup, or return its database to a point in time."""
 
 import argparse
 from collections.abc import Mapping
