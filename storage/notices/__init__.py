@@ -1,7 +1,7 @@
-"""Notices: what people should know of without looking for it.
+"""Notices: conditions that users should know of, detected in the background.
 
-Each subject declares its kinds in its ``subject.py``, with a function that finds the cases that there are now. One
-process of all servers evaluates them once a minute (evaluation.py): what is found opens a notice, which stays until it
-is no longer found, and is then resolved. People are told when a notice opens and when there is news about it, never
-otherwise: by the console (readers.py), by webhooks (webhooks.py) and by e-mail (delivery.py).
+Each subject declares its kinds in ``subject.py``, with a function that finds the current cases. One process
+of all servers evaluates them once a minute (evaluation.py): a case opens a notice, which is resolved once the
+case is no longer found. Users are notified when a notice opens and when there is news about it: by the
+console (readers.py), by webhooks (webhooks.py) and by e-mail (delivery.py).
 """

@@ -88,7 +88,7 @@ class NoticeViewSet(ApiViewSet):
 
 
 class MuteViewSet(ApiViewSet):
-    """A token that is limited to one account sees and changes only what is muted there."""
+    """Muted notices of the token's user; a token limited to one account sees and changes only its mutes."""
 
     tag = "Notices"
     capabilities = {"index": Capability.READ, "create": Capability.READ, "destroy": Capability.READ}

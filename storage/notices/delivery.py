@@ -56,7 +56,7 @@ _LOCK: Final = "deliveries"
 
 
 def announce(notice: Notice, event: NoticeEvent, now: datetime) -> None:
-    """Write down who will hear what became of a notice, in the caller's transaction."""
+    """Queue the deliveries of a notice event, in the caller's transaction."""
     if notice.user_id is None:
         receivers = Webhook.objects.filter(Q(account=None) | Q(account=notice.account_id), enabled=True)
         for webhook in receivers:
@@ -77,7 +77,7 @@ def announce(notice: Notice, event: NoticeEvent, now: datetime) -> None:
 
 
 def test(webhook: Webhook, now: datetime) -> NoticeDelivery:
-    """Send a test to a webhook now, and return how that went; it is not tried again."""
+    """Send a test to a webhook at once and return the delivery; it is not retried."""
     delivery = _create(webhook, NoticeEvent.TEST, now)
     _record(delivery, send(_message(delivery)), now)
     return delivery
@@ -122,7 +122,7 @@ def _content(event: NoticeEvent, now: datetime, notice: Notice | None) -> dict[s
 
 
 def deliver(now: Callable[[], datetime] = timezone.now) -> bool:
-    """Send what is due, unless another process does it; return whether anything was sent."""
+    """Send due deliveries, unless another process does; return whether any was sent."""
     if not _due(now()).exists():
         return False
     sent = False
@@ -138,7 +138,7 @@ def _due(now: datetime) -> QuerySet[NoticeDelivery]:
 
 
 def _next_round(now: datetime) -> list[NoticeDelivery]:
-    """Return what is sent next: for a user all, because that is one e-mail."""
+    """Return the deliveries to send next; all due ones of a user go into a single e-mail."""
     due = _due(now).select_related("webhook", "webhook__account", "notice", "notice__account")
     counted: defaultdict[tuple[int | None, int | None], int] = defaultdict(int)
     deliveries = []
@@ -208,7 +208,7 @@ def _record(delivery: NoticeDelivery, answer: Answer, now: datetime) -> None:
 
 
 def _save(delivery: NoticeDelivery, *names: str) -> None:
-    """Store what became of a delivery, unless its webhook or user was deleted while it was sent."""
+    """Save the result of a delivery, unless its webhook or user was deleted meanwhile."""
     NoticeDelivery.objects.filter(pk=delivery.pk).update(**{name: getattr(delivery, name) for name in names})
 
 

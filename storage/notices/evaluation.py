@@ -1,4 +1,4 @@
-"""Find what is so now, open and resolve notices, and have people told. One process of all servers does it."""
+"""Evaluation of conditions: opens and resolves notices and announces them, in one process of all servers."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ _Key = tuple[int | None, int | None, str]  # account, user, subject
 
 
 def evaluate(now: datetime) -> None:
-    """Evaluate all kinds. One that fails changes nothing of its own, and does not stop the others."""
+    """Evaluate all kinds; an error in one changes none of its notices and does not stop the others."""
     rule_set = rules.read_all()
     with attempting_each("Not every condition of a notice could be evaluated") as attempt:
         for kind in registry.notice_kinds().values():
@@ -89,7 +89,7 @@ def _key_of(found: Found) -> _Key:
 
 
 def _keep(notice: Notice, kind: NoticeKind, condition: Found, now: datetime) -> None:
-    """Update a notice; people are told again only if there is news."""
+    """Update an open notice; it is announced again only if its news changed."""
     has_news = notice.news != condition.news[:NEWS_LENGTH]
     notice.facts = in_json(condition.facts)
     notice.severity = condition.severity or kind.condition.severity

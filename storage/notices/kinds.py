@@ -41,7 +41,7 @@ def kinds_of_accounts() -> list[NoticeKind]:
 
 
 def find_cases(kind: NoticeKind, look: Look) -> Iterable[Found]:
-    """Return the cases of a kind that there are now."""
+    """Return the current cases of a notice kind."""
     finder: Finder = import_string(kind.condition.find)
     return finder(look)
 

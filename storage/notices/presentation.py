@@ -16,7 +16,7 @@ from storage.notices.kinds import describe, read_facts
 
 @dataclass(frozen=True, slots=True)
 class NoticeView:
-    """A notice as others see it; ``path`` is a page of the console, ``link`` its URL if that is known."""
+    """Notice for display; ``path`` is a page of the console, ``link`` its URL if the server's address is known."""
 
     id: int
     kind: NoticeKind
@@ -56,7 +56,7 @@ def view(notice: Notice) -> NoticeView:
 
 
 def facts_of(notice: Notice) -> dict[str, Any]:
-    """Return what fills the sentence of a notice, with times as such."""
+    """Return the values for the sentence of a notice, with times parsed."""
     account = {} if notice.account is None else {"account": notice.account.name}
     return {**account, **read_facts(notice.facts)}
 

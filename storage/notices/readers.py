@@ -131,7 +131,7 @@ def _muting(user_id: int) -> QuerySet[NoticeMute]:
 
 
 def to_mail(notice: Notice) -> list[int]:
-    """Return the users who get e-mail about a notice: with a confirmed address, the right to see it, and no mute."""
+    """Return the users to e-mail about a notice: with a confirmed address, access to it, and no mute."""
     recipients = NoticeReader.objects.exclude(confirmed_at=None).filter(user__is_active=True)
     if notice.user_id is not None:
         recipients = recipients.filter(user=notice.user_id)

@@ -59,7 +59,7 @@ def sign(secret: bytes, message_id: str, timestamp: int, body: bytes) -> str:
 
 
 def read_url(text: str) -> SplitResult | None:
-    """Return a URL that a webhook may have; None for any other. Its host is looked at when it is connected to."""
+    """Parse the URL of a webhook; None if it is not allowed. The host is checked on connecting."""
     try:
         url = urlsplit(text)
         is_valid = url.scheme in _SCHEMES and bool(url.hostname) and url.port != 0

@@ -47,7 +47,7 @@ def find(account: Account | None, pk: int) -> Webhook | None:
 
 @transaction.atomic
 def create(account: Account | None, fields: WebhookFields, *, by: Actor) -> tuple[str, Webhook]:
-    """Return the secret of a new webhook, which cannot be shown again, and the webhook; raises WebhookError."""
+    """Create a webhook and return its secret, which cannot be read again; raises WebhookError."""
     if account is not None:
         locking.lock(account)
     most = quotas.limit(WEBHOOKS)
@@ -63,7 +63,7 @@ def create(account: Account | None, fields: WebhookFields, *, by: Actor) -> tupl
 
 @transaction.atomic
 def change(webhook: Webhook, fields: WebhookFields, *, by: Actor) -> Webhook:
-    """Change what users set; turning a webhook on again forgets its failures. Raises WebhookError."""
+    """Change the user-defined fields of a webhook; enabling it again resets its failures. Raises WebhookError."""
     locked = _lock(webhook)
     before = _fields(locked)
     _set(locked, locked.account, fields)
@@ -79,7 +79,7 @@ def change(webhook: Webhook, fields: WebhookFields, *, by: Actor) -> Webhook:
 
 @transaction.atomic
 def renew_secret(webhook: Webhook, *, by: Actor) -> str:
-    """Replace the secret at once, and return the new one, which cannot be shown again."""
+    """Replace the secret immediately and return the new one, which cannot be read again."""
     locked = _lock(webhook)
     secret = _renew(locked)
     _record(NoticeVerb.WEBHOOK_CHANGE, locked, by, ["secret"])

@@ -94,7 +94,7 @@ def authenticate(secret: str, now: datetime, address: str) -> ApiToken | None:
 
 
 def user_of_valid(token: ApiToken) -> Person | None:
-    """Return the user of a token that was authenticated some time ago, as it is now; None if it is no longer valid."""
+    """Return the current user of a token authenticated earlier; None if the token is no longer valid."""
     is_unexpired = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
     working = ApiToken.objects.filter(pk=token.pk, revoked_at=None, user__is_active=True)
     valid = working.filter(is_unexpired).select_related("user").first()
@@ -102,7 +102,7 @@ def user_of_valid(token: ApiToken) -> Person | None:
 
 
 def may_still(token: ApiToken, account: Account, capability: Capability) -> bool:
-    """Return whether a token that was authenticated some time ago is valid, and its user still has a capability."""
+    """Return whether a token authenticated earlier is valid and its user still has a capability."""
     user = user_of_valid(token)
     role = None if user is None else members.role_in(user, account)
     return role is not None and may(role, capability)

@@ -1,4 +1,4 @@
-"""Find what notices tell about users' own API tokens that expire."""
+"""Condition of the notice about users' own API tokens that expire soon."""
 
 from collections.abc import Iterator
 from datetime import timedelta

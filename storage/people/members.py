@@ -48,7 +48,7 @@ def roles(user: Person) -> dict[int, Role]:
 
 
 def visible_accounts(user: Person, capability: Capability = Capability.READ) -> QuerySet[Account]:
-    """Select the accounts in which a user has a capability, by name. There may be thousands: take a page of them."""
+    """Select, by name, the accounts in which a user has a capability; page them, as there may be thousands."""
     shown = accounts.usable().order_by("name")
     if user.is_admin:
         return shown
@@ -66,7 +66,7 @@ def with_roles(user: Person, shown: Iterable[Account]) -> list[tuple[Account, Ro
 
 
 def was_removed(user: Person, account: Account) -> bool:
-    """Return whether the user was a member of the account and was removed, as far as the activity log goes back."""
+    """Return whether the activity log shows that the user was removed from the account."""
     removed = Q(verb=PeopleVerb.MEMBER_REMOVE) | Q(
         verb=ActivityVerb.UNDO, detail__verb=PeopleVerb.MEMBER_REMOVE
     )
@@ -156,10 +156,10 @@ def remove(
 
 @transaction.atomic
 def set_given_roles(user: Person, roles: Mapping[str, Role], *, given_by: str, by: Actor) -> None:
-    """Give the roles that a sign-in provider names by account, and take back the roles that it gave before.
+    """Apply the roles that an identity provider assigns by account, and revoke its earlier ones.
 
-    A role given by a person stays as it is, and so does one from another provider unless this role is higher.
-    An account may be left without an owner: a user who is no longer in a group must not keep its role.
+    A role given by a person stays, as does one from another provider unless this role is higher. An account
+    may be left without an owner: a user who is no longer in a group must not keep its role.
     """
     given = Membership.objects.filter(user_id=user.pk, given_by=given_by).values_list(
         "account__name", flat=True

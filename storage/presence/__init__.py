@@ -1,1 +1,1 @@
-"""Presence: who else has a table open."""
+"""Presence: other users who have a table open."""

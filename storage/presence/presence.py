@@ -1,4 +1,4 @@
-"""Tabs that show tables: each process writes down its own now and then, and reads those of the others with it."""
+"""Presence of browser tabs on tables: each process stores its tabs regularly and reads those of the others."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ LONGEST_ENTITY: Final = 6000  # characters of the name of an entity
 
 @dataclass(frozen=True, slots=True)
 class Tab:
-    """A tab of a browser, as it names itself, that shows a table to a user, and perhaps an entity of it."""
+    """Browser tab, by its own id, in which a user views a table and possibly an entity."""
 
     tab: UUID
     user_id: int
@@ -34,11 +34,10 @@ class Tab:
 
 
 def beat(process: str, tabs: Collection[Tab], new: Iterable[Tab] = ()) -> list[PresentTab]:
-    """Write that the tabs of a process are open; return all tabs that show the same tables, by one statement.
+    """Store the open tabs of a process, and return all tabs that view the same tables, in one statement.
 
-    Each tab is returned once. Users who do not wish to be seen, or have no access any more, have none.
-    ``new`` are tabs that have just connected, about which other processes are notified at once; the others
-    keep their entities.
+    Each tab is returned once. Users who hide their presence or lost access are left out. ``new`` are tabs
+    that have just connected; other processes are notified of them at once. The others keep their entities.
     """
     new = list(new)
     users = apps.get_model(settings.AUTH_USER_MODEL)._meta.db_table
