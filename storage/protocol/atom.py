@@ -34,9 +34,7 @@ _MARKUP_LIMIT: Final = 2000
 
 
 def read_object(body: bytes) -> dict[str, str | None]:
-    """Return the members of the JSON object that says the same as an entry, so that one reader makes entities
-    of both.
-    """
+    """Convert an Atom entry to the members of the equivalent JSON object."""
     members: dict[str, str | None] = {}
     for element in _properties(body):
         if not element.tag.startswith(_DATA):
@@ -69,7 +67,7 @@ def _is_null(element: Element) -> bool:
 
 
 def _read_text(element: Element) -> str:
-    """Return the value as JSON would have it; space around it is kept in strings only."""
+    """Return the text of a property as JSON would have it; only strings keep surrounding whitespace."""
     if len(element):  # collections and complex values, which tables do not hold
         raise InvalidInput(UNREADABLE)
     text = element.text or ""

@@ -42,7 +42,7 @@ _CREDENTIALS: Final = {
 
 
 def read_authentication(request: IncomingRequest) -> Authentication:
-    """Way in which the caller tries to prove its identity."""
+    """Return the authentication method that a request uses."""
     header = request.headers.get(b"authorization")
     if header is not None:
         return Authentication.BEARER if bearer.is_bearer(header) else Authentication.KEY
@@ -50,7 +50,10 @@ def read_authentication(request: IncomingRequest) -> Authentication:
 
 
 async def authorize(service: Service, account: KnownAccount | None, request: IncomingRequest) -> Authorized:
-    """``account`` is the addressed one; a missing one is answered like a wrong signature."""
+    """Authorize a request; a missing account is answered like an invalid signature.
+
+    Raises the error of the service, also for a client outside the account's networks.
+    """
     authorized = await _authorize(service, account, request)
     networks = authorized.account.networks
     if networks and not is_within(request.client, networks):

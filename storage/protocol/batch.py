@@ -100,9 +100,7 @@ async def _query(call: Call, part: Part) -> AnswerPart:
 
 
 class _Operation(NamedTuple):
-    """Operation that the parts of one head ask for, without their keys and bodies; ``table`` is the folded name of
-    the table.
-    """
+    """Operation shared by parts with equal heads, without their keys and bodies; ``table`` is a folded name."""
 
     call: Call
     table: str
@@ -227,7 +225,7 @@ async def _change_set(call: Call, parts: list[Part]) -> list[bytes]:
 
 
 class _AnswerWriter:
-    """Writes the answers to successful parts of one head, which differ in location, ETag and entity only.
+    """Writer of the responses to successful parts with equal heads, which differ only in location, ETag and entity.
 
     The headers are in the order of the service: some clients split them by hand.
     """
@@ -258,7 +256,7 @@ class _AnswerWriter:
         return b"%bLocation: %b\r\nETag: %b\r\n\r\n%b\r\n" % (self._start, location, etag, body)
 
     def _write_start(self, change: Change) -> bytes:
-        """Write the beginning of all answers; a head asks for changes of one kind."""
+        """Return the common beginning of all responses, given one of the changes."""
         if not isinstance(change, Insert):
             headers = [*self._common, _data_service_version(atom=True)]
             return multipart.write_part(AnswerPart(204, headers)).removesuffix(b"\r\n\r\n")
@@ -324,7 +322,7 @@ def _read_operation(call: Call, part: Part) -> _Operation:
 
 
 def _tunnelled_methods(head: PartHead) -> tuple[bytes, ...]:
-    """Return X-HTTP-Method of a part, unless it repeats the verb, as Microsoft's older client for Java sends it."""
+    """Return X-HTTP-Method of a part, unless it repeats the verb, as sent by Microsoft's older Java client."""
     value = head.headers.get(b"x-http-method")
     return () if value is None or value.strip().upper() == head.method.encode() else (value,)
 
@@ -360,7 +358,7 @@ def _version(batch: OperationRequest, part: Part) -> str:
 
 
 def _data_service_version(*, atom: bool) -> tuple[bytes, bytes]:
-    """Return the oldest version that can express the answer: clients that know only 1.0 refuse a newer one."""
+    """Return the oldest version that can express the response, as 1.0-only clients refuse a newer one."""
     return b"DataServiceVersion", b"1.0;" if atom else b"3.0;"
 
 

@@ -1,4 +1,4 @@
-"""Bearer tokens on the wire: the challenge that asks for one, and the check of the one that is sent.
+"""Bearer tokens on the wire: the WWW-Authenticate challenge and the check of a token.
 
 https://learn.microsoft.com/rest/api/storageservices/authorize-with-azure-active-directory
 """

@@ -26,7 +26,7 @@ from storage.runtime.service import Service
 
 
 class Answer(NamedTuple):
-    """Result of an operation: its own headers only, and a reason phrase if it differs from the status's own."""
+    """Response of an operation: its own headers, and a reason phrase if it is not the usual one."""
 
     status: int
     headers: Headers
@@ -45,7 +45,7 @@ class ServerSettings:
 
 
 class OperationRequest(NamedTuple):
-    """One operation as requested, alone or as a part of a batch; ``method`` is the effective one."""
+    """Requested operation, alone or as part of a batch; ``method`` is the effective one."""
 
     method: str
     target: Target
@@ -97,9 +97,9 @@ class Call(NamedTuple):
         )
 
     def fold(self, table: str) -> str:
-        """Return what identifies the table of an entity, given its name as sent; raises the errors of an invalid name.
+        """Return the identity of an entity's table; raises the errors of an invalid name.
 
-        Cosmos knows no table of a name that is too long, where Azure Table storage calls the name invalid.
+        Cosmos reports a table name that is too long as not found, where Azure Table storage calls it invalid.
         """
         try:
             return fold_table_name(table, self.dialect.kind)

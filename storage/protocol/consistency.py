@@ -23,9 +23,7 @@ _ENCODED_TOKEN: Final = TOKEN.encode()
 
 
 def read_terms(request: IncomingRequest, account: KnownAccount) -> ReadTerms | None:
-    """Return the consistency that a request asks of its reads, or None if the level is strong. Raises
-    InvalidHeaderValue.
-    """
+    """Return the consistency terms of a request, None for strong consistency; raises InvalidHeaderValue."""
     asked = request.headers.get(_ENCODED_LEVEL)
     is_secondary = request.address.secondary
     if asked is None and not is_secondary and account.consistency is Consistency.STRONG:

@@ -1,6 +1,6 @@
-"""Answers of accounts of the kind cosmos to refused requests and to batches, modelled on recorded answers.
+"""Cosmos responses to refused requests and to batches, modelled on recorded responses.
 
-Texts are those of the service in 2022. Where it answers with details of its back end, these are left out.
+Texts are those of the service in 2022, without details of its back end.
 https://learn.microsoft.com/azure/cosmos-db/table/faq
 """
 

@@ -51,7 +51,7 @@ def _unescape(match: re.Match[bytes]) -> bytes:
 
 
 def _stays_escaped(character: str) -> bool:
-    """Return whether JSON or UTF-8 cannot have a character as it is, or Newtonsoft escapes it [inferred]."""
+    """Return whether a character must stay escaped: invalid in JSON or UTF-8, or escaped by Newtonsoft [inferred]."""
     return character < " " or character in '"\\\x7f\x85\u2028\u2029' or "\ud800" <= character <= "\udfff"
 
 

@@ -1,4 +1,4 @@
-"""The operations on entities: one change, one entity, or a page of them."""
+"""Entity operations of the protocol: changes, point reads and queries."""
 
 from collections.abc import Awaitable, Callable
 
@@ -115,7 +115,7 @@ async def _change(call: Call) -> Answer:
 
 
 def observe_refused_change(call: Call, change: Change) -> None:
-    """Note the entity that a change was refused for, so that the request log can say what happened to it before."""
+    """Note the entity of a refused change, so that the request log can show its earlier changes."""
     call.observed.refused_key = change.key
     if isinstance(change, Update | Delete):
         call.observed.expected = change.condition.expected
@@ -125,7 +125,7 @@ _Make = Callable[[EntityKey, Members | EncodedProperties], Change]
 
 
 class ChangeReader:
-    """Reads the changes that requests ask for which differ in their keys and bodies only."""
+    """Reader of changes whose requests differ only in keys and bodies."""
 
     def __init__(self, request: OperationRequest, dialect: Dialect) -> None:
         """Take one of the requests; raises MethodNotAllowed."""
@@ -203,7 +203,7 @@ def write_changed(call: Call, change: Change, timestamp: int) -> Answer:
 
 
 class InsertAnswers:
-    """The answers to requests that insert entities and differ in their bodies only; the call is of one of them."""
+    """Responses to inserts that differ only in their bodies, from the call of one of them."""
 
     def __init__(self, call: Call) -> None:
         request, table = call.request, call.request.target.table

@@ -1,4 +1,4 @@
-"""The body of an error, in JSON or one of the two XML forms: which one, and how it reads.
+"""Error bodies in JSON or one of two XML forms, and the choice between them.
 
 https://learn.microsoft.com/rest/api/storageservices/status-and-error-codes2
 """

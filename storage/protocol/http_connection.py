@@ -83,7 +83,7 @@ class Applications(NamedTuple):
 
 
 class _Flow(FlowControl):
-    """Does not read more while requests wait that are not parsed yet."""
+    """Flow control that pauses reading while unparsed requests wait."""
 
     is_full = False
 
@@ -112,7 +112,7 @@ _EARLIER, _NOT_YET, _FIRST, _WITHIN = _Begun.EARLIER, _Begun.NOT_YET, _Begun.FIR
 
 
 class HttpConnection(asyncio.Protocol):
-    """One timer serves for all deadlines: it checks whether the present one has passed, and is seldom restarted."""
+    """HTTP/1.1 connection; a single timer checks all deadlines and is seldom restarted."""
 
     transport: asyncio.Transport
     flow: FlowControl
@@ -331,7 +331,7 @@ class HttpConnection(asyncio.Protocol):
             self._hold()
 
     def _hold(self) -> None:
-        """Count what has arrived of a request that is incomplete, until it has a share of its own."""
+        """Account for the memory of an incomplete request, until it has a share of its own."""
         size = len(self._unparsed)
         if self._stage is _HEAD:
             size += max(self._pending, self._head_length())
@@ -388,7 +388,7 @@ class HttpConnection(asyncio.Protocol):
             self._count_part_of_head()
 
     def _count_part_of_head(self) -> None:
-        """Count what has come of a head that goes on in the next piece."""
+        """Count the bytes of a head that continues in the next piece."""
         piece, most = self._piece, len(_END_OF_HEAD) - 1
         self._tail = (self._tail + piece)[-most:] if self._begun is _EARLIER else piece[-most:]
         if self._begun is _FIRST:

@@ -26,7 +26,7 @@ AsgiApplication = Callable[[MutableMapping[str, Any], Any, Any], Awaitable[None]
 
 
 class Write(Protocol):
-    """Sends an answer."""
+    """Function that sends a response."""
 
     def __call__(
         self, status: int, headers: Headers, body: bytes, reusable: bool, reason: bytes | None = None, /

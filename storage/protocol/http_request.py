@@ -1,4 +1,4 @@
-"""A request as it comes off a connection: its head, and its body while it arrives."""
+"""HTTP request on a connection: its head, and its body while it arrives."""
 
 import asyncio
 import base64
@@ -60,10 +60,10 @@ class ClientDisconnected(Exception):
 
 
 class RequestBody:
-    """The body of a request: the connection feeds it; it is read once and whole, or else discarded.
+    """Body of a request, fed by the connection; it is read once as a whole, or discarded.
 
-    The connection is told to stop reading when more than SMALL bytes wait here to be read. From when it is read until
-    ``release`` a body takes memory of the budget; a large one waits for that before it is read.
+    The connection stops reading when more than SMALL unread bytes wait here. From the call of ``read`` to
+    ``release`` a body takes memory of the budget; a large body waits for that before it is read.
     """
 
     __slots__ = (
@@ -97,7 +97,7 @@ class RequestBody:
 
     @property
     def is_large(self) -> bool:
-        """Return whether so much has arrived that reading stops until some of it is taken."""
+        """Return whether so many bytes are unread that the connection stops reading."""
         return self.received - self._taken > SMALL
 
     @property
@@ -197,7 +197,7 @@ class RequestBody:
         return pieces
 
     async def drain(self) -> bool:
-        """Discard the rest; False if it is too long, so that the connection cannot serve another request."""
+        """Discard the rest of the body; return False if it is too long to reuse the connection."""
         self.release()
         while True:
             self._chunks.clear()
@@ -219,7 +219,7 @@ class RequestBody:
 
 
 def announced_size(headers: Mapping[bytes, bytes]) -> int:
-    """Return how many bytes the body will have; 0 if it comes in chunks, or there is none."""
+    """Return the Content-Length; 0 without one, as for chunked or missing bodies."""
     return int(headers.get(b"content-length", b"0"))
 
 

@@ -1,4 +1,4 @@
-"""The head of a request, and the operation it asks for."""
+"""Head of an incoming request, and its resolution to an operation."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -50,14 +50,14 @@ class IncomingRequest(NamedTuple):
 
 
 class Caller(NamedTuple):
-    """Sender of a request, as logs show it; ``agent`` is without credentials."""
+    """Client of a request, as shown in logs; ``agent`` contains no credentials."""
 
     address: str
     agent: bytes
 
 
 class ResolvedRequest(NamedTuple):
-    """``method`` is the effective one; ``operation`` is None when there is none for method and resource."""
+    """Resolved request: ``method`` is the effective one, ``operation`` is None if the resource does not support it."""
 
     method: str
     target: Target
@@ -92,7 +92,7 @@ def read_caller(request: IncomingRequest) -> Caller:
 def negotiate_version(
     headers: Mapping[bytes, bytes], options: Mapping[str, str]
 ) -> tuple[str, StorageError | None]:
-    """Return the version to serve a request as, or an empty text and the error in the version that it names."""
+    """Return the protocol version of a request, or an empty string and the error about the version."""
     try:
         return read_version(headers, options), None
     except StorageError as error:
@@ -100,7 +100,7 @@ def negotiate_version(
 
 
 def as_cosmos(request: IncomingRequest) -> IncomingRequest:
-    """Return the request as an account of the kind cosmos reads it, which ignores versions and ``$format``."""
+    """Return the request as a Cosmos account reads it, ignoring versions and ``$format``."""
     options = {name: value for name, value in read_options(request.query).items() if name != "$format"}
     return request._replace(options=options, version=NEWEST_VERSION, version_error=None)
 

@@ -60,7 +60,7 @@ def read_object(body: bytes) -> dict[str, Any]:
 
 
 def _restore_signs(body: bytes, document: dict[str, Any]) -> None:
-    """Make ``-0`` that is declared a Double one: .NET and Go write -0.0 so, and a parser makes it the integer 0."""
+    """Restore the sign of ``-0`` declared as a Double, as .NET and Go write -0.0 and parsers drop the sign."""
     written = set(_NEGATIVE_ZERO.findall(body))
     for name, value in document.items():
         if type(value) is int and value == 0 and document.get(name + ODATA_TYPE) == Edm.DOUBLE:
@@ -232,7 +232,7 @@ def write_entity(context: Context, entity: StoredEntity) -> bytes:
 
 
 def join_lines(context: Context, body: bytes) -> bytes:
-    """Write what was made of contents in one line: older .NET clients read a part of a batch as one."""
+    """Serialize lines of stored content on one line, as older .NET clients read parts of a batch by line."""
     return write_members(body, annotations=context.format is not Format.JSON_NONE)
 
 
@@ -243,9 +243,7 @@ def _contents(heads: Sequence[bytes], entities: Sequence[StoredEntity]) -> list[
 
 
 def _heads(context: Context, entities: Sequence[StoredEntity]) -> list[bytes]:
-    """Return the text before each entity's own properties, led by the end of the entity before:
-    ``},{"PartitionKey…``.
-    """
+    """Return the text before each entity's properties, after the end of the previous entity: ``},{"PartitionKey…``."""
     if context.format is Format.JSON_FULL:
         return [_full_head(context, entity) for entity in entities]
     selected = _SYSTEM if context.select is None else _SYSTEM.intersection(context.select)

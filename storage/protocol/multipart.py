@@ -85,7 +85,7 @@ def read_batch(content_type: bytes | None, body: bytes) -> Query | ChangeSet:
 
 
 def write_change_set(parts: Sequence[bytes]) -> tuple[bytes, bytes]:
-    """Content type and body for written parts; a failed change set has one, with the error, an empty one none."""
+    """Return content type and body of a change set; a failed one has a single part, an empty one none."""
     batch, changes = b"batchresponse_%b" % _guid(), b"changesetresponse_%b" % _guid()
     opening = b"--%b\r\nContent-Type: multipart/mixed; boundary=%b\r\n\r\n" % (batch, changes)
     delimiter = b"--%b\r\n" % changes
@@ -95,7 +95,7 @@ def write_change_set(parts: Sequence[bytes]) -> tuple[bytes, bytes]:
 
 
 def write_cosmos_change_set(parts: Sequence[AnswerPart]) -> tuple[bytes, bytes]:
-    """Write the same for accounts of the kind cosmos, with a line feed only where the service has one."""
+    """Return content type and body of a Cosmos change set, which mixes CRLF and LF as the service does."""
     batch, changes = b"batchresponse_%b" % _guid(), b"changesetresponse_%b" % _guid()
     written = [b"--%b\r\nContent-Type: multipart/mixed; boundary=%b\r\n\r\n" % (batch, changes)]
     for part in parts:
@@ -150,7 +150,7 @@ _KEYED_LINE: Final = re.compile(rb"([A-Z]++) (([^ ?(%\r\n]++)\([^?/\r\n]*\)) HTT
 
 
 def _read_part(segment: bytes, heads: dict[object, tuple[PartHead, bytes]]) -> Part:
-    """Read a part; ``heads`` are those that were read before, by all but key and length, and gets a new one."""
+    """Read a part of a batch; ``heads`` caches parsed heads by everything but key and length."""
     mime, at = _read_headers(segment, 0)
     content_type = mime.get(b"content-type", _HTTP)
     if content_type != _HTTP and _split_media_type(content_type)[0] != _HTTP:
@@ -171,7 +171,7 @@ def _read_part(segment: bytes, heads: dict[object, tuple[PartHead, bytes]]) -> P
 
 
 def _without_length(headers: bytes) -> bytes:
-    """Leave out the length of the body, which is known, so that it makes no difference between heads."""
+    """Remove the Content-Length header, so that heads compare equal for bodies of different length."""
     at = headers.find(b"\r\nContent-Length: ")
     return headers if at < 0 else headers[:at] + headers[headers.find(b"\r\n", at + 2) :]
 

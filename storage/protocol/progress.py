@@ -42,7 +42,7 @@ class Progress:
 
 
 def observe(progress: Progress) -> Operation | None:
-    """Note what the stages of a request have returned; return its operation, if it has one."""
+    """Record the results of a request's stages for logs and metrics; return its operation, if any."""
     observed, request, account, error = progress.observed, progress.request, progress.account, progress.error
     if error is not None:
         observed.error, observed.refusal = error.code, error
@@ -73,6 +73,6 @@ def observe(progress: Progress) -> Operation | None:
 
 
 def _observe_table(observed: ObservedRequest, name: str) -> None:
-    """Note the name of a table; in a Cosmos account, where nearly every text is one, it may be something else."""
+    """Record the table name; in Cosmos accounts, where nearly every text is a valid name, it is unconfirmed."""
     observed.table = clean_table(name, observed.kind) if name else ""
     observed.possible_table = "" if observed.table or observed.kind is AccountKind.STORAGE else name

@@ -1,4 +1,4 @@
-"""The memory that requests and answers in flight may take in a process: one budget, in shares with an owner each.
+"""Memory budget of a process for requests and responses in flight, divided into shares.
 
 =========  =====  ==============================================  ==================================================
 share      part   what takes it                                   when it is full
@@ -105,7 +105,7 @@ class BodyBudget:
             self._admit()
 
     def _give_back(self) -> None:
-        """Return to the system what large bodies have left behind: the allocator would keep it."""
+        """Return freed memory of large bodies to the system, as the allocator would keep it."""
         if self._large:
             self._released = _TRIM
         else:
@@ -154,7 +154,7 @@ class Holder(Protocol):
 
 
 class HeldBytes:
-    """Connections by the bytes they hold; the one that has held some for the longest is dropped for others."""
+    """Bytes held by connections; under pressure, the connection that has held bytes longest is dropped."""
 
     def __init__(self, limit: int, drop: Callable[[Holder], None]) -> None:
         self.limit = limit

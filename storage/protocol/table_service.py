@@ -96,7 +96,7 @@ class TableService:
             await asyncio.to_thread(self._tracer.close)
 
     async def serve(self, head: RequestHead, body: RequestBody, write: Write) -> None:
-        """Answer a request: ``write`` is called once, unless the client has gone."""
+        """Serve a request; ``write`` is called once, unless the client has disconnected."""
         # a GUID: the process at random, the request in order
         request_id = f"{self._request_prefix}{next(self._request_numbers):012x}"
         observed = ObservedRequest(perf_counter(), request_id=request_id)
@@ -239,7 +239,7 @@ def _xml_headers(status: int) -> Headers:
 
 
 def _log_error(progress: Progress, operation: Operation | None) -> None:
-    """Log a failure, and who may not do what, without keys of entities."""
+    """Log a failure or a denied request, without keys of entities."""
     observed, failure = progress.observed, progress.failure
     if failure is not None:
         logger.error(

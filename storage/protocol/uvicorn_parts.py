@@ -1,4 +1,4 @@
-"""Undocumented parts of uvicorn that Tablero uses; pyproject.toml allows the versions it was tested with."""
+"""Undocumented parts of uvicorn that Tablero uses; pyproject.toml pins the tested versions."""
 
 from uvicorn.importer import import_from_string
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware

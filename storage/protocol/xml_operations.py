@@ -26,7 +26,7 @@ _XML: Final = (b"Content-Type", b"application/xml")
 
 
 def handle_xml_operation(call: Call) -> Awaitable[Answer]:
-    """Both parameters are case-sensitive, as they are where the permission for the operation is looked up."""
+    """Dispatch an XML operation by ``comp`` and ``restype``, which are case-sensitive like its permission look-up."""
     comp, restype = call.request.options.get("comp"), call.request.options.get("restype")
     if restype not in (None, "service"):
         raise _invalid_parameter("restype", restype)

@@ -80,10 +80,10 @@ def go_on(account_id: int) -> None:
 
 
 def prepare_next(account_id: int) -> None:
-    """Make the segment after the present one, if there is none.
+    """Create the next history segment of an account, if there is none.
 
-    It is there long before it is written to, so that a reader who has just read which segments there are knows the one
-    that is written to in the next moment.
+    It is created long before it is written to, so that a reader who has just listed the segments knows the
+    one that is written to next.
     """
     last, *others = HistorySegment.objects.filter(account_id=account_id, ended_at=None).order_by("-number")
     if not others:
@@ -113,7 +113,7 @@ def end(account: Account) -> None:
 
 
 def end_unless_available() -> None:
-    """End all histories on a database that cannot record, so that none has a gap when a later one can."""
+    """End all histories if the database cannot record changes, so that later ones have no gap."""
     if not is_available():
         HistorySegment.objects.filter(ended_at=None).update(ended_at=present_time())
 
@@ -154,7 +154,7 @@ def recorder(account: Account, by: Actor) -> Recorder | None:
 
 
 def _request(by: Actor) -> str:
-    """Return the GUID of a request; a command or a job of the server gets a new one for changes made at once."""
+    """Return the GUID of a request; commands and the server's jobs get a new one per call."""
     try:
         return str(uuid.UUID(by.request_id))
     except ValueError:
@@ -162,7 +162,7 @@ def _request(by: Actor) -> str:
 
 
 class Actors:
-    """The numbers of those who send requests, as far as this process knows them."""
+    """Cache of the numbers of actors, for the history's recorder."""
 
     def __init__(self, lanes: Lanes) -> None:
         self._lanes = lanes

@@ -1,8 +1,8 @@
-"""Rows that versions before 1.1 wrote are given their one text in the background: see storage.sql.content.
+"""Background rewrite of rows from versions before 1.1 to one text per row: see storage.sql.content.
 
-They read alike all the while; a page of such rows takes three to four times as long. The tables that the upgrade found
-are gone through once, in the order of keys, a second of every ten. Tables of other forms are left out, whose rows
-change when they are written.
+Both forms read alike, but a page of old rows takes three to four times as long. The tables found by the
+upgrade are walked once, in key order, for one second of every ten. Tables of other forms are left out; their
+rows change when they are written.
 """
 
 import threading
@@ -22,7 +22,7 @@ _done: Final = threading.Event()  # only an upgrade notes tables, before a serve
 
 
 def is_left() -> bool:
-    """Return whether there may be such rows, as far as this process knows."""
+    """Return whether this process has to assume that old rows are left."""
     return not _done.is_set()
 
 

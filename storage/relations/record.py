@@ -47,7 +47,7 @@ def kept_history(account_id: int) -> KeptHistory:
 
 
 def recorded_changes(account_id: int, since: datetime | None = None, until: datetime | None = None) -> Record:
-    """Return the record of all changes that are left of a time; others of it may be gone."""
+    """Return the record of the changes in a period that still exist; others may have been pruned."""
     segments = HistorySegment.objects.filter(account_id=account_id, dropped_at=None)
     if since is not None:
         segments = segments.filter(Q(ended_at=None) | Q(ended_at__gt=since - SLACK))

@@ -1,4 +1,4 @@
-"""The entities of snapshots: in the history, or copied into relations of their own before it is dropped."""
+"""Entities of snapshots: in the history, or copied to separate relations before it is dropped."""
 
 from datetime import datetime
 
@@ -36,7 +36,7 @@ def past_of(snapshot_table: SnapshotTable) -> Past:
 
 
 def copy(snapshot: Snapshot, only: Table | None = None) -> int:
-    """Copy the entities of a snapshot into relations of their own, in the caller's transaction; return their number."""
+    """Copy a snapshot's entities to separate relations, in the caller's transaction; return their number."""
     total = 0
     tables = snapshot.tables.select_for_update().filter(is_copied=False).order_by("pk")
     for snapshot_table in tables if only is None else tables.filter(table=only):

@@ -1,4 +1,4 @@
-"""Make, hide, restore and drop the relation of a table: a local one here, another by the module of its form."""
+"""Lifecycle of a table's relation: create, soft-delete, restore and drop, dispatched by its form."""
 
 import logging
 import re
