@@ -83,7 +83,7 @@ def is_public(address: Address) -> bool:
 
 
 def _inner(address: IPv6Address) -> IPv4Address | None:
-    """Return the IPv4 address that an IPv6 one stands for, behind which a private network may be."""
+    """Return the IPv4 address embedded in an IPv6 address, as it may be private; None without one."""
     if address in _NAT64:
         return IPv4Address(int(address) & 0xFFFFFFFF)
     return address.ipv4_mapped or address.sixtofour

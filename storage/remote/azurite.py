@@ -1,7 +1,8 @@
-"""The file of Azurite's table service, ``__azurite_db_table__.json``, read as a stream: it may be larger than memory.
+"""Streaming reader of Azurite's table database, ``__azurite_db_table__.json``, which may exceed memory.
 
-It is a database of LokiJS: a JSON object with ``collections``, each with a ``name`` and its documents as ``data``. One
-has the tables of all accounts, one their service properties, and each table one of its own, in the order of changes.
+It is a database of LokiJS: a JSON object with ``collections``, each with a ``name`` and its documents as
+``data``. One collection has the tables of all accounts, one their service properties, and each table one of
+its own, in the order of changes.
 """
 
 import codecs
@@ -151,7 +152,7 @@ class AzuriteFile:
             yield _Scanner(stream, start, self._count)
 
     def _count(self, size: int) -> None:
-        """Count what is going to be read; raises _IsFar, and what ``check`` raises."""
+        """Count bytes before they are read; raises _IsFar, and whatever ``check`` raises."""
         self._check()
         self._read += size
         if self._has_accounts_only and self._read > _FIRST:

@@ -108,7 +108,7 @@ class RemotePage:
 
 
 class FeedEnded(Exception):
-    """A change feed has no changes after a token any more, or lacks some: the table has to be read again."""
+    """The change feed no longer has all changes after a token; the table has to be read again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ class TableClient:
         filter_: str = "",
         select: Sequence[str] = (),
     ) -> RemotePage:
-        """Read a page of entities; ``start`` is that of the page before, whose texts only the service can read."""
+        """Read a page of entities; ``start`` is the opaque continuation of the previous page."""
         options = {"$filter": filter_, "$select": ",".join(select)}
         if start is not None:
             options |= {"NextPartitionKey": start[0], "NextRowKey": start[1]}
@@ -212,7 +212,7 @@ class TableClient:
         self._transact(table, [(b"PUT", it.key, _write_entity(it)) for it in entities])
 
     def delete(self, table: str, keys: Sequence[EntityKey]) -> int:
-        """Delete entities of one partition; return how many of them existed."""
+        """Delete entities of one partition; return the number that existed."""
         try:
             self._transact(table, [(b"DELETE", key, b"") for key in keys])
         except RemoteRefused as error:
@@ -339,7 +339,7 @@ class TableClient:
         return self.await_result(self._sender.submit(self._exchange, *request))
 
     def await_result(self, future: Future[T]) -> T:
-        """Return what another thread gets from the service, unless ``look`` gives up, which ends all exchanges."""
+        """Return the result of another thread's exchange, calling ``look`` meanwhile; any exception aborts them all."""
         try:
             while not futures.wait([future], _LOOK).done:
                 if self._look is not None:
@@ -435,14 +435,14 @@ class TableClient:
 
 
 def _time_of(answer: _Answer) -> float:
-    """Return the clock of the service in seconds since 1970, 0 if it does not say."""
+    """Return the service's Date header in seconds since 1970; 0 without one."""
     with suppress(ValueError, TypeError):
         return parsedate_to_datetime(answer.headers.get("date", "")).timestamp()
     return 0.0
 
 
 def _retry_after(answer: _Answer) -> float:
-    """Return the seconds after which the service wants a request to be repeated; 0 if it does not say."""
+    """Return the service's Retry-After in seconds; 0 without one."""
     text = answer.headers.get("retry-after", "")
     if text.isdecimal():
         return min(float(text), PATIENCE)

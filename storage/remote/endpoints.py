@@ -61,7 +61,7 @@ def read_endpoint(text: str, bearer: str = "") -> Endpoint:
 
 
 def read_token(text: str) -> str:
-    """Read a bearer token; raises EndpointMalformed, without quoting it, if a header cannot hold it."""
+    """Validate a bearer token; raises EndpointMalformed, without quoting it, if it cannot be sent in a header."""
     text = text.strip()
     if not text.isascii() or not text.isprintable() or " " in text:
         raise EndpointMalformed(Reason.REMOTE_NO_CREDENTIALS)

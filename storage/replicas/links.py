@@ -1,6 +1,6 @@
-"""A connection of its own to a server of the database, to ask again and again how far it is.
+"""Dedicated connection to a database server, to poll its replication state.
 
-Its questions never wait behind the statements of requests, and a server that does not answer is noticed soon.
+Its queries never wait behind the statements of requests, so that an unresponsive server is noticed soon.
 """
 
 import asyncio

@@ -74,7 +74,7 @@ class ReplicaStatus:
 
 
 class _Log:
-    """The positions of the primary, with the times at which it was asked for them."""
+    """Positions of the primary's log with the times at which they were queried."""
 
     def __init__(self) -> None:
         self.timeline: int | None = None
@@ -147,7 +147,7 @@ class Replica:
         return self.problem is None
 
     def exclude(self, problem: ReplicaProblem) -> None:
-        """Stop all reads here, those in progress included, until it answers again: it may have been replaced."""
+        """Exclude the replica from reads, cancelling current ones, until it responds again; it may be a new server."""
         self.answers, self.problem = False, problem
         self.replayed, self.fresh_at = 0, None
         self.lanes.suspend()
@@ -191,7 +191,7 @@ class Replica:
 
 
 class Replicas(ReadRouter):
-    """The replicas as one process sees them; a task for each server looks after it."""
+    """Replicas as known to this process, each monitored by a task."""
 
     def __init__(
         self,
@@ -285,7 +285,7 @@ class Replicas(ReadRouter):
         return [replica for replica in self._replicas if self._may_answer(replica, terms, now)]
 
     async def _wait_for_usable(self, terms: ReadTerms) -> list[Replica]:
-        """Wait for a moment until a replica can be used, such as one that was slow once: no other could answer."""
+        """Wait briefly for a usable replica, such as one that was slow once, as no other database could answer."""
         deadline = self._clock() + _LOST_WAIT
         usable: list[Replica] = []
         while not usable and (left := deadline - self._clock()) > 0:
@@ -406,7 +406,7 @@ class Replicas(ReadRouter):
 
 
 def make_router(conninfo: str, on_new_primary: Callable[[float], None]) -> Replicas | None:
-    """Return what chooses among the replicas that are configured; None if there are none."""
+    """Return the router of the configured replicas; None without any."""
     if not settings.READ_SOURCES:
         return None
     return Replicas(
@@ -426,7 +426,7 @@ def set_of_this_process(replicas: Replicas | None) -> None:
 
 
 def states() -> list[ReplicaStatus]:
-    """Return how the replicas are: as this process sees them if it serves, else by looking at each now."""
+    """Return the state of the replicas, as monitored by this process or else measured now."""
     if not settings.READ_SOURCES:
         return []
     running = _of_this_process

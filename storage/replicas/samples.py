@@ -1,4 +1,4 @@
-"""Samples of the state of a server of the database: how far it is, and whose log it follows."""
+"""Samples of a database server's replication state: its log position, timeline and source."""
 
 from typing import Final, NamedTuple
 
@@ -18,7 +18,7 @@ _SYSTEM: Final = "SELECT system_identifier FROM pg_control_system()"
 
 
 class Sample(NamedTuple):
-    """The state of a server, as it reports it."""
+    """Replication state that a server reports."""
 
     is_replica: bool
     position: int

@@ -71,7 +71,7 @@ def is_explained(row: RecordedRequest, key: EntityKey | None) -> bool:
 def find_earlier_change(
     account: Account, row: RecordedRequest, key: EntityKey | None, expected: int | None
 ) -> EarlierChange | None:
-    """Return what was done before a request that was refused; ``expected``: the ticks that If-Match has asked for."""
+    """Return the change before a refused request that explains it; ``expected`` is the If-Match in ticks."""
     if row.error == TableNotFound.__name__:
         return _deletion_of_table(account, row.table_name)
     table = _find_table(account, row.table_name)

@@ -96,7 +96,7 @@ _PATHS: Final = {
 
 
 def credential_name(request: RecordedRequest) -> str:
-    """Return what people call the credential: key1, the label of a SAS or the start of its fingerprint, a subject."""
+    """Return the display name of the credential: key1, the label or fingerprint of a SAS, or a subject."""
     label: str | None = getattr(request, "sas_label", None)
     if request.authentication == Authentication.SAS:
         return label or request.credential[:8]
@@ -104,7 +104,7 @@ def credential_name(request: RecordedRequest) -> str:
 
 
 def causes(request: RecordedRequest) -> Iterator[Cause]:
-    """Yield why it was refused, then why it was slow."""
+    """Yield the causes of a refusal, then those of slowness."""
     yield from load_findings(request.report) if request.report is not None else ()
     yield from _find_faults(request, request.fault or {})
     if request.outcome == Outcome.FAILED and not request.status:
@@ -148,7 +148,7 @@ def describe_cause(request: RecordedRequest, cause: Finding | Sentence) -> Sente
 
 
 def correct_filter(request: RecordedRequest) -> str:
-    """Return the filter as the editor of queries would correct it, without its values; empty if nothing is known."""
+    """Return the filter as corrected by a quick fix, without its values; empty if there is no fix."""
     text = dict(request.options).get("$filter", "").replace(LEFT_OUT, _VALUE)
     for diagnostic in diagnose(text, NO_SCHEMA, None, dialects.STORAGE):
         if diagnostic.severity is Severity.WARNING:
@@ -168,7 +168,7 @@ def message_of(request: RecordedRequest) -> str:
 
 
 def explain(request: RecordedRequest) -> list[str]:
-    """Return sentences: why it was refused, then why it was slow."""
+    """Return sentences that explain a refusal, then slowness."""
     return [sentence for cause in causes(request) for sentence in _describe(request, cause)]
 
 

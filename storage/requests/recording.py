@@ -238,7 +238,7 @@ def _explain(pending: Sequence[_Pending]) -> None:
 
 
 def _find_earlier_changes(pending: Sequence[_Pending], deadline: float) -> None:
-    """Find what was done before to what was not as expected, each once, as long as there is time."""
+    """Look up the earlier changes that explain failed requests, each once, until the deadline."""
     met: dict[tuple[Any, ...], list[_Pending]] = {}
     for it in pending:
         key, expected = (None, None) if it.fault is None else (it.fault.key, it.fault.expected)
@@ -272,7 +272,7 @@ def _facts(account: Account) -> Facts:
 
 
 def explain(sent: SentRequest, facts: Facts, now: float, path: str) -> dict[str, Any] | None:
-    """Return why access was refused, as storage.inspector.records.dump_report writes it; ``path``: as it is kept."""
+    """Return the report on denied access in the form of records.dump_report; ``path`` is the logged path."""
     try:
         address = _resolve(sent, facts.suffixes)
     except StorageError:

@@ -140,7 +140,7 @@ def _found(text: str) -> Q:
 
 
 def read_identifier(text: str) -> str:
-    """Return the id of a request in a text, such as the message of an SDK's exception; else nothing."""
+    """Extract a request id from a text, such as the message of an SDK's exception; empty if there is none."""
     found = _NAMED_ID.search(text) or _ID.search(text)
     return found[1] if found is not None else ""
 
@@ -154,9 +154,9 @@ def _identified(identifier: str) -> Q:
 
 
 def page(criteria: RequestFilter, *, before: int | None = None, top: int = 100) -> list[RecordedRequest]:
-    """Return the newest requests, or those just before an id; one more than ``top`` if there are more.
+    """Return the newest requests, or those before an id; up to ``top`` + 1, to tell whether there are more.
 
-    Raises OperationTimedOut when conditions that no index helps with take too long.
+    Raises OperationTimedOut when conditions without an index take too long.
     """
     rows = find(criteria)
     if before is not None:

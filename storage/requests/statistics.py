@@ -60,7 +60,7 @@ def statistics(account: Account, since: datetime, until: datetime) -> RequestSta
 
 
 def count_credentials(kept: QuerySet[RecordedRequest]) -> list[CredentialCount]:
-    """Count the refused and failed ones of some requests in the log by credential and code, the most frequent first."""
+    """Count refused and failed requests of the log by credential and code, most frequent first."""
     counted = (
         kept.exclude(outcome=Outcome.DONE)
         .annotate(label=SAS_LABEL)

@@ -77,7 +77,7 @@ def timeline(account: Account, criteria: RequestFilter, periods: Range) -> Timel
 
 
 def _counted_table(account: Account, criteria: RequestFilter) -> int | None:
-    """Return the table whose counts the filter selects from, or WHOLE; None if they lack what it asks for."""
+    """Return the id of the table whose counts answer a filter, or WHOLE; None if counts cannot answer it."""
     counted = RequestFilter(
         criteria.account_ids,
         status=criteria.status,

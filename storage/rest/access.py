@@ -86,7 +86,7 @@ def least_scope(capability: Capability) -> Scope:
 
 
 def find_account(token: ApiToken, name: str, capability: Capability) -> tuple[Account, Role]:
-    """Return an account and the user's role in it; 404 for an account that the token must not know."""
+    """Return an account and the user's role in it; raises 404 for an unknown or inaccessible account."""
     account = accounts.find(name)
     if account is None or (token.account_id is not None and token.account_id != account.pk):
         raise Http404

@@ -1,4 +1,4 @@
-"""The OpenAPI document: generated once from the view sets, their serializers and what `operation` adds."""
+"""OpenAPI document, generated once from the view sets, their serializers and the `operation` decorator."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ def _generate() -> dict[str, Any]:
 
 @require_safe
 def show(request: HttpRequest) -> JsonResponse:
-    """Return the document; it is public because it contains no data."""
+    """Return the OpenAPI document, which is public because it contains no data."""
     return JsonResponse(document(), headers={"Cache-Control": "public, max-age=300"})
 
 

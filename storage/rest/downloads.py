@@ -18,9 +18,9 @@ _RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 
 
 def respond(request: HttpRequest, file: JobFile, *, reader: str) -> HttpResponse | StreamingHttpResponse:
-    """Answer a file, or the one range of it that is asked for; raises TooManyDownloads.
+    """Respond with a file, or with the requested range of it; raises TooManyDownloads.
 
-    ``reader`` is whose downloads are counted. Several ranges are answered with the whole file.
+    Downloads are counted by ``reader``. A request for several ranges gets the whole file.
     """
     etag = f'"job-file-{file.pk}"'
     headers = {

@@ -1,4 +1,4 @@
-"""Fields that accept only their own JSON type, and serializers that accept only their own fields."""
+"""Serializer fields without type coercion, and serializers that refuse unknown fields."""
 
 import re
 from collections.abc import Mapping
@@ -59,7 +59,7 @@ class StrictCharField(serializers.CharField):
 
 
 class OptionalCharField(StrictCharField):
-    """A JSON string that may be left out or empty."""
+    """JSON string that may be omitted or empty."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(default="", allow_blank=True, **options)
@@ -80,7 +80,7 @@ class StrictIntegerField(serializers.IntegerField):
 
 
 class StrictChoiceField(serializers.ChoiceField):
-    """One of several strings; a number that prints like one is refused."""
+    """Choice of strings that refuses numbers, even if one prints like a choice."""
 
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, str):

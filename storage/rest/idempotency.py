@@ -52,7 +52,7 @@ def find(token: ApiToken, key: str, digest: str, now: datetime) -> IdempotencyRe
 
 
 def retry_concurrent(attempt: Callable[[], T]) -> T:
-    """Try again when the same request was faster: the second attempt finds the record of the other."""
+    """Retry once after a concurrent request with the same key: the second attempt finds its record."""
     try:
         return attempt()
     except ConcurrentRequest:

@@ -16,7 +16,7 @@ LIMIT_DEFAULT: Final = 100
 
 
 class CursorField(serializers.CharField):
-    """The end of the previous page, encoded so that clients do not interpret it."""
+    """Opaque cursor for the end of the previous page."""
 
     def to_internal_value(self, data: Any) -> str:
         try:
@@ -50,7 +50,7 @@ class Page:
 
 
 def take_page(found: Sequence[T], limit: int, cursor_of: Callable[[T], str]) -> Page:
-    """Return the first ``limit`` items; ``found`` has one more if there is a next page."""
+    """Return the first ``limit`` items of ``found``; one extra item means that there is a next page."""
     items = found[:limit]
     return Page(items, cursor_of(items[-1]) if len(found) > limit else None)
 

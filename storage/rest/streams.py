@@ -1,8 +1,8 @@
-"""Server-sent events of a change feed, a job or the request log: a view decides who reads what.
+"""Server-sent events of change feeds, jobs and the request log; views authorize the streams.
 
-A view under ASGI has a thread and a database connection until its response has ended: too much for a stream that lasts
-for hours. So a view only says in the request's scope what to stream. Its response, without a body, is the head of the
-stream; what follows is written here, on the event loop.
+A view under ASGI has a thread and a database connection until its response has ended: too much for a stream
+that lasts for hours. So a view only stores the stream in the request's scope. Its empty response is the head
+of the stream; the events are written here, on the event loop.
 https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
 
@@ -48,10 +48,10 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class Stream(Protocol):
-    """A stream that a view asks for: its content, and who reads it.
+    """Stream that a view returns: its events, and its reader.
 
-    Streams are counted by ``reader``, and by ``account_id`` if they belong to an account; ``is_allowed`` returns,
-    in a thread, whether a new request for the stream would be answered.
+    Streams are counted by ``reader``, and by ``account_id`` if they belong to an account; ``is_allowed``
+    returns, in a thread, whether the reader still has access.
     """
 
     @property
@@ -92,7 +92,7 @@ class FeedStream:
                 yield self._write_page(page, token)
 
     def _write_page(self, page: FeedPage, token: str) -> bytes:
-        """Write an event for each change; without any, only the token, which a client sends when it reconnects."""
+        """Write an event for each change, or only the current token, with which a client reconnects."""
         if not page.changes:
             return b"id: %b\n\n" % token.encode()
         tokens: Sequence[str] = operations.tokens(self.feed, page, token)
@@ -103,7 +103,7 @@ class FeedStream:
 
 
 async def _look_patiently(look: Callable[[], T]) -> T:
-    """Look into the database, again and again for as long as it does not answer."""
+    """Read from the database, retrying for as long as it is not available."""
     while True:
         try:
             return await in_access_thread(look)
@@ -113,9 +113,9 @@ async def _look_patiently(look: Callable[[], T]) -> T:
 
 @dataclass(frozen=True, slots=True)
 class JobStream:
-    """A job, each time that it has got further; the stream ends with it.
+    """Stream of a job's progress, which ends with the job.
 
-    ``write`` writes it in one line, in a thread.
+    ``write`` serializes the job on one line, in a thread.
     """
 
     job: int
@@ -134,7 +134,7 @@ class JobStream:
                 await asyncio.sleep(_JOB_INTERVAL)
 
     def _look(self, known: str) -> tuple[bytes, str, bool]:
-        """Return an event if the job is not as it was known, how it is, and whether it has ended."""
+        """Return an event if the job has changed since the version ``known``, its version, and whether it has ended."""
         job = jobs.get(self.job)
         if job is None:
             return b"", known, True
@@ -194,7 +194,7 @@ class TableStream:
 
 
 async def _merge(several: Sequence[AsyncGenerator[bytes, None]]) -> AsyncGenerator[bytes, None]:
-    """Yield what several generators yield, as it comes, until one of them raises or all have ended."""
+    """Merge asynchronous generators in order of arrival, until one raises or all have ended."""
     waiting = {asyncio.ensure_future(anext(it)): it for it in several}
     try:
         while waiting:
@@ -268,7 +268,7 @@ async def run(
     receive: Receive,
     send: Send,
 ) -> None:
-    """Have an application answer a request, and write the stream that it asks for."""
+    """Serve a request with an application, and write the stream that its view requested."""
     state = scope["state"]
 
     async def send_head(message: MutableMapping[str, Any]) -> None:

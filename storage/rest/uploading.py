@@ -19,7 +19,7 @@ from storage.transfer.uploads import UploadTooLarge
 
 class UploadViewSet(AccountScopedViewSet):
     def get_throttles(self) -> list[BaseThrottle]:
-        """Count an upload as one request: it is answered twice."""
+        """Throttle an upload once, although its view runs twice."""
         return [] if self.upload.has_arrived else super().get_throttles()
 
     @cached_property
@@ -27,7 +27,10 @@ class UploadViewSet(AccountScopedViewSet):
         return uploads.of_request(self.request._request)
 
     def receive(self, name: str) -> JobFile | None:
-        """Return the file once it has arrived; accept it before that. Raises Problem if there is no room for it."""
+        """Return the uploaded file once it is complete; before, accept the upload.
+
+        Raises Problem if there is no room.
+        """
         upload = self.upload
         if upload.file is None:
             check = partial(upload_quota.require_room, self.by)
@@ -45,7 +48,7 @@ class UploadViewSet(AccountScopedViewSet):
 
 @contextmanager
 def discarding(file: JobFile) -> Iterator[None]:
-    """Delete a file unless the block starts a job that takes it."""
+    """Delete a file unless a job takes it in the block."""
     try:
         yield
     except Exception:

@@ -37,10 +37,10 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 @dataclass(slots=True)
 class Upload:
-    """The body of a request. ``size`` is what was announced, 0 if it comes in chunks.
+    """Upload in progress; ``size`` is the announced length, 0 for a chunked body.
 
-    ``file`` is where it goes once a view has accepted it; ``check`` refuses bytes for which there is no room any more,
-    because other uploads may have taken it.
+    ``file`` is the target once a view has accepted the upload; ``check`` refuses further bytes when other
+    uploads have used up the space.
     """
 
     size: int
@@ -52,7 +52,7 @@ class Upload:
         self.file, self.check = file, check
 
     def write(self, piece: bytes, further: int) -> None:
-        """Write a piece, in a thread; ``further``: the number of bytes that have arrived after it. Raises Refused."""
+        """Write a piece, in a thread; ``further`` is the number of bytes received after it. Raises Refused."""
         assert self.file is not None
         self.check(len(piece) + further)
         files.append(self.file, piece)
@@ -95,9 +95,9 @@ def takes_upload(scope: Scope) -> bool:
 async def run(
     application: Application, scope: Scope, receive: Receive, send: Send, *, size: int, patience: float
 ) -> None:
-    """Have an application answer a request with an upload; each piece of it has ``patience`` seconds to arrive.
+    """Serve an upload request with an application; each piece must arrive within ``patience`` seconds.
 
-    Raises UploadRefused, and ServerBusy if the database does not take a piece.
+    Raises UploadRefused, and ServerBusy if the database does not accept a piece.
     """
     upload = Upload(size)
     headers = [header for header in scope["headers"] if header[0] not in _OF_BODIES]
@@ -153,7 +153,7 @@ async def _linger(receive: Receive, send: Send) -> None:
 
 
 def _after_body(receive: Receive) -> Receive:
-    """Return what receives the end of a body, and then what comes after it."""
+    """Return a receive callable that first yields the end of the body, then delegates."""
     is_asked = False
 
     async def receive_next() -> Message:

@@ -72,7 +72,7 @@ class ApiViewSet(ViewSet):
         """Do nothing: check_permissions has counted the request."""
 
     def resolve_target(self, token: ApiToken, capability: Capability) -> None:
-        """Load what the path names, or raise what refuses the request."""
+        """Load the resource in the path; raises the problem that refuses the request."""
 
     @property
     def token(self) -> ApiToken:
@@ -153,7 +153,7 @@ class ApiViewSet(ViewSet):
             raise Problem(problems.TOO_MANY, detail, headers={"Retry-After": "30"}) from None
 
     def read_number_cursor(self, cursor: str | None) -> int | None:
-        """Read a cursor that is a number, None if there is none; any other finds nothing."""
+        """Parse a numeric cursor, None without one; raises 404 for a malformed one."""
         if not cursor:
             return None
         number = read_number(cursor)
@@ -168,7 +168,7 @@ class ApiViewSet(ViewSet):
 
 
 class AccountScopedViewSet(ApiViewSet):
-    """View sets below an account: ``account`` is the one in the path, ``role`` the user's role in it."""
+    """Base of view sets below an account; ``account`` and the user's ``role`` in it come from the path."""
 
     account: Account
     role: Role
