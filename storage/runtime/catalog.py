@@ -73,7 +73,7 @@ class KnownAccount(NamedTuple):
 
     @property
     def row(self) -> Account:
-        """The account as operations take it; they read what is not known here."""
+        """Return an account instance with only id, name and kind; operations load other fields on demand."""
         return Account.from_db(None, ("id", "name", "kind"), (self.id, self.name, self.kind.value))
 
 
@@ -90,7 +90,7 @@ class KnownTable(NamedTuple):
 
     @property
     def waits_elsewhere(self) -> bool:
-        """Return whether the rows of its relation are elsewhere, so that statements on it wait for other servers."""
+        """Return whether the relation's rows are on other servers, for which statements have to wait."""
         return waits_elsewhere(self.relation)
 
 
@@ -354,7 +354,7 @@ def _account(name: str) -> KnownAccount | None:
 
 
 def _consistency(account: Account) -> Consistency:
-    """Return the level of an account; one that only a newer version knows is replaced by the one that promises most."""
+    """Return the consistency level of an account; an unknown level of a newer version counts as strong."""
     level = read_member(Consistency, account.consistency)
     return level if is_known(level) else Consistency.STRONG
 

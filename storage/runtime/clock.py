@@ -25,7 +25,7 @@ _NOTED_WHILE_IDLE: Final = 5.0
 
 
 def passed() -> float:
-    """Return the seconds since some moment, those in which the machine slept included where the system counts them."""
+    """Return a monotonic time in seconds that includes suspension where the system supports it."""
     clock = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if clock is None else time.clock_gettime(clock)
 

@@ -1,6 +1,6 @@
-"""Health checks for operators: the database, its disk, clock, tables, connections and jobs, and what subjects add.
+"""Health checks of `doctor`: database, disk, clock, tables, connections and jobs, and those of subjects.
 
-Each part is a function that returns its findings; a part that fails is a finding itself.
+Each part is a function that returns its findings; an error in a part is a finding itself.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

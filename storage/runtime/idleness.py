@@ -1,4 +1,4 @@
-"""Idleness of this process: while it has not answered anything lately, periodic work comes less often."""
+"""Idleness of this process: periodic work runs less often while there are no requests."""
 
 from collections.abc import Callable
 from time import monotonic

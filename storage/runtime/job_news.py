@@ -22,6 +22,6 @@ class JobNews:
             self._changed.notify_all()
 
     def wait_after(self, number: int, seconds: float) -> None:
-        """Wait until there are more announcements than a number, or some seconds have passed."""
+        """Wait until the number of announcements differs from ``number``, or for some seconds."""
         with self._changed:
             self._changed.wait_for(lambda: self.number != number, min(seconds, self.longest_wait))

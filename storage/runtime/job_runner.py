@@ -87,7 +87,7 @@ def _run(kinds: Kinds, news: JobNews, ends: Event) -> None:
 
 
 def _run_some(kinds: Kinds, news: JobNews, ends: Event) -> float:
-    """Run a job if there is one; return the seconds after which to look again, unless there is news."""
+    """Run a job if one is available; return the seconds until the next look, unless a job is announced."""
     if not running.pending(kinds):
         return news.longest_wait
     if database_version.is_outdated():
@@ -98,22 +98,22 @@ def _run_some(kinds: Kinds, news: JobNews, ends: Event) -> float:
 
 
 def run_all() -> None:
-    """Run what can be run in this thread, until nothing is left."""
+    """Run all runnable jobs in this thread."""
     running.run_all(KINDS)
 
 
 def finish(job: Job) -> Job:
-    """Wait for the end of a job; it runs in this thread unless a server runs it already.
+    """Wait for the end of a job, running it in this thread unless a server does.
 
-    One thread at a time parses files of users, so that the other waiting threads keep their connections.
+    One thread at a time parses users' files, so that the other waiting threads keep their connections.
     """
     return running.finish(job, KINDS, _waiting_lane if KINDS[job.kind].parses_files else None)
 
 
 def resume(job: Job, *, by: Actor) -> Job:
-    """Let a job go on that was paused, cancelled or has failed, for the user who started it.
+    """Resume a paused, cancelled or failed job for the user who started it.
 
-    Raises JobError also if its starter may not do it any more, and TooMuchFileWork.
+    Raises JobError, also if that user has lost access, and TooMuchFileWork.
     """
     kind = KINDS.get(job.kind)
     if kind is not None:
@@ -148,6 +148,6 @@ def unit_of(job: Job) -> Unit:
 
 
 def capability_to_download(job: Job) -> Capability:
-    """Return what a user needs in the account of a job to read the files that it has made."""
+    """Return the capability needed to download a job's result files."""
     kind = KINDS.get(job.kind)
     return Capability.OWN if kind is None else kind.reads_files

@@ -48,7 +48,7 @@ def _measure_database(late_jobs: Callable[[], Sized], failing_parts: Callable[[]
 
 
 def labelled_accounts() -> frozenset[int]:
-    """Return the accounts with series of their own: the oldest, so that passing branches make none."""
+    """Return the accounts with metric series of their own: the oldest ones, so that short-lived branches add none."""
     return frozenset(_labelled_names())
 
 

@@ -188,7 +188,7 @@ class Observer:
         self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
-        """Write the rest, unless the database is not available."""
+        """Flush the remaining records, unless the database is not available."""
         self._closing.set()
         if self._task is not None:
             await asyncio.wait([self._task], timeout=_SHUTDOWN_TIMEOUT)
@@ -289,7 +289,7 @@ class Observer:
         return result
 
     async def flush(self) -> None:
-        """Write what was recorded; what cannot be written now is tried again with the next write."""
+        """Write recorded requests; a failed write is retried with the next flush."""
         async with self._writing:  # one thread at a time writes the ledgers
             batch, self._batch = self._batch, _Batch(_now())
             if not batch.is_empty:

@@ -51,10 +51,11 @@ _SHUTDOWN_TIMEOUT: Final = 5.0  # seconds to end the present work
 
 
 class _Work(NamedTuple):
-    """Periodic work, and how it is done; ``failure`` is logged when it raises.
+    """Periodic work with its function and interval; ``failure`` is logged when it raises.
 
-    Work that ``deletes`` expired things waits if the clock jumped. Work that raises nothing although parts of it
-    failed has logged these itself: see run_parts. ``is_wanted`` tells whether there is any, without the database.
+    Work that ``deletes`` expired rows is postponed after a jump of the clock. Work whose parts can fail alone
+    logs these failures itself: see run_parts. ``is_wanted`` tells, without the database, whether there is
+    work.
     """
 
     name: str
@@ -190,7 +191,7 @@ def _do(work: _Work) -> None:
 
 
 def _attempt(part: str, do: Callable[[], object], failure: str = "") -> None:
-    """Do work, or a part of it, and note whether that succeeded; raises only what a lost database raises."""
+    """Run work or a part of it and note its success or failure; raises only errors of a lost database."""
     try:
         do()
     except Exception as error:
@@ -208,7 +209,7 @@ def run_parts(work: str, parts: Mapping[str, Callable[[datetime], object]], now:
 
 
 def run_exclusively(name: str, interval: float, do: Callable[[datetime], object]) -> bool:
-    """Do work unless another process does it, or did within about the interval; return whether it was done."""
+    """Run work unless another process runs it or did so within the interval; return whether it ran."""
     with try_job_lock(name) as is_alone:
         # by the clock of the database: clocks of servers differ; if it has been set back, the work may be done again
         since = Now() - timedelta(seconds=0.7 * interval)

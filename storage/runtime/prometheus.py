@@ -162,7 +162,7 @@ class Process:
     def add(
         self, counted: Mapping[RequestKind, Tally], names: Mapping[int, str], labelled: Container[int]
     ) -> None:
-        """Add counts; ``names`` has accounts by id, and only accounts in ``labelled`` have series of their own."""
+        """Add counts to the metrics; accounts outside ``labelled`` share one series. ``names`` maps ids to accounts."""
         for kind, tally in counted.items():
             operation = kind.operation or UNKNOWN
             account = names.get(kind.account_id) or NO_ACCOUNT

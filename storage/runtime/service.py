@@ -73,9 +73,7 @@ _RECOVERY: Final = 20.0  # seconds; a database that was killed answers again aft
 
 
 def _identity(trust: Trust | None) -> "Identity | None":
-    """Return the reader of bearer tokens, if there is an issuer; without one, no server pays for its memory and
-    start.
-    """
+    """Return the reader of bearer tokens if an issuer is configured; imported only then, to save memory."""
     if trust is None:
         return None
     from storage.access.identity import Identity
@@ -132,7 +130,7 @@ class Service:
         self._creating = asyncio.Lock()
 
     def _leave_former(self, moment: float) -> None:
-        """Give up the connections to a former primary: one that hangs would keep what has been sent to it."""
+        """Close connections to a former primary, as one that hangs would keep requests waiting."""
         self._lanes.give_up_older(moment)
         interrupt_older(moment)
 
@@ -269,7 +267,7 @@ class Service:
         *,
         by: Actor = SERVER,
     ) -> None:
-        """Set Table Service Properties to what ``update`` returns for the current ones."""
+        """Replace the service properties by the result of ``update`` (Set Table Service Properties)."""
         _check_writable(account)
         async with self._turn:
             await self._in_thread(service_properties.replace, account.row, update, by=by)
@@ -462,7 +460,7 @@ class Service:
     async def _read(
         self, account: KnownAccount, terms: ReadTerms, read: Callable[[Lanes], Awaitable[T]]
     ) -> T:
-        """Read from a standby that may answer, else from the primary."""
+        """Read from a suitable standby, otherwise from the primary."""
         source = None
         if self._router is not None:
             source = await self._router.choose(terms, is_required=account.standby)
@@ -510,7 +508,7 @@ class Service:
         *,
         is_read: bool = False,
     ) -> T:
-        """Run a statement on a table, on one or more ``partition``; ``cost`` of its result is in request units."""
+        """Run a statement on a table with one or more partitions; ``cost`` computes the request units of its result."""
         catalog = self._catalog_of(account)
         if terms is None or self._standby is None or account.standby:
             known = await catalog.table(account, table)

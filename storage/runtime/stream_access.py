@@ -1,4 +1,4 @@
-"""Access of streams: asked again when a change of access is announced, and by the clock if no announcement arrives."""
+"""Access checks of open streams, repeated when access changes are announced, and regularly."""
 
 import asyncio
 from collections.abc import Callable

@@ -125,7 +125,7 @@ class TooManyDownloads(Exception):
 
 
 class Download:
-    """A response whose pieces a thread makes one by one, as they are sent; it counts until it ends or is dropped."""
+    """Streaming response whose pieces are made in a thread as they are sent; counted until it ends or is dropped."""
 
     _unfinished: ClassVar[WeakSet["Download"]] = WeakSet()
     _lock: ClassVar = Lock()
@@ -153,7 +153,7 @@ class Download:
 
 
 def _without_connection(step: Callable[[], T]) -> Callable[[], T]:
-    """Give the database connection back after a step: the client may take its time before it wants the next one."""
+    """Close the database connection after each step, as the client may be slow to take the next piece."""
 
     def run() -> T:
         try:

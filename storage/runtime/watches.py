@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Watches:
-    """The watches of a process, one for each form of relations that has one."""
+    """Watches of a process, one for each relation form that has one."""
 
     def __init__(self, conninfo: str, lanes: Lanes) -> None:
         self._conninfo = conninfo

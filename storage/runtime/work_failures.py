@@ -37,7 +37,7 @@ class WorkFailures:
         self._lock = Lock()
 
     def note(self, part: str, error: Exception, text: str = "") -> None:
-        """Count a failure; log it unless the part failed in the same way the last time."""
+        """Count a failure, and log it unless the part failed in the same way before."""
         prometheus.count_work_failure(part)
         kind = _kind_of(error)
         with self._lock:
@@ -55,9 +55,7 @@ class WorkFailures:
             PeriodicRun.objects.get_or_create(name=_PREFIX + part, defaults={"done_at": Now()})
 
     def note_success(self, part: str) -> None:
-        """Forget the failures of a part; when this process has run it for the first time, also failures of a
-        former process.
-        """
+        """Forget the failures of a part; on its first run in this process, also those of a former process."""
         with self._lock:
             before = self._known.get(part)
             self._known[part] = _WORKS
