@@ -24,7 +24,7 @@ def read_trust(value: Mapping[str, str], *, is_loopback: bool) -> Trust | None:
 
 
 def read_proxies(text: str, *, is_v6: bool) -> tuple[str, ...]:
-    """Addresses and networks, as uvicorn takes them; a server on an IPv6 address sees IPv4 peers by mapped ones."""
+    """Parse trusted proxy addresses and networks; an IPv6 listener also needs IPv4 ones in mapped form."""
     networks = [_read_network(part.strip()) for part in text.split(",") if part.strip()]
     mapped = [
         f"::ffff:{network.network_address}/{96 + network.prefixlen}"

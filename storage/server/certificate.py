@@ -74,7 +74,7 @@ def _names(certificate: x509.Certificate) -> list[str]:
 
 
 def _chain(options: Options, chain: list[x509.Certificate]) -> Iterator[Finding]:
-    """Examine what clients need to get from the certificate to an authority that they know."""
+    """Check that the certificate file has the chain that clients need, up to a root they trust."""
     for certificate, issuer in pairwise(chain):
         try:
             certificate.verify_directly_issued_by(issuer)

@@ -98,7 +98,7 @@ def _check_owner(installation: Installation, folder: DataFolder) -> None:
 
 
 def _initialize(installation: Installation, folder: DataFolder) -> None:
-    """Make the cluster under another name first, so that an interrupted start leaves no half of it."""
+    """Initialize the cluster under a temporary name, so that an interrupted start leaves no partial one."""
     draft = folder.path / "database.new"
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(mode=0o700)
@@ -131,7 +131,7 @@ def _run(installation: Installation, program: str, *arguments: str | Path, text:
 
 
 def _first_error(output: str) -> str:
-    """Return the line that says what went wrong; initdb goes on to say what it removes."""
+    """Return the error line from the output of initdb."""
     lines = output.strip().splitlines() or ["no reason given"]
     return next((line for line in lines if re.search(r"error: |FATAL: |PANIC: ", line)), lines[-1])
 
@@ -150,7 +150,7 @@ def make_socket_folder(installation: Installation, folder: DataFolder) -> None:
 
 
 def _configure(folder: DataFolder, settings: Mapping[str, str], workers: int) -> None:
-    """Root's files, which PostgreSQL only reads: nothing here is written where another user could put a link."""
+    """Write PostgreSQL's configuration; its folder belongs to root, so no other user can plant a link in it."""
     folder.config.mkdir(exist_ok=True)
     folder.config.chmod(0o755)  # whatever the umask
     lines = {**_settings(folder, workers), **settings}

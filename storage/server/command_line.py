@@ -202,7 +202,7 @@ def _test(arguments: list[str]) -> int:
 
 
 def _take_common(arguments: list[str]) -> list[str]:
-    """Take --data and --config, which every command knows; Django's own commands have no such options."""
+    """Parse --data and --config, which apply to all commands; return the other arguments."""
     parser = argparse.ArgumentParser(prog="tablero", add_help=False, allow_abbrev=False)
     parser.add_argument("--data", metavar="DIR")
     parser.add_argument("--config", metavar="FILE")
@@ -216,7 +216,7 @@ def _take_common(arguments: list[str]) -> list[str]:
 
 @contextmanager
 def _surroundings(command: str, examination: "Examination | None") -> Iterator[None]:
-    """Provide what a command needs: a secret, and a running database unless it starts its own."""
+    """Provide the context of a command: the secret, and a running database unless it starts its own."""
     if command in WITHOUT_DATA:
         yield
         return

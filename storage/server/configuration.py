@@ -40,10 +40,10 @@ class Setting(NamedTuple):
 
 
 def apply(environ: MutableMapping[str, str], before: Mapping[str, str]) -> None:
-    """Add what the file sets and nothing else does; ``before``: the environment without the options of the command.
+    """Apply settings of the configuration file that are not set otherwise; ``before`` lacks command-line options.
 
-    An empty variable counts as not set: a unit or a compose file passes on variables that may be empty. An option that
-    is empty was typed, and takes back what the file sets.
+    An empty variable counts as unset, as a unit or compose file may pass on empty variables. An empty option
+    was typed by the user, and overrides the file.
     """
     origins.clear()
     for key in (FILE, *_KEYS.values()):
@@ -70,7 +70,7 @@ def settings(environ: Mapping[str, str]) -> Iterator[Setting]:
 
 
 def has_secrets(path: str, environ: Mapping[str, str]) -> bool:
-    """Return whether a setting from this file is a secret, or has one in it."""
+    """Return whether a setting from this file is or contains a secret."""
     return any(
         origins.get(key) == path and (key in _SECRETS or _without_passwords(value) != value)
         for key, value in environ.items()

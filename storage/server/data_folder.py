@@ -1,4 +1,4 @@
-"""The data folder: what lies where in it, and who holds it."""
+"""Data folder of a server: the layout of its files, and the lock on it."""
 
 import fcntl
 import hashlib
@@ -59,7 +59,7 @@ class DataFolder:
 
     @property
     def socket_folder(self) -> Path:
-        """Folder in which PostgreSQL listens: in here, or a private one when the path is too long for a socket."""
+        """Return the folder of PostgreSQL's socket: in the data folder, or in /tmp if that path is too long."""
         folder = self.path / "run"
         if len(os.fsencode(folder)) <= LONGEST_SOCKET_FOLDER and "," not in str(folder):  # a list to libpq
             return folder
@@ -67,7 +67,10 @@ class DataFolder:
         return Path("/tmp") / f"tablero-{os.getuid()}-{digest}"  # noqa: S108 (ownership is checked)
 
     def create(self) -> None:
-        """Make the folder, or take one that is empty or was one before; then only its user may enter it."""
+        """Create the folder, or accept an empty or former data folder; only its user can access it then.
+
+        Raises Refusal for any other folder.
+        """
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except FileExistsError:

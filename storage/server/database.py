@@ -1,7 +1,7 @@
-"""Addresses of the database, for psycopg and for Django: DATABASE_URL, else the one embedded in the data folder.
+"""Database connections for psycopg and Django: DATABASE_URL, or the embedded database.
 
-With a pooler, Django's connections go through it, except connections that need a session: see storage.sql.django.
-Other databases only answer reads, while the primary does not answer or if a request is content with them.
+With a pooler, Django's connections use it, except those that need a session: see storage.sql.django.
+Read-only databases answer while the primary is down, or when a request accepts them.
 """
 
 import re
@@ -78,7 +78,7 @@ def _has_unescaped_sign(url: str) -> bool:
 
 
 def conninfo(options: Options) -> str:
-    """For connections of our own; carries the durability that was asked for."""
+    """Return the connection string for the server's own connections, with the configured durability."""
     parts = parameters(options)
     if options.relaxed:
         parts["options"] = f"{parts.get('options', '')} {RELAXED}".strip()
@@ -136,10 +136,9 @@ def close_pools() -> None:
 
 
 def databases(options: Options) -> dict[str, dict[str, Any]]:
-    """Return Django's databases: one, or one through the pooler and one for sessions; and those that only answer
-    reads.
+    """Return Django's databases: the primary, the session database beside a pooler, and read sources.
 
-    Models are read from the latter while the primary does not answer.
+    Models are read from the read sources while the primary is down.
     """
     sources = {alias: _for_django(source) for alias, source in _read_sources(options).items()}
     direct = _pooled(parameters(options))

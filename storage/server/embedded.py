@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL as the rest of the server sees it: running, or not."""
+"""Lifecycle of the embedded PostgreSQL, as seen by the rest of the server."""
 
 import contextlib
 import json
@@ -54,7 +54,7 @@ class Embedded:
             raise Refusal(f"PostgreSQL did not start: {_last_words(log)}{full and f' {full}'}")
 
     def keep(self) -> None:
-        """From now on start the supervisor again should it be killed."""
+        """Restart the supervisor from now on if it is killed."""
         threading.Thread(target=self._watch, name="supervisor", daemon=True).start()
 
     def stop(self) -> None:
@@ -156,7 +156,7 @@ def _explaining(folder: DataFolder) -> Iterator[None]:
 
 @contextmanager
 def attached(options: Options, *, purpose: str, say: Say) -> Iterator[None]:
-    """Use the PostgreSQL of a live server, else run it for as long as this lasts; raises Refusal if there is none."""
+    """Use the PostgreSQL of a running server, or run it during the block; raises Refusal without a database."""
     folder = DataFolder(options.data)
     if folder.server() is None:
         folder.refuse_missing()
@@ -166,7 +166,7 @@ def attached(options: Options, *, purpose: str, say: Say) -> Iterator[None]:
 
 @contextmanager
 def attached_or_new(options: Options, *, purpose: str, say: Say) -> Iterator[None]:
-    """Like ``attached``, but make a database if there is none."""
+    """Like ``attached``, but create a missing database."""
     folder = DataFolder(options.data)
     if folder.server() is None:
         with running(options, purpose=purpose, say=say):

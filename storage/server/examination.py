@@ -1,4 +1,4 @@
-"""Examination by `doctor` before there is a database: the installation, the settings and the certificate."""
+"""Checks of `doctor` that need no database: installation, settings and certificate."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Let another data folder take the place of one, so that at every moment a whole one is in that place."""
+"""Atomic replacement of a data folder by another one."""
 
 import ctypes
 import os
@@ -37,7 +37,7 @@ def put_in_place(target: Path, new: Path, kept: Path) -> None:
 
 
 def exchange(one: Path, other: Path) -> None:
-    """Exchange two paths at once: a process or a machine that dies leaves both names, the old way or the new way."""
+    """Exchange two paths atomically, so that a crash leaves either the old or the new state."""
     library = ctypes.CDLL(None, use_errno=True)
     first, second = os.fsencode(one), os.fsencode(other)
     if sys.platform == "darwin":

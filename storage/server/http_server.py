@@ -34,7 +34,7 @@ FAREWELL = 3  # part of these seconds, for answers to clients that wait for a jo
 
 
 class Server(uvicorn.Server):
-    """Tells when it serves; leaves the signals to its process."""
+    """Uvicorn server that signals when it is ready, and leaves signal handling to its process."""
 
     def __init__(self, options: Options, started: Callable[[], None]) -> None:
         super().__init__(_config(options))
@@ -56,7 +56,7 @@ class Server(uvicorn.Server):
         yield
 
     async def main_loop(self) -> None:
-        """Tick at once when a signal wants something, else for the Date header: uvicorn does ten times a second."""
+        """Wake up for signals and for the Date header only, where uvicorn polls ten times a second."""
         loop = asyncio.get_running_loop()
         woken = asyncio.Event()
         self._wake = lambda: loop.call_soon_threadsafe(woken.set)
@@ -77,7 +77,7 @@ class Server(uvicorn.Server):
         return await super().on_tick(0)  # with a new Date
 
     def reload(self) -> None:
-        """Read the certificate again soon; called by signals, so that it only notes the wish."""
+        """Request a reload of the certificate; safe in signal handlers, as it only sets a flag."""
         self._is_reload_wanted = True
         self._wake()
 
@@ -141,7 +141,7 @@ def _config(options: Options) -> uvicorn.Config:
 
 
 def _connect(**arguments: Any) -> HttpConnection:
-    """Make a new connection, as uvicorn asks for one."""
+    """Create a protocol instance for a new connection."""
     return HttpConnection(applications(), **arguments, most_connections=descriptors.most_connections())
 
 

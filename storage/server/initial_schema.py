@@ -1,7 +1,7 @@
-"""The tables of a new embedded database by one script, which is what all migrations until some version make.
+"""Schema of a new embedded database as one script, equivalent to all migrations up to some version.
 
-Migrations that are newer than the script run after it, as on any older database: it may be out of date, and then a
-first start takes longer. `python3 -m tests.initial_schema` writes it again.
+Newer migrations run after the script as on any older database: if it is outdated, the first start takes
+longer. `python3 -m tests.initial_schema` regenerates it.
 """
 
 from pathlib import Path

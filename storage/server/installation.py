@@ -66,7 +66,7 @@ class Installation:
 
 
 def find(options: Options, folder: DataFolder) -> Installation:
-    """PostgreSQL as this process can run it; for root that may need a copy in the data folder."""
+    """Return a PostgreSQL that this process can run; for root that may need a copy in the data folder."""
     programs = packaged_programs()
     if os.geteuid() != 0:
         return Installation(programs, None)
@@ -78,7 +78,7 @@ def find(options: Options, folder: DataFolder) -> Installation:
 
 
 def find_complete(options: Options, folder: DataFolder, major: int, target: Path) -> Installation:
-    """Find all programs of a version, for root perhaps as a copy in ``target``; raises Refusal without them."""
+    """Return all programs of a PostgreSQL version, copied to ``target`` if root needs that; raises Refusal."""
     programs = packaged_programs() if major == MAJOR_VERSION else _old_programs(options, major)
     if os.geteuid() != 0:
         return Installation(programs, None, major)

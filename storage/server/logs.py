@@ -1,4 +1,4 @@
-"""The server's log on standard error: its formats, its level, and no message again and again."""
+"""Server log on standard error: formats, level, and suppression of repeated messages."""
 
 import json
 import logging
@@ -126,6 +126,6 @@ def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> str:
 
 
 def _clean(text: str) -> str:
-    """Replace what clients sent and a log must not have: signatures, which grant access, and control characters."""
+    """Redact signatures, which grant access, and escape control characters in a log message."""
     text = _CONTROL.sub(lambda character: f"\\x{ord(character[0]):02x}", text)
     return _SHARED_KEY.sub(r"\1XXXXX", _WORD.sub(lambda word: redact_signatures(word[0]), text))

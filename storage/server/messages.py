@@ -22,7 +22,7 @@ _NAMES: Final = ("SMTP_URL", "MAIL_FROM", "CONSOLE_URL")
 
 @dataclass(frozen=True, slots=True)
 class Smtp:
-    """A server that sends e-mail, and the address that it comes from."""
+    """SMTP server and sender address for e-mail."""
 
     host: str
     port: int

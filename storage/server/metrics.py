@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: files in which the processes count, and a listener of its own."""
+"""Prometheus metrics: per-process files of counts, and a separate listener."""
 
 import fcntl
 import os
@@ -20,7 +20,7 @@ FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # the library's own; it looks when it is im
 
 @contextmanager
 def counting() -> Iterator[None]:
-    """Make a folder in which every process counts; the counts of ended processes stay in it."""
+    """Create a folder for the counts of all processes, which outlive their processes."""
     _remove_abandoned()
     with ExitStack() as stack:
         try:
@@ -66,7 +66,7 @@ def forget(process: int) -> None:
 
 @contextmanager
 def listening(options: Options) -> Iterator[str | None]:
-    """Serve the metrics on an address of their own if one is set; yield their URL."""
+    """Serve metrics on a separate address if configured; yield their URL or None."""
     if options.metrics_listen is None:
         yield None
         return

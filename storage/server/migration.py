@@ -115,7 +115,7 @@ def _session(conn: psycopg.Connection) -> int:
 
 
 def _reason(error: psycopg.OperationalError) -> str:
-    """Return what libpq says, with hosts and ports, in one line and without its questions."""
+    """Return libpq's error message on one line, with hosts and ports and without its questions."""
     lines = [line.strip().removeprefix("- ") for line in str(error).splitlines()]
     return " ".join(line for line in lines if line and not line.endswith("?")).removeprefix(
         "connection failed: "
@@ -145,7 +145,7 @@ def _upgrade(options: Options, say: Callable[[str], None]) -> None:
 
 
 def _back_up(options: Options, say: Callable[[str], None]) -> None:
-    """Make a backup where the server makes its own, else in the data folder; raises Refusal if that fails."""
+    """Back up before an upgrade, to the configured location or the data folder; raises Refusal on failure."""
     if not options.upgrade_backup:
         return
     if options.backups is not None:
@@ -201,7 +201,7 @@ def _migrate(*, has_own_postgresql: bool = False) -> None:
 
 
 class _Migrate(Migrate):
-    """Django's own command, for all migrations in one transaction."""
+    """Django's migrate command that runs all migrations in one transaction."""
 
     def migration_progress_callback(self, action: str, migration: Any = None, fake: bool = False) -> None:
         super().migration_progress_callback(action, migration, fake)
@@ -212,10 +212,10 @@ class _Migrate(Migrate):
 
 
 def before_migrations(plan: Iterable[tuple[Migration, bool]]) -> None:
-    """Prepare the way back of a plan of Django's, whose steps are migrations and whether each is taken back.
+    """Prepare a backward migration; ``plan`` has migrations, each with whether it is reversed.
 
-    The code of this version runs on all its columns only before the first step, so it cannot be in a migration. If the
-    database has gone back by some steps before, they have been the first.
+    The current code needs all its columns, which exist only before the first step, so a migration cannot do
+    this. If the database was already reversed by some steps, the preparation was done then.
     """
     is_back = any(
         (step.app_label, step.name) == _FIRST_WITH_RECORDED and backwards for step, backwards in plan

@@ -365,7 +365,7 @@ def read(environ: Mapping[str, str]) -> Options:
 
 
 def read_without(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the subjects that are left out; raises Refusal for one that does not exist or cannot be."""
+    """Return the subjects to leave out; raises Refusal for an unknown or required one."""
     names = tuple(dict.fromkeys(filter(None, re.split(r"[\s,]+", environ.get(PREFIX + "WITHOUT", "")))))
     optional = registry.optional_names() if names else []
     for name in names:
@@ -424,7 +424,7 @@ def export(
 
 
 def _explain_unknown(unknown: Sequence[str], command: str) -> str:
-    """Say what an option is called here that another program has, or that is misspelled."""
+    """Explain an unknown option: the name used here for an option of another program, or a misspelling."""
     option, _, value = unknown[0].partition("=")
     value = value or (unknown[1] if len(unknown) > 1 and not unknown[1].startswith("-") else "")
     if command == "serve":
@@ -479,7 +479,7 @@ def _is_for_others(name: str, value: str) -> bool:
 
 
 def nearest(name: str, known: list[str]) -> str:
-    """Return a hint at the name that was meant, if one is similar."""
+    """Return a hint with the most similar known name, or an empty string."""
     near = difflib.get_close_matches(name, known, n=1)
     return f" (did you mean {near[0]}?)" if near else ""
 

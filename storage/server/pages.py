@@ -48,7 +48,7 @@ def examine(options: Options) -> Iterator[Finding]:
 
 
 def _read_all(options: Options) -> list[str]:
-    """Make a backup to nowhere; return what it says."""
+    """Read the whole database by a discarded base backup; return the program's messages."""
     program = installation.packaged_programs() / "pg_basebackup"
     done = subprocess.run(
         [program, "--pgdata=-", "--format=tar", "--wal-method=none", "--no-manifest", "--checkpoint=fast"],

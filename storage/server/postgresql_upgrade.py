@@ -95,7 +95,7 @@ def _convert(options: Options, folder: DataFolder, lock: int, say: Say) -> None:
 
 
 def _end_abandoned(folder: DataFolder, draft: DataFolder) -> None:
-    """End what a conversion that was killed has left running: the servers that pg_upgrade starts do not end with it."""
+    """Stop processes left by a killed conversion, as the servers started by pg_upgrade outlive it."""
     deadline = time.monotonic() + _PATIENCE
     while processes := [pid for pid, line in _processes() if _is_of_conversion(line, folder, draft)]:
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""The server secret: what account keys at rest and Django's signatures are derived from."""
+"""Server secret, from which the keys for account keys at rest and for Django's signatures are derived."""
 
 import hashlib
 import hmac
@@ -15,7 +15,7 @@ SHORTEST = 16
 
 
 def read(options: Options) -> bytes | None:
-    """Return the given secret, or else the one in the data folder, None if nothing has been sealed here yet."""
+    """Return the configured secret, or the one in the data folder; None if there is no secret yet."""
     if options.secret:
         if len(options.secret) < SHORTEST:
             raise Refusal(f"TABLERO_SECRET is too short; give at least {SHORTEST} random characters.")

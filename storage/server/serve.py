@@ -32,11 +32,14 @@ Say = Callable[[str], None]
 
 
 class Stopped(BaseException):
-    """A signal came before there was anything to drain; unlike an Exception, nothing on the way catches it."""
+    """A signal arrived before the server was ready; a BaseException, so that no handler catches it."""
 
 
 class Signals:
-    """The first SIGTERM or SIGINT ends the server in order, the second at once; SIGHUP reads the certificate again."""
+    """Signal handling: the first SIGTERM or SIGINT shuts down gracefully, a second at once.
+
+    SIGHUP reloads certificates.
+    """
 
     def __init__(self) -> None:
         self.first: Callable[[], None] = self._give_up

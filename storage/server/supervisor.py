@@ -108,7 +108,7 @@ class Supervisor:
             )
 
     def _watch(self, child: subprocess.Popen[bytes]) -> bool:
-        """Until PostgreSQL ends by itself (True), or is shut down because the server wants that or is gone (False)."""
+        """Wait until PostgreSQL exits by itself (True) or is shut down with or by the server (False)."""
         is_ready = False
         answered_at = bounded_at = time.monotonic()
         while child.poll() is None:
@@ -136,7 +136,7 @@ class Supervisor:
         return True
 
     def _answers(self) -> bool:
-        """Return whether PostgreSQL accepts connections: one that hangs keeps its sockets open and does not answer."""
+        """Return whether PostgreSQL responds on its socket; a hanging one accepts connections but stays silent."""
         try:
             with socket.socket(socket.AF_UNIX) as client:
                 client.settimeout(self.look_interval)
@@ -147,7 +147,7 @@ class Supervisor:
             return False
 
     def _keep_archiver(self) -> bool:
-        """Start the archiver, and again when it is killed; False while it waits for that."""
+        """Start the archiver, restarting it when it is killed; return False during the pause before that."""
         if self.archiver is None or (self.archiving is not None and self.archiving.poll() is None):
             return True
         if time.monotonic() - self.archiver_began < ARCHIVER_PAUSE:
@@ -182,7 +182,7 @@ class Supervisor:
                 kill_family(child)  # one that was stopped takes no signal
 
     def _sleep(self, seconds: float | None) -> bool:
-        """Wait for a signal or for time to pass; False when the server is gone or wants an end."""
+        """Sleep until a signal or timeout; return False if the server is gone or requests a shutdown."""
         readable, _, _ = select.select([0, self.wakeup], [], [], seconds)
         if self.wakeup in readable:
             os.read(self.wakeup, 4096)
@@ -211,7 +211,7 @@ class Supervisor:
                 return False
 
     def _ask_orphan_to_stop(self, how: signal.Signals) -> None:
-        """Signal a postmaster whose supervisor was killed: it still runs unless the kernel told it."""
+        """Signal a postmaster whose supervisor was killed, which may still be running."""
         with contextlib.suppress(OSError, ValueError, subprocess.SubprocessError):
             pid = int((self.database / "postmaster.pid").read_text().splitlines()[0])
             if "postgres" in name_of_process(pid):
@@ -250,7 +250,7 @@ def name_of_process(pid: int) -> str:
 
 
 def work_of_children(pid: int) -> int:
-    """Return the CPU time that the children of a process have taken, in ticks; always 0 where /proc does not tell."""
+    """Return the CPU time of a process's children in ticks; 0 without /proc."""
     work = 0
     for child in children_of(pid):
         with contextlib.suppress(OSError):
@@ -260,7 +260,7 @@ def work_of_children(pid: int) -> int:
 
 
 def bound(log: Path, limit: int) -> None:
-    """Empty a log that is larger than the limit, and keep what it had as `.1`; PostgreSQL has it open to append."""
+    """Truncate a log above a size in bytes, keeping a copy as `.1`; PostgreSQL has it open for appending."""
     with contextlib.suppress(OSError):
         if log.stat().st_size <= limit:
             return

@@ -33,11 +33,11 @@ class FileWatch:
         self.accept()
 
     def accept(self) -> None:
-        """Take the files as they are for known."""
+        """Accept the current state of the files as known."""
         self._known = self._seen = self._look()
 
     def has_changed(self) -> bool:
-        """Return True once for each change, when the files are as at the last look: one is written after the other."""
+        """Return True once per change, when the files have settled, as they are written one after the other."""
         before, self._seen = self._seen, self._look()
         if self._seen != before or self._seen == self._known:
             return False

@@ -20,7 +20,7 @@ _PATH = "/ui/healthz"
 
 @contextmanager
 def running(manager: ServiceManager, options: Options, listener: socket.socket) -> Iterator[None]:
-    """Tell the manager each time that the server has answered, in a thread, if the manager wants to know."""
+    """Notify the service manager's watchdog from a thread, each time the server responds."""
     if not manager.patience:
         yield
         return
@@ -42,7 +42,7 @@ def running(manager: ServiceManager, options: Options, listener: socket.socket) 
 
 
 def _answers(options: Options, listener: socket.socket, timeout: float) -> bool:
-    """Return whether the server answers, whatever it says: that it has too many connections is an answer, too."""
+    """Return whether the server responds at all; any response counts, also that it has too many connections."""
     host, port = listener.getsockname()[:2]
     if options.scheme == "https":
         # without authorities, which would be read at each look

@@ -1,4 +1,4 @@
-"""Several processes that serve one socket, each replaced when it dies."""
+"""Worker processes that share one listening socket, each restarted when it dies."""
 
 import logging
 import os
@@ -44,12 +44,12 @@ class Worker:
         return self.process.stdout
 
     def read(self) -> bool:
-        """Wait for a line of the worker; return False if it is gone."""
+        """Wait for a line from the worker; return False if it has exited."""
         self.is_serving = self.output.readline() != b""
         return self.is_serving
 
     def reload(self) -> None:
-        """Let it read the certificate again; one that takes no signals yet notices a change of the files by itself."""
+        """Have the worker reload the certificate; one that is still starting notices changed files by itself."""
         if self.is_serving:
             self.process.send_signal(signal.SIGHUP)
 

@@ -78,7 +78,7 @@ class Archiver:
         self.bound(waiting)
 
     def waiting(self) -> list[str]:
-        """Return what PostgreSQL wants to have archived, as it would choose: histories, then the oldest."""
+        """Return the files that await archiving, in PostgreSQL's order: timeline histories, then oldest first."""
         names = [it.name.removesuffix(".ready") for it in self.ready.glob("*.ready")]
         names = [it for it in names if not (self.done / it).exists()]
         return sorted(names, key=lambda it: (not it.endswith(".history"), it))
@@ -122,7 +122,7 @@ class Archiver:
         self.failing.touch()
 
     def bound(self, waiting: list[str]) -> None:
-        """Drop what waits before it fills the disk of the database, which would stop the server."""
+        """Drop waiting segments before they fill the disk of the database, which would stop the server."""
         if self.state["failure"] is None or not waiting:
             return
         gap = self.state["gap"]
@@ -142,7 +142,7 @@ class Archiver:
 
 
 class Push:
-    """A thread, because an archive on a network may not answer for hours; without a name it only looks for it."""
+    """Thread that archives one file, or checks the archive without one, as a network archive may hang for hours."""
 
     def __init__(self, archiver: Archiver, name: str = "") -> None:
         self.name = name

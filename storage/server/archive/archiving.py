@@ -28,7 +28,7 @@ _WAIT: Final = 300  # tenths of a second that archive_command waits, before Post
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The archive of a data folder, stored in it so that commands that start its database archive too."""
+    """Archive configuration of a data folder, stored there so that commands that start its database archive, too."""
 
     archive: Path
     backlog: int  # bytes
@@ -170,7 +170,7 @@ def connect(options: Options) -> psycopg.Connection[Any]:
 
 
 def flush(options: Options) -> str:
-    """End the present segment, so that it is archived; return its name. A later restore stops at its last commit."""
+    """Switch to a new WAL segment so that the current one is archived; return the name of the latter."""
     with connect(options) as connection:
         connection.execute("SELECT pg_current_xact_id()")
         return _fetch(connection, "SELECT pg_walfile_name(pg_switch_wal())")

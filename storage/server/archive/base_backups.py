@@ -40,7 +40,7 @@ def make(options: Options, config: Config, passphrase: bytes | None, say: Say) -
 
 
 def prune(archive: Path, keep: timedelta, size: int | None, say: Say) -> None:
-    """Delete what is not needed to restore any moment of the time to keep, and the oldest if it is too large."""
+    """Delete base backups outside the retention period, and the oldest while the archive is too large."""
     catalog = Catalog.read(archive)
     kept = sorted(catalog.needed_bases(datetime.now(UTC) - keep), key=lambda it: it.finished_at)
     while size is not None and len(kept) > 1 and _size(catalog, kept) > size:

@@ -1,4 +1,4 @@
-"""The content of an archive: base backups, the segments of PostgreSQL's log since, and the times it can restore.
+"""Content of an archive: base backups, the WAL segments since, and the times that it can restore.
 
 An archive is a folder:
 
@@ -68,7 +68,7 @@ class BaseBackup(NamedTuple):
 
 
 class Use(NamedTuple):
-    """A period in which servers used a timeline; ``end`` of the present one is in the distance."""
+    """Period in which servers used a timeline; the current period ends in the far future."""
 
     timeline: int
     start: datetime
@@ -101,7 +101,7 @@ class Catalog:
 
     @classmethod
     def read(cls, path: Path) -> "Catalog":
-        """Raise NotAnArchive unless there is one that this version understands."""
+        """Read the catalog of an archive; raises NotAnArchive if there is none or its format is newer."""
         system = read_system(path)
         try:
             segments: dict[Segment, int] = {}
@@ -161,7 +161,7 @@ class Catalog:
         return [it for it in segments if it not in self.segments]
 
     def plan(self, moment: datetime | None) -> list[Plan]:
-        """Return the ways to restore a moment, or the latest one, the fastest first; empty if it cannot be restored."""
+        """Return the plans to restore a moment or the latest state, fastest first; empty if that is impossible."""
         uses = [it for it in self.uses if moment is None or it.start <= moment < it.end]
         if not uses:
             return []
@@ -203,7 +203,7 @@ class Catalog:
         return chain
 
     def _segment(self, timeline: int, number: int) -> Segment:
-        """Return a segment as a database on this timeline reads it: the one of an ancestor before the fork."""
+        """Return the segment that a timeline reads at a number: before the fork, the ancestor's."""
         older = (it for it, fork in sorted(self.forks.get(timeline, {}).items()) if number < fork)
         return Segment(next(older, timeline), number)
 

@@ -1,4 +1,4 @@
-"""Look at an archive: what can be restored, what is wrong, and whether it needs another base backup."""
+"""Inspection of an archive: restorable periods, damage, and whether a base backup is due."""
 
 import gzip
 import time

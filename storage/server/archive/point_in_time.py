@@ -44,7 +44,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """``path`` is where the restored data are; ``kept`` where those are that they have replaced."""
+    """Result of a restore: the restored folder ``path``, and ``kept`` with the replaced data."""
 
     path: Path
     counts: Mapping[str, int]
@@ -146,7 +146,7 @@ def _beside(target: DataFolder, suffix: str) -> Path:
 
 
 def _remove_unfinished(target: DataFolder) -> None:
-    """Remove what restores that were killed have left."""
+    """Remove the remains of killed restores."""
     for path in target.path.parent.glob(f"{target.path.name}.*Z.part"):
         try:
             with DataFolder(path).held("restore"):
@@ -224,7 +224,7 @@ def _copy_base(options: Options, target: DataFolder, base: Backup, request: Requ
 
 
 def _place_log(options: Options, catalog: Catalog, plan: Plan, say: Say) -> None:
-    """Put the segments where PostgreSQL reads them, all before it starts: one that is damaged is found then."""
+    """Copy WAL segments to PostgreSQL's folder and verify them all before it starts."""
     folder = DataFolder(options.data)
     needed = len(plan.segments) * SEGMENT
     free = shutil.disk_usage(folder.path).free

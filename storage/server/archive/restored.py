@@ -1,11 +1,11 @@
-"""The process that examines a restored database: whether this version can use it, and the secret opens its keys."""
+"""Subprocess that examines a restored database: version compatibility, and whether the secret opens its keys."""
 
 import os
 import sys
 
 
 def main() -> str:
-    """Return a sentence about its version, or an empty string; ends the process with a sentence if it is of no use."""
+    """Return a note on the version or an empty string; exits with an error if the database is unusable."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
     import django
 

@@ -1,1 +1,1 @@
-"""Backups of the whole server, and how they become a server again."""
+"""Backups of the whole server, and their restoration."""

@@ -1,4 +1,4 @@
-"""Back up a server: its database, its secret and what describes them, while it runs or not."""
+"""Backup of a server, running or not: its database, its secret and their description."""
 
 import os
 import tempfile
@@ -204,7 +204,7 @@ def _copy(work: _Work, store: Store, parent: Backup | None) -> _Database:
 
 
 def _stream(work: _Work, parent: Backup | None, size: int) -> Written:
-    """Write what pg_basebackup sends; a slot keeps the log from the checkpoint on, which it sends at the end."""
+    """Store the stream of pg_basebackup; a replication slot retains the WAL that it sends at the end."""
     # the checkpoint at once: a spread one takes minutes, as a quarter of an hour lies between two
     arguments: list[str | Path] = ["--pgdata", "-", "--format", "tar", "--checkpoint", "fast"]
     arguments += ["--wal-method", "fetch", "--manifest-checksums", "SHA256", "--progress", "--no-password"]
@@ -267,7 +267,7 @@ def _version_of(connection: psycopg.Connection[Any]) -> str:
 
 
 def _write_secret(work: _Work) -> tuple[SecretIn, dict[str, str]]:
-    """Return how the secret is kept, and the checksum of its file if it has one."""
+    """Store the secret if requested; return where it is kept, and the checksum of its file."""
     value = secret.read(work.options)
     if value is None:
         raise Refusal(

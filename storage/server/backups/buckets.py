@@ -71,7 +71,7 @@ def _store(scheme: str, bucket: str, prefix: str | None) -> Any:
 
 
 def _azure_connection() -> dict[str, str]:
-    """Return what the connection string of Azure's tools says, which obstore does not read."""
+    """Parse AZURE_STORAGE_CONNECTION_STRING, which obstore does not support."""
     text = os.environ.get("AZURE_STORAGE_CONNECTION_STRING", "")
     parts = dict(part.split("=", 1) for part in text.split(";") if "=" in part)
     names = {
@@ -170,7 +170,7 @@ class Bucket:
 
     @contextmanager
     def upload(self, path: str, expected: int) -> Iterator[Writer]:
-        """Yield where to write an object, which appears at the end of the block, unless that raises."""
+        """Yield a writer to an object, which is created at the end of the block unless that raises."""
         part = max(_PART, expected // _PARTS)
         with (
             _explaining(self.location),
@@ -226,7 +226,7 @@ class _BucketDraft:
 
 
 class _Counter:
-    """Counts what is written."""
+    """Writer that counts the bytes written."""
 
     def __init__(self) -> None:
         self.sink: Writer
@@ -238,7 +238,7 @@ class _Counter:
 
 
 class _Ranges:
-    """An object, read in ranges with one range ahead; each range is tried again by itself."""
+    """Reader of an object in ranges, one range ahead; each range is retried on its own."""
 
     def __init__(self, bucket: Bucket, path: str, size: int, ahead: ThreadPoolExecutor) -> None:
         self._bucket = bucket

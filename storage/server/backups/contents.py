@@ -61,7 +61,7 @@ class Reading:
 
 
 def connect(options: Options) -> psycopg.Connection[Any]:
-    """Return a connection in which everything is read as of one moment."""
+    """Return a connection with repeatable reads, so that all queries see one snapshot."""
     parameters = database.parameters(options)
     parameters["options"] = f"{parameters.get('options', '')} {_SETTINGS}".strip()
     connection: psycopg.Connection[Any] = psycopg.connect(**parameters)  # type: ignore[arg-type]

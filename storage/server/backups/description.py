@@ -84,7 +84,7 @@ class Backup:
 
     @classmethod
     def read(cls, store: Store, name: str) -> "Backup":
-        """Return what is not sealed; raises Refusal unless there is a backup that this version understands."""
+        """Read the unencrypted description of a backup; raises Refusal if it is missing, damaged or too new."""
         where = store.locate(name)
         try:
             with store.open(name, DESCRIPTION) as reader:
@@ -137,7 +137,7 @@ class Backup:
         )
 
     def opened(self, passphrase: bytes | None) -> "Backup":
-        """Return it with all that it says; raises Refusal without the right passphrase if it is sealed."""
+        """Return the backup with all contents; raises Refusal for an encrypted one without the right passphrase."""
         if self.sealing is None:
             return self
         if passphrase is None:
@@ -154,7 +154,7 @@ class Backup:
 
     @contextmanager
     def reading(self, file: str) -> Iterator[Reader]:
-        """Yield a file to read, as it was before it was sealed."""
+        """Yield a reader of a file, decrypted if the backup is encrypted; raises Refusal if it is damaged."""
         try:
             with self.store.open(self.name, file if self.sealing is None else file + SUFFIX) as source:
                 yield source if self.key is None else UnsealingReader(source, self.key, file)
@@ -170,7 +170,7 @@ class Backup:
 
 @contextmanager
 def creating(draft: Draft, file: str, key: Key | None, expected: int = 0) -> Iterator[Writer]:
-    """Yield where to write a file of a draft, which is sealed if there is a key."""
+    """Yield a writer to a file of a draft, encrypting if there is a key."""
     if key is None:
         with draft.create(file, expected) as sink:
             yield sink
@@ -213,7 +213,7 @@ def chain_of(backup: Backup, passphrase: bytes | None) -> list[Backup]:
 
 
 def chains(backups: list[Backup]) -> list[list[Backup]]:
-    """Return full backups and dumps, each with the incremental ones that need it; the one that grew last is last."""
+    """Group backups into chains, each a full backup or dump with its incremental ones; latest chain last."""
     root: dict[str, str] = {}
     grouped: dict[str, list[Backup]] = {}
     for it in backups:

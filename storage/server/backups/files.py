@@ -41,7 +41,7 @@ class Written(NamedTuple):
 
 
 def write_database(stream: Reader, draft: Draft, key: Key | None, expected: int) -> Written:
-    """Write the archive that pg_basebackup sends; raises Refusal unless it is as its manifest says."""
+    """Store the output of pg_basebackup; raises Refusal unless it matches the manifest."""
     if isinstance(draft, FolderDraft) and key is None:
         written = _unpack(stream, draft)
     else:
@@ -102,7 +102,7 @@ def _pack(stream: Reader, sink: Writer) -> Written:
 
 
 class _Tee:
-    """Passes on what is read."""
+    """Reader that copies what it reads into a buffer."""
 
     def __init__(self, source: Reader, sink: Writer) -> None:
         self._source = source
@@ -138,7 +138,7 @@ def read_manifest(text: bytes, where: str) -> dict[str, str]:
 
 
 def wal_end(manifest: bytes) -> str:
-    """Return the position in the log up to which a base backup needs it."""
+    """Return the WAL position up to which a base backup needs the log."""
     return str(json.loads(manifest)["WAL-Ranges"][-1]["End-LSN"])
 
 
@@ -147,7 +147,7 @@ def manifest_of(backup: Backup) -> bytes:
 
 
 def verify(backup: Backup) -> None:
-    """Raise Refusal unless every file is there and has the content that it had when it was backed up."""
+    """Verify all files of a backup; raises Refusal for a missing or changed file."""
     take(backup, None)
 
 
@@ -198,7 +198,7 @@ def _stored(backup: Backup) -> set[str]:
 
 
 def _take_database(backup: Backup, stored: set[str], target: Path | None) -> dict[str, str]:
-    """Return the checksums of the files of a database, which are put into a new folder if there is one."""
+    """Return the checksums of the database files, extracting them to ``target`` if given."""
     digests = {}
     if target is not None:
         target.mkdir(mode=0o700)
@@ -238,7 +238,7 @@ def _database_members(backup: Backup, stored: set[str]) -> Iterator[Member]:
 
 
 def _copy(source: Reader, sink: Writer | None) -> str:
-    """Read to the end and return the SHA-256; copy into ``sink`` if there is one."""
+    """Read a stream to its end and return its SHA-256, copying it to ``sink`` if given."""
     digest = hashlib.sha256()
     while data := source.read(_PIECE):
         digest.update(data)

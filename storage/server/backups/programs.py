@@ -93,7 +93,7 @@ def _fails(process: "subprocess.Popen[bytes]", listener: threading.Thread) -> bo
 
 
 def _listen(output: IO[bytes], lines: list[str], say: Say | None) -> None:
-    """Collect what a program says, and pass its progress on."""
+    """Collect a program's output, and report its progress."""
     shown_at = time.monotonic()
     with io.TextIOWrapper(output, errors="replace") as said:
         for line in said:
@@ -106,7 +106,7 @@ def _listen(output: IO[bytes], lines: list[str], say: Say | None) -> None:
 
 
 def environment(options: Options) -> Mapping[str, str]:
-    """Return the variables by which libpq finds the database."""
+    """Return the environment for PostgreSQL's programs, with libpq's variables for the connection."""
     parameters = database.parameters(options)
     names = {it.keyword.decode(): it.envvar.decode() for it in Conninfo.get_defaults() if it.envvar}
     given = {names[name]: value for name, value in parameters.items() if name in names}

@@ -1,4 +1,4 @@
-"""Make a server of a backup again: to use it, or to see that it could be used."""
+"""Restoration of a server from a backup, for use or as a drill."""
 
 import os
 import shutil
@@ -37,7 +37,7 @@ WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'S
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """``kept`` is where the data are that the restored ones replace."""
+    """Result of a restore; ``kept`` is the folder of the replaced data."""
 
     counts: Mapping[str, int]
     kept: Path | None = None
@@ -176,7 +176,7 @@ def _check_secret(options: Options, server_secret: bytes | None) -> None:
 
 
 def _build(options: Options, chain: list[Backup], server_secret: bytes | None, say: Say) -> dict[str, int]:
-    """Make a data folder and open it once; leave no database if that does not succeed."""
+    """Fill a data folder and open its database once; remove the database on failure."""
     is_new = not options.data.exists()
     try:
         with _explaining():
@@ -232,7 +232,7 @@ def _fill(options: Options, chain: list[Backup], server_secret: bytes | None, sa
 
 
 def _take(backup: Backup, target: Path, say: Say, *, is_whole: bool) -> Path:
-    """Return where the verified database or dump of a backup is: in the target, or where it is kept."""
+    """Verify a backup and return the folder of its database or dump: the target, or the backup itself."""
     say(f"Reading and verifying {backup.location} ...")
     if backup.folder is None or (is_whole and backup.kind is not Kind.DUMP):
         files.take(backup, target)

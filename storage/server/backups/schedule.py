@@ -117,7 +117,7 @@ class _Scheduler:
 
 
 def run_command(arguments: list[str], is_stopping: threading.Event) -> str:
-    """Run a command of ours until it ends or the server stops; return why it failed, or an empty string."""
+    """Run a command of the server until it ends or the server stops; return its error, or an empty string."""
     environment = workers.environment()
     del environment[metrics.FOLDER]  # its counts are of no interest
     with tempfile.TemporaryFile() as output:

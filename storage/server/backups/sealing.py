@@ -1,8 +1,8 @@
-"""Encrypt a backup with a passphrase, for a place where others could read it.
+"""Encryption of backups with a passphrase, for storage that others can read.
 
-The key of a backup is derived from the passphrase by scrypt with a salt of its own. Each file has a key derived
+The key of a backup is derived from the passphrase by scrypt with a random salt. Each file has a key derived
 from that one and from its name, and consists of numbered chunks in AES-256-GCM; the last one is marked (the
-construction STREAM). So no file can be exchanged, and no chunk left out, moved or cut off, without being noticed.
+STREAM construction). So exchanged files, and missing, moved or truncated chunks, are detected.
 """
 
 import base64
@@ -86,7 +86,7 @@ class Key:
 
 
 class SealingWriter:
-    """Encrypts what is written to it; only ``finish`` makes it whole."""
+    """Writer that encrypts a file; the file is incomplete until ``finish``."""
 
     def __init__(self, sink: Writer, key: Key, file: str) -> None:
         nonce = os.urandom(_NONCE)
@@ -114,7 +114,7 @@ class SealingWriter:
 
 
 class UnsealingReader:
-    """Decrypts a file while it is read; raises ValueError where it is not what was written."""
+    """Reader that decrypts a file; raises ValueError for altered content."""
 
     def __init__(self, source: Reader, key: Key, file: str) -> None:
         header = source.read(len(_MAGIC) + _NONCE)
@@ -158,7 +158,7 @@ class UnsealingReader:
 
 @contextmanager
 def sealing_into(sink: Writer, key: Key, file: str) -> Iterator[SealingWriter]:
-    """Yield where to write what arrives in the sink encrypted, whole unless the block raises."""
+    """Yield a writer that encrypts into the sink, and complete the file unless the block raises."""
     writer = SealingWriter(sink, key, file)
     yield writer
     writer.finish()
@@ -169,7 +169,7 @@ def _nonce(number: int, *, is_last: bool) -> bytes:
 
 
 def read_passphrase(path: Path) -> bytes:
-    """Return the passphrase in the first line of a file; raises Refusal if it is not fit for one."""
+    """Read the passphrase from the first line of a file; raises Refusal if it is missing or too short."""
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:

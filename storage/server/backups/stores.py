@@ -43,11 +43,11 @@ class Draft(Protocol):
         ...
 
     def create(self, file: str, expected: int = 0) -> AbstractContextManager[Writer]:
-        """Yield where to write a file, of about so many bytes; it has no content if the block raises."""
+        """Yield a writer to a file of about ``expected`` bytes; nothing is stored if the block raises."""
         ...
 
     def publish(self, description: bytes) -> None:
-        """Store the description, with which the backup appears; raises Refusal if a file is not as it was written."""
+        """Store the description, which publishes the backup; raises Refusal if a file is not as written."""
         ...
 
 
@@ -64,7 +64,7 @@ class Store(Protocol):
     def locate(self, name: str) -> str: ...
 
     def folder_of(self, name: str) -> Path | None:
-        """Return the folder that a backup is; None where it is in no file system."""
+        """Return the folder of a backup; None for backups in a bucket."""
         ...
 
     def files(self, name: str) -> dict[str, int]:
@@ -80,7 +80,7 @@ class Store(Protocol):
         ...
 
     def draft(self, started_at: datetime) -> AbstractContextManager[Draft]:
-        """Yield a new backup, which is removed unless the block publishes it."""
+        """Yield a draft of a backup, which is removed unless the block publishes it."""
         ...
 
     def free(self) -> int | None:
@@ -106,7 +106,7 @@ def open_store(location: str) -> Store:
 
 
 def split_backup(location: str) -> tuple[Store, str] | None:
-    """Return the store of a backup at this location, and its name; None if it can only be that of a store."""
+    """Split a location into the store and the name of a backup; None if it can only be a store."""
     if not is_url(location):
         path = Path(location).expanduser().absolute()
         return (FolderStore(path.parent), path.name) if (path / DESCRIPTION).exists() else None
