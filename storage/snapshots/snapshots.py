@@ -78,9 +78,9 @@ def take(
     tables: Iterable[str] | None = None,
     expires_at: datetime | None = None,
 ) -> Snapshot:
-    """Take a snapshot of an account, or of some of its tables by name; without ``expires_at`` it is kept.
+    """Take a snapshot of an account, or of the given tables; without ``expires_at`` it never expires.
 
-    Raises SnapshotExists, SnapshotLimitReached, and SnapshotError for an invalid name or for tables that do not exist.
+    Raises SnapshotExists, SnapshotLimitReached, and SnapshotError for an invalid name or unknown tables.
     """
     _check_name(name)
     snapshot = _list_again(lambda: _take_listed(account, name, by, tables, expires_at))
@@ -119,7 +119,7 @@ def _take_listed(
 
 
 def _delete_beyond_limits(snapshot: Snapshot, by: Actor) -> None:
-    """Delete a new snapshot again if others, taken at the same time, have reached a limit with it."""
+    """Delete a new snapshot again if concurrent ones have exceeded a limit with it, and raise the error."""
     reached = None
     with transaction.atomic():
         account = locking.lock(snapshot.account)
@@ -133,7 +133,7 @@ def _delete_beyond_limits(snapshot: Snapshot, by: Actor) -> None:
 
 
 def _check_limits(account: Account, *, added: Sequence[Table] | None = None) -> None:
-    """Raise SnapshotLimitReached if an account exceeds a limit, with one more snapshot of the ``added`` tables."""
+    """Raise SnapshotLimitReached if an account exceeds its limits, including a snapshot of ``added`` tables."""
     number, most = allowance(account)
     if number + (added is not None) > most:
         raise SnapshotLimitReached(Reason.TOO_MANY_SNAPSHOTS, account=account.name, number=number, most=most)
@@ -324,7 +324,7 @@ def names(account: Account, top: int) -> list[str]:
 
 
 def latest(account: Account) -> Snapshot | None:
-    """Return the latest snapshot, which may be one where a branch began."""
+    """Return the latest snapshot, including the origin of a branch."""
     return _latest_first(account).first()
 
 
