@@ -26,7 +26,7 @@ def texts(items: Iterable[str | None]) -> bytes:
 
 
 def columns(rows: Sequence[Sequence[str | bytes | None]]) -> tuple[bytes, ...]:
-    """Return the parameters of several statements as one text[] for each place."""
+    """Transpose the parameters of several statements into one text[] per parameter."""
     return tuple(texts(column) for column in zip(*rows, strict=True))
 
 

@@ -1,7 +1,7 @@
-"""A change set is one call of a function, which applies the changes in order or fails and rolls all of them back.
+"""Change sets: one function call that applies the changes in order or rolls back all of them.
 
-Each relation has its own function, because only then are its statements planned once and not in every call. The first
-argument is the partition key, by which a call can be routed to where the partition is.
+Each relation has its own function, because only then are its statements planned once and not in every call.
+The first argument is the partition key, by which a call can be routed to the node of the partition.
 """
 
 from collections.abc import Sequence
@@ -267,7 +267,7 @@ def _function(kind: AccountKind) -> str:
 
 
 def create_function(relation: str, history: str, kind: AccountKind = AccountKind.STORAGE) -> str:
-    """Return SQL that creates the function; ``history`` is the view that it writes to when it is told by whom."""
+    """Return SQL that creates the function; it records changes in the view ``history`` when given an actor."""
     return _function(kind).format(relation=relation, table=recorded_table(relation), history=history)
 
 
@@ -279,10 +279,11 @@ def drop_function(relation: str) -> str:
 
 
 def apply(relation: str, changes: Sequence[Change], recorder: Recorder | None = None) -> Statement[list[int]]:
-    """Apply all changes of one partition, or none; return their Timestamps (the last one of a deleted entity) in order.
+    """Apply all changes of one partition atomically; return their Timestamps in order.
 
-    Raises ChangeSetError with the index of the change that failed. Rows are locked in the order of their keys, so that
-    change sets on the same entities wait for each other instead of deadlocking.
+    A deleted entity has its last Timestamp. Raises ChangeSetError with the index of the change that failed.
+    Rows are locked in key order, so that change sets on the same entities wait for each other instead of
+    deadlocking.
     """
     rows = [_row(relation, index, change) for index, change in enumerate(changes)]
     order = sorted(range(len(rows)), key=lambda index: rows[index][1].key.row_key)
@@ -305,10 +306,10 @@ class NotInHalves(Exception):
 
 
 class Halves:
-    """A change set of insertions, applied by two statements in one transaction: one can be made while the other runs.
+    """Change set of insertions in two statements of one transaction, built while the other one runs.
 
-    The second takes its Timestamp from the first, by a setting of the transaction. Rows are locked in the order of
-    their keys, so all keys have to come in this order.
+    The second takes its Timestamp from the first, by a setting of the transaction. The keys must be sorted,
+    because rows are locked in that order.
     """
 
     def __init__(self, relation: str, first: Sequence[Change], recorder: Recorder | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The row of a change: what all writes take, whether it goes alone, together with others, or in a change set."""
+"""Row of a change, the common input of single, combined and change-set writes."""
 
 from collections.abc import Iterable
 from typing import Final, NamedTuple, assert_never

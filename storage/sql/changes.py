@@ -186,7 +186,7 @@ def groups(
 def _whole_minutes(
     groups: list[ChangeGroup[int, int]], edge: int, *, oldest_first: bool
 ) -> ChangePage[ChangeGroup[int, int]]:
-    """Leave out the groups of the last minute, which was not read whole, unless there is no other."""
+    """Drop the groups of the last minute, which may be incomplete, unless there are no others."""
     start = edge // MINUTE * MINUTE
     if oldest_first:
         whole, end = [it for it in groups if to_ticks(it.latest) < start], start - 1
@@ -314,7 +314,7 @@ def _read_changes(result: Result, tables: Mapping[int, str]) -> Unnamed:
 
 
 def beside(table_id: int, history: str) -> Record:
-    """Return the history that a relation has of its own as a record; its Timestamps are in the order of each entity."""
+    """Return a relation's own history as a record; its Timestamps order the changes of each entity."""
     columns = f"ts AS seq, {table_id}::bigint AS tbl, ts, was, actor, op, request, pk, rk, anns, vals"
     return Record((f"(SELECT {columns} FROM {history})",))
 
@@ -322,7 +322,7 @@ def beside(table_id: int, history: str) -> Record:
 def with_images_before(
     table: tuple[str, int], record: Record, selection: Selection, top: int | None
 ) -> Statement[Unnamed]:
-    """Return the first selected changes of a table with a history of its own, without the entities after them."""
+    """Return the first selected changes in a table's own history, without the entities after them."""
     binder = Binder()
     columns = (
         f"h.seq, h.op::text, h.ts, h.actor, h.request::text, h.tbl, h.pk, h.rk, h.was, {content('h.')}, NULL"

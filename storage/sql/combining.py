@@ -1,9 +1,9 @@
-"""Combine waiting statements into one, like a group commit.
+"""Combination of waiting statements into one, like a group commit.
 
-A statement that finds fewer than IN_FLIGHT of its kind on its table in flight runs at once and alone. Others wait until
-one of those returns, and then run together. Each has its own result: if the common statement fails, it has had no
-effect, and each runs again alone. A statement without a result in the common one also runs again alone, and gets its
-own error.
+A statement runs at once and alone while fewer than IN_FLIGHT of its kind and table are running. Others wait
+until one of those returns, and then run together. Each has its own result: if the combined statement fails,
+it has had no effect, and each runs again alone. A statement without a result in the combined one also runs
+again alone, and gets its own error.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ class _Waiting:
 
 @dataclass(slots=True)
 class _Queue:
-    """The statements of one kind on one table."""
+    """Running and waiting statements of one kind on one table."""
 
     in_flight: int = 0
     waiting: deque[_Waiting] = field(default_factory=deque)
@@ -125,7 +125,7 @@ class Combiner:
                 waiting.outcome.set_result(results.get(waiting.key, _ALONE))
 
     async def _run_several(self, statement: Statement[Any], group: list[_Waiting]) -> Any:
-        """Run a common statement; the position after it is that of all of its sessions."""
+        """Run a combined statement and advance the log position of all its sessions."""
         sessions = [waiting.session for waiting in group if waiting.session is not None]
         if not sessions:
             return await self._run(statement)

@@ -26,7 +26,7 @@ NO_TABLE: Final = "entity_template"  # a relation without rows
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Changes of a table from a moment that its history covers until a later one; ``later`` None means until now."""
+    """Period of a table's history to compare; ``later`` is None for the present."""
 
     earlier: Past
     later: Moment | None = None
@@ -51,7 +51,7 @@ class Image(NamedTuple):
 
 
 class DifferingEntity(NamedTuple):
-    """An entity as it is on both sides; None where it is absent."""
+    """Entity on both sides of a comparison; None where it is absent."""
 
     key: EntityKey
     kind: DifferenceKind
@@ -93,7 +93,7 @@ FROM (SELECT pk, rk, ts, {content} AS content FROM {relation}) AS entity)
 
 
 def with_short_times(relation: str) -> str:
-    """Return the entities of a Cosmos account as one of the other kind writes them, to be compared with such."""
+    """Return Cosmos entities with DateTimes in Table storage's form, for comparison with such accounts."""
     return _SHORT_TIMES.format(relation=relation, content=CONTENT)
 
 
@@ -353,7 +353,7 @@ def images(
     keys: Collection[EntityKey] | None = None,
     newer: Collection[Since] = (),
 ) -> Images:
-    """Return what makes one side equal to the other where they differ; ``keys``: only these entities."""
+    """Return the images that make one side equal to the other; ``keys`` limits them to these entities."""
     binder = Binder()
     key_condition = "true"
     if keys is not None:
@@ -406,9 +406,9 @@ WHERE t.id = {table_id} AND t.created_at > to_timestamp($1::bigint / 10000000.0)
 def is_table_changed_since(
     table_id: int, source: str, record: Record | None, moment: Moment
 ) -> Statement[bool]:
-    """Return the statement that tells whether a table was created, or any entity of it changed, after a moment.
+    """Return a statement: was a table created, or any of its entities changed, after a moment?
 
-    Without a ``record``, the Timestamps in the ``source`` tell.
+    Without a ``record``, Timestamps in the ``source`` decide.
     """
     created = _IS_CREATED.format(table_id=table_id, source=source)
     changes = (

@@ -1,13 +1,13 @@
-"""The text of a row: a line for each property, its annotation in front of its value, as domain.entities.entity says.
+"""Text of a stored row: one line per property, its annotation before its value; see domain.entities.entity.
 
-The text holds what is sent, byte for byte: JSON in PostgreSQL loses ``-0.0``, exponents, U+0000 and lone surrogates. An
-annotation stands between two tabs. So a merge replaces and sorts lines without parsing JSON, an answer is a
-concatenation without line feeds and tabs, and one without annotations leaves out what is between the tabs. An insert
-keeps the order of the request; any other write sorts by name, ordinal, as the service does; in a Cosmos account each
-property stays at its place.
+The text is stored as sent, byte for byte: JSON in PostgreSQL loses ``-0.0``, exponents, U+0000 and lone
+surrogates. Tabs surround an annotation. So a merge replaces and sorts lines without parsing JSON, a response
+is a concatenation without line feeds and tabs, and a response without annotations omits the text between
+tabs. An insert keeps the order of the request; any other write sorts by name, ordinal, as the service does;
+in a Cosmos account each property stays in place.
 
-Rows that versions before 1.1 have written, in tables and in histories, keep their annotations in a column ``anns``.
-They read like all others; see entity_content, the function that puts each before its value.
+Rows written before version 1.1, in tables and histories, keep annotations in the column ``anns``. They read
+like all others; see the function entity_content, which puts each before its value.
 """
 
 from typing import Final
@@ -16,7 +16,7 @@ from storage.sql.django import fetch
 
 
 def content(row: str = "") -> str:
-    """Return SQL of the text of a row, which may be of history; null: it has none. ``row`` ends with a dot."""
+    """Return SQL for the text of a row, also in histories, where it may be null; ``row`` ends with a dot."""
     return f"CASE WHEN {row}anns = '' THEN {row}vals ELSE entity_content({row}anns, {row}vals) END"
 
 
@@ -40,7 +40,7 @@ SELECT pk, rk FROM next ORDER BY pk DESC, rk DESC LIMIT 1
 
 
 def rewrite(relation: str, after: list[str] | None) -> list[str] | None:
-    """Give the next rows after a key their one text; return the key of the last, None if there are no more."""
+    """Rewrite the next rows after a key to one text; return the last key, or None if there are no more."""
     if after is None:
         rows = fetch(_REWRITE.format(relation=relation, after="true", rows=_ROWS))
     else:

@@ -56,9 +56,9 @@ def fill(
 def copy(
     source: str, target: str, query: EntityQuery, masking: Masking | None = None, *, are_long: bool = False
 ) -> Statement[int]:
-    """Copy the rows that a query finds into a new entity relation, those with long keys on their own.
+    """Return the statement that copies matching rows to a new entity relation, with or without long keys.
 
-    Their Timestamps stay, so that ETags do too, and that what is older than the copy is known to be unchanged.
+    Timestamps are kept, so that ETags stay valid and rows older than the copy are known to be unchanged.
     """
     binder = Binder()
     condition = f"({walks.walk(query, binder).condition}) AND {LONG_KEYS if are_long else SHORT_KEYS}"

@@ -20,7 +20,7 @@ def about() -> About:
 
 
 def settings(*names: str) -> dict[str, str]:
-    """Return settings of PostgreSQL by their names; what it does not know is missing."""
+    """Return PostgreSQL settings by name, without unknown ones."""
     return dict(
         fetch("SELECT name, setting FROM pg_settings WHERE name = ANY(%s) ORDER BY name", list(names))
     )
@@ -51,7 +51,7 @@ def has_checksums() -> bool:
 
 
 class DamagedRelation(NamedTuple):
-    """``table`` is the relation that has the rows; ``name`` may be that of an index of it."""
+    """Damaged relation: ``table`` has the rows, ``name`` may be one of its indexes."""
 
     name: str
     table: str

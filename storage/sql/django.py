@@ -1,4 +1,4 @@
-"""The synchronous executor: it runs statements on Django's connection, in its transaction if there is one."""
+"""Synchronous executor of statements on Django's connection, in the current transaction if any."""
 
 import re
 import time
@@ -60,7 +60,7 @@ def run(statement: Statement[T]) -> T:
 
 
 def repeatable(operation: Callable[P, T]) -> Callable[P, T]:
-    """Let a function run in a transaction, and again if a statement of it is rolled back because of a concurrent one.
+    """Run a function in a transaction, retrying it when a concurrent statement rolls it back.
 
     In the caller's transaction it runs in a savepoint.
     """
@@ -83,9 +83,9 @@ def _repeat(attempt: Callable[[], T]) -> T:
 
 
 def repeatable_on_nodes(operation: Callable[P, T]) -> Callable[P, T]:
-    """Let a function that changes relations on nodes run in a transaction, and once more if it raises NodeLost.
+    """Run a function that changes relations on nodes in a transaction, retrying it once after NodeLost.
 
-    After a node was started again, the first transaction of a session fails that uses its former connection. In the
+    After the restart of a node, the first transaction of a session that uses its old connection fails. In the
     caller's transaction the function runs in a savepoint, once.
     """
     in_transaction = transaction.atomic(operation)
@@ -187,7 +187,7 @@ def in_session() -> Iterator[None]:
 
 
 def release_connection() -> None:
-    """Give Django's connection back to its pool while this thread does not need it, unless a transaction has begun."""
+    """Return Django's connection to its pool, unless a transaction is open."""
     if not connection.in_atomic_block:
         connection.close()
 
@@ -260,7 +260,7 @@ def is_lock_timeout(error: DatabaseError) -> bool:
 
 
 def is_unavailable(error: DatabaseError) -> bool:
-    """Return whether the database or a node of it did not answer, so that the same request may succeed later."""
+    """Return whether the database or a node was unavailable, so that a retry may succeed."""
     cause = error.__cause__
     if not isinstance(cause, psycopg.Error):
         return False
@@ -268,10 +268,10 @@ def is_unavailable(error: DatabaseError) -> bool:
 
 
 def is_lost(error: Exception) -> bool:
-    """Return whether an error means that the database is lost, so that whatever comes next would fail as well.
+    """Return whether an error means that the database is lost, so that further statements would fail as well.
 
-    It is not when the server refuses one statement: because that was cancelled, waited for a lock in vain, or needs a
-    node that is down.
+    It is not lost when it refuses one statement, because of a cancellation, a lock timeout or a node that is
+    down.
     """
     if not isinstance(error, InterfaceError | OperationalError):
         return False
@@ -297,14 +297,14 @@ def limited(limit: timedelta) -> Iterator[None]:
 
 @contextmanager
 def repeatable_read() -> Iterator[None]:
-    """Run a transaction of its own in which all statements see what the first one sees."""
+    """Run the block in a separate REPEATABLE READ transaction."""
     with transaction.atomic(durable=True):
         execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         yield
 
 
 def walk(steps: "Generator[Statement[Any], Any, T]", run: Callable[[Statement[Any]], Any] = run) -> T:
-    """Run an operation of several statements: it yields each one and receives its result."""
+    """Drive a generator of statements: run each one and send its result back."""
     try:
         statement = next(steps)
         while True:

@@ -136,7 +136,7 @@ _CASTS: Final = {
 
 
 def _given(columns: Sequence[str]) -> str:
-    """Return the parameters of several changes as rows ``given``; each is cast once, not wherever it is used."""
+    """Return a CTE ``given`` with the parameters of several changes as rows, cast once."""
     selected = ", ".join(f"{name}::{_CASTS[name]}" if name in _CASTS else name for name in columns)
     parameters = ", ".join(f"${number}::text[]" for number in range(1, len(columns) + 1))
     names = ", ".join(columns)
@@ -249,7 +249,7 @@ class _Verb:
                 return moments.in_order(history, recorded_table(relation), is_several=is_several)
 
     def _changes(self, relation: str, name: str, *, is_several: bool) -> str:
-        """Select from the rows that a command returned what is recorded of them."""
+        """Select the rows to record in the history from those returned by a command."""
         known = self._op(name)
         op = f"'{known}'"
         if known is None:
@@ -347,9 +347,10 @@ def insert_all(
 def change_all(
     relation: str, changes: Sequence[Insert | Upsert], recorder: Recorder | None = None
 ) -> Statement[Mapping[EntityKey, int]] | None:
-    """Return one statement of changes of one kind to different entities of any partitions; None if there is none.
+    """Return one statement for changes of one kind to different entities; None if they cannot be combined.
 
-    Its result is the new Timestamps by keys. Changes without a Timestamp were not made; ``change`` raises the reason.
+    Its result maps keys to new Timestamps. Changes without a Timestamp were not made; ``change`` raises the
+    reason.
     """
     rows = [change_row(change) for change in changes]
     verb, kind = rows[0].verb, rows[0].kind
@@ -378,7 +379,7 @@ def present(relation: str, keys: Sequence[EntityKey]) -> Statement[set[EntityKey
 
 
 def _reason(relation: str, row: ChangeRow) -> Statement[int] | None:
-    """Return the statement that says why a change was not made; no row: there is no entity."""
+    """Return the statement that tells why a change was not made; no row means that the entity is missing."""
     if row.gone is not None:
         expected = None if row.expected is None else str(row.expected)
         parameters: Parameters = (*row.key, row.fragments.content, expected, row.gone)

@@ -1,4 +1,4 @@
-"""The planner's expectations of a query, and samples for the numbers that it cannot know."""
+"""Row estimates by PostgreSQL's planner, and samples for numbers that it cannot know."""
 
 from collections.abc import Generator, Iterator
 from dataclasses import replace
@@ -16,7 +16,7 @@ from storage.sql.walks import Binder
 
 
 class ScanKind(StrEnum):
-    """The ways in which PostgreSQL finds rows."""
+    """Methods by which PostgreSQL finds rows."""
 
     KEYS = "keys"
     PROPERTIES = "properties"  # by the index on the values of all properties

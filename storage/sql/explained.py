@@ -1,4 +1,4 @@
-"""Plans that PostgreSQL explains in JSON; the plan of one node stands for all nodes that a statement runs on."""
+"""Query plans from EXPLAIN in JSON; on a cluster, one node's plan stands for all nodes."""
 
 import json
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from storage.sql.statement import Result, text_at
 
 
 class Explained(NamedTuple):
-    """``root`` is the node of a plan at the top, and ``times`` how many nodes of a cluster run such a plan."""
+    """Query plan: ``root`` is its top node, and ``times`` the number of cluster nodes that run it."""
 
     root: dict[str, Any]
     times: int = 1

@@ -36,11 +36,11 @@ _MOVED: Final = tuple(extension.moved for extension in EXTENSIONS)
 
 
 class RolledBack(ServerBusy):
-    """The statement was rolled back because of a concurrent one, and can be sent again unchanged."""
+    """The statement was rolled back because of a concurrent one, and can be retried unchanged."""
 
 
 class NodeLost(ServerBusy):
-    """A node of the cluster ended during the statement or before it; its end may have been noticed only now."""
+    """A node of the cluster was lost before or during the statement."""
 
 
 class Canceled(Exception):
@@ -84,7 +84,7 @@ def failure(sqlstate: str | None, message: str) -> Exception:
 
 
 def is_unavailable(sqlstate: str | None) -> bool:
-    """Return whether PostgreSQL cannot be asked: it says so, or nothing; a cancelled statement says nothing of it."""
+    """Return whether an SQLSTATE, or its absence, means that PostgreSQL is unavailable."""
     return sqlstate is None or (sqlstate != _CANCELED and sqlstate.startswith(_UNAVAILABLE))
 
 

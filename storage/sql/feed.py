@@ -273,7 +273,7 @@ WHERE n.was = c.ts
 
 
 def rows(page: RawPage) -> Statement[Images]:
-    """Return the statement that reads the rows which changes have left, unless they have been changed since."""
+    """Return the statement that reads the current rows of changed entities, unless they have changed since."""
     relations = {(relation, page.changes[place].table_id) for place, relation in page.relations.items()}
     row_queries = " UNION ALL ".join(
         _ROW.format(relation=relation, table_id=table_id) for relation, table_id in sorted(relations)
@@ -316,7 +316,7 @@ def flush() -> Statement[None]:
 
 
 def first_at(record: Record, ticks: int) -> Statement[tuple[int | None, str]]:
-    """Return the statement that reads the least number of a change made at some time or later, and a snapshot."""
+    """Return the statement that reads the lowest sequence from a time on, and a snapshot."""
     first = record.changes("min(h.seq) AS seq", "h.ts >= $1::bigint")
     text = f"SELECT pg_current_snapshot()::text, min(seq) FROM ({first}) AS first"
 
@@ -334,7 +334,7 @@ FROM (SELECT pg_current_snapshot()::text AS snapshot, pg_current_wal_insert_lsn(
 
 
 def mark() -> Statement[tuple[str, bool]]:
-    """Return the statement that reads the present snapshot, and whether the state it sees would survive a crash."""
+    """Return the statement that reads the current snapshot and whether its state would survive a crash."""
     return Statement(
         _MARK, (), Lane.KEY, lambda result: (text_at(result, 0, 0), text_at(result, 0, 1) == "t")
     )

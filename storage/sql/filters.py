@@ -175,7 +175,7 @@ class _Compiler:
     def _all(self, operands: Iterable[_Part]) -> str:
         """Combine equalities of properties into one document, and the bounds of a property into one range.
 
-        So the index is searched once, and a scan takes a value out of its document fewer times.
+        So the index is searched once, and a scan extracts fewer values from documents.
         """
         texts: list[str] = []
         documents: list[dict[str, str]] = []  # a name once in each
@@ -197,7 +197,7 @@ class _Compiler:
         return f"props @> {self.bind(_document(values), 'jsonb')}"
 
     def _range(self, bounds: Sequence[_Bound]) -> str:
-        """Write bounds of one property; an end without one is that of its kind of values."""
+        """Return SQL for the bounds of one property; a missing end becomes that of the value's type."""
         span, name, *_, is_int64 = bounds[0]
         expression = span.expression.format(name=self._name(name))
         limits = [f"{expression} {OPERATORS[it.operator]} {self.bind(it.value, span.cast)}" for it in bounds]

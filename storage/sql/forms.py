@@ -1,8 +1,8 @@
-"""Forms of relations in SQL: the names of relations, and what statements on one can do.
+"""Relation forms in SQL: names of relations, and their capabilities.
 
-A relation of another form than the local one has a name of its own, so that a process that still takes its table for a
-local one does not find it: it would record changes where no reader looks. Everything else follows from the name, the
-``Capabilities`` of the relation.
+A relation of a form other than the local one has a different name, so that a process that still takes its
+table for a local one does not find it: it would record changes where no reader looks. Everything else follows
+from the name, the ``Capabilities`` of the relation.
 """
 
 import re
@@ -54,7 +54,7 @@ def has_other_form(table: str) -> str:
 
 
 def lacking(table: str, ability: Ability) -> str:
-    """Return SQL for the place in OTHERS of the form of a row of storage_table that lacks an ability; else null."""
+    """Return SQL for the index in OTHERS of a table's form if it lacks an ability; else null."""
     forms = [(place, form) for place, form in enumerate(OTHERS) if ability in form.lacks]
     cases = "".join(f" WHEN {table}.{form.column} THEN {place}" for place, form in forms)
     return f"CASE{cases} END" if cases else "null"
@@ -87,7 +87,7 @@ _ELSEWHERE: Final = [
 
 
 def waits_elsewhere(text: str) -> bool:
-    """Return whether a statement reads or writes relations whose rows are elsewhere, so that it waits for others."""
+    """Return whether a statement accesses relations on other servers, so that it may have to wait for them."""
     for prefix, named in _ELSEWHERE:  # noqa: SIM110  each statement asks, and any() would take twice as long
         if prefix in text and named.search(text) is not None:
             return True
@@ -95,7 +95,7 @@ def waits_elsewhere(text: str) -> bool:
 
 
 def history_of(relation: str) -> str:
-    """Return the name of the history that a relation has of its own; the two have their partitions together."""
+    """Return the name of a relation's own history, which is colocated with it."""
     return relation + _HISTORY
 
 

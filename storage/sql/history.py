@@ -1,12 +1,12 @@
-"""The history of an account: every change of an entity, with the entity before it, in relations named segments.
+"""History of an account: every change of an entity, with the image before it, in relations called segments.
 
-Writers insert into a view of the present segment, ``history_<account>``, so that no statement needs its number.
-The image before is kept, never the one after: an entity as it was at some time is the first image of a later change,
-or else its row; and old segments can be dropped without the others losing their meaning.
+Writers insert into a view of the current segment, ``history_<account>``, so that statements do not need its
+number. Only the image before is kept: an entity's state at a time is the image of the next change after it,
+or else its current row; so old segments can be dropped without affecting the others.
 
-``seq`` orders the changes of an entity, because it is taken while its row is locked. Readers that must not miss
-changes filter by ``xid``: a change may be committed after one with a greater ``seq``. ``ts`` is the new Timestamp, of a
-deletion when it was made; ``was`` is the old one.
+``seq`` orders the changes of an entity, because it is taken while its row is locked. Readers that must not
+miss changes filter by ``xid``: a change may be committed after one with a greater ``seq``. ``ts`` is the new
+Timestamp, or for a deletion the time of it; ``was`` is the old one.
 """
 
 from collections.abc import Sequence
@@ -200,7 +200,7 @@ SELECT id FROM known UNION ALL SELECT id FROM added
 
 
 def intern(actor: Actor) -> Statement[int | None]:
-    """Return the statement that finds or adds an actor, without its request; None: it must be asked again."""
+    """Return the statement that finds or adds an actor; a result of None means that it must be run again."""
 
     def read(result: Result) -> int | None:
         return integer_at(result, 0, 0) if result.ntuples else None

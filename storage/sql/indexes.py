@@ -64,7 +64,7 @@ def create(table: HasRelation, index_id: int, name: str) -> None:
 
 
 def analyze(table: HasRelation) -> None:
-    """Analyze the table, so that the planner has statistics for the expressions of a new index. Raises Canceled."""
+    """Run ANALYZE on a table for statistics on a new index's expressions; raises Canceled."""
     _run(f"ANALYZE {relation_of(table)}")
 
 
@@ -78,7 +78,7 @@ def _run(text: str) -> None:
 
 
 def drop(table_id: int, index_id: int) -> None:
-    """Remove an index, or what is left of it, without blocking writers; not in a transaction."""
+    """Drop an index, also an invalid one, without blocking writers; not allowed in a transaction."""
     execute(f"DROP INDEX CONCURRENTLY IF EXISTS {index_name(table_id, index_id)}")
 
 

@@ -1,10 +1,10 @@
-"""The asynchronous executor: a few connections on the event loop, each running one prepared statement at a time.
+"""Asynchronous executor: a few connections on the event loop, each running one prepared statement at a time.
 
 It uses psycopg.pq directly, because a cursor costs more than the statement. A connection is busy until its result is
 read completely, even if its request was cancelled, so that a result can never reach another request.
 
-Several commands are sent as a pipeline, in one round trip, however far the server is: a statement that has to be
-prepared first, or one after which the position in the log is asked for.
+Several commands are sent as a pipeline, in one round trip: a statement that has to be prepared first, or one
+followed by a query for the log position.
 """
 
 import asyncio
@@ -300,7 +300,7 @@ class _Connection:
         self._hand_over(failed or results[-1], is_failed=failed is not None)
 
     def _settled(self) -> bool:
-        """Hand over the result and become idle; returns False if there was no result, only a notice."""
+        """Deliver the result and become idle; return False if only a notice has arrived."""
         result, self._result = self._result, None
         if self._pgconn.status == pq.ConnStatus.BAD:
             self._lost()
@@ -376,7 +376,7 @@ class _StatementFailed(Exception):
 
 
 class _Pool:
-    """The connections of one lane: opened when they are first needed, kept, and opened again when they are lost.
+    """Connection pool of one lane: opened on first use, kept, and reopened when lost.
 
     Requests queue while all are busy.
     """
@@ -424,7 +424,7 @@ class _Pool:
         return bool(self._all)
 
     async def until_reachable(self) -> None:
-        """Return at once if there is a connection, else wait for one; raises ServerBusy after a few seconds."""
+        """Wait until a connection is open; raises ServerBusy after a few seconds."""
         if not self._all:
             self.release(await self._acquire())
 
@@ -517,7 +517,7 @@ class _Pool:
             self._open_another()
 
     def renew(self) -> None:
-        """Open new connections instead of the present ones; busy ones end with their statements."""
+        """Replace all connections; busy ones are closed after their statements."""
         for connection in list(self._all):
             connection.is_outdated = True
         for connection in list(self._idle):
@@ -607,7 +607,7 @@ def _encoded(parameters: Parameters) -> _Values:
 
 
 class Lanes:
-    """The connections of one process to one server for the statements of the protocol."""
+    """Connections of a process to one database server for the statements of the protocol, by lane."""
 
     def __init__(
         self,
@@ -651,7 +651,7 @@ class Lanes:
         return all(pool.is_open for pool in self._pools.values())
 
     async def until_reachable(self) -> None:
-        """Raise ServerBusy if the server cannot be reached for a few seconds: others would wait for it in vain."""
+        """Raise ServerBusy if the server cannot be reached for a few seconds."""
         await self._pools[Lane.KEY].until_reachable()
 
     def close(self) -> None:
@@ -659,7 +659,7 @@ class Lanes:
             pool.close()
 
     def suspend(self) -> None:
-        """Give up all connections at once: what waits and what comes gets ServerBusy until ``resume``."""
+        """Close all connections; waiting and new requests get ServerBusy until ``resume``."""
         for pool in self._pools.values():
             pool.suspend()
 
@@ -668,7 +668,7 @@ class Lanes:
             pool.resume()
 
     def give_up_older(self, moment: float) -> None:
-        """Give up the connections opened before a moment of the monotonic clock; a busy one may never be answered."""
+        """Close the connections opened before a time of the monotonic clock, busy ones included."""
         for pool in self._pools.values():
             pool.give_up_older(moment)
 
@@ -750,7 +750,7 @@ class Lanes:
             return await self._run(statement.locking(), session)
 
     def _renew(self) -> None:
-        """Reconnect, because the server has become a standby: another one may be the primary now."""
+        """Reconnect because the server has become a standby and another one may be the primary."""
         for pool in self._pools.values():
             pool.renew()
 
@@ -760,9 +760,9 @@ class Lanes:
         prepare: Callable[[Statement[Any]], Statement[Any]] = lambda statement: statement,
         session: Session | None = None,
     ) -> T:
-        """Run an operation of several statements: it yields each one and receives its result.
+        """Drive a generator of statements: run each one and send its result back.
 
-        ``prepare`` returns the statement to run instead.
+        ``prepare`` may replace a statement.
         """
         try:
             statement = next(steps)

@@ -24,7 +24,7 @@ from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 
 @dataclass(frozen=True, slots=True)
 class Masking:
-    """The rules of a table, and 32 bytes that are known to the server only while it makes the branch."""
+    """Masking rules of a table, and a 32-byte secret that exists only while the branch is created."""
 
     rules: Rules
     secret: bytes

@@ -243,12 +243,12 @@ def now_of_insertion(relation: str) -> str:
 
 
 def after(ticks: str) -> str:
-    """Return SQL of the new Timestamp of a row ``e`` that is changed: it is later than the one that it has."""
+    """Return SQL for the new Timestamp of a changed row ``e``, later than its present one."""
     return f"greatest({ticks}, e.ts + 1)"
 
 
 def in_order(history: str, table: str, *, is_several: bool) -> str:
-    """Return SQL of the Timestamp of a row ``e`` that was inserted; the statement is to be repeated if it is too early.
+    """Return SQL for the Timestamp of an inserted row ``e``; the statement must be repeated if it is too early.
 
     ``history`` is the view that changes are written to, ``table`` the id that they are recorded with.
     """
@@ -317,18 +317,18 @@ def close(moment: Moment, relation: str, latest: int = 0) -> Statement[str | Non
 
 
 def are_running(transactions: str) -> Statement[bool]:
-    """Return the statement that asks whether one of the transactions that ``close`` returned has not ended."""
+    """Return the statement that tells whether any of the transactions from ``close`` is still running."""
     text = "SELECT count(*) FROM pg_locks WHERE virtualtransaction = ANY (string_to_array($1, ','))"
     return Statement(text, (transactions,), Lane.KEY, lambda result: integer_at(result, 0, 0) > 0)
 
 
 def ahead() -> Statement[float]:
-    """Return the seconds by which the next Timestamp is ahead of a clock that has been set back; 0 or less: none."""
+    """Return the statement for the seconds by which Timestamps are ahead of the clock, if positive."""
     text = f"SELECT (coalesce({_FLOOR}, 0) - {CLOCK}) / {TICKS_PER_SECOND}::float8"
     return Statement(text, (), Lane.KEY, lambda result: float(text_at(result, 0, 0)))
 
 
 def latest(record: Record) -> Statement[int]:
-    """Return the statement that finds the latest Timestamp of these changes; 0: there is none."""
+    """Return the statement for the latest Timestamp of recorded changes; 0 without any."""
     text = f"SELECT coalesce(max(ts), 0) FROM ({record.changes('max(h.ts) AS ts', 'true')}) AS latest"
     return Statement(text, (), Lane.KEY, lambda result: integer_at(result, 0, 0))

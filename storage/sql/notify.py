@@ -1,12 +1,13 @@
-"""Notifications between processes, and the locks with which a change invalidates all catalogs before it commits.
+"""Notifications between processes, and the locks by which a change invalidates all catalogs before it commits.
 
 A process holds a shared lock, the snapshot lock, while it has a catalog. A change sends a notification, so that all
 processes drop their catalogs, and takes the snapshot lock exclusively: once it is granted, no process uses old data,
 and none caches new data before the commit. A second lock, the turn, keeps processes from taking the shared lock again
 before the change has got it.
 
-A process that hangs, or whose machine is gone, does not drop its catalog. It must not use it either when it has not
-heard from the database for LEASE; a change that has waited longer ends its connection, and with that its lock.
+A process that hangs, or whose machine is lost, does not drop its catalog. It must not use the catalog when it
+has not heard from the database for LEASE; a change that has waited longer terminates its connection, and with
+that its lock.
 """
 
 import asyncio
@@ -56,7 +57,7 @@ class News(Enum):
 
 
 class Event(NamedTuple):
-    """An event, and the time on the monotonic clock for which it is certain: it was asked for later."""
+    """Event from the database, and the monotonic time at which it was certainly true."""
 
     news: News
     at: float
@@ -81,7 +82,7 @@ def notify_access() -> None:
 
 
 def notify_presence(table_id: int) -> None:
-    """Notify every process, when the current transaction commits, that others may have come to a table or gone."""
+    """Notify all processes on commit that the presence of users on a table has changed."""
     execute("SELECT pg_notify(%s, %s)", _PRESENCE_CHANNEL, f"{_PRESENCE} {table_id}")
 
 
@@ -124,7 +125,7 @@ def wait_for_snapshots() -> None:
 
 
 async def listen(conninfo: str) -> AsyncIterator[Event]:
-    """Yield HELD first and after each CHANGE; raises OSError when the connection, and with it the lock, is lost."""
+    """Yield HELD initially and after each CHANGE; raises OSError when the connection, and so the lock, is lost."""
     try:
         async with await timelines.connect(conninfo, application_name=LISTENER) as conn:
             await conn.execute(f"LISTEN {CHANNEL}; LISTEN {_PRESENCE_CHANNEL}; LISTEN {_JOBS_CHANNEL}")
@@ -198,7 +199,7 @@ def _take_notifications(pgconn: PGconn, arrived: list[str]) -> None:
 
 
 async def _is_readable(descriptor: int, seconds: float) -> bool:
-    """Wait until a socket can be read; return False if it cannot within some seconds."""
+    """Wait until a socket is readable; return False after a timeout in seconds."""
     loop = asyncio.get_running_loop()
     readable: asyncio.Future[bool] = loop.create_future()
 

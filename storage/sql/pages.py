@@ -191,7 +191,7 @@ def page(relation: str, query: EntityQuery) -> Statement[Page[StoredEntity]]:
 
 
 def measured_page(relation: str, query: EntityQuery, size: int) -> Statement[Page[StoredEntity]]:
-    """Query Entities of any size, at least one: the page ends after the entity that exceeds ``size`` bytes."""
+    """Return the statement for a page that ends after the entity that exceeds ``size`` bytes."""
     binder = Binder()
     walk = walks.walk(query, binder)
     content = _content(query, binder)
@@ -326,5 +326,5 @@ def _read_selected(members: list[bytes], query: EntityQuery) -> _Read:
 
 
 def position_at(result: Result, row: int) -> Position | None:
-    """Return the key in the first two columns of a row; None if there is no such row."""
+    """Return the key in the first two columns of a row; None without such a row."""
     return Position(text_at(result, row, 0), text_at(result, row, 1)) if row < result.ntuples else None

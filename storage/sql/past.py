@@ -1,8 +1,8 @@
-"""Entities as they were at a moment of the past: the row, or what history kept of it when it was changed later.
+"""Past states of entities: the current row, or the image that history kept when it was changed later.
 
-A common table expression with the name of the relation takes its place, so that any statement that reads entities can
-read those of the past. It yields them in the order of keys, and looks up a row only if it was changed after the
-moment; what a statement does not read costs it nothing. Indexes on properties are of no use to it.
+A common table expression with the name of the relation replaces it, so that any statement can read the past.
+It yields entities in key order, and looks up a row only if it was changed after the moment; unused columns
+cost nothing. It cannot use indexes on properties.
 """
 
 import re
@@ -74,7 +74,7 @@ def changed_after(moment: Moment, parameters: list[str | bytes | None]) -> str:
 
 
 def with_expressions(text: str, expressions: str) -> str:
-    """Put common table expressions before a statement, in front of its own if it has any."""
+    """Prepend common table expressions to a statement, merging them with its own."""
     beginning = _BEGINNING.match(text)
     assert beginning is not None
     explain, with_ = beginning.groups(default="")

@@ -19,7 +19,7 @@ _PAGE_HEADER: Final = 24
 
 
 def read_position(value: bytes) -> int:
-    """Return a position; between two records, one behind the header of a page is the same as one before it."""
+    """Parse a log position; one just behind a page header equals one before it."""
     position = int(value)
     beyond = position % _PAGE
     return position - beyond if beyond <= _PAGE_HEADER else position

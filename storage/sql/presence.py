@@ -1,4 +1,4 @@
-"""Tabs that show tables; one statement writes the tabs of a process and reads all tabs that show the same tables."""
+"""Statement that stores the tabs of a process and reads all tabs that view the same tables."""
 
 from collections.abc import Sequence
 from typing import Final

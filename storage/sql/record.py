@@ -1,8 +1,8 @@
-"""The record of the changes of an account, read as one relation: its segments, from the oldest to the newest.
+"""Record of an account's changes, read as one relation: its segments, oldest first.
 
-A statement names the segments that it needs. They are in the order of ``seq``, because a segment is written to only
-when the one before has ended, so that the search for the next change of an entity ends with the first that has one. A
-view over all segments cannot do that: it looks into each of them.
+A statement names the segments that it needs. They are in the order of ``seq``, because a segment is written
+to only after the previous one has ended, so that the search for the next change of an entity ends with the
+first match. A view over all segments cannot do that: it looks into each of them.
 """
 
 from collections.abc import Iterable, Sequence

@@ -99,7 +99,7 @@ def create(table_id: int, account_id: int, kind: AccountKind = AccountKind.STORA
 
 
 def find_without_function(table_id: int | None = None) -> list[int]:
-    """Return the tables, or the one table, that a server of a version without the present function has created."""
+    """Return the tables created by a server of an older version, without the current function."""
     only = "" if table_id is None else f" AND id = {int(table_id)}"
     return [found for (found,) in fetch(_WITHOUT_FUNCTION + only)]
 
@@ -125,7 +125,7 @@ def complete(table_id: int, account_id: int, kind: AccountKind) -> str:
 
 
 def soft_delete(table_id: int) -> str:
-    """Return SQL that hides the relation from all statements by renaming it, without waiting for a new index."""
+    """Return SQL that hides the relation by renaming it, without waiting for index builds."""
     relation = relation_name(table_id)
     renaming = _SOFT_DELETE.format(table_id=table_id, relation=relation, deleted=deleted_name(relation))
     return renaming + drop_local_function(relation)

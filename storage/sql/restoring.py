@@ -42,7 +42,7 @@ NEWER: Final = -1
 @final
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The images of one chunk, by their numbers in the order of keys; those that are applied together share one."""
+    """Range of images for one chunk, by their numbers in key order; moves share a number."""
 
     first: int
     last: int
@@ -307,7 +307,7 @@ def _read_keys(result: Result) -> list[EntityKey]:
 
 
 def preview(relation: str, images: Images, sample: int) -> Statement[tuple[Chunk, list[Sample]]]:
-    """Say what applying the images would do now, with up to ``sample`` entities of each effect."""
+    """Return the statement that previews the effect of images, with up to ``sample`` entities per effect."""
     text = _PREVIEW.format(numbered=_numbered(images), relation=relation, sample=sample)
     return Statement(text, images.parameters, Lane.FILTER, _read_preview)
 
@@ -328,7 +328,7 @@ def _read_preview(result: Result) -> tuple[Chunk, list[Sample]]:
 
 
 def _stored(key: EntityKey, ticks: bytes | None, content: bytes | None) -> StoredEntity | None:
-    """Return a stored entity with this content, None without content; the Timestamp of an image is not known."""
+    """Return a stored entity, None without content; an image has no known Timestamp."""
     return None if content is None else StoredEntity(encode_entity_key(key), ticks or b"0", content)
 
 
@@ -395,7 +395,7 @@ COLLECTED: Final = Images("SELECT pk, rk, expected, vals FROM restored_images")
 
 
 class Content(NamedTuple):
-    """The new content of an entity, as in its row; None for one that is left out."""
+    """New content of an entity as in its row; None if it is left out."""
 
     partition_key: str
     row_key: str
@@ -435,7 +435,7 @@ P = TypeVar("P", Span, Sequence[Image])
 
 
 def halves(source: P) -> tuple[P, P] | None:
-    """Divide images; return None if they are applied together, or there is only one."""
+    """Divide images into halves; None if they are indivisible."""
     if isinstance(source, Span):
         middle = (source.first + source.last) // 2
         if source.first == source.last:

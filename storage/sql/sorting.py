@@ -37,7 +37,7 @@ _DESCENDING: Final = f"rank = {ABSENT_RANK}, rank DESC, number DESC, text DESC, 
 
 
 class _Section(NamedTuple):
-    """A part of an index of a property that has the order of its rank; ``column`` is the one that differs in it."""
+    """Section of a property's index with the order of its rank; ``column`` varies within it."""
 
     rank: int
     condition: str
@@ -64,9 +64,9 @@ class Rows(NamedTuple):
 
 
 def rows(relation: str, query: EntityQuery, sort: Sort, start: SortedPosition | None, binder: Binder) -> Rows:
-    """Return the first rows; with an index of the property, the first of each section of it, and the first of those.
+    """Return the first rows in sort order; with an index, from the first rows of each section.
 
-    PostgreSQL could not walk the index in the order of ranks, nor backwards with the absent last.
+    PostgreSQL could not walk the index in the order of ranks, nor backwards with absent values last.
     """
     walk = walks.walk(query, binder)
     rank, number, text = _expressions(sort.property, binder)
@@ -125,7 +125,7 @@ def _sections(
 
 
 def _follows(rank: int, first: int, *, descending: bool) -> bool:
-    """Return whether all of a rank comes after another one."""
+    """Return whether a rank sorts entirely after another."""
     if ABSENT_RANK in (rank, first):
         return rank > first
     return rank < first if descending else rank > first

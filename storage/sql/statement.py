@@ -1,4 +1,4 @@
-"""A statement as a value: its text, its lane, and how to read the result. Two executors run it: lanes and django."""
+"""Statement as a value: its SQL, lane and result reader; executed by lanes or django."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ Parameters = tuple[str | bytes | None, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Combination(Generic[T_co]):
-    """The way in which statements that differ only in their parameters run as one; see storage.sql.combining.
+    """Combination of statements that differ only in their parameters; see storage.sql.combining.
 
     The first two parameters are the keys of an entity. ``statement`` makes one statement from the parameters of several
     with different keys. Its result maps keys to the results of the single statements; a statement without a result

@@ -17,9 +17,9 @@ class Portion(NamedTuple):
 
 
 def take(table_id: int, limit: int, owed: float, portion: float) -> Statement[Portion]:
-    """Charge the units a process owes, and take a portion for it if any are left then.
+    """Charge the request units that a process owes, and grant it a portion if any are left.
 
-    ``limit`` units come back each second, and as many are saved up.
+    The bucket refills by ``limit`` units per second, up to as many.
     """
 
     def read(result: Result) -> Portion:
@@ -30,7 +30,7 @@ def take(table_id: int, limit: int, owed: float, portion: float) -> Statement[Po
 
 
 def tidy() -> None:
-    """Delete what is full again."""
+    """Delete rows of buckets that are full again."""
     execute("DELETE FROM storage_throughput WHERE taken_at < now() - interval '1 day'")
 
 

@@ -1,7 +1,8 @@
-"""Timelines of PostgreSQL, by which a former primary is told from the present one.
+"""Timelines of PostgreSQL, to distinguish a former primary from the current one.
 
-A standby that is promoted begins a new timeline. If the former primary hung and was not fenced, it still accepts writes
-when it is back, and they would be lost. So a process that has used a primary uses none with an older timeline.
+A standby that is promoted begins a new timeline. If the former primary hung and was not fenced, it accepts
+writes again when it recovers, and they would be lost. So a process that has used a primary rejects servers on
+older timelines.
 """
 
 import logging

@@ -57,9 +57,9 @@ class RawVersion(NamedTuple):
 def read_page(
     rows: Sequence[RawVersion], table: tuple[str, int], key: EntityKey, first: int, top: int
 ) -> ChangePage[RecordedChange]:
-    """Return up to ``top`` versions from the one with the sequence ``first`` on, from the newest to the oldest.
+    """Return up to ``top`` versions, newest first, starting at the sequence ``first``.
 
-    ``table``: its name and id.
+    ``table`` is its name and id.
     """
     versions: list[RecordedChange] = []
     for version, fits in _versions(rows, table, key):
