@@ -97,7 +97,7 @@ async def _pages(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def _answer(scope: Scope, receive: Receive, send: Send) -> None:
-    """Serve a page; the first one imports all of them, in a thread, so that the Table service goes on meanwhile."""
+    """Serve a page; the first request imports all pages in a thread, so that the Table service is not blocked."""
     if settings.ROOT_URLCONF not in sys.modules:
         await asyncio.to_thread(import_module, settings.ROOT_URLCONF)
         gc.freeze()  # the server does so too with all objects that exist at its start
@@ -118,9 +118,10 @@ def _counting(scope: Scope, send: Send) -> Send:
 
 
 class _Django(ASGIHandler):
-    """Sends the content of a response as one message, so that it never waits for the client.
+    """Django handler that sends a response's content as one message, so that it never waits for the client.
 
-    Between several, a response would keep its thread and its database connection for as long as the client likes.
+    Between messages, a response would keep its thread and database connection for as long as the client
+    likes.
     """
 
     chunk_size = sys.maxsize
@@ -178,9 +179,9 @@ async def _receive_upload(scope: Scope, receive: Receive, send: Send, size: int)
 
 
 class _Body:
-    """Receives a body up to a limit, and within the time that so many bytes may take; else nothing more comes.
+    """Request body with a size limit and a time limit by its size; excess content is not received.
 
-    ``size`` is the announced length, 0 if the body comes in chunks.
+    ``size`` is the announced length, 0 for a chunked body.
     """
 
     def __init__(self, receive: Receive, limit: int, size: int) -> None:

@@ -99,7 +99,7 @@ class User(AbstractBaseUser):
 
 
 class Setup(models.Model):
-    """The single row that says whether the first admin exists; creating the admin locks it."""
+    """Single row that records whether the first admin exists; its creation locks the row."""
 
     ONLY: ClassVar[int] = 1
 
@@ -168,7 +168,7 @@ class ColumnLayout(models.Model):
 
 
 class PropertyOrder(models.Model):
-    """The properties of a table in the order in which they were first displayed, and the widths of their columns."""
+    """Properties of a table in order of first display, and their column widths."""
 
     table = models.OneToOneField(Table, on_delete=models.CASCADE, primary_key=True, related_name="+")
     names = models.JSONField(default=list)
@@ -244,7 +244,7 @@ class RecentQuery(models.Model):
 
 
 class SavedUrl(models.Model):
-    """The query string of an address that would be too long; reading it still needs the permission for the table."""
+    """Saved query string that is too long for an address; the table's permissions still apply."""
 
     key = models.CharField(max_length=24, primary_key=True)
     account = models.ForeignKey(  # null: saved by an older version

@@ -1,4 +1,4 @@
-"""The service properties as XML: what the editor shows, its version, and the comparison of two versions."""
+"""Service properties as XML for the editor: their text, version, and comparison of two versions."""
 
 import hashlib
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ def version_of(properties: ServiceProperties) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ComparedLine:
-    """A line of one version; ``is_gap`` stands for lines that both versions share."""
+    """Line of a compared version; ``is_gap`` stands for omitted common lines."""
 
     text: str = ""
     is_different: bool = False

@@ -82,7 +82,7 @@ class ActivityQuery(LogQuery):
 
     @property
     def selects_changes(self) -> bool:
-        """Return whether it names some changes of entities, as an undo must."""
+        """Return whether the filter selects specific changes of entities, as an undo requires."""
         of_entities = self.what in {"", Group.ENTITIES, *OPS}
         return of_entities and any((self.what in OPS, self.how, self.who, self.key, self.since, self.until))
 

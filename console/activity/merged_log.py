@@ -1,6 +1,4 @@
-"""One page of the activity log: activities, and in an account all other changes of entities, in the order of
-time.
-"""
+"""Activity log page that merges activities with an account's other changes of entities, by time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -96,7 +94,7 @@ def _read_newer(account: Account | None, query: ActivityQuery, after: datetime, 
 
 
 def _filters(account: Account | None, query: ActivityQuery) -> tuple[ActivityFilter, ChangeFilter | None]:
-    """Return what activities, and in an account what changes, a query asks for."""
+    """Split a query into filters for activities and, in an account, for changes."""
     wanted = query.to_filter(None if account is None else [account.pk])
     return wanted, None if account is None else query.to_changes()
 
@@ -159,7 +157,7 @@ _VERBS: Final = {
 
 
 def as_activity(entry: ChangeEntry, account: Account) -> Activity:
-    """Return what is not stored: the activity as which a change would be recorded if the console had made it."""
+    """Convert a recorded change to an unsaved activity, as if the console had made it."""
     kinds = bool(entry.inserted), bool(entry.changed), bool(entry.deleted)
     table = entry.table
     done = Activity(

@@ -1,4 +1,4 @@
-"""Successive entries of the activity log by one caller, as one line."""
+"""Grouping of consecutive log entries by one caller into one line."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ class Repeated(NamedTuple):
 
 
 def repeated(activities: Sequence[Activity], *, has_older: bool) -> list[Repeated]:
-    """Join successive activities of a day in which one caller did the same in one account, the newest first."""
+    """Group consecutive similar activities of a caller, day and account, newest first."""
     runs = [list(run) for _kind, run in groupby(activities, _kind_of)]
     return [
         Repeated(run[0], len(run) - 1, is_open=has_older and run[-1] is activities[-1] and len(run) > 1)
@@ -37,8 +37,9 @@ def _kind_of(done: Activity) -> tuple[object, ...]:
 
 
 def runs_of(entries: Sequence[Entry]) -> Iterator[tuple[ChangeEntry | None, Sequence[str], Sequence[Entry]]]:
-    """Divide the entries of a page into runs, each with its common change and its requests, or None for a
-    single entry. A run is successive changes to one table within a minute.
+    """Divide log entries into runs: consecutive changes to one table within a minute.
+
+    Each run comes with its combined change and its requests; None for a single entry.
     """
     for caller, run in groupby(entries, _caller):
         members = list(run)

@@ -33,7 +33,7 @@ _NO_KEY: Final = {"partition_key": "", "row_key": ""}
 
 
 def sentence(done: Activity, *, links_tokens: bool = False) -> SafeString:
-    """Say who did what to what, with links to the table and the entity if they still exist.
+    """Describe an activity in a sentence, with links to the table and entity if they still exist.
 
     ``links_tokens``: the reader may see the SAS token that was used.
     """
@@ -109,7 +109,7 @@ def _fill(text: str | Promise, words: Mapping[str, str]) -> SafeString:
 
 
 class _Words(dict[str, SafeString]):
-    """The words that a sentence about one activity can contain, each made when it is needed."""
+    """Placeholders in sentences about one activity, computed on access."""
 
     def __init__(self, done: Activity, *, links_tokens: bool) -> None:
         self.done = done
@@ -122,7 +122,7 @@ class _Words(dict[str, SafeString]):
 
 
 def _describe_actor(done: Activity, account: str) -> SafeString:
-    """Name who did it; the label of a SAS token leads to its page if the account is given."""
+    """Name the actor of an activity; a SAS label links to the token's page in the given account."""
     actor = actor_of(done)
     name = _strong(done.actor)
     match actor.kind:
@@ -258,7 +258,7 @@ _WORDS: Final[Mapping[str, Callable[[Activity], SafeString]]] = {
 
 
 def report_undo(several: Sequence[Activity]) -> str:
-    """Say what an undo did; ``several`` are the activities that it recorded."""
+    """Describe the result of an undo; ``several`` are the activities that it recorded."""
     first, shown = several[0], presentation_of(several[0].effective_verb)
     if not shown.undone:
         return _("Undid the change.")

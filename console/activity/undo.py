@@ -1,4 +1,4 @@
-"""Undo in the console: who may undo an activity, whether to offer it, and how to undo what only the console stores."""
+"""Undo in the console: permissions, whether to offer it, and the undo of console-only data."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
@@ -50,7 +50,7 @@ def may_undo(user: User, done: Activity, roles: Roles) -> bool:
 
 
 def gives_power(done: Activity) -> bool:
-    """Return whether undoing it makes a user an owner or an admin again, or enables one."""
+    """Return whether the undo restores the role of an owner or admin, or enables a user."""
     verb = done.effective_verb
     if verb is PeopleVerb.USER_CHANGE:
         return any((done.before or {}).values())
@@ -58,7 +58,7 @@ def gives_power(done: Activity) -> bool:
 
 
 def _is_own(user: User, done: Activity) -> bool:
-    """Return whether a user has done it, and not another one who had the name before."""
+    """Return whether the activity is by this user, not by an earlier one of the same name."""
     is_named = done.actor_kind == ActorKind.USER and done.actor == user.get_username()
     return is_named and user.created_at <= done.at
 

@@ -114,7 +114,7 @@ class QueryViewSet(AccountScopedViewSet):
         return Response(status=204)
 
     def _read(self, table: Table, query: SavedQuery | None) -> Definition:
-        """Return what the query is to be, checked as the console checks it."""
+        """Validate the body like the console's form and return the query's new definition."""
         data = self.read_body()
         former = Definition("") if query is None else saved_changes.read_definition(query)
         written = {

@@ -1,4 +1,4 @@
-"""A bulk edit while it is written: the query of the grid, and operations in order. Its address has all of it."""
+"""Bulk edit being composed: the grid's query and a list of operations, fully contained in the address."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,7 +40,7 @@ class OperationDraft:
 
     @property
     def is_begun(self) -> bool:
-        """Return whether something is left to fill in, so that it is not an error yet."""
+        """Return whether required fields are still empty, so that no error is shown yet."""
         written = self.written
         return "" in written.values() or (self.op == "key" and len(written) == 1)
 
@@ -60,7 +60,7 @@ class BulkEditDraft:
         return [it.op for it in self.operations] == ["delete"]
 
     def address(self, table: Table) -> str:
-        """Return the address of the page that shows it; a long one is kept in a saved URL."""
+        """Return the address of the draft's page; a long one is stored as a saved URL."""
         place, query = path_of("bulk_edit:show", table.account.name, table.name), urlencode(self._fields)
         if len(place) + len(query) >= saved_urls.LONGEST:
             query = urlencode({saved_urls.NAME: saved_urls.keep(table, query).key})
@@ -105,7 +105,7 @@ class BulkEditDraft:
 
 
 def read_draft(given: QueryDict, table: Table) -> BulkEditDraft:
-    """Read the fields of an address or of the form; one without operations has one that sets a property."""
+    """Parse a draft from an address or form; without operations, it starts with an empty one."""
     state = read_state(given, table)
     if state.saved_url is not None:
         given = saved_urls.merge_query(state.saved_url, given)

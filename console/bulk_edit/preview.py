@@ -50,7 +50,7 @@ _SHOWN: Final = 8  # properties of an entity that is deleted
 
 
 def describe_operation(written: Mapping[str, Any]) -> tuple[Promise | str, str]:
-    """Return what an operation, written as JSON, is called, and on what it works."""
+    """Return the title and text of an operation in JSON."""
     op = written["op"]
     match op:
         case "set":
@@ -68,7 +68,7 @@ def describe_operation(written: Mapping[str, Any]) -> tuple[Promise | str, str]:
 
 
 def describe_obstacle(obstacle: Obstacle) -> str:
-    """Say why an entity is left alone."""
+    """Explain why an entity is skipped."""
     if obstacle.kind is ObstacleKind.LOSS:
         return describe_loss(obstacle.property, obstacle.detail)
     facts = {"property": obstacle.property or _("New key"), "detail": obstacle.detail}
@@ -81,7 +81,7 @@ def describe_loss(name: str, loss: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Entities about which there is one thing to say, with the keys of some."""
+    """Group of entities with the same message, and the keys of some of them."""
 
     text: str
     number: int

@@ -51,7 +51,7 @@ PRESENCES: Final = (
 @require_http_methods(["GET", "HEAD", "POST"])
 @table_page(Capability.WRITE)
 def show(request: HttpRequest, table: Table) -> HttpResponse:
-    """Show the form, or do what its pressed button says; only "run" starts the edit."""
+    """Show the form or handle its pressed button; only "run" starts the edit."""
     if request.method != "POST":
         return _show(request, table, read_draft(request.GET, table), {})
     if "scope" in request.POST:
@@ -128,7 +128,7 @@ def _superseding(request: HttpRequest, table: Table) -> Iterator[Callable[[], fl
 
 
 def _foresee(table: Table, draft: BulkEditDraft, action: str, clock: Callable[[], float]) -> dict[str, Any]:
-    """Return what the edit would do, or why it cannot."""
+    """Return the preview of the edit, or the error that prevents it."""
     try:
         preview = bulk_edit_previews.preview(table, draft.request, limit=_WHILE_TYPING, clock=clock)
         if action == "count" and not preview.is_exact:
@@ -172,7 +172,7 @@ def _examine(request: HttpRequest, table: Table, draft: BulkEditDraft) -> HttpRe
 
 
 def _follow(request: HttpRequest, table: Table, draft: BulkEditDraft) -> HttpResponse:
-    """Show what the job knows by now; at its end also what depends on it."""
+    """Show the current preview of a job; when it ends, also the parts that depend on it."""
     job = jobs.get(read_number(request.POST.get("job", "")) or 0)
     preview = None if job is None else bulk_edit_jobs.preview_of(job, table, draft.request)
     if job is None or preview is None:

@@ -1,4 +1,4 @@
-"""Threads of comments as pages show them: what they are about, their texts with links and mentions, who may do what."""
+"""Comment threads for display: subject, text with links and mentions, and the permitted actions."""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -1,6 +1,4 @@
-"""The request of a comparison, in its address: ``left``, ``right``, ``table``, ``kind``, ``timestamps``,
-``after``.
-"""
+"""Parameters of a comparison in its address, such as ``left``, ``right``, ``table``, ``kind`` and ``after``."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -47,7 +45,7 @@ class CompareRequest:
         return ALL_KINDS if self.kind is None else frozenset({self.kind})
 
     def query(self, **changes: object) -> str:
-        """Return the query string of this comparison, or of one that differs from it."""
+        """Return the query string of the comparison with some parameters changed."""
         it = replace(self, **changes)  # type: ignore[arg-type]
         given = {
             "left": str(it.left),

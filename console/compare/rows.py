@@ -1,6 +1,4 @@
-"""Rows of a comparison: the entities that differ, with their drawn properties and a note on those of one side
-only.
-"""
+"""Rows of a comparison: differing entities with rendered properties and notes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""Policies being edited: texts that may be invalid, each beside the stored policy it was drawn from.
+"""Policies being edited: form texts that may be invalid, each with the stored policy it came from.
 
-Fields that were not touched are saved exactly as they were stored: absent and empty elements, the order of
-permissions, and times that no field shows in full.
+Untouched fields are saved exactly as stored: absent and empty elements, the order of permissions, and times
+that no field shows in full.
 """
 
 import json

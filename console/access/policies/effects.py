@@ -153,7 +153,7 @@ def join_items(items: Iterable[str]) -> str:
 
 
 def _why_conflicting(token: TableSas | AccountSas, policy: AccessPolicy | None) -> str:
-    """Name what both set, or what neither does."""
+    """Name the terms that the token and its policy both set, or the ones that neither sets."""
     names = {"start": _("start"), "expiry": _("expiry"), "permissions": _("permissions")}
     both = [name for name in names if name in sas.fields_set_by(policy) and getattr(token, name)]
     if both:

@@ -1,4 +1,4 @@
-"""The form of a table's policies: a form for each policy, and hidden fields for the set it started from."""
+"""Form set of a table's policies: a form per policy, and hidden fields with the original set."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -100,7 +100,7 @@ class SetForm(forms.Form):
 
 
 class NotedField(forms.BoundField):
-    """A field with a note below it that says what its value means."""
+    """Bound field with a note below that explains its value."""
 
     @property
     def aria_describedby(self) -> str:

@@ -1,4 +1,4 @@
-"""The notes beside each policy in the editor: what it allows, its times in UTC, and the tokens that use it."""
+"""Notes beside each policy in the editor: its permissions, its times in UTC, and the tokens that use it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -114,7 +114,7 @@ def set_preset(draft: SetDraft, place: int, field: str, name: str) -> SetDraft:
 
 
 def set_last_day(draft: SetDraft, place: int, text: str) -> SetDraft:
-    """Expire at the end of a day; what is not a date stands in the field of the expiry, which says what is wrong."""
+    """Set the expiry to the end of a day; an invalid date is kept in the field, which shows the error."""
     try:
         shown = show_moment(end_of(date.fromisoformat(text), draft.now()))
     except ValueError:

@@ -1,4 +1,4 @@
-"""The policy editor: the policies of a table as a form or as XML, with a preview of the impact on known tokens."""
+"""Policy editor: a table's policies as a form or XML, with a preview of the impact on known tokens."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -51,7 +51,7 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
 @table_required(Capability.MANAGE_ACCESS)
 @require_POST
 def save(request: HttpRequest, table: Table) -> HttpResponse:
-    """Do what the pressed button says; only "save" saves."""
+    """Handle the pressed button of the editor; only "save" stores policies."""
     require_storage(table.account)
     editor = PolicyRequest(request, table)
     command = request.POST.get("do", "save")
@@ -110,7 +110,7 @@ def _replace_policies(
     *,
     xml: bool = False,
 ) -> HttpResponse:
-    """Save, or show both sets if the stored one changed since it was opened."""
+    """Save the policies, or show both sets on a conflict with a concurrent change."""
     before = editor.stored()
     try:
         done = policies.replace(editor.table, identifiers, by=actor_of(editor.request), seen=seen)
@@ -220,7 +220,7 @@ def _render_xml(
     error: StorageError | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    """Render the editor of the XML; ``identifiers`` are the policies in the text, by default the stored ones."""
+    """Render the XML editor; ``identifiers`` are the policies in the text, by default the stored ones."""
     context: dict[str, Any] = {
         "xml": text,
         "seen": write_identifiers(seen),

@@ -17,7 +17,7 @@ def write_xml(identifiers: Sequence[SignedIdentifier]) -> str:
 
 
 def read_edited(text: str, seen: Sequence[SignedIdentifier]) -> list[SignedIdentifier]:
-    """Unchanged XML keeps the stored policies, even where XML cannot tell two of them apart."""
+    """Parse edited XML; unchanged XML returns the stored policies, as XML cannot tell all of them apart."""
     unbroken = text.replace("\r\n", "\n")
     if unbroken.strip() == write_xml(seen).strip():
         return list(seen)

@@ -231,7 +231,7 @@ class SasForm(SasFields):
         return 2 if self.cleaned_data.get("signer") == "2" else 1
 
     def is_long_lived(self) -> bool:
-        """Return whether it is valid for more than 30 days without a policy to revoke it."""
+        """Return whether the token is valid for more than 30 days without a policy by which to revoke it."""
         expires = self.cleaned_data.get("expires")
         return expires is not None and expires - self.now > _LONG and not self.cleaned_data.get("policy")
 
@@ -249,7 +249,7 @@ class SasForm(SasFields):
 
 
 def _to_range(text: str) -> str | None:
-    """Return an address or range as a token writes it; a network becomes a range."""
+    """Convert an address, range or network to a token's range; None if it is invalid."""
     if read_range(text) is not None:
         return text
     try:
@@ -264,7 +264,7 @@ def _write_time(moment: datetime | None) -> str:
 
 
 def _complete_state(data: QueryDict, *, is_secure: bool) -> QueryDict:
-    """Fill in what a URL or a sent form leaves out, and replace choices that are not known."""
+    """Fill in defaults of a URL or form, replacing unknown choices."""
     state = data.copy()
     for name, field in SasFields.base_fields.items():
         if isinstance(field, forms.MultipleChoiceField):

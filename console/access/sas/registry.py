@@ -63,7 +63,7 @@ class RegistryRow:
 
     @property
     def ends(self) -> datetime | None:
-        """Return the time at which it stops working: its expiry, or earlier with the old key that signed it."""
+        """Return when the token stops working: at its expiry, or earlier with the old key that signed it."""
         return min(filter(None, (self.expires, self.known.key_ends)), default=None)
 
     @property
@@ -99,7 +99,7 @@ def _partial_terms(known: KnownToken, policies: Policies) -> AccessPolicy:
 
 
 def combine_terms(token: TableSas | AccountSas, policy: AccessPolicy | None) -> AccessPolicy:
-    """Return the token's own fields, and the policy's where the token leaves them out."""
+    """Combine a token's own terms with the policy's for those it leaves out."""
     stored = policy or AccessPolicy()
     return AccessPolicy(
         token.start or stored.start,

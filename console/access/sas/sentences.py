@@ -97,7 +97,7 @@ def _describe_address(text: str) -> str:
 
 
 def describe_summary(summary: TokenSummary, account: str) -> SafeString:
-    """Say what a token allows, when, and from where."""
+    """Describe a token's permissions, validity period and address range in a sentence."""
     # Translators: a sentence and its full stop
     return _fill(
         _("%(sentence)s."), sentence=reduce(_append, _conditions(summary), _abilities(summary, account))

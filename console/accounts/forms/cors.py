@@ -40,7 +40,7 @@ class CorsRuleForm(forms.Form):
 
     @property
     def rule(self) -> CorsRule:
-        """The rule as it was typed, whether it is valid or not."""
+        """Return the rule as typed, valid or not."""
         methods = self["methods"].value() or ()
         return CorsRule(
             self._read("origins"),
@@ -116,7 +116,7 @@ TEMPLATES: Final[Mapping[str, CorsRule]] = {
 
 
 def add_rule(template: str) -> RulesChange:
-    """Append a template's rule; nothing if there is no such template."""
+    """Return a change that appends a template's rule, or does nothing for an unknown template."""
     added = [rule_values(TEMPLATES[template])] if template in TEMPLATES else []
     return lambda rules: [*rules, *added]
 
@@ -126,7 +126,7 @@ def remove_rule(index: int) -> RulesChange:
 
 
 def move_rule(index: int, by: int) -> RulesChange:
-    """Move a rule towards the end by 1 or towards the start by -1, unless it is there already."""
+    """Return a change that moves a rule by +1 or -1, unless it is at the end or start already."""
 
     def move(rules: list[RuleValues]) -> list[RuleValues]:
         if not (0 <= index < len(rules) and 0 <= index + by < len(rules)):

@@ -71,7 +71,7 @@ class ListField(forms.CharField):
 
 
 class NumberField(forms.CharField):
-    """A number as the service checks it: a text that is none becomes a number out of every range."""
+    """Number with the service's validation; a non-numeric text becomes a number outside every range."""
 
     def __init__(self, *, label: "LazyText", empty: int | None, placeholder: "LazyText | str" = "") -> None:
         attrs = {

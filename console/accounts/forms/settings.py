@@ -221,7 +221,7 @@ class NewAccountForm(SettingsForm):
 
 
 def name_rules(name: str) -> list[NameRule]:
-    """Check a name against each rule, so that all of them can be shown at once."""
+    """Check a name against each rule, so that all violations can be shown at once."""
     is_known = bool(name)
     is_taken = accounts.exists(name)
     return [

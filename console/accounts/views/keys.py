@@ -71,7 +71,7 @@ def _context(request: HttpRequest, account: Account) -> dict[str, Any]:
 @require_POST
 @recently_authenticated
 def reveal(request: HttpRequest, account: Account, which: int) -> HttpResponse:
-    """Show a key, on a page that hides it again."""
+    """Reveal an account key and record that; the page can hide it again."""
     context = _context(request, account) | {"revealed": which, "key": _key(account, which)}
     _record(AccountVerb.KEY_REVEAL, request, account, which)
     context["state"] = context["keys"][which - 1]

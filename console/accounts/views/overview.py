@@ -1,4 +1,4 @@
-"""The overview of an account: is it healthy, what needs attention, what changed, where the data is."""
+"""Overview page of an account: health, warnings, recent changes, and the largest tables."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -127,7 +127,7 @@ def _milliseconds(traffic: Traffic, share: float) -> float | None:
 
 
 def _name_level(consistency: str) -> str:
-    """Return the name of a level that is not the usual one; one of a newer version is its own."""
+    """Return the name of a consistency level other than the default; an unknown level is returned unchanged."""
     return "" if consistency == Consistency.STRONG else str(dict(LEVELS).get(consistency, consistency))
 
 

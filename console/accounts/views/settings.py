@@ -119,7 +119,7 @@ def settings(request: HttpRequest, account: Account) -> HttpResponse:
 
 
 def _save(request: HttpRequest, account: Account, named: list[forms.Form]) -> bool:
-    """Save what was changed in the forms as one change; a form that was not touched is not checked either."""
+    """Save all changed forms as one change; untouched forms are not validated."""
     changed = [form for form in named if not is_untouched(form)]
     if not all(form.is_valid() for form in changed):
         return False

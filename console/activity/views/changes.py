@@ -41,7 +41,7 @@ _DEFAULT_SPAN: Final = "day"
 @account_required(Capability.READ)
 @require_safe
 def show(request: HttpRequest, account: Account) -> HttpResponse:
-    """Show the changes of one request, or of one caller in some time, in a table."""
+    """Show the changes of one request, or of one caller in a period, as a table."""
     query, requests = ActivityQuery.read(request.GET), read_requests(request.GET.getlist("request"))
     caller, actor_id = read_caller(request.GET.get("by", "")), read_number(request.GET.get("actor", ""))
     if not query.table or not (requests or (caller and query.since and query.until)):

@@ -1,4 +1,4 @@
-"""Undo recorded changes of entities: what it would do, and doing it."""
+"""Undo of recorded entity changes: the preview and its execution."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -67,7 +67,7 @@ class SampleEntity:
 @account_required(Capability.MANAGE_TABLES)
 @require_http_methods(["GET", "POST"])
 def show(request: HttpRequest, account: Account) -> HttpResponse:
-    """Show what undoing the selected changes would do, or do it."""
+    """Show the preview of undoing the selected changes, or undo them on POST."""
     query = ActivityQuery.read(request.GET)
     selection = _read_selection(request, query)
     back = _back(request, account)
@@ -142,7 +142,7 @@ def _address(request: HttpRequest, selection: ChangeFilter) -> str:
 
 
 def _callers(account: Account, wanted: ChangeFilter) -> list[tuple[str, str]]:
-    """Everybody who made some of the changes, if they are several, as choices."""
+    """Return the callers of the selected changes as choices, if there are several."""
     found = changes.callers(account, replace(wanted, actors=()))
     return [(f"{it.actor.kind}:{it.actor.name}", _name(it)) for it in found] if len(found) > 1 else []
 
@@ -206,7 +206,7 @@ def _undo(request: HttpRequest, account: Account, selection: ChangeFilter, back:
 
 
 def _report(total: Outcome) -> str:
-    """Say what was done."""
+    """Describe the number of undone and skipped entities."""
     done = ngettext(
         "Undid changes to %(number)s entity.", "Undid changes to %(number)s entities.", total.written
     ) % {"number": number_format(total.written, force_grouping=True)}

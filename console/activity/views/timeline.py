@@ -54,7 +54,7 @@ class TimelineEntry:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Entries that follow each other; ``joined`` is all of them as one, if they are to be one line at first."""
+    """Consecutive entries; ``joined`` combines them if they are shown as one line at first."""
 
     entries: Sequence[TimelineEntry]
     joined: TimelineEntry | None
@@ -112,7 +112,7 @@ show_server_log = require_safe(admin_required(_show_log))
 @table_page(Capability.READ)
 @require_safe
 def show_table_log(request: HttpRequest, table: Table) -> HttpResponse:
-    """Show what was done to one table, as one of its tabs."""
+    """Show the activity log of one table, as one of its tabs."""
     context = _log_context(request, table.account, table=table.name) | {"table": table}
     return render_part(request, "console/activity/table.html", "_timeline.html", context)
 
@@ -122,7 +122,7 @@ def _filter(query: ActivityQuery, account: Account | None) -> ActivityFilter:
 
 
 def _revert_all(account: Account, wanted: ActivityQuery) -> str:
-    """Return the address where all changes that a filter selects can be undone; empty if it does not select any."""
+    """Return the address to undo all changes that a filter selects; empty for a filter without changes."""
     if not wanted.selects_changes:
         return ""
     return reverse("activity:revert", args=(account.name,)) + wanted.query_string(span="")

@@ -96,7 +96,7 @@ def _conflict_address(cannot: CannotUndo) -> str:
 
 
 def _next_address(request: HttpRequest, first: Activity, undone: Sequence[Activity]) -> str:
-    """Return the address of the page that asked, or another one if the undo deleted its table."""
+    """Return the page to return to, or a parent page if the undo deleted its table."""
     address = request.POST.get("next", "")
     if not is_console_path(address):
         name = first.account_name

@@ -1,4 +1,4 @@
-"""Writes, changes, deletes and resolves comments. Each goes back to where the thread is shown."""
+"""Creation, editing, deletion and resolution of comments; each returns to the thread's page."""
 
 from collections.abc import Callable
 

@@ -65,9 +65,7 @@ def of_entity(request: HttpRequest, table: Table) -> HttpResponse:
 @require_safe
 @table_page(Capability.READ)
 def of_table(request: HttpRequest, table: Table) -> HttpResponse:
-    """Show the comments on a table and its entities, or on the saved query ``q``; the open ones, or the
-    resolved.
-    """
+    """Show the open or resolved comments on a table and its entities, or on the saved query ``q``."""
     query = _find_query(request, table)
     is_resolved = request.GET.get("state") == "resolved"
     shown, older = presentation.read_table_threads(request, table, query, is_resolved=is_resolved)
@@ -110,7 +108,7 @@ def earlier(request: HttpRequest, table: Table, number: int) -> HttpResponse:
 @require_safe
 @account_required(Capability.READ)
 def thread(request: HttpRequest, account: Account, number: str) -> HttpResponse:
-    """Go to the page where a thread is shown, as notices lead to it."""
+    """Redirect to the page that shows a thread, as linked from notices."""
     discussion = threads.find(account, read_number(number) or 0)
     if discussion is None:
         raise Http404
@@ -135,7 +133,7 @@ def _find_query(request: HttpRequest, table: Table) -> SavedQuery | None:
 
 
 def find_query_of(request: HttpRequest, thread: CommentThread) -> SavedQuery:
-    """Return the saved query that a thread is about; raises Http404 unless the reader may see it."""
+    """Return the saved query of a thread; raises Http404 if the user may not see it."""
     queries = visible_queries(user_of(request), [thread.account_id]).filter(is_shared=True)
     query = queries.filter(pk=thread.query or 0).first()
     if query is None:

@@ -1,4 +1,4 @@
-"""Compare two accounts or tables, as they are or were; apply what differs to the right side."""
+"""Comparison of two accounts or tables, present or past, with the option to apply differences to the right side."""
 
 import time
 from collections.abc import Sequence
@@ -203,7 +203,7 @@ def _without_place(wanted: CompareRequest) -> CompareRequest:
 
 
 def _tables(comparison: Comparison, requested: CompareRequest, path: str) -> list[ShownTable]:
-    """Count table by table, the current one first, as long as there is time."""
+    """Count the differences of each table within a time budget, the current table first."""
     deadline = time.monotonic() + _BUDGET
     counted: dict[str, Counts | None] = {}
     for table in sorted(comparison.tables, key=lambda it: it.name != requested.table):
@@ -301,7 +301,7 @@ def patch(request: HttpRequest, account: Account) -> HttpResponseBase:
 @account_required(Capability.READ)
 @require_POST
 def apply(request: HttpRequest, account: Account) -> HttpResponse:
-    """Make the right side equal to the left, as far as it is selected."""
+    """Apply the selected differences to the right side."""
     requested = read_request(request.POST, account)
     page = reverse("compare:index", args=(account.name,)) + replace(requested, is_all=False).query()
     sides, errors = _find_sides(request, requested)

@@ -1,4 +1,4 @@
-"""The registry of SAS tokens: the list, its export, and one token with the ways to revoke it."""
+"""Registry of SAS tokens: the list, its export, and a page per token with the ways to revoke it."""
 
 import re
 from dataclasses import dataclass
@@ -152,7 +152,7 @@ def _policy_impact(shown: RegistryRow, tokens: list[RegistryRow]) -> Impact | No
 
 
 def _key_impact(account: Account, shown: RegistryRow, tokens: list[RegistryRow]) -> Impact | None:
-    """All tokens that the key signed are revoked with it, and its own clients are cut off."""
+    """Return the impact of rotating the key: all tokens signed by it, and its direct clients."""
     number = shown.known.key
     if number is None or shown.known.key_ends is not None:
         return None
