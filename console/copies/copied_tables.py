@@ -99,7 +99,7 @@ class CopiedTableView:
 
 @dataclass(frozen=True)
 class CopyDetails(JobDetails):
-    """A copy whose credentials were deleted when it ended, so that it is continued by a new one."""
+    """Details of a copy job; its credentials are deleted at its end, so continuing it takes a new job."""
 
     @property
     def template(self) -> str:

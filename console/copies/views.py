@@ -207,7 +207,7 @@ def start(request: HttpRequest, account: Account) -> HttpResponse:
 @never_cache
 @account_required(Capability.MANAGE_ACCESS)
 def start_from_file(request: HttpRequest, account: Account) -> HttpResponse:
-    """Take a file of Azurite, as one that a script then fills or all of a small one, and start a copy from it."""
+    """Receive an Azurite file, whole or to be uploaded in pieces by a script, and start a copy from it."""
     context: dict[str, Any] = {"tabs": _tabs(account, is_file=True)}
     try:
         if request.method == "POST" and "options" not in request.POST:
@@ -266,7 +266,7 @@ def _address_of(account: Account, file: JobFile) -> str:
 @never_cache
 @account_required(Capability.MANAGE_ACCESS)
 def upload(request: HttpRequest, account: Account, file: int, size: int) -> HttpResponse:
-    """Write the piece of a file of Azurite that begins at ``start``, and say where to go on."""
+    """Write a piece of an Azurite file at ``start``; respond with the size so far, where the upload continues."""
     uploaded = uploads.get(account, file, by=actor_of(request))
     if uploaded is None or uploaded.job_id is not None:
         raise Http404

@@ -1,4 +1,4 @@
-"""The editor of one property: what it sends and shows, and the change that it makes."""
+"""Editor of one property: its input, its notes, and the resulting change."""
 
 import json
 from contextlib import suppress
@@ -50,9 +50,7 @@ class CellDraft:
     is_agreed: bool
 
     def read(self, stored: EdmValue | None, now: datetime) -> tuple[EdmValue | None, Note | None]:
-        """Return the value and a note on it; if the stored value would lose something without consent, only
-        the note.
-        """
+        """Return the typed value and a note on it; without consent to a loss, only the note."""
         try:
             value = self.typed.read(now)
         except InvalidText as refusal:
@@ -90,7 +88,7 @@ def _error(refusal: InvalidText, type_: Edm) -> Note:
 
 
 def _conversion_loss(value: EdmValue, stored: EdmValue | None, now: datetime) -> str:
-    """Return the loss if the stored value becomes this one by a change of its type only."""
+    """Return the loss if this value is only a type conversion of the stored one; otherwise an empty string."""
     if stored is None or stored.type is value.type:
         return ""
     try:
@@ -130,7 +128,7 @@ def _json_hint(text: str) -> Note:
 
 
 def retype(draft: CellDraft, sent: QueryDict, now: datetime) -> Editor:
-    """Return the input as another type or in another form; ``from`` and ``from_form`` are the previous ones."""
+    """Convert the input to another type or form; ``from`` and ``from_form`` are the previous ones."""
     before = read_type(sent.get("from", ""))
     text = "false" if before is Edm.BOOLEAN and not draft.typed.text else draft.typed.text
     old = TypedInput(before, read_form(before, sent.get("from_form", "")), text)
@@ -174,7 +172,7 @@ def draw_value(value: EdmValue | None) -> SafeString:
 
 
 def write_preview(value: EdmValue | None) -> str:
-    """Write what a grid shows of a value, for a form to send back: its type, its beginning and, if cut, its size."""
+    """Serialize the displayed part of a value for a form: its type, its beginning and, if truncated, its size."""
     match value:
         case None:
             return ""

@@ -112,7 +112,7 @@ def _read_one(item: Mapping[str, str], now: datetime) -> CellChange:
 
 @dataclass(frozen=True, slots=True)
 class ReviewLine:
-    """A collected change and the stored value; ``etag`` is the stored one, ``error`` why it cannot be saved."""
+    """Staged change and the current value; ``etag`` is the current one, ``error`` tells why it cannot be saved."""
 
     staged: CellChange
     token: str
@@ -197,7 +197,7 @@ class CellRange:
         return changes
 
     def _pasted(self, text: str, now: datetime) -> Values:
-        """Return the values of a text of lines and tabs, from the first cell on; one value goes into all cells."""
+        """Parse pasted lines and tabs, starting at the first cell; a single value fills all cells."""
         texts = list(csv.reader(io.StringIO(text, newline=""), "excel-tab")) or [[""]]
         if len(texts) == 1 and len(texts[0]) == 1:
             texts = [texts[0] * len(self.columns)] * len(self.rows)

@@ -1,4 +1,4 @@
-"""Edits one property of an entity: the value as stored and as typed, the change, and the conflict with another one."""
+"""Edit of one property of an entity: stored and typed value, the change, and conflicts."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,7 +28,7 @@ CONFLICT = 412
 
 @dataclass(frozen=True)
 class CellEdit:
-    """An edit of a property by a user; what is stored is read when it is first asked for."""
+    """Edit of a property by a user; the stored entity is read lazily."""
 
     request: HttpRequest
     table: Table
@@ -51,7 +51,7 @@ class CellEdit:
         return None if stored is None else read_stored(stored).properties.get(self.draft.name)
 
     def open(self) -> Editor:
-        """Return the editor with the stored value, or for a deleted entity with the user who deleted it."""
+        """Return the editor with the stored value; for a deleted entity, with the user who deleted it."""
         draft, stored, value = self.draft, self.entity.stored, self.stored_value
         typed = write_input(value, draft.typed.type)
         if stored is None:
@@ -65,7 +65,7 @@ class CellEdit:
         return Editor(typed, note)
 
     def save(self, value: EdmValue | None) -> Applied | Editor:
-        """Store a value; None removes the property. Return the editor again if it is refused."""
+        """Save a value, or remove the property if it is None; return the editor again on a refusal or conflict."""
         before = self.entity.conflict() if self.is_again else None
         deleted = None if before is None else before.deleted
         stored = self.entity.stored
@@ -81,7 +81,7 @@ class CellEdit:
     def _change(
         self, stored: StoredEntity | None, value: EdmValue | None, deleted: StoredEntity | None
     ) -> Change:
-        """Make the change of the entity; ``deleted``: one to insert again."""
+        """Build the change of the entity; ``deleted`` is the entity to insert again."""
         draft = self.draft
         if deleted is not None and value is not None:
             return Insert(Entity(draft.key, {**read_stored(deleted).properties, draft.name: value}))

@@ -1,4 +1,4 @@
-"""An entity while it is edited: as it was opened, signed in the form itself, and what a user has entered so far."""
+"""Draft of an entity: its original state, signed in the form, and the user's input so far."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

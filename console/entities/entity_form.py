@@ -113,7 +113,7 @@ def _read_row(data: QueryDict, files: Files, before: Properties, number: int) ->
 
 
 def _read_value(row: PropertyRow, now: datetime) -> tuple[PropertyRow, EdmValue | None]:
-    """Return the row and its value; None if it is not set, was left empty, or is invalid."""
+    """Return the row with its parsed value; None if it is unset, empty or invalid."""
     if not row.is_set or (row.is_new and not row.name.strip() and not row.text and row.file is None):
         return row, None
     if row.is_lost and row.type is Edm.BINARY and row.file is None:
@@ -172,9 +172,7 @@ def _check_name(row: PropertyRow, others: Properties) -> PropertyRow:
 
 
 def _change_type(row: PropertyRow, was: Edm, now: datetime) -> PropertyRow:
-    """Return the row with its value converted and a note on the loss, or with the reason why it cannot be
-    converted.
-    """
+    """Convert a row's value to its new type, with a note on a loss or on the failure."""
     type_: Edm | None = was
     try:
         value = _value(replace(row, type=was, form=read_form(was, row.form or "")), now)
@@ -202,7 +200,7 @@ def _change_form(row: PropertyRow, was: TextForm | None, now: datetime) -> Prope
 
 
 def names_and_types(samples: Iterable[Properties]) -> dict[str, Edm]:
-    """Return the properties of some entities, in the order they are seen, each with its most frequent type."""
+    """Return the properties of sampled entities in order of appearance, each with its most frequent type."""
     counts: defaultdict[str, Counter[Edm]] = defaultdict(Counter)
     for properties in samples:
         for name, value in properties.items():

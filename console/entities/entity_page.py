@@ -83,7 +83,7 @@ def find_target(request: HttpRequest, table: Table) -> EntityTarget:
 
 
 def tab_links(target: EntityTarget, current: str) -> list[tuple[str, str, bool]]:
-    """Return the label and the address of each tab, and whether it is the current one."""
+    """Return label, address and current state of each tab of the entity page."""
     labels = {"form": _("Form"), "json": "JSON", "history": _("History"), "snippets": _("Snippets")}
     tabs = [(tab, label, _tab_address(target, tab)) for tab, label in labels.items()]
     tabs += [tab for entity_tabs in registry.hooks(Hook.ENTITY_TABS) for tab in entity_tabs(target)]
@@ -175,7 +175,7 @@ def leave(request: HttpRequest, target: EntityTarget, address: str) -> HttpRespo
 
 
 def render_missing(request: HttpRequest, target: EntityTarget) -> HttpResponse:
-    """Render the page of a missing entity: the user who deleted it, if known, and how to restore it."""
+    """Render the page of a missing entity, with its deletion, if known, and how to restore it."""
     deletion = last_change.of_entity(target.table, target.key, None)
     done = None if deletion is None else activity.of_change(deletion)
     can_undo = done is not None and not activity.is_undone(done)

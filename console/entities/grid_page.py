@@ -1,4 +1,4 @@
-"""A page of a table's entities, as a grid, as JSON or one at a time: its contents, its links, and its numbers."""
+"""Page of a table's entities, as a grid, as JSON or one by one, with links and statistics."""
 
 import time
 from collections.abc import Sequence
@@ -125,7 +125,7 @@ def _selected(glance: EntityPreview, select: Sequence[str]) -> EntityPreview:
 
 @dataclass(frozen=True)
 class GridPage:
-    """A page of entities for a reader; each part is made when it is first asked for."""
+    """Page of entities; its parts are computed lazily."""
 
     request: HttpRequest
     table: Table

@@ -103,7 +103,7 @@ class PastePlan:
 
     @property
     def token(self) -> str:
-        """Identifies the preview, so that only what it showed is applied, and only to unchanged entities."""
+        """Digest of the preview, which ensures that only the previewed effects on unchanged entities are applied."""
         shown = [(*planned.row.entity.key, planned.effect, planned.ticks) for planned in self.rows]
         return blake2b(json.dumps([self.mode, shown]).encode(), digest_size=16).hexdigest()
 
@@ -122,7 +122,7 @@ def plan(table: Table, pasted: PastedRows, mode: Mode, now: datetime) -> PastePl
 
 
 def _fitted(row: PastedRow, before: Properties, guessed: frozenset[str], now: datetime) -> PastedRow:
-    """Inferred types become those of the existing values if nothing is lost: columns may have several types."""
+    """Adapt inferred types to the types of existing values where lossless, as columns may have several types."""
     fitted = {
         name: _as(value, before[name].type, now) if name in guessed and name in before else value
         for name, value in row.entity.properties.items()

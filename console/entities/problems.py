@@ -101,7 +101,7 @@ def describe_error(error: StorageError, entity: Entity) -> FieldError:
 
 
 def describe_deletion(table: Table, key: EntityKey) -> str:
-    """Return a sentence about the deletion of an entity: by whom and when, as far as it is known."""
+    """Describe the deletion of an entity, with user and time if known."""
     last = last_change.of_entity(table, key, None)
     return _("This entity was deleted.") if last is None else plain_change(last)
 

@@ -1,4 +1,4 @@
-"""Applies what a draft changes, all of it or nothing: every editor of entities saves by this, and shows the refusal."""
+"""Saving of edited entities, all or none, with the refusal to show; used by every entity editor."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -69,7 +69,7 @@ def save(request: HttpRequest, table: Table, changes: Sequence[Change]) -> Appli
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """An entity after another change: as it is stored now, None if deleted; and that change, if known."""
+    """Conflict with another change: the entity now, None if deleted, and that change if known."""
 
     stored: StoredEntity | None
     last: RecordedChange | None
@@ -80,13 +80,13 @@ class Conflict:
 
     @property
     def deleted(self) -> StoredEntity | None:
-        """The entity as it was before it was deleted."""
+        """Return the entity as it was before its deletion; None if it exists or that is unknown."""
         return None if self.stored is not None or self.last is None else self.last.before
 
 
 @dataclass
 class EntityEdit:
-    """An edit of one entity by a user: it is saved, or refused, or another change came first."""
+    """Edit of one entity by a user, which results in a save, a refusal or a conflict."""
 
     request: HttpRequest
     table: Table
@@ -98,26 +98,26 @@ class EntityEdit:
         return entities.get(self.table, self.key)
 
     def conflict(self) -> Conflict:
-        """Read what is stored now, and who left it so."""
+        """Read the current entity and its last change."""
         self.stored = entities.get(self.table, self.key)
         return Conflict(self.stored, last_change.of_entity(self.table, self.key, self.stored))
 
     def save(
         self, make: Callable[[], Change], *, known: StoredEntity | None = None
     ) -> Applied | Refusal | Conflict:
-        """Apply the change that is made, if it is not refused with a StorageError; ``known`` as in edits.apply."""
+        """Make and apply a change; return its result, a refusal or a conflict. ``known`` is as in edits.apply."""
         by = actor_of(self.request)
         done = attempt(lambda: edits.apply(self.table, [make()], by=by, known=known))
         return self.conflict() if isinstance(done, Refusal) and done.is_conflict else done
 
 
 def next_address(request: HttpRequest) -> str:
-    """Return what a form names as the page after it, as it was sent."""
+    """Return the page to show next, as sent by the form, unchecked."""
     return request.POST.get("next", "") or request.GET.get("next", "")
 
 
 def back_address(request: HttpRequest, table: Table) -> str:
-    """Return the page of the console to show after a form: the one it names, or the grid of the table."""
+    """Return the page to show after a form: its own if valid, otherwise the table's grid."""
     address = next_address(request)
     if is_console_path(address):
         return address

@@ -23,7 +23,7 @@ Files = MultiValueDict[str, "UploadedFile[bytes]"]
 
 @dataclass(frozen=True, slots=True)
 class TypedInput:
-    """A user's input; ``form`` is None for types that are written in one way only."""
+    """Typed input of a user; ``form`` is None for types with a single form."""
 
     type: Edm
     form: TextForm | None

@@ -1,4 +1,4 @@
-"""Viewers of a stored value, which decode it as formats that it may have."""
+"""Viewers that decode a stored value in formats such as JSON, JWT, Base64 or images."""
 
 import base64
 import binascii

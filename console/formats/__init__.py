@@ -1,1 +1,1 @@
-"""Formats of numbers where those of Django are not what readers are used to."""
+"""Number formats that replace Django's for some languages."""

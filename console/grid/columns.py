@@ -1,4 +1,4 @@
-"""The columns of a grid: as an address names them, as they are arranged, and as users save them in layouts.
+"""Columns of a grid: their notation in addresses, their arrangement, and saved layouts.
 
 ``!PartitionKey:120,!RowKey,-Photo,*,Timestamp``: an exclamation mark pins, a hyphen hides, a colon gives the width in
 pixels, and the star stands for all columns without a name here; without a star they are left out.
@@ -56,7 +56,7 @@ class Columns:
 
     @property
     def only(self) -> tuple[str, ...] | None:
-        """The names of the columns if all others are left out, else None."""
+        """Return the names of the visible columns if all others are left out, otherwise None."""
         if self.rest is not None:
             return None
         return tuple(choice.name for choice in self.choices if not choice.is_hidden)
@@ -70,7 +70,7 @@ DEFAULT: Final = Columns()
 
 
 def parse_columns(text: str) -> Columns:
-    """Read the columns of an address; invalid ones are left out."""
+    """Parse the columns in an address, ignoring invalid ones."""
     choices: dict[str, ColumnChoice] = {}
     rest = None
     for item in text.split(",")[: _MOST + 1]:
@@ -91,7 +91,7 @@ def _choice(mark: str, name: str, width: str | None) -> ColumnChoice:
 
 
 def arrange_columns(columns: Columns, seen: Iterable[str]) -> list[ColumnChoice]:
-    """Return the visible columns in their order, pinned ones first; ``seen`` are the properties of the entities."""
+    """Return the visible columns in order, pinned ones first; ``seen`` are the properties of the entities."""
     named = {choice.name for choice in columns.choices}
     shown = [choice for choice in columns.choices if not choice.is_hidden]
     keys = [choice for choice in _PINNED if choice.name not in named]
@@ -123,7 +123,7 @@ def describe_columns(
 
 
 def move_column(shown: Sequence[ColumnChoice], name: str, by: int) -> list[ColumnChoice]:
-    """Move a column one place left or right, within the pinned or within the other columns."""
+    """Move a column by one place, within the pinned or within the other columns."""
     moved = list(shown)
     place = next((at for at, choice in enumerate(moved) if choice.name == name), None)
     if place is None:
@@ -179,7 +179,7 @@ def forget_columns(user: User, table: Table) -> None:
 
 
 def save_layout(user: User | None, account: Account, name: str, tables: str, columns: str) -> None:
-    """Save a layout, in place of one with the same name and tables; ``user`` None shares it."""
+    """Save a layout, replacing one of the same name and tables; a layout without ``user`` is shared."""
     ColumnLayout.objects.bulk_create(
         [ColumnLayout(user=user, account=account, name=name, tables=tables, columns=columns.split(","))],
         update_conflicts=True,

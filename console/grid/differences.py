@@ -1,4 +1,4 @@
-"""The changes of an activity for readers: entities property by property, and settings one by one."""
+"""Changes of an activity for display: entities by property, and settings one by one."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -65,7 +65,7 @@ class EntityDifference:
 def compare_entities(
     key: EntityKey, was: StoredEntity | None, became: StoredEntity | None
 ) -> EntityDifference:
-    """Return the properties in which an entity differs; None stands for a missing entity."""
+    """Return the properties that differ between two states of an entity; None is a missing entity."""
     before, after = properties_of(was), properties_of(became)
     changed = merge.changed_names(before, after)
     kind = "added" if was is None else "removed" if became is None else "changed"
@@ -90,7 +90,7 @@ def compare_property(name: str, before: EdmValue | None, after: EdmValue | None)
 
 
 def _first_difference(before: EdmValue | None, after: EdmValue | None) -> int:
-    """Return the start of the first difference between long texts, with some context before it."""
+    """Return the offset of the first difference between long strings, less some context."""
     match before, after:
         case (Edm.STRING, str(old)), (Edm.STRING, str(new)) if (
             max(len(old), len(new)) > STRING_PREVIEW_LENGTH

@@ -114,7 +114,7 @@ class ShownGrid:
 
     @classmethod
     def read(cls, table: Table, address: str, form: QueryDict) -> Self:
-        """Read it from the address of the grid and the fields ``column``, the names of its columns, and ``index``."""
+        """Build the grid from its address and the form fields ``column``, its column names, and ``index``."""
         state = read_state(QueryDict(address.partition("?")[2]), table)
         shown = columns.list_columns(state.columns, form.getlist("column"))
         options = GridOptions(table, GridState(columns=shown, is_utc=state.is_utc))
@@ -125,7 +125,7 @@ class ShownGrid:
         return self.options.state.is_utc
 
     def draw_row(self, stored: StoredEntity) -> SafeString:
-        """Draw the row again with the entity as it is stored now."""
+        """Render the row with the entity as stored now."""
         if self.index is None:
             return SafeString("")
         entity = read_stored(stored)
@@ -210,8 +210,9 @@ def _fitting(name: str, characters: int) -> int:
 
 
 def _list_places(names: Sequence[str], types: Mapping[str, Set[Edm]], sorted_by: str) -> Mapping[str, str]:
-    """Return the classes of the columns that a narrow screen shows as a list: the keys, three properties and
-    a date. The property that sorts the entities is one of them.
+    """Return CSS classes for the columns that narrow screens show as a list: the keys, three properties and a date.
+
+    The sorting property is among them.
     """
     places = dict(zip(KEY_PROPERTIES, ("as-partition", "as-key"), strict=True))
     dates = [name for name in names if Edm.DATETIME in types.get(name, ()) or name == TIMESTAMP]

@@ -24,9 +24,9 @@ class TableColumns(NamedTuple):
 
 
 def find_columns(table: Table, seen: Iterable[str], *, is_part: bool = False) -> TableColumns:
-    """Return the names in the order of the table, to which new ones are added, and its widths.
+    """Return the names in the table's stored order, extended by new ones, with the column widths.
 
-    ``is_part``: other entities of the table were not looked at, so that their properties are named too.
+    With ``is_part``, properties known from other entities of the table are included.
     """
     names = list(dict.fromkeys(seen))
     order = PropertyOrder.objects.filter(table=table).first() or PropertyOrder(table=table)

@@ -1,4 +1,4 @@
-"""Query strings that are too long for an address: the server saves them, and one key stands for them."""
+"""Saved query strings that are too long for an address; a short key replaces them."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -65,7 +65,7 @@ def merge_query(saved: SavedUrl, query: QueryDict) -> QueryDict:
 
 
 def fields_beside(saved: SavedUrl, fields: Pairs) -> list[tuple[str, str]]:
-    """Return the fields an address needs so that together with the key it stands for ``fields``."""
+    """Return the fields that an address needs beside the key, so that both together stand for ``fields``."""
     mine, theirs = _by_name(parse_qsl(saved.query, keep_blank_values=True)), _by_name(fields)
     return [
         (NAME, saved.key),

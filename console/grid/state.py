@@ -148,7 +148,7 @@ class GridState:
 
     @property
     def columns_text(self) -> str:
-        """The columns; empty if the address has none, or if they are too long for it: then the last ones are shown."""
+        """Return the columns as text for the address; empty if it has none, or if they are too long for it."""
         text = str(self.columns) or "*" if self.has_columns else ""
         return text if len(text) <= LONGEST_COLUMNS // 9 or len(quote(text)) <= LONGEST_COLUMNS else ""
 

@@ -82,7 +82,7 @@ _CHANGES: Final[Mapping[ValueChange, Promise]] = {
 
 
 def describe_fault(fault: Fault, column: str, type_: Edm | None, text: str, format_: str = "") -> str:
-    """Return why a row becomes no entity, or several do not; ``format_`` is what the values of the column should be."""
+    """Describe why one or several rows are rejected; ``format_`` is the expected format of the column."""
     if not column and fault in _FAULTS_IN_GENERAL:
         return str(_FAULTS_IN_GENERAL[fault])
     type_name = "" if type_ is None else type_.short_name

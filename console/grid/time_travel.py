@@ -1,4 +1,4 @@
-"""A grid of the past: at which moment it is, and how it differs from now."""
+"""Past states of a grid: the selected moment, and the differences from now."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -25,8 +25,9 @@ from storage.models import Table
 
 @dataclass(frozen=True, slots=True)
 class ChangesSince:
-    """Differences between the entities of a page and now: deleted ones, and each changed property with its
-    current value. A value is plain text, or a mark that the property is not set.
+    """Differences between a page of the past and now: deleted entities, and current values of changed properties.
+
+    A value is plain text, or a mark that the property is not set.
     """
 
     deleted: frozenset[EntityKey] = frozenset()
@@ -46,7 +47,7 @@ def field_text(moment: datetime, zone: tzinfo | None) -> str:
 
 
 def find_past(query: QueryDict, table: Table) -> Past | None:
-    """Return the past that a form or an address asks for, None: now; raises why it cannot be read."""
+    """Return the selected past of a form or address, None for now; raises InvalidInput for a malformed time."""
     text = query.get(AS_OF, "")
     if not text:
         return None

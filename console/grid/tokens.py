@@ -70,7 +70,7 @@ LONGEST_CURSORS: Final = 1500  # characters of all cursors: an address must stay
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """The first key of a page, or its position in the order of a property, and the number of rows before it."""
+    """Position of a page: its first key, or position in a property's order, and the number of preceding rows."""
 
     position: Position | SortedPosition
     rows: int
@@ -100,9 +100,7 @@ def _read_position(place: list[Any]) -> Position | SortedPosition | None:
 
 
 def shorten_cursors(tokens: list[str]) -> list[str]:
-    """Return the last cursors that together fit into an address, at least one; a mark comes first if some do
-    not fit.
-    """
+    """Return the latest cursors that fit into an address, at least one, with a mark in front if some are cut."""
     kept: list[str] = []
     length = 0
     for token in reversed(tokens):

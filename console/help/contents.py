@@ -204,7 +204,7 @@ def entries() -> Mapping[str, Entry]:
 
 
 def places() -> Iterator[Place]:
-    """Yield what a search finds: all documents, then their sections."""
+    """Yield the searchable places: all documents, then their sections."""
     for name, entry in entries().items():
         original = entry.original_title
         yield Place(str(entry.title), name, within=original if original != str(entry.title) else "")

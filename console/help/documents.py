@@ -70,7 +70,7 @@ def _heading(token: Token, content: Token) -> Heading:
 
 
 class _Renderer(RendererHTML):
-    """Writes links, headings, tables and code as the console needs them."""
+    """Markdown renderer with the console's links, headings, tables and code."""
 
     def heading_open(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
         heading = _heading(tokens[idx], tokens[idx + 1])
@@ -95,7 +95,7 @@ class _Renderer(RendererHTML):
         return "</table></div>"
 
     def html_block(self, *_: Any) -> str:
-        """Leave out pictures of the console: they are for readers who are not in it."""
+        """Omit HTML blocks, which show screenshots for readers outside the console."""
         return ""
 
     def html_inline(self, *_: Any) -> str:

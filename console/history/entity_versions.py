@@ -90,7 +90,7 @@ def property_names(versions: Sequence[RecordedChange]) -> list[str]:
 
 
 def property_changes(version: RecordedChange, now: StoredEntity | None) -> list[PropertyChange]:
-    """Return what a version changed, and how it is now."""
+    """Return the properties changed by a version, with their current values."""
     before, after, current = properties_of(version.before), properties_of(version.after), properties_of(now)
     return [
         PropertyChange(
@@ -131,7 +131,7 @@ def property_restores(version: RecordedChange, now: StoredEntity | None) -> list
 
 
 def restored(version: RecordedChange, now: StoredEntity | None, names: Sequence[str]) -> dict[str, EdmValue]:
-    """Return the properties of an entity with some of them set to what they were before a version."""
+    """Return the current properties with the named ones reset to before a version."""
     before, properties = properties_of(version.before), dict(properties_of(now))
     for name in names:
         if name in before:

@@ -43,7 +43,7 @@ _KEY: Final = re.compile(
 
 
 class ResultKind(Enum):
-    """The groups of results, in the order in which they are shown: label, icon, and whether users give the names."""
+    """Group of search results, in display order, with label, icon, and whether users choose the names."""
 
     RECENT = _("Recent tables"), "table-2", True
     REQUEST = _("Requests"), "scroll-text", True
@@ -67,7 +67,7 @@ class ResultKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """A page that matches; ``account`` is the one it belongs to, if any."""
+    """Search result, with the ``account`` that it belongs to, if any."""
 
     kind: ResultKind
     text: str | Promise

@@ -43,7 +43,7 @@ def _in_grid(view: Callable[[HttpRequest, Table, ShownGrid], HttpResponse]) -> C
 @table_required(Capability.WRITE)
 @_in_grid
 def edit(request: HttpRequest, table: Table, grid: ShownGrid) -> HttpResponse:
-    """Show the editor of a property of an entity, or save it; ``type`` is that of its column."""
+    """Show or save the editor of a property; ``type`` is the column's type."""
     return save(request, table, grid) if request.method == "POST" else show(request, table)
 
 
@@ -53,7 +53,7 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
 
 
 def save(request: HttpRequest, table: Table, grid: ShownGrid) -> HttpResponse:
-    """Store what was typed, or stage it."""
+    """Save the typed value, or stage it."""
     edit = CellEdit(request, table, _draft(request.POST))
     draft = edit.draft
     if draft.action == "retype":  # without JavaScript, a button changes the type

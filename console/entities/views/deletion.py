@@ -23,7 +23,7 @@ from storage.models import Table
 @require_POST
 @table_required(Capability.WRITE)
 def delete(request: HttpRequest, table: Table) -> HttpResponse:
-    """Delete the selected entities, all or none; lead to a page of its own for everything that a query matches."""
+    """Delete the selected entities, all or none; redirect to the deletion page for a whole query."""
     selection = _selection(request)
     is_done = False
     if selection is None or selection.scope is Scope.TABLE:

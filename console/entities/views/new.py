@@ -1,4 +1,4 @@
-"""Adds an entity, empty or as a copy of another."""
+"""Creation of an entity, empty or as a copy."""
 
 from dataclasses import replace
 from typing import Final

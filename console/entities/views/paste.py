@@ -1,4 +1,4 @@
-"""Pastes rows into a table: first a preview, then all of it in one transaction."""
+"""Pasting of rows into a table: a preview first, then one transaction."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Shows or downloads a whole stored value."""
+"""Display and download of a complete stored value."""
 
 from datetime import datetime
 

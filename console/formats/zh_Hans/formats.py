@@ -1,4 +1,4 @@
-"""Simplified Chinese groups digits as CLDR has it: by three, with commas."""
+"""Digit grouping of Simplified Chinese as in CLDR: by three, with commas."""
 
 THOUSAND_SEPARATOR = ","
 NUMBER_GROUPING = 3

@@ -64,7 +64,7 @@ def export(request: HttpRequest, table: Table) -> HttpResponseBase:
 
 
 def escapes_formulas(sent: QueryDict, format_: ExportFormat) -> bool:
-    """Plain CSV is for spreadsheets unless it is wanted unchanged, typed CSV is read back unless it is not."""
+    """Return whether to escape formulas: by default in plain CSV, for spreadsheets, but not in typed CSV."""
     return "keep_formulas" not in sent if format_ is ExportFormat.CSV else "escape_formulas" in sent
 
 

@@ -1,4 +1,4 @@
-"""The changes of a table as they happen, for the pages that show it, with the events of other subjects."""
+"""Live changes of a table as server-sent events for its pages, with events of other subjects."""
 
 import json
 from collections.abc import Callable
@@ -77,12 +77,12 @@ def _write(change: RecordedChange) -> bytes:
 
 
 def _name(actor: Actor) -> str:
-    """Name who made a change, as far as every reader of the table may know: of tokens and keys, only the kind."""
+    """Return the actor's name for other readers; empty for keys and SAS tokens."""
     return actor.name if actor.kind in (ActorKind.USER, ActorKind.TOKEN) else ""
 
 
 def _permission(request: HttpRequest, table: Table, followed: Feed) -> Callable[[], bool]:
-    """Return what tells whether the session goes on and its user may still read the table."""
+    """Return a check that the session is still valid and its user may read the table."""
     session, account = request.session.session_key, table.account
 
     def is_allowed() -> bool:

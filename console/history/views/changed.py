@@ -1,4 +1,4 @@
-"""The changes of an entity since it was opened: their author, their properties, and a way to take them."""
+"""Changes of an entity since an editor opened it, with author, properties and a way to adopt them."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -63,6 +63,6 @@ def _describe(target: EntityTarget, opened: int, now: StoredEntity | None) -> di
 
 
 def _as_opened(since: Sequence[RecordedChange], target: EntityTarget, opened: int) -> StoredEntity | None:
-    """Return the entity as it was opened: before the first change after that, if the history has all of them."""
+    """Return the entity as it was opened, from the first change after that; None if the history has a gap."""
     before = since[-1].before if since else None
     return before if before is not None and before.timestamp == opened else None

@@ -1,4 +1,4 @@
-"""The History page of an entity: its versions, what each changed, and restoring what it was."""
+"""History page of an entity: its versions, the changes of each, and their restoration."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -40,7 +40,7 @@ def history(request: HttpRequest, **names: Any) -> HttpResponseBase:
 
 @table_required(Capability.READ)
 def show(request: HttpRequest, table: Table) -> HttpResponse:
-    """Show the versions of an entity; ``v`` is the sequence of the one in detail, ``from`` where the list starts."""
+    """Show the versions of an entity; ``v`` is the sequence of the selected one, ``from`` the start of the list."""
     target = pages.find_target(request, table)
     start, number = read_number(request.GET.get("from", "")), read_number(request.GET.get("v", ""))
     page = versions.page(table, target.key, first=start)
@@ -96,7 +96,7 @@ def _details(version: RecordedChange, now: StoredEntity | None) -> dict[str, Any
 
 
 def _tabs(target: EntityTarget, *, exists: bool) -> list[tuple[str, str, bool]]:
-    """Return the tabs of the entity; of one that is gone, there is nothing but its history."""
+    """Return the tabs of the entity; only the history for a missing one."""
     return [tab for tab in pages.tab_links(target, "history") if exists or tab[2]]
 
 
@@ -109,7 +109,7 @@ def _find(page: ChangePage[RecordedChange], sequence: int | None) -> RecordedCha
 
 @table_required(Capability.WRITE)
 def restore(request: HttpRequest, table: Table) -> HttpResponse:
-    """Set properties to what they were before a version, unless the entity was changed since the page was shown."""
+    """Restore properties to before a version, unless the entity was changed since the page was shown."""
     if table.deleted_at is not None:
         raise Http404
     target = pages.find_target(request, table)

@@ -1,4 +1,4 @@
-"""Ways through the past of a table: to a time, to the change before or after it, and a histogram of changes."""
+"""Navigation in a table's past: to a time or to the neighbouring change, and a histogram of changes."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -52,10 +52,7 @@ def go(request: HttpRequest, table: Table) -> HttpResponse:
 
 
 def _start(table: Table) -> Moment | None:
-    """Return where a reader begins: before the last change, so that it is marked, or an hour ago.
-
-    None: changes are not kept.
-    """
+    """Return the default moment: just before the last change, or an hour ago; None without a history."""
     since = past.kept_since(table.account)
     if since is None:
         return None
