@@ -41,7 +41,7 @@ class JobDetails:
 
     @property
     def is_preview(self) -> bool:
-        """Return whether it has changed nothing, so that its counts are meaningless."""
+        """Return whether the job is a preview, whose counts are not changes."""
         return False
 
     @property
@@ -62,11 +62,11 @@ class JobDetails:
         return ()
 
     def view_failure(self, failure: Failure) -> FailureView | None:
-        """Return a failure in words of its own; None if its refusal says it all."""
+        """Return a failure with a kind-specific text; None if its refusal is sufficient."""
 
 
 def table_of(job: Job) -> Table | None:
-    """Return the table of a job, unless it was deleted."""
+    """Return the table of a job; None if it was deleted."""
     table = job.table
     return None if table is None or table.deleted_at is not None or job.account is None else table
 

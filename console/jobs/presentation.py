@@ -99,7 +99,7 @@ STATUS_CHOICES: Final = [(status.value, label) for status, label in _STATUSES.it
 
 @dataclass(frozen=True)
 class JobView:
-    """A job as pages show it."""
+    """Job for display, with its label, progress, results and permitted actions."""
 
     job: Job
     may_change: bool = False  # whether its reader may cancel, pause and resume it
@@ -193,7 +193,7 @@ class JobView:
 
     @property
     def table(self) -> Table | None:
-        """The table, unless it was deleted."""
+        """Return the table of the job; None if it was deleted."""
         return table_of(self.job)
 
     @property

@@ -1,4 +1,4 @@
-"""The jobs of a user in the top bar of every page: running ones, and ended ones that the user has not seen."""
+"""Tray of jobs in the top bar: the user's running jobs, and ended ones not yet seen."""
 
 from dataclasses import dataclass
 from functools import cached_property

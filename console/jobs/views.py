@@ -1,4 +1,4 @@
-"""Jobs: the list, one with its progress, what becomes of it, its files, and the tray."""
+"""Pages of jobs: the list, a job with its progress, its actions and files, and the tray."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -69,7 +69,7 @@ def index(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def show(request: HttpRequest, number: int) -> HttpResponse:
-    """Show a job; while it goes on, its part of the page is renewed."""
+    """Show a job; the page refreshes its part while the job runs."""
     shown = _view(request, _find(request, number))
     return render_part(request, "console/jobs/show.html", "_job.html", {"it": shown})
 

@@ -1,4 +1,4 @@
-"""Short links: a page of an account gets one, and leads to it those who have access."""
+"""Short links to pages of an account, for users with access to it."""
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
@@ -43,7 +43,7 @@ def new(request: HttpRequest) -> HttpResponse:
 @require_safe
 @login_required
 def follow(request: HttpRequest, key: str) -> HttpResponse:
-    """Go to the page of a link; the page itself says which role it needs."""
+    """Redirect to the page of a link, which checks the required role itself."""
     link = links.find(key)
     if link is None or accounts.find(link.account.name) is None:
         return render(request, "console/links/missing.html", {"days": links.RETENTION_DAYS}, status=404)

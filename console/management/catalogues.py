@@ -130,7 +130,7 @@ def _wrap(line: str) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """A catalogue with its missing entries added, and the messages that are left: to translate, or to remove."""
+    """Updated catalogue, with the added messages, and those to translate or remove."""
 
     text: str
     added: Sequence[Message]
@@ -230,7 +230,7 @@ def save(locale: str, text: str) -> None:
 
 
 def compile_text(text: str) -> bytes:
-    """Return a catalogue as programs read it; raises CatalogueError with the message of msgfmt."""
+    """Compile a catalogue to the MO format; raises CatalogueError with the message of msgfmt."""
     check_tools()
     with tempfile.TemporaryDirectory(prefix="tablero-") as folder:
         source, target = Path(folder, "django.po"), Path(folder, "django.mo")

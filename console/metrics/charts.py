@@ -52,7 +52,7 @@ def write_decimal(number: float, digits: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChartSeries:
-    """``values`` by period, None where there is none; ``total`` stands in the legend."""
+    """Data series of a chart: ``values`` by period, None where missing; ``total`` appears in the legend."""
 
     label: str | Promise
     values: Sequence[float | None]
@@ -61,7 +61,7 @@ class ChartSeries:
 
 @dataclass(frozen=True, slots=True)
 class ChartRow:
-    """A row of the table: the start of a period, and for each series its number as it is drawn and as it is written."""
+    """Row of a chart's table: the start of a period, and per series the numeric and the formatted value."""
 
     at: datetime
     observed: bool
@@ -131,7 +131,7 @@ def _errors(report: Report) -> list[ChartSeries]:
 
 
 def _stacked(report: Report, read: Callable[[PeriodCounts], dict[str, int]]) -> list[ChartSeries]:
-    """Return the most frequent as series of their own, and the rest as one."""
+    """Return the most frequent names as separate series, and the rest combined."""
     totals = Counter(read(report.total))
     names = [name for name, _number in totals.most_common(_MOST if len(totals) > _MOST + 1 else None)]
     amounts = [read(counts) for counts in report.counts]

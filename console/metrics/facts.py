@@ -14,7 +14,7 @@ from storage.metrics.reports import Report
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A number for the whole range; ``change`` compares it with the time before, ``trend`` is good, bad or empty."""
+    """Figure for the whole range; ``change`` compares it with the previous range, ``trend`` is good, bad or empty."""
 
     value: str
     label: str

@@ -1,4 +1,4 @@
-"""The range of time of a page of metrics, in its address: one of a few up to now, or from one time to another."""
+"""Time range of a metrics page in its address: a preset up to now, or a start and an end."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ RANGES: Final[Mapping[str, tuple[timedelta, Promise]]] = {
 
 @dataclass(frozen=True, slots=True)
 class ChosenRange:
-    """``name`` is a key of RANGES, or empty; ``error`` says why another range is shown than was asked for."""
+    """Selected time range; ``name`` is a key of RANGES or empty, ``error`` explains a fallback."""
 
     range: Range
     since: datetime

@@ -17,7 +17,7 @@ _DIGITS: Final = 8
 
 
 class RulesForm(forms.Form):
-    """A switch for each kind, and its threshold if it has one."""
+    """Form of notice rules: a switch for each kind, and its threshold if any."""
 
     def __init__(self, *args: Any, rules: Sequence[Rule], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -39,14 +39,14 @@ _BADGES: Final[Mapping[Severity, tuple[str, str, Promise]]] = {
 
 
 def title_of(kind: str) -> str:
-    """Return the title of a kind; one that only a newer version knows is its own."""
+    """Return the title of a notice kind; an unknown kind is returned unchanged."""
     known = registry.notice_kinds().get(kind)
     return kind if known is None else gettext(known.condition.title)
 
 
 @dataclass(frozen=True)
 class ShownNotice:
-    """A notice as pages show it."""
+    """Notice for display, with its title, text, badge and link."""
 
     notice: Notice
     is_new: bool = False  # whether its reader has not seen the latest news about it

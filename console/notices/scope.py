@@ -16,7 +16,7 @@ ScopedView = Callable[..., HttpResponseBase]
 
 
 def account_or_server(view: ScopedView) -> ScopedView:
-    """Pass the account in the URL to those who manage access there; without one in the URL, None to admins."""
+    """Pass the account in the URL to users who manage its access, or None to admins if the URL has none."""
     in_account = account_required(Capability.MANAGE_ACCESS)(view)
 
     @admin_required

@@ -26,7 +26,7 @@ _KEPT: Final = timedelta(days=30)  # after an invitation has expired
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The rights of an invited user: ``role`` in ``account``, if there is one, and admin rights if ``is_admin``."""
+    """Rights of an invitation: ``role`` in an optional ``account``, and admin rights if ``is_admin``."""
 
     note: str  # the recipient
     account: Account | None
@@ -76,7 +76,7 @@ def pending(account: Account | None = None) -> QuerySet[Invitation]:
 
 
 def find(token: str) -> Invitation | None:
-    """Return the invitation of a link if the user who sent it may still invite."""
+    """Return the pending invitation of a link, if its sender may still invite."""
     found = pending().filter(token_hash=link_tokens.hash_of(token)).first()
     return found if found is not None and _may_still_invite(found) else None
 

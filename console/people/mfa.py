@@ -1,4 +1,4 @@
-"""Second factors and passkeys: encryption of their secrets, which addresses support passkeys, and who needs one."""
+"""Second factors and passkeys: encryption of secrets, passkey support by address, and enforcement."""
 
 import base64
 import ipaddress
@@ -36,9 +36,9 @@ _OPEN: Final = (
 
 
 class SecondFactorMiddleware:
-    """Leads users without a second factor to where they add one, if the server requires it.
+    """Middleware that redirects users without a required second factor to its setup.
 
-    A user who signed in with a provider needs none here: the provider decides about its factors.
+    Users who signed in with a provider are exempt: the provider is responsible for their factors.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

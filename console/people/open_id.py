@@ -1,6 +1,6 @@
-"""OpenID Connect on top of allauth, which checks the state and PKCE, and otherwise trusts what arrives over TLS.
+"""OpenID Connect checks on top of allauth, which verifies the state and PKCE and otherwise trusts TLS.
 
-Here the configuration must be that of the issuer that is set, its addresses safe, and the ID token signed by the
+The configuration must be that of the configured issuer, its addresses safe, and the ID token signed by the
 issuer, for this client, for this sign-in and about the same person as the other claims.
 https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation
 """
@@ -50,7 +50,7 @@ def find_provider(provider_id: str) -> Provider | None:
 
 
 def app_of(provider: Provider) -> SocialApp:
-    """Return a provider as allauth knows it; it is not stored."""
+    """Convert a provider to allauth's model, unsaved."""
     return SocialApp(
         provider="openid_connect",
         provider_id=provider.id,
@@ -66,12 +66,12 @@ def app_of(provider: Provider) -> SocialApp:
 
 
 def claims_of(account: SocialAccount) -> dict[str, Any]:
-    """Return what the provider said at the last sign-in; the signed claims come first."""
+    """Return the claims of the last sign-in; the signed claims take precedence."""
     return {**account.extra_data.get("userinfo", {}), **account.extra_data.get("id_token", {})}
 
 
 def verified_email(claims: Mapping[str, Any]) -> str:
-    """Return the e-mail address if the provider says that it is verified, or an empty string."""
+    """Return the verified e-mail address, or an empty string."""
     email = claims.get("email")
     return email.lower() if isinstance(email, str) and claims.get("email_verified") is True else ""
 
@@ -112,7 +112,7 @@ class OpenIdAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
 
     @property
     def openid_config(self) -> dict[str, Any]:
-        """Return the configuration; raises RefusedSignIn unless it is the issuer's and its addresses are safe."""
+        """Return the provider's configuration; raises RefusedSignIn for another issuer or an unsafe address."""
         config: dict[str, Any] = super().openid_config
         issuer = self.get_provider().app.settings["server_url"]
         if not isinstance(config, dict) or str(config.get("issuer", "")).rstrip("/") != issuer:
@@ -137,7 +137,7 @@ class OpenIdAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
         return self.get_provider().sociallogin_from_response(request, data)
 
     def _verify(self, app: SocialApp, id_token: object) -> dict[str, Any]:
-        """Return the claims of an ID token. Raises RefusedSignIn unless it is signed and meant for this sign-in."""
+        """Verify an ID token and return its claims; raises RefusedSignIn if it is not valid for this sign-in."""
         if not isinstance(id_token, str):
             raise RefusedSignIn("The answer has no ID token.")
         try:
@@ -198,7 +198,7 @@ def _texts_in(value: object) -> Iterator[str]:
 
 
 def _refuse_other_issuer(provider_id: str, claims: Mapping[str, Any]) -> None:
-    """Refuse a subject that is known from another issuer: the id of a provider was given to another one."""
+    """Refuse a subject known from another issuer, as a provider's id may have been reassigned."""
     known = SocialAccount.objects.filter(provider=provider_id, uid=claims["sub"]).first()
     issuer = known.extra_data.get("id_token", {}).get("iss") if known is not None else None
     if issuer is not None and issuer != claims["iss"]:
@@ -225,7 +225,7 @@ def _is_again(request: HttpRequest) -> bool:
 
 
 def is_recent(sociallogin: SocialLogin, longest: int) -> bool:
-    """Return whether the provider asked the person when it was told to; without an answer to that, it is trusted."""
+    """Return whether the provider reauthenticated the user when asked; without auth_time, it is trusted."""
     signed_in_at = claims_of(sociallogin.account).get("auth_time")
     if not sociallogin.state.get("again") or not isinstance(signed_in_at, int | float):
         return True

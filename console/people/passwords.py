@@ -1,4 +1,4 @@
-"""Passwords: which are too easy to guess, and who has one that was generated and chooses another."""
+"""Password rules: rejection of guessable passwords, and replacement of temporary ones."""
 
 import re
 from collections.abc import Callable
@@ -26,7 +26,7 @@ _SPELLINGS: Final = str.maketrans("01345@$", "oieasas")
 
 
 class PasswordValidator(CommonPasswordValidator):
-    """Refuses common passwords, and passwords made only of such words, digits and signs."""
+    """Validator that rejects common passwords, also combined with digits and signs."""
 
     def validate(self, password: str, user: object = None) -> None:
         super().validate(password, user)  # type: ignore[arg-type]
@@ -41,9 +41,9 @@ _OPEN: Final = ("people:password", "account_logout", "people:signed_in")
 
 
 class TemporaryPasswordMiddleware:
-    """Leads users whose password was generated to where they choose one, before anything else.
+    """Middleware that redirects users with a temporary password to its change.
 
-    It is not asked of users who signed in with a provider, nor of tokens of the management API.
+    Users who signed in with a provider and tokens of the management API are exempt.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

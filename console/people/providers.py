@@ -62,7 +62,7 @@ def offered() -> list[dict[str, str]]:
 
 
 def sign_out_url(request: HttpRequest) -> str:
-    """Return where the provider of this session signs people out, or an empty string if it does not or is down."""
+    """Return the provider's sign-out URL for this session; empty if it has none or is unavailable."""
     ways = get_authentication_records(request, request.user) if request.user.is_authenticated else []
     provider = open_id.find_provider(
         next((way["provider"] for way in reversed(ways) if "provider" in way), "")
@@ -214,7 +214,10 @@ def _free_name(proposed: str) -> str:
 
 @transaction.atomic
 def _apply_groups(user: User, provider: Provider, groups: Collection[str]) -> None:
-    """Give a user the roles of these groups, and take back those of other groups; what a person gave stays."""
+    """Apply the roles and admin rights of a user's groups, revoking those of former groups.
+
+    Rights granted by people stay.
+    """
     try:
         users.set_given_admin(user, is_admin=provider.is_admin(groups), given_by=provider.id, by=SERVER)
     except users.LastAdmin:

@@ -1,4 +1,4 @@
-"""Reauthentication: secrets, and what gives lasting power or replaces data, need a recent sign-in or confirmation.
+"""Reauthentication: sensitive operations require a recent sign-in or confirmation.
 
 tests/people/test_reauthentication.py lists each view that takes forms as one that asks or one that does not.
 """
@@ -37,7 +37,7 @@ def recently_authenticated(view: View[P]) -> View[P]:
 def recently_authenticated_if(
     is_sensitive: Callable[[HttpRequest], bool],
 ) -> Callable[[View[P]], View[P]]:
-    """Ask users to confirm their identity as recently_authenticated does, for some requests only."""
+    """Require reauthentication like recently_authenticated, but only for sensitive requests."""
 
     def decorate(view: View[P]) -> View[P]:
         asking = recently_authenticated(view)

@@ -55,7 +55,7 @@ def count(user: User) -> int:
 
 
 def end(user: User, number: int) -> bool:
-    """End one session; return False if the user has no such session."""
+    """End one session of a user; return False if it does not exist."""
     return _end(UserSession.objects.filter(user=user, pk=number)) > 0
 
 
@@ -81,7 +81,7 @@ def _end(sessions: QuerySet[UserSession]) -> int:
 
 
 def record_use(request: HttpRequest) -> None:
-    """Record when and from where the session of a request was last used; end one that has lasted too long."""
+    """Record time and client of the session's last use; end a session that exceeds its lifetime."""
     now = timezone.now()
     this = UserSession.objects.filter(session_key=request.session.session_key)
     if this.filter(last_seen_at__gt=now - _UPDATE_INTERVAL).exists():

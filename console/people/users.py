@@ -36,7 +36,7 @@ def add(user: User, *, by: Actor) -> Activity:
 
 @transaction.atomic
 def set_password(user: User, password: str, *, is_temporary: bool = False, by: Actor) -> Activity:
-    """Change the password and sign the user out everywhere; they have to choose another one if it ``is_temporary``."""
+    """Set a user's password and end all sessions; a temporary one must be changed at the next sign-in."""
     user.set_password(password)
     user.has_temporary_password = is_temporary
     user.save(update_fields=("password", "has_temporary_password"))
@@ -71,7 +71,7 @@ def change(user: User, *, is_admin: bool | None = None, is_active: bool | None =
 
 @transaction.atomic
 def set_given_admin(user: User, *, is_admin: bool, given_by: str, by: Actor) -> Activity | None:
-    """Grant admin rights by the groups of a sign-in provider, or take back those that it granted. Raises LastAdmin."""
+    """Grant admin rights by a provider's groups, or revoke those it granted; raises LastAdmin."""
     if user.is_admin == is_admin or (user.is_admin and user.admin_given_by != given_by):
         return None
     if not is_admin:

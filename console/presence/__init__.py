@@ -1,1 +1,1 @@
-"""Presence on the pages of a table: who else has it open."""
+"""Presence on the pages of a table: other users who have it open."""

@@ -1,4 +1,4 @@
-"""Presence of users at the tables that streams of this process are about: one task asks for all of them together."""
+"""Presence board of a process: one task queries the users at all tables with open streams."""
 
 import asyncio
 import logging
@@ -48,7 +48,7 @@ class PresenceBoard:
             self._leave(tab)
 
     def announce(self, table_id: int) -> None:
-        """Look again: a tab of another process has come, gone, or shows another entity."""
+        """Query again after a tab of another process has come, gone or moved."""
         if any(it.table_id == table_id for it in self._tabs):
             self._wanted.set()
 
@@ -130,7 +130,7 @@ board: Final = PresenceBoard()
 
 
 def announce(table_id: int) -> None:
-    """Look again, on the event loop, at a table that a tab of another process has come to or left."""
+    """Query the presence at a table again, on the event loop, after a notification from another process."""
     board.announce(table_id)
 
 

@@ -16,7 +16,7 @@ from storage.presence.presence import LONGEST_ENTITY, Tab
 
 
 def follow_people(request: HttpRequest, table: Table) -> Callable[[], AsyncGenerator[bytes, None]] | None:
-    """Return a function that yields who else shows the table; None for a tab that does not name itself."""
+    """Return a generator function of the other users at the table; None for a tab without an id."""
     tab = read_tab(request.GET.get("tab", ""))
     if tab is None:
         return None
@@ -47,7 +47,7 @@ def read_entity(text: str) -> str:
 
 
 def _write_people(tabs: Sequence[PresentTab], own: int) -> bytes:
-    """Write who else shows the table, and which entities, each once."""
+    """Serialize the other users at the table and their entities, each once."""
     people: dict[str, dict[str, None]] = {}
     for it in tabs:
         if it.user_id != own:

@@ -1,4 +1,4 @@
-"""A tab says which entity it shows."""
+"""View by which a tab reports the entity that it shows."""
 
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_POST

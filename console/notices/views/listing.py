@@ -1,4 +1,4 @@
-"""The notices of a user, or of one account, what was seen of them, and what is muted."""
+"""Pages of notices, for a user or one account, with the read mark and mutes."""
 
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Pages of webhooks: a new one with its secret, one with its deliveries, a test, a new secret, and deletion."""
+"""Pages of webhooks: creation, deliveries, test, secret renewal and deletion."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -62,7 +62,7 @@ def _show_secret(request: HttpRequest, webhook: Webhook, secret: str) -> HttpRes
 @scope.account_or_server
 @never_cache
 def show(request: HttpRequest, account: Account | None, webhook: int) -> HttpResponse:
-    """Show a webhook and what it was sent, and change it."""
+    """Show a webhook with its deliveries, and save changes on POST."""
     shown = _find(account, webhook)
     form = WebhookForm(request.POST if request.method == "POST" else None, account=account, webhook=shown)
     if request.method == "POST" and form.is_valid():

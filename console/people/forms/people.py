@@ -22,7 +22,7 @@ class RoleForm(forms.Form):
 
 
 class MemberForm(RoleForm):
-    """Adds an existing user as a member."""
+    """Form that adds an existing user as a member."""
 
     username = forms.CharField(
         label=_("User name"),

@@ -18,7 +18,7 @@ def new_password(label: Any) -> forms.CharField:
 
 
 def password_rules() -> str:
-    """Say in one sentence what the validators of the settings ask for."""
+    """Return one sentence with the password rules of the configured validators."""
     least = MinimumLengthValidator().min_length
     return _("At least %(number)s characters, not a common password, and unlike your user name.") % {
         "number": least

@@ -24,7 +24,7 @@ from console.site.allauth_parts import webauthn
 
 
 class _ReauthenticationMixin:
-    """One page with a form per sign-in method; each form has a view of its own."""
+    """Mixin for the page with one form per authentication method, each with its own view."""
 
     template_name = "console/people/sessions/reauthenticate.html"
     request: Any
@@ -69,7 +69,7 @@ class _ReauthenticationMixin:
         return forms
 
     def _check_reauthentication_method_available(self, request: HttpRequest) -> None:
-        """There is always a method: users with only a provider sign in there again."""
+        """Skip allauth's check, as users with only a provider reauthenticate there."""
 
 
 class ReauthenticateByPassword(_ReauthenticationMixin, ByPassword):  # type: ignore[misc]

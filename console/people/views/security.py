@@ -45,13 +45,13 @@ def index(request: HttpRequest) -> HttpResponse:
 
 
 def _codes_left(found: list[Authenticator]) -> int | None:
-    """Return how many recovery codes are left, or None if there are none at all."""
+    """Return the number of unused recovery codes; None if none were generated."""
     codes = next((one for one in found if one.type == Authenticator.Type.RECOVERY_CODES), None)
     return None if codes is None else len(codes.wrap().get_unused_codes())
 
 
 class _SuccessMixin:
-    """Leads back to the security page with a message, or to the recovery codes if they are new."""
+    """Mixin that redirects to the security page with a message, or to new recovery codes."""
 
     success_text: str | Promise = ""
 
@@ -62,7 +62,7 @@ class _SuccessMixin:
 
 
 class _InvalidFormMixin:
-    """Answers an invalid form with status 422."""
+    """Mixin that responds to an invalid form with status 422."""
 
     def form_invalid(self, form: Any) -> HttpResponse:
         context = self.get_context_data(form=form)  # type: ignore[attr-defined]
@@ -112,7 +112,7 @@ class RemoveApp(_SuccessMixin, DeactivateTOTPView):  # type: ignore[misc]
 
 @secret_page
 class ShowCodes(ViewRecoveryCodesView):  # type: ignore[misc]
-    """Shows the recovery codes once."""
+    """View that shows the recovery codes once."""
 
     template_name = "console/people/security/codes.html"
 

@@ -108,9 +108,7 @@ def _render_invalid(view: Any, form: Any) -> HttpResponse:
 @login_required
 @never_cache
 def signed_in(request: HttpRequest) -> HttpResponse:
-    """Show the end of a sign-in in a dialog or in another tab: the page that waits for it reads the new CSRF
-    token here.
-    """
+    """Show the end of a sign-in in a dialog or another tab, from which the waiting page reads the new CSRF token."""
     return render(request, "console/people/sessions/signed_in.html")
 
 
