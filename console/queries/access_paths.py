@@ -60,7 +60,7 @@ BROWSE: Final = PathText(
 def explain_access(
     access: AccessPlan, indexes: IndexUse, estimate: Estimate | None, *, is_sorted: bool
 ) -> dict[str, Any]:
-    """Without a filter, entities in the order of their keys are browsed; only another order reads all of them."""
+    """Describe the access path of a query; without filter and sorting, it browses in key order."""
     is_browsing = access.reason is AccessReason.NO_FILTER and not is_sorted
     return {
         "path": BROWSE if is_browsing else _name_path(access, indexes),
@@ -89,7 +89,7 @@ def _name_path(access: AccessPlan, indexes: IndexUse) -> PathText:
 
 
 def _advise_index(access: AccessPlan, indexes: IndexUse, estimate: Estimate | None) -> dict[str, Any] | None:
-    """Return the properties whose index would make the query read less, and what it would save."""
+    """Return the properties to index for the query, with the expected saving; None if there are none."""
     names = sorted(indexes.candidates)
     if not names:
         return None

@@ -86,7 +86,7 @@ class Builder:
 
 
 def draw_builder(table: Table, state: GridState, reading: Reading) -> Builder | None:
-    """Return the builder of a grid, if its address asks for it."""
+    """Return the query builder of a grid; None if its address does not open it."""
     if not state.by:
         return None
     if reading.problem:

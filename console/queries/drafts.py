@@ -1,4 +1,4 @@
-"""The form of the query builder: groups and conditions as they are typed, unfinished ones included.
+"""Form of the query builder: groups and conditions as typed, also incomplete ones.
 
 Each has a place, such as ``r-0-2`` for the third condition of the first group; its fields are named by place.
 """
@@ -189,7 +189,7 @@ def _read_time(operator: RowOperator, text: str, now: datetime) -> int:
 
 
 def apply_action(root: GroupDraft, action: str) -> str:
-    """Do what a button says, such as ``add:r-0`` or ``drop:r-1:2``; return the id of the field to focus."""
+    """Apply a button such as ``add:r-0`` or ``drop:r-1:2``; return the id of the field to focus."""
     verb, _, target = action.partition(":")
     place, _, index = target.partition(":")
     drafts = dict(_walk(root, ROOT))

@@ -61,7 +61,7 @@ class AccountTables:
 
 @dataclass(frozen=True)
 class TableFrame:
-    """Everything is read when it is first asked for: parts of pages have no frame."""
+    """Frame of a table's pages: heading, tabs and links, computed lazily as partial responses need none."""
 
     request: HttpRequest
     account: Account
@@ -124,7 +124,7 @@ class TableFrame:
 
 
 def frame_of(request: HttpRequest) -> TableFrame | None:
-    """Return the frame of a page of a table, the same one for the view and its templates; None on other pages."""
+    """Return the frame of a table's page, shared by view and templates; None on other pages."""
     current, match = account_context(request), request.resolver_match
     if current is None or match is None or "table" not in match.kwargs:
         return None

@@ -1,6 +1,4 @@
-"""Sentences of the query bar about a filter: why it is invalid, how it reaches its entities, and what would
-be better.
-"""
+"""Explanations in the query bar: errors of a filter, its access path, and suggestions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -151,7 +149,7 @@ def _label(replaced: str, replacement: str) -> str:
 
 
 def comparisons_beyond_azure(root: Filter | None, account: Account) -> int:
-    """Return the number of comparisons in a filter, 0 if it is not more than the Table service of Azure takes."""
+    """Return the number of comparisons in a filter if it exceeds Azure's limit, otherwise 0."""
     number = count_comparisons(root) if root is not None else 0
     is_beyond = number > COMPARISONS_ON_AZURE and account.kind == AccountKind.STORAGE
     return number if is_beyond else 0

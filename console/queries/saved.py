@@ -1,4 +1,4 @@
-"""Saved queries: who sees them, what they contain, and what differs once one is applied to a grid."""
+"""Saved queries: their visibility, content, and differences from the grid's state."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -88,7 +88,7 @@ def list_versions(user: User, query: SavedQuery) -> list[SavedQueryVersion]:
 
 
 def revision(query: SavedQuery) -> str:
-    """Return what a form or client names to change the query as it is now; every change makes another one."""
+    """Return the revision of a query for optimistic concurrency; it differs after every change."""
     return query.updated_at.isoformat()
 
 
@@ -169,7 +169,7 @@ def get_applied(user: User, role: Role, table: Table, state: GridState) -> Appli
 
 
 def _unfill(query: SavedQuery, state: GridState) -> str:
-    """Return the saved filter with its parameters, if the grid's filter only fills them; else the grid's filter."""
+    """Return the saved filter if the grid's filter equals it with its parameters filled in, else the grid's filter."""
     saved: str = query.content.get("f", "")
     try:
         filled = parameters.fill_parameters(saved, dict(state.values)).strip()

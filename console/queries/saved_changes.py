@@ -35,7 +35,7 @@ def read_definition(query: SavedQuery) -> Definition:
 
 
 def create_query(table: Table, definition: Definition, *, owner: User, by: Actor) -> SavedQuery:
-    """Create a query whose address comes from its name, and stays when the name changes; raises QuotaReached."""
+    """Create a query with an address derived from its name, kept on renaming; raises QuotaReached."""
     for _attempt in range(_ATTEMPTS):
         try:
             return _create(table, definition, owner, by)
@@ -129,7 +129,7 @@ def _hide(query: SavedQuery) -> None:
 
 
 def _restore_query(query: SavedQuery, *, by: Actor, undoes: Activity) -> Activity:
-    """Restore a query at its address, or at a new one when another query has taken it; raises QuotaReached."""
+    """Restore a deleted query, with a new address if its own is taken; raises QuotaReached."""
     _check_quotas(query.account, query.owner)
     existing = SavedQuery.objects.filter(
         account=query.account_id, table_name=query.table_name, deleted_at=None
@@ -208,13 +208,13 @@ def undo(done: Activity, *, by: Actor) -> Activity:
 
 
 def _is_as_left(query: SavedQuery, done: Activity) -> bool:
-    """Return whether a query is what an activity made of it; of a private one, the log has no content to compare."""
+    """Return whether a query is unchanged since an activity; for private queries, only times are compared."""
     if done.after is None and query.updated_at > done.at:
         return False
     return _public_content(read_definition(query)) == done.after
 
 
 def tidy(now: datetime) -> None:
-    """Delete queries whose deletion left the activity log, and private ones without an owner."""
+    """Delete queries whose deletion expired from the activity log, and private ones without an owner."""
     limit = now - timedelta(days=settings.ACTIVITY_DAYS)
     SavedQuery.objects.filter(Q(deleted_at__lt=limit) | Q(owner=None, is_shared=False)).delete()

@@ -1,4 +1,4 @@
-"""Suggested values for a filter of a table: its properties, their frequent values, and the value of one cell."""
+"""Suggestions for filters of a table: property names, frequent values, and conditions from a cell."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ def property_types(table: Table) -> KnownTypes:
 
 
 def example_filter(previews: Sequence[EntityPreview]) -> str:
-    """Return a filter that finds the first of these entities, by its partition and a property that is not too long."""
+    """Return an example filter that matches the first entity, by its partition and a short property."""
     if not previews:
         return "PartitionKey eq 'a' and RowKey ge 'b'"
     key = EdmValue(Edm.STRING, previews[0].key.partition_key)

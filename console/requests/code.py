@@ -1,4 +1,4 @@
-"""A request as code that makes it again, with placeholders for keys, values and credentials, which the log lacks."""
+"""Code that repeats a logged request, with placeholders for keys, values and credentials."""
 
 from typing import Final
 
@@ -44,7 +44,7 @@ def write_code(request: RecordedRequest, endpoint: str) -> list[Snippet]:
 
 
 def _read_query(request: RecordedRequest) -> Query | None:
-    """Read the query of a recorded request; None if it cannot be read, as for most refused ones."""
+    """Parse the query of a logged request; None if it is invalid, as in most refused ones."""
     options = dict(request.options)
     text = options.get("$filter", "").replace(LEFT_OUT, f"'{_PLACEHOLDER}'")
     try:

@@ -1,4 +1,4 @@
-"""Presentation of requests: who made them, why they were refused, and what made them slow."""
+"""Logged requests for display: caller, reasons of refusal and slowness."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ AUTHENTICATIONS: Final[Mapping[str, str | Promise]] = {
 
 @dataclass(frozen=True)
 class RequestView:
-    """A request as pages show it."""
+    """Logged request for display."""
 
     it: RecordedRequest
 
@@ -92,7 +92,7 @@ class RequestView:
 
     @cached_property
     def causes(self) -> list[explanations.Cause]:
-        """Why it was refused; what is only good to know is left out, if something is wrong."""
+        """Return the causes of a refusal or slowness; mere notes only if there is nothing else."""
         found = list(explanations.causes(self.it))
         notes = [it for it in found if isinstance(it, Finding) and it.mistake in NOTES]
         return [it for it in found if it not in notes] or found

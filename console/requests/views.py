@@ -1,4 +1,4 @@
-"""The request log of an account: the list with its numbers, one request with why it was refused or slow, and a file."""
+"""Request log of an account: the list with statistics, a request with its explanation, and the export."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -98,7 +98,7 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
 def _find_opened(
     account: Account, query: RequestQuery, rows: Sequence[RecordedRequest]
 ) -> RecordedRequest | None:
-    """Find what is shown beside the list: what the address names, or the only one that has an id."""
+    """Return the request opened beside the list: the one in the address, or the only one with an id."""
     if query.is_for_one and len(rows) == 1:
         return rows[0]
     try:
@@ -144,7 +144,7 @@ def _caller_links(
 
 
 def _chips(query: RequestQuery) -> list[tuple[str, str]]:
-    """Return what the filter has no field for, with the address without it."""
+    """Return the filter's conditions without a form field, each with the address that removes it."""
     chips: list[tuple[str, str]] = []
     if query.has_range:
         since, until = query.since.replace("T", " "), query.until.replace("T", " ")
@@ -211,9 +211,9 @@ def _find_deletion(found: RecordedRequest) -> last_change.TableDeletion | None:
 @never_cache
 @account_required(Capability.READ)
 def entity(request: HttpRequest, account: Account, request_id: UUID) -> HttpResponse:
-    """Lead to the version of the entity that a request met; a form is sent on to what restores it.
+    """Redirect to the version of the entity that a request found; a POST is redirected to its restoration.
 
-    The log does not know the entity, only the number of its change in the history.
+    The log does not store the key, only the sequence of the change in the history.
     """
     recorded = _find(account, request_id)
     change = RequestView(recorded).earlier_change

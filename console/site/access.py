@@ -217,7 +217,7 @@ class RoleNeeded(PermissionDenied):
 
 
 def users_with_role(needed: RoleNeeded) -> list[User]:
-    """Return the members of the account who have the role, or else the admins."""
+    """Return the members with a required role in the account, or else the admins."""
     active = User.objects.filter(is_active=True).order_by("username")
     members = active.filter(
         memberships__account=needed.account,

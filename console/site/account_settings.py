@@ -22,7 +22,7 @@ NAMES: Final["Mapping[str, LazyText]"] = {
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the page of settings, with the settings that name it; those without any have fields of their own."""
+    """Section of the settings page; fields come from the settings that name it, or from its own form."""
 
     name: str
     title: "LazyText"
@@ -30,7 +30,7 @@ class Section:
 
     @property
     def template(self) -> str:
-        """The template that shows it: the template that a subject declares, or the usual one."""
+        """Return the template of the section: the subject's, or the default."""
         declared = registry.account_sections().get(self.name)
         return self.own_template if declared is None else declared.template
 

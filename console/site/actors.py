@@ -24,7 +24,7 @@ DOOR_LABELS: Final[Mapping[str, Promise]] = {
 
 
 def label_door(kind: str) -> str:
-    """Return how an actor came in; a kind that only a newer version knows is its own label."""
+    """Return the label of an actor kind; an unknown kind is returned unchanged."""
     return str(DOOR_LABELS.get(kind, kind))
 
 

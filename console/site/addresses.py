@@ -22,7 +22,7 @@ def address_of(name: str, *arguments: str, **query: object) -> str:
 
 
 def public_url(request: HttpRequest, path: str) -> str:
-    """Return the URL of a page for other people: at the address that the operator has set, else on the client's host.
+    """Return the public URL of a page, by the configured address or else the request's host.
 
     The Host header is whatever the client sends, and may be an address that only it can reach.
     """
@@ -35,9 +35,7 @@ def read_text(query: QueryDict, name: str, *, longest: int | None = None) -> str
 
 
 def is_console_path(address: str) -> bool:
-    """Return whether it is a path of the console; other paths on this host are data that anybody may have
-    written.
-    """
+    """Return whether an address is a path of the console, as other paths on this host may serve untrusted data."""
     if (
         not address.startswith("/")
         or not address.isprintable()

@@ -1,6 +1,4 @@
-"""Parts of allauth's internal modules that the console uses; pyproject.toml allows the versions it was tested
-with.
-"""
+"""Parts of allauth's internals that the console uses; pyproject.toml pins the tested versions."""
 
 from importlib import import_module
 from typing import Any
@@ -16,5 +14,5 @@ __all__ = [
 
 
 def webauthn() -> Any:
-    """Import what begins to register and to ask for passkeys: with its cryptography, a twentieth of a start."""
+    """Import passkey support on demand, as its cryptography takes a twentieth of the start time."""
     return import_module("allauth.mfa.webauthn.internal.auth")

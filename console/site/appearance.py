@@ -1,4 +1,4 @@
-"""Theme, density and sidebar of one browser, kept in cookies so that the first paint is right."""
+"""Theme, density and sidebar of a browser, in cookies so that the first paint is right."""
 
 from dataclasses import dataclass
 

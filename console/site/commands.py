@@ -19,7 +19,7 @@ from storage.core import registry
 
 
 class Where(Enum):
-    """The groups of the help sheet, in its order. Within a group, a key means one thing."""
+    """Group of the keyboard help; within a group, each key has one meaning."""
 
     EVERYWHERE = _("Everywhere")
     PAGES = _("Go to a page")
@@ -61,7 +61,7 @@ class Command:
 
     @property
     def caps(self) -> Sequence[str]:
-        """The keys as the sheet shows them: what is held for several ones only once."""
+        """Return the keys for display, with a shared modifier only once."""
         return list(_caps(self.keys.split()))
 
 

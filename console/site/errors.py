@@ -47,7 +47,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 @login_not_required
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Name the role that is missing, and the people who have it."""
+    """Render the page for a missing role, with the people who have it."""
     context: dict[str, object] = {"reason": str(exception)}
     if isinstance(exception, RoleNeeded):
         context["people"] = users_with_role(exception)
@@ -56,7 +56,7 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 @login_not_required
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Say why, if it is known: who deleted the table that the address names, or that the user is no longer a member."""
+    """Render the page for a missing resource, with the reason if known: a deleted table or lost membership."""
     if isinstance(exception, AccountNotShown) and members.was_removed(user_of(request), exception.account):
         return _render(request, "404_account.html", {"lost": exception.account.name}, status=404)
     deletion = _find_deletion(request)
@@ -67,7 +67,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def _find_deletion(request: HttpRequest) -> TableDeletion | None:
-    """Find what happened to the table of an address, for a user who may read its account."""
+    """Return the deletion of the table in the address, for users with access to its account."""
     current, match = account_context(request), request.resolver_match
     if current is None or match is None or "table" not in match.kwargs:
         return None
@@ -75,7 +75,7 @@ def _find_deletion(request: HttpRequest) -> TableDeletion | None:
 
 
 def _table_address(request: HttpRequest) -> str:
-    """Return where to go when the table is restored: this page, unless it is a part of one or a form."""
+    """Return the address to show after restoring the table: this page, or the grid for partial requests."""
     if request.method == "GET" and not is_script(request):
         return request.get_full_path()
     current, match = account_context(request), request.resolver_match
@@ -85,7 +85,7 @@ def _table_address(request: HttpRequest) -> str:
 
 
 def not_allowed(request: HttpRequest) -> HttpResponse:
-    """Lead from an address that only takes forms, as a reload after an error asks for, to the page above it."""
+    """Render a link to the parent page for a GET on an address that only takes forms, as after a reload."""
     path = request.path
     while (path := path.rstrip("/").rpartition("/")[0] + "/") and not _is_address(path):
         pass
@@ -161,7 +161,7 @@ def _render(request: HttpRequest, template: str, context: Mapping[str, object], 
 
 
 def _has_frame(request: HttpRequest) -> bool:
-    """Return whether the error is of a page for people who are signed in, and shown among the links to other pages."""
+    """Return whether to render the error within the layout of signed-in users."""
     user = getattr(request, "user", None)  # a request that fails early has none yet
     return user is not None and user.is_authenticated and not is_script(request)
 

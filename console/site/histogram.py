@@ -113,7 +113,7 @@ def _draw_parts(
 
 
 def write_ticks(times: Sequence[datetime], *, with_day: bool, end: str = "") -> list[str]:
-    """Write the texts of a time axis; ``end`` comes after them, such as "Now"."""
+    """Format the labels of a time axis; ``end`` is appended, such as "Now"."""
     format_ = "%m-%d %H:%M" if with_day else "%H:%M"
     texts = [to_local(it).strftime(format_) for it in times]
     return [*texts, end] if end else texts

@@ -18,7 +18,7 @@ _KEYS_AND_TOKENS = frozenset({ActorKind.KEY, ActorKind.SAS, ActorKind.BEARER})
 
 
 def describe_change(change: RecordedChange, account: str = "") -> SafeString:
-    """Say who changed or deleted an entity, and when; with an account, a SAS token leads to its page."""
+    """Describe who changed or deleted an entity and when; in an account, a SAS token is linked."""
     words = {"who": _draw_with_door(change.actor, account), "time": draw_recent(change.at)}
     if change.op is Op.DELETE:
         return _fill(_("{who} deleted this entity at {time}."), words)
@@ -35,7 +35,7 @@ def plain_change(change: RecordedChange) -> str:
 
 
 def describe_deletion(deletion: TableDeletion, account: str = "") -> SafeString:
-    """Say who deleted a table, and when."""
+    """Describe who deleted a table and when."""
     words = {"table": format_html("<bdi>{}</bdi>", deletion.name), "time": draw_recent(deletion.at)}
     if deletion.by is None:
         return _fill(_("The table {table} was deleted at {time}."), words)

@@ -23,7 +23,7 @@ from storage.people.members import visible_accounts
 
 @dataclass(frozen=True, slots=True)
 class NavigationItem:
-    """A link to a page, shown to users who may open it; ``url`` is the name of a URL, which takes the account."""
+    """Navigation link, shown to users who may open it; ``url`` is a URL name that takes the account."""
 
     url: str
     label: str | Promise
@@ -149,7 +149,7 @@ def context(request: HttpRequest) -> dict[str, Any]:
 
 
 def _stylesheets(request: HttpRequest) -> list[str]:
-    """Name the styles of a page beside those of every page: of its room, and of data if it is one of a table."""
+    """Return the style sheets of a page beyond the common ones: its subject's, and that of data pages."""
     match = request.resolver_match
     _, _, path = match.func.__module__.partition("console.") if match else ("", "", "")
     room = path.partition(".")[0]
@@ -190,7 +190,7 @@ def _account_links(request: HttpRequest, current: AccountContext) -> list[Sideba
 
 
 def _links(request: HttpRequest, items: Sequence[NavigationItem], *arguments: str) -> list[SidebarLink]:
-    """Mark the page itself, or else the closest one above it; on a page of a table, that is the table."""
+    """Build the links, marking the current page or its closest parent; for pages of a table, the table."""
     addresses = [path_of(item.url, *arguments) for item in items]
     above = [
         address

@@ -32,7 +32,7 @@ def describe_address(request: HttpRequest) -> str:
 
 
 def _known_user(request: HttpRequest) -> str:
-    """Return the name of the user, if it was read already: reading it now may fail as the request did."""
+    """Return the user's name if it is loaded already, as loading it now may fail."""
     user: Any = getattr(request, "_cached_user", None) or getattr(request, "_acached_user", None)
     if user is None and not isinstance(assigned := getattr(request, "user", None), LazyObject):
         user = assigned  # by the authentication of the API

@@ -50,9 +50,9 @@ def is_one_of(values: Container[str]) -> Callable[[str], bool]:
 
 @dataclass(frozen=True, slots=True)
 class LogQuery:
-    """The filter and the page of a log as a URL carries them: texts, empty where it has none.
+    """Filter and page of a log as in its URL; unset fields are empty.
 
-    Each log derives its own, and declares its fields with ``url_field``.
+    Each log subclasses it and declares its fields with ``url_field``.
     """
 
     @classmethod
@@ -88,14 +88,14 @@ class LogQuery:
 def take_newest(
     records: QuerySet[Record], before: str, top: int = PAGE_SIZE
 ) -> tuple[list[Record], int | None]:
-    """Read a page, the newest first, and the number before which there are older ones."""
+    """Return a page of records, newest first, and the cursor of older ones, if any."""
     number = read_number(before)
     records = records if number is None else records.filter(pk__lt=number)
     return cut_page(list(records.order_by("-pk")[: top + 1]), top)
 
 
 def cut_page(rows: Sequence[Record], top: int = PAGE_SIZE) -> tuple[list[Record], int | None]:
-    """Cut what was read, one row more than the page if there are older ones, as take_newest does."""
+    """Cut a page that was read with one extra row, and return its cursor like take_newest."""
     return list(rows[:top]), rows[top - 1].pk if len(rows) > top else None
 
 

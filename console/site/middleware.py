@@ -117,7 +117,7 @@ def _tell(response: HttpResponse, status: int, header: str, address: str) -> Htt
 
 
 def refuse_outdated(get_response: Next) -> Next:
-    """Answer 503 to what may write while the database belongs to a newer version, and say so."""
+    """Respond 503 to writes while the database belongs to a newer version."""
 
     def answer(request: HttpRequest) -> HttpResponse:
         if request.method in _SAFE or not database_version.is_outdated():
@@ -130,7 +130,7 @@ def refuse_outdated(get_response: Next) -> Next:
 
 
 def lead_from_forms(get_response: Next) -> Next:
-    """Lead from an address that only takes forms to the page it belongs to; a bare 405 is the browser's own page."""
+    """Replace a bare 405 response to a GET by a page that links to the parent page."""
 
     def answer(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
@@ -175,7 +175,7 @@ def time_zone(get_response: Next) -> Next:
 
 
 class CompressionMiddleware(GZipMiddleware):
-    """Compresses all but streams: each piece would be a gzip file of its own, and browsers read only the first."""
+    """Compression of all responses but streams, as browsers would read only the first piece of these."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         if response.streaming:

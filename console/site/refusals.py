@@ -57,7 +57,7 @@ def mark_characters(text: str, start: int, end: int) -> tuple[int, int]:
 
 @contextmanager
 def notify_refusals(request: HttpRequest) -> Iterator[None]:
-    """Show the refusal of an operation as an error; the rest of the block is left out."""
+    """Show the refusal of an operation in the block as an error toast."""
     try:
         yield
     except (Refused, StorageError) as error:

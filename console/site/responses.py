@@ -13,7 +13,7 @@ PART: Final = "components/part.html"
 def render_page(
     request: HttpRequest, page: str, context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
-    """Answer with the page, or, if htmx asks, with its block ``part`` alone and the toasts for it.
+    """Render a page, or only its block ``part`` and toasts for htmx.
 
     The template extends ``page_layout``, by default the layout that it has as a page.
     """
@@ -25,10 +25,10 @@ def render_page(
 def render_part(
     request: HttpRequest, page: str, part: str, context: dict[str, Any], *, status: int = 200
 ) -> HttpResponse:
-    """Answer with the page, or, if htmx asks, with one of its parts and the toasts for it.
+    """Render a page, or only one of its part templates and toasts for htmx.
 
-    The part is in the folder of the page, unless its name has a folder too. If only that page has
-    it, use ``render_page``.
+    The part is in the folder of the page, unless its name has a folder too. If only that page has it, use
+    ``render_page``.
     """
     if not wants_part(request):
         return render(request, page, context, status=status)
@@ -46,14 +46,12 @@ def _toasts_of(request: HttpRequest) -> dict[str, bool]:
 
 
 def is_script(request: HttpRequest) -> bool:
-    """Return whether htmx or another script of a page asks, so that the page stays, whatever the answer is."""
+    """Return whether htmx or another script sent the request, so that the page stays open."""
     return request.headers.get("HX-Request") == "true" or request.headers.get("X-Requested-With") == "fetch"
 
 
 def wants_part(request: HttpRequest) -> bool:
-    """Return whether htmx will swap the answer into a page, unlike one for a restored history entry or a
-    boosted link.
-    """
+    """Return whether htmx swaps in a part, not a full page for history or a boosted link."""
     return request.headers.get("HX-Request") == "true" and request.headers.get("HX-Request-Type") != "full"
 
 

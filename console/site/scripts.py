@@ -1,4 +1,4 @@
-"""Joins the console's modules, so that a page asks for two scripts instead of for fifty.
+"""Bundling of the console's JavaScript modules into two scripts per page.
 
 The file of a module is served with all of its imports, except those of ``main.js``, which every page loads:
 each module is a block in it, after its imports, and its exports are kept in ``modules`` by its name. So a

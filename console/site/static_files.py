@@ -1,4 +1,4 @@
-"""Serves the console's static files from memory, under an address that changes with their content.
+"""Static files of the console, served from memory at addresses that change with their content.
 
 The address holds one hash of the whole tree, so files refer to each other by relative paths as they are: nothing is
 collected or stored when a server starts, and every answer may be kept for good. Styles and scripts that a page needs
@@ -46,7 +46,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 class File:
-    """A served file, made of one or several sources when it is first asked for."""
+    """Served file, built from its sources on first request."""
 
     def __init__(self, name: str, paths: list[Path]) -> None:
         self._name = name
@@ -68,7 +68,7 @@ class File:
 
 
 def _found() -> list[Path]:
-    """Return all files without licences, the list of vendored ones, and those of rooms that are left out."""
+    """Return all source files, without licences, the vendor list, and files of left-out subjects."""
     missing = {CONSOLE / name for name in registry.left_out()}
     return [
         path for path in sorted(ROOT.rglob("*")) if path.suffix in TYPES and missing.isdisjoint(path.parents)

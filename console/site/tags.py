@@ -89,13 +89,13 @@ def actor(context: template.Context, who: Actor) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def last_change(context: template.Context, change: RecordedChange) -> SafeString:
-    """Say who changed or deleted an entity, and when."""
+    """Describe who changed or deleted an entity and when."""
     return last_changes.describe_change(change, _account_of_tokens(context))
 
 
 @register.simple_tag(takes_context=True)
 def table_deletion(context: template.Context, deletion: TableDeletion) -> SafeString:
-    """Say who deleted a table, and when."""
+    """Describe who deleted a table and when."""
     return last_changes.describe_deletion(deletion, _account_of_tokens(context))
 
 
@@ -122,7 +122,7 @@ _RING = SafeString('<circle cx="5" cy="5" r="4" fill="none" stroke="currentColor
 
 @register.filter
 def account_name(account: Account) -> SafeString:
-    """Draw the colour of an account, its name, its label, and what protects it."""
+    """Render an account's colour, name and label, with badges for protected and read-only."""
     return format_html(
         '{} <span class="name">{}</span>{}{}{}',
         dot(account.colour),
@@ -200,7 +200,7 @@ def total(numbers: Sequence[int]) -> int:
 
 @register.filter
 def sparkline_bars(values: Sequence[int]) -> str:
-    """Return the path of bars within 120 by 28, one for each value: a line at the bottom for none, a stub for few."""
+    """Return the SVG path of a sparkline of 120 by 28, one bar per value: flat for 0, a stub for small ones."""
     top = max(values, default=0) or 1
     step = 120 / max(len(values), 1)
     heights = [max(value / top * 28, 4) if value else 1 for value in values]

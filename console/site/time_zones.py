@@ -18,7 +18,7 @@ UTC: Final = "Etc/UTC"
 
 
 def find_zone(request: HttpRequest) -> zoneinfo.ZoneInfo | None:
-    """Return the zone of the page, the user's choice, or the browser's zone; None if this machine does not know it."""
+    """Return the time zone of the page, the user or the browser; None if it is unknown here."""
     usual = _chosen_zone(request) or request.COOKIES.get(COOKIE, "")
     return zone_named(request.headers.get(HEADER, "")) or zone_named(usual)
 
@@ -54,7 +54,7 @@ def offered_zone(request: HttpRequest) -> str:
 
 
 def zone_named(name: str) -> zoneinfo.ZoneInfo | None:
-    """Return a zone, None for one that this machine does not know."""
+    """Return a time zone by name; None if it is unknown here."""
     try:
         return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):

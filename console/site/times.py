@@ -89,7 +89,7 @@ def to_local(moment: datetime) -> datetime:
 
 
 def read_local_time(text: str) -> datetime | None:
-    """Read a time as an input for it sends it, in the time zone of the page, or with its own offset."""
+    """Parse a local time from a form field, in the page's time zone unless it has an offset; None if malformed."""
     try:
         moment = datetime.fromisoformat(text)
         return moment if timezone.is_aware(moment) else timezone.make_aware(moment)
@@ -98,5 +98,5 @@ def read_local_time(text: str) -> datetime | None:
 
 
 def write_local_time(moment: datetime) -> str:
-    """Write a time as read_local_time reads it."""
+    """Format a time for a form field, as parsed by read_local_time."""
     return timezone.localtime(moment).replace(tzinfo=None).isoformat(timespec="seconds")

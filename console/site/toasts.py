@@ -1,4 +1,4 @@
-"""Toasts: what was done, with a button to undo it, and what went wrong."""
+"""Toasts: success messages with an undo button, and errors."""
 
 from collections.abc import Sequence
 from typing import Final

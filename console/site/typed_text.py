@@ -64,7 +64,7 @@ def local_now() -> datetime:
 
 
 def edited_text(value: EdmValue, form: TextForm | None = None) -> str:
-    """Return a value as a user edits it: times are in the zone of the reader, as everywhere in the console."""
+    """Format a value for editing; times are in the user's zone."""
     return write(value, form, timezone.get_current_timezone())
 
 

@@ -1,4 +1,4 @@
-"""Work that a page waits for, but not for long: then the page of the job shows how it goes on."""
+"""Jobs awaited by a page for a few seconds, then shown on the job's page."""
 
 from typing import Any, Final
 
@@ -14,10 +14,9 @@ LARGE: Final = 20_000  # entities, with which it takes longer; a copy would begi
 
 
 def complete(request: HttpRequest, request_of_job: JobRequest[Any, Any], *, entities: int = 0) -> Job:
-    """Return the job once it has ended or was stopped; if it takes long, return it earlier.
+    """Run a job and return it when it ends, stops or takes too long; a server process then continues it.
 
-    A server process then continues it. ``entities`` is their approximate number; if they are many, the job is
-    not begun in the request.
+    Above LARGE ``entities``, an approximate number, the job is not begun in the request.
     """
     if entities > LARGE:
         return jobs.start_requested(request_of_job, by=actor_of(request))

@@ -35,7 +35,7 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
 
 
 def _saved(request: HttpRequest, account: Account, text: str) -> list[tuple[SavedQuery, Table | None, bool]]:
-    """Each query with its table, unless no table has this name now, and whether the user can change it."""
+    """Return matching queries, each with its table or None, and whether the user can change it."""
     user, role = user_of(request), role_of(request)
     present = {table.folded_name: table for table in tables.listed(account)}
     lines = [
@@ -47,7 +47,7 @@ def _saved(request: HttpRequest, account: Account, text: str) -> list[tuple[Save
 
 
 def _recent(request: HttpRequest, account: Account) -> list[tuple[RecentQuery, str, str]]:
-    """Each query with its address, and the one to save it."""
+    """Return recent queries, each with its address and the address to save it."""
     lines = []
     for query in recent.for_account(user_of(request), account.pk):
         state, names = GridState(filter=query.text), (account.name, query.table.name)

@@ -1,4 +1,4 @@
-"""A saved query: save what a grid shows, run it, change it, delete it."""
+"""Pages of a saved query: creation from a grid, running, editing, versions and deletion."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -201,7 +201,7 @@ def _save(
     definition: Definition,
     values: Mapping[str, str],
 ) -> str:
-    """Create or change a query; return the grid of a new one, or its own address, which asks for missing values."""
+    """Create or change a query and return its grid; or its own address if parameters lack values."""
     if query is not None:
         _change(request, query, definition)
         return _address("run", table, query.slug)
