@@ -169,7 +169,7 @@ _API_LANGUAGES: Final = (("python", "Python"), ("javascript", "JavaScript"), ("c
 
 
 def write_api_calls(address: str, body: Mapping[str, Any]) -> list[Snippet]:
-    """Write a POST to the management API in some languages; the token comes from the environment."""
+    """Return snippets in several languages that POST to the management API, with the token in the environment."""
     context = {
         "python": pformat(body, width=100, sort_dicts=False),
         "json": literals.write_json(body, indent=2),
@@ -206,8 +206,6 @@ def _write_json(entity: Entity) -> str:
 
 
 def _entity_url(address: str, key: EntityKey) -> str:
-    """Return the URL of an entity; only unreserved characters are left, which need no escaping in a shell or
-    a literal.
-    """
+    """Return the URL of an entity with all reserved characters escaped, safe in shells and literals."""
     partition_key, row_key = (quote(part.replace("'", "''"), safe="'") for part in key)
     return f"{address}(PartitionKey='{partition_key}',RowKey='{row_key}')"

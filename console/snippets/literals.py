@@ -88,9 +88,7 @@ def write_csharp(value: EdmValue) -> str:
 
 
 def is_special_in_csharp(value: EdmValue) -> bool:
-    """Return whether a Double is one that Azure.Data.Tables cannot send: it fails with infinities, and sends
-    -0.0 as 0.
-    """
+    """Return whether Azure.Data.Tables cannot send a Double: infinities fail, and -0.0 becomes 0."""
     return is_negative_zero(value) or (isinstance(value.value, float) and not math.isfinite(value.value))
 
 

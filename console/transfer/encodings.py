@@ -36,7 +36,7 @@ _TITLES: Final = {
 
 
 def title(encoding: str) -> str:
-    """Return the name of an encoding as people write it, such as Windows-1252 or UTF-8."""
+    """Return the display name of an encoding, such as Windows-1252 or UTF-8."""
     if encoding in _TITLES:
         return _TITLES[encoding]
     for small, large in (("windows", "Windows"), ("x-mac", "Macintosh")):
@@ -67,7 +67,7 @@ def script_of(encoding: str) -> Promise | str:
 
 @dataclass(frozen=True, slots=True)
 class ReadingView:
-    """Some texts of a file in an encoding, which may be that in which it is read."""
+    """Sample texts of a file in an encoding, possibly the current one."""
 
     encoding: str
     samples: tuple[str, ...]

@@ -79,7 +79,7 @@ _PLAIN: Final[Mapping[Edm, Promise]] = {
 
 
 def describe_value(format_: Format) -> str:
-    """Return what a text in a format is, such as: a date, day first."""
+    """Describe one text in a format, such as "a date, day first"."""
     match format_:
         case NumberFormat(decimals, None, ""):
             return str(_NUMBER[decimals])
@@ -97,7 +97,7 @@ def describe_value(format_: Format) -> str:
 
 
 def describe_values(type_: Edm, format_: str) -> str:
-    """Describe the texts of a format, or of a type without one, such as: dates, day first."""
+    """Describe texts in a format, or of a type without one, such as "dates, day first"."""
     if not format_:
         return str(_PLAIN.get(type_, type_.short_name))
     match read_format(format_):
@@ -140,7 +140,7 @@ def read_reading(text: str) -> tuple[Edm | None, str]:
 
 
 def reading_choices(column: Column, proposed: Sequence[FormatProposal]) -> list[tuple[str, str]]:
-    """Return the readings that a column may have, beside the plain types: what is proposed, and what is usual."""
+    """Return the selectable readings of a column beyond the plain types: proposed and common ones."""
     readings = [(it.type, it.format) for it in proposed if it.format]
     if column.type is not None and column.format:
         readings.append((column.type, column.format))
@@ -155,7 +155,7 @@ _ZONE: Final = re.compile(r":.*(?:Z|[+-]\d\d(?::?\d\d)?)$")
 
 @dataclass(frozen=True, slots=True)
 class FormatView:
-    """A reading that is proposed for a column; ``place`` is that among others, ``zone`` that of times without one."""
+    """Proposed reading of a column; ``place`` is its index, ``zone`` the zone of times without one."""
 
     place: int
     proposal: FormatProposal

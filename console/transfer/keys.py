@@ -62,7 +62,7 @@ class NoteView:
 
 @dataclass(frozen=True, slots=True)
 class ChipView:
-    """A column, or what is generated; ``value`` is what pressing it sends."""
+    """Chip for a column or generated value of a key; ``value`` is sent when it is pressed."""
 
     value: str
     label: str | Promise
@@ -72,7 +72,7 @@ class ChipView:
 
 @dataclass(frozen=True, slots=True)
 class KeyView:
-    """A key as it is chosen; ``separator`` is None where what stands between its columns is not always the same."""
+    """Key as chosen; ``separator`` is None if the texts between its columns differ."""
 
     name: str
     title: str
@@ -172,7 +172,7 @@ def _is_regular(template: str) -> bool:
 
 
 def _labels(template: str) -> list[str | Promise]:
-    """Return what a key consists of, as people read it."""
+    """Return the parts of a key template as display texts."""
     return [_GENERATED.get(part, part) if is_column else part for is_column, part in _parts(template)]
 
 
@@ -200,7 +200,7 @@ def _chips(name: str, template: str, proposal: Proposal) -> list[ChipView]:
 
 
 def _separator(template: str) -> str | None:
-    """Return what stands between all columns of a key; None if it has one column, or other texts."""
+    """Return the text between all columns of a key; None for one column or differing texts."""
     parts = _parts(template)
     columns = [part for is_column, part in parts if is_column]
     texts = [part for is_column, part in parts if not is_column]
@@ -218,9 +218,9 @@ def _joined(columns: Sequence[str], separator: str) -> list[tuple[bool, str]]:
 def read_keys(
     sent: QueryDict, proposal: Proposal, now: ColumnMapping, base: ColumnMapping | None
 ) -> ColumnMapping:
-    """Return the mapping with the keys that a form says, and what was pressed in it; raises MappingRefused.
+    """Return the mapping with the keys and pressed chips of a form; raises MappingRefused.
 
-    ``base``: the mapping with which the form was drawn, if that is known.
+    ``base`` is the mapping with which the form was rendered, if known.
     """
     views = view_proposals(now, proposal)
     pressed = next((it.proposal for it in views if str(it.number) == sent.get("keys")), None)

@@ -27,9 +27,9 @@ _Value = TypeVar("_Value")
 
 
 def read_mapping(sent: QueryDict, file: DraftFile) -> ColumnMapping:
-    """Return the mapping that was chosen; what the fields do not say, such as repairs, stays. Raises MappingRefused.
+    """Return the mapping chosen in a form; settings without a field, such as repairs, stay. Raises MappingRefused.
 
-    A field that is as it was drawn says nothing: another request, which the page did not know of, may have changed it.
+    A field that is as it was rendered is ignored: a concurrent request may have changed its setting.
     """
     base = _read_base(sent.get("base", "")) if "base" in sent else None
     now = file.mapping
@@ -84,7 +84,7 @@ def _read_column(sent: QueryDict, number: int, before: Column) -> Column:
 
 
 def _press(sent: QueryDict, number: int, proposed: ProposedColumn, column: Column) -> Column:
-    """Return a column with the reading that was pressed, of it or of all that can be read in one way only."""
+    """Apply a pressed reading to a column; "certain" applies to all unambiguous columns."""
     pressed, _separator, reading = sent.get("read", "").partition(" ")
     if pressed == str(number):
         type_, format_ = read_reading(reading)

@@ -86,7 +86,7 @@ def describe_reject(reject: Reject | RejectGroup, text: str) -> str:
 
 
 class ChangedProperty(NamedTuple):
-    """A property before and after an import, as texts; None where the entity does not have it."""
+    """Property before and after an import, as texts; None where it is absent."""
 
     name: str
     before: str | None

@@ -123,12 +123,12 @@ def _take(request: HttpRequest, account: Account, table: Table | None) -> HttpRe
 
 
 def _language(request: HttpRequest) -> str:
-    """Return the first language that a browser asks for, such as tr-TR, else an empty text."""
+    """Return the browser's preferred language, such as tr-TR, or an empty string."""
     return re.split("[,;]", request.headers.get("Accept-Language", ""))[0].strip()[:35]
 
 
 def draft_required(view: DraftView) -> Callable[..., HttpResponseBase]:
-    """Pass the draft in the URL to the view, if it is one of the user, who may write in the account."""
+    """Pass the user's draft in the URL to the view; raises 404 without one."""
 
     @never_cache
     @account_required(Capability.WRITE)
@@ -145,7 +145,7 @@ def draft_required(view: DraftView) -> Callable[..., HttpResponseBase]:
 @require_http_methods(["GET", "POST"])
 @draft_required
 def upload(request: HttpRequest, draft: ImportDraft) -> HttpResponseBase:
-    """Write the piece of the file that begins at ``start``, and say where to go on."""
+    """Write a piece of the file at ``start``; respond with the size so far, where the upload continues."""
     if draft.file is None:
         raise Http404
     size = draft.file.size
@@ -162,7 +162,7 @@ def upload(request: HttpRequest, draft: ImportDraft) -> HttpResponseBase:
 @require_http_methods(["GET", "POST"])
 @draft_required
 def map_columns(request: HttpRequest, draft: ImportDraft) -> HttpResponseBase:
-    """Show how a file is read and what becomes of its columns, change that, or check all rows."""
+    """Show a file's layout and column mapping, save changes, or check all rows."""
     if draft.job is not None:
         return redirect("transfer:run", draft.account.name, draft.pk)
     error = ""
@@ -197,7 +197,7 @@ def _read_wishes(sent: QueryDict, draft: ImportDraft) -> Wishes:
 
 
 def _read_encoding(sent: QueryDict, draft: ImportDraft) -> str:
-    """Return the encoding that was chosen; an empty text if that of the page is only the one that was guessed."""
+    """Return the selected encoding; empty if the page only shows the detected one."""
     pressed, listed = sent.get("read_as", ""), sent.get("encoding", "")
     if pressed in ENCODINGS:
         return pressed
@@ -297,7 +297,7 @@ def _describe_reading(column: Column, proposed: ProposedColumn) -> str | Promise
 
 
 def _sample(draft: ImportDraft, file: DraftFile) -> list[dict[str, Any]]:
-    """Return what the first rows become, in their order: keys, or why they are rejected."""
+    """Return the first rows in order, each with the keys of its entity or the reason for its rejection."""
     chunk = import_drafts.sample(draft, file)
     lines: list[dict[str, Any]] = [{"line": row.line, "key": entity.key} for row, entity in chunk.entities]
     lines += ({"line": it.row.line, "problem": describe_reject(it, it.text)} for it in chunk.rejects)
@@ -332,7 +332,7 @@ def check(request: HttpRequest, draft: ImportDraft) -> HttpResponseBase:
 @require_POST
 @draft_required
 def repair(request: HttpRequest, draft: ImportDraft) -> HttpResponseBase:
-    """Bring in the rows of a group of rejected ones, and check again."""
+    """Apply a repair to a group of rejected rows and check again."""
     job, how = draft.check_job, request.POST.get("how", "")
     number = read_number(request.POST.get("group", ""))
     if job is None or str(job.pk) != request.POST.get("check") or number is None or how not in list(Repair):
@@ -348,7 +348,7 @@ def repair(request: HttpRequest, draft: ImportDraft) -> HttpResponseBase:
 @require_http_methods(["GET", "POST"])
 @draft_required
 def run(request: HttpRequest, draft: ImportDraft) -> HttpResponseBase:
-    """Start the import, or show how far it is and what it came to."""
+    """Start the import, or show its progress and result."""
     if request.method == "POST":
         exists = tables.get_or_new(draft.account, draft.table_name).pk is not None
         if not exists and not may(role_of(request), Capability.MANAGE_TABLES):

@@ -47,7 +47,7 @@ _new_scans: Final = Event()  # this process has written counts on which nothing 
 
 
 class SlowQuery(NamedTuple):
-    """A query that took long, where its page ended, and the properties whose index may have spared it a scan."""
+    """Slow query: its duration, the end of its page, and the properties whose index might have avoided a scan."""
 
     table_id: int
     names: frozenset[str]
@@ -120,7 +120,7 @@ class ScanCosts(Ledger[tuple[int, str, date], _Count]):
         super().give_up()
 
     def add_scans(self, day: date, query: SlowQuery, number: int, seconds: float) -> None:
-        """Count costly scans like this one."""
+        """Add costly scans with the shape of this query to the counts of a day."""
         for name in filter(_can_be_indexed, query.names):
             key = (query.table_id, name, day)
             known = self._counted.get(key, _Count())
@@ -134,7 +134,7 @@ class ScanCosts(Ledger[tuple[int, str, date], _Count]):
 
 
 def record(query: SlowQuery) -> None:
-    """Count a slow query at once, unless a transaction would have to hold the count until it ends."""
+    """Count a slow query immediately, unless an open transaction would hold the counter's row lock."""
     if query.names and not connection.in_atomic_block:
         slow, costs = SlowQueries(), ScanCosts()
         slow.add(query)
@@ -177,7 +177,7 @@ def _can_be_indexed(name: str) -> bool:
 
 
 def adapt(now: datetime) -> None:
-    """Note which indexes were used, drop the adaptive ones that were not for weeks, and add those that are needed."""
+    """Maintain adaptive indexes: note their use, drop those unused for weeks, and add the ones needed."""
     with attempting_each("Not every adaptive index could be decided on") as attempt:
         for act in (_note_uses, _drop_unused, _add_needed):
             with attempt():
@@ -244,9 +244,9 @@ def _drop_unused(now: datetime) -> None:
 
 @transaction.atomic
 def _add(table_id: int, name: str, reason: IndexReason) -> None:
-    """Add an index unless it exists, a person has dropped it, or the budget of the table or account is exhausted.
+    """Add an index unless it exists, a user has dropped it, or the budget of the table or account is exhausted.
 
-    One at a time in a table: while one is made, or with it, other scans may stop to be costly.
+    A table gets one index at a time, as the new one may make other scans cheap.
     """
     # locked, so that no person drops it meanwhile
     table = Table.objects.select_for_update().filter(pk=table_id, deleted_at=None).first()
@@ -270,7 +270,7 @@ def _add(table_id: int, name: str, reason: IndexReason) -> None:
 
 
 def _is_affordable(table: Table, existing: Collection[PropertyIndex]) -> bool:
-    """Return whether the table is large enough for an index, and there is space for one more."""
+    """Return whether the table is large enough for an index and has room for one more."""
     size = background.sizes_of([table.pk]).get(table.pk)
     if size is None or size.rows < policy.INDEXED_FROM:
         return False

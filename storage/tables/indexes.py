@@ -100,7 +100,7 @@ def using(table: Table, wanted: EntityQuery) -> EntityQuery:
 
 
 def explain(table: Table, access: AccessPlan, sort: Sort | None = None, read: int | None = None) -> IndexUse:
-    """Say how a query uses indexes of properties or could use them; it reads so many entities, else all."""
+    """Explain how a query uses property indexes or could; ``read`` is the number of entities scanned, default all."""
     if access.is_by_keys and sort is None:
         return IndexUse()
     known = indexed(table.pk)
@@ -121,7 +121,7 @@ def find(table: Table, name: str) -> PropertyIndex | None:
 
 
 def asked_for(account: Account) -> dict[int, list[str]]:
-    """Return the properties whose indexes people asked for, by the id of their table; not those that failed."""
+    """Return the properties with an index requested by a user, by table id; failed indexes are left out."""
     by_table: dict[int, list[str]] = {}
     own = PropertyIndex.objects.filter(
         table__account=account, table__deleted_at=None, state__in=(IndexState.READY, IndexState.BUILDING)
@@ -205,7 +205,7 @@ def drop(table: Table, name: str, *, by: Actor = SERVER, undoes: Activity | None
 
 @transaction.atomic
 def release(table: Table, name: str, *, by: Actor, undoes: Activity) -> Activity:
-    """Undo that a person keeps an index that the server has made. Raises ChangedSince if it is another index now."""
+    """Undo that a user keeps an adaptive index; raises ChangedSince if it was replaced."""
     account = _lock(table)
     kept = PropertyIndex.objects.filter(table=table, name=name, created_at__lte=undoes.at)
     if not kept.update(origin=IndexOrigin.ADAPTIVE):
@@ -225,7 +225,7 @@ def _decline(table: Table, name: str, *, is_declined: bool) -> None:
 
 
 def _lock(table: Table) -> Account:
-    """Lock the table, so that its indexes change one after the other; return what the activity log needs."""
+    """Lock the table, so that changes of its indexes are serialized; return its writable account."""
     account = accounts.writable(table.account)
     if not Table.objects.select_for_update().filter(pk=table.pk, deleted_at=None).exists():
         raise ResourceNotFound
@@ -258,7 +258,7 @@ class _IndexJob(JobKind[Arguments, NoState]):
     is_transactional = False
 
     def needed_access(self, job: Job, arguments: Arguments) -> None:
-        """Require nothing: the index was decided on, and without the job it would be left in the making."""
+        """Require no access, as the job completes an index that is already recorded."""
 
     def begin(self, run: Run[Arguments]) -> Step[NoState]:
         return Step(NoState())
@@ -312,7 +312,7 @@ def _run(index: PropertyIndex) -> None:
 
 
 def _build(index: PropertyIndex) -> str:
-    """Make an index, and return why that failed; raises JobMustWait for another attempt if it was canceled."""
+    """Build an index and return the reason of a failure; raises JobMustWait to retry after a cancellation."""
     try:
         stored = _stored(index)
         if stored is None or not stored.is_valid:

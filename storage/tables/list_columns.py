@@ -26,7 +26,7 @@ from storage.sql import background
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The size of a table, estimated unless exact; ``bytes`` include indexes; ``partitions`` may be unknown."""
+    """Size of a table; estimated unless ``is_exact``. ``bytes`` includes indexes; ``partitions`` may be unknown."""
 
     entities: int
     is_exact: bool
@@ -36,7 +36,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A table, and what its columns show of it."""
+    """Table with the values of its list columns."""
 
     table: Table
     size: Size | None = None  # None: not measured yet

@@ -23,7 +23,7 @@ TAG_LIMIT = 20
 
 
 class TableNameField(StrictCharField):
-    """A table name; the operation refuses an invalid one with the service's own message."""
+    """Table name; the operation refuses an invalid one with the service's own message."""
 
 
 class NewTableSerializer(StrictSerializer):

@@ -44,7 +44,7 @@ class Listing(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """A table with a quick estimate of its size; ``size`` in bytes on disk, ``policies`` None if not counted."""
+    """Table with estimates for a list; ``size`` is in bytes on disk, ``policies`` is None if not counted."""
 
     name: str
     created_at: datetime

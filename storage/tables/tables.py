@@ -55,7 +55,7 @@ def names(account: Account, *, top: int | None = None) -> list[str]:
 
 
 def named(account: Account | OuterRef, folded_name: str | OuterRef) -> Tables:
-    """Select the table that has a name now, if there is one; also for the rows of an outer query."""
+    """Select the existing table of a name; also usable in a subquery."""
     return Table.objects.filter(account=account, folded_name=folded_name, deleted_at=None)
 
 
@@ -79,7 +79,7 @@ def get(account: Account, name: str) -> Table:
 
 
 def get_or_new(account: Account, name: str) -> Table:
-    """Get Table, or one without a number that is not created yet; raises a StorageError if that cannot be its name."""
+    """Return a table, or an unsaved one if it does not exist; raises StorageError for an invalid name."""
     table = find(account, fold_new_table_name(name, AccountKind(account.kind))) or Table(name=name)
     table.account = account
     return table

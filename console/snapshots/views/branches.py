@@ -56,7 +56,7 @@ MASK_LABELS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class MaskedProperty:
-    """A property on the page, with a value of it before and after the mask; ``after`` is None if it is removed."""
+    """Property on the masking page, with a sample value before and after; ``after`` is None if it is removed."""
 
     name: str
     field: str
@@ -70,7 +70,7 @@ class MaskedProperty:
 
 @dataclass(frozen=True, slots=True)
 class BranchTable:
-    """A table on the page, and what was chosen for it."""
+    """Table on the branch page, with the user's choices."""
 
     table: Table
     is_chosen: bool
@@ -258,7 +258,7 @@ def sample(request: HttpRequest, account: Account) -> HttpResponse:
 @account_required(Capability.MANAGE_ACCESS)
 @recently_authenticated
 def reset(request: HttpRequest, account: Account) -> HttpResponse:
-    """Make a branch what it was when it began."""
+    """Reset a branch to its state at creation."""
     branch = branches.find(account)
     if branch is None:
         raise Http404

@@ -74,7 +74,7 @@ def _page(
 
 
 def _changes_since(branch: Branch) -> int | None:
-    """Return how many changes a branch has had since it began, MOST_CHANGES for more; None: it keeps no history."""
+    """Return the number of changes since the branch began, at most MOST_CHANGES; None if unknown."""
     if past.kept_since(branch.account) is None:
         return None
     since = branch.reset_at or branch.created_at
@@ -154,7 +154,7 @@ def schedule(request: HttpRequest, account: Account) -> HttpResponse:
 @account_required(Capability.MANAGE_TABLES)
 @recently_authenticated
 def restore(request: HttpRequest, account: Account, snapshot: str) -> HttpResponse:
-    """Restore what the preview showed; the toast offers to undo it."""
+    """Restore the previewed snapshot; the toast offers to undo it."""
     chosen, choices = _find(account, snapshot), Choices.read(request.POST)
     try:
         job = waiting.complete(request, snapshot_restores.request(chosen, choices.request(chosen)))
@@ -188,12 +188,12 @@ def _find(account: Account, name: str) -> Snapshot:
 
 
 def _posted(request: HttpRequest) -> QueryDict | None:
-    """Return what a form sent, an empty one too."""
+    """Return the form data of a POST, even if empty, otherwise None."""
     return request.POST if request.method == "POST" else None
 
 
 def _reset_lines(request: HttpRequest, account: Account, snapshot: Snapshot | None) -> str:
-    """Return the curl command that resets a branch to where it began, or another account to a snapshot."""
+    """Return the curl command that resets a branch to its origin, or an account to a snapshot."""
     is_branch = branches.find(account) is not None
     name = snapshot.name if snapshot is not None else "ci-baseline"
     body = "{}" if is_branch and snapshot is None else f'{{"snapshot": "{name}"}}'

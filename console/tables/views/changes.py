@@ -132,7 +132,7 @@ def _change_tags(
 def _answer(
     request: HttpRequest, account: Account, one: str, several: str, done: Sequence[Activity]
 ) -> HttpResponse:
-    """Report what was done; a single table is named, which languages with one plural form cannot do in it."""
+    """Report the result in a toast; a single table is named, which plural forms cannot do in all languages."""
     if done:
         text = (several if len(done) > 1 else one) % {"name": done[0].table_name, "number": len(done)}
         notify_success(request, text, undo=done)

@@ -97,7 +97,7 @@ def _view(table: Table, described: SchemaProperty, index: IndexDetails | None, t
 
 
 def _estimate_index_size(found: SchemaProperty, total: int) -> int:
-    """Estimate bytes: an entry for each entity, with the value if it has one."""
+    """Estimate the bytes of an index: an entry per entity, with its value if set."""
     entities = sum(it.entities for it in found.types)
     value = sum(it.entities * min(it.average_size, SORTED_TEXT_LENGTH) for it in found.types) / entities
     return round(total * (_ENTRY_BYTES + found.share * (_VALUE_BYTES + value)))
