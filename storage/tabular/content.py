@@ -1,8 +1,7 @@
-"""Content of a file after decompression, read block by block, so that its maker does not decide the cost of
-reading.
+"""Decompressed content of a file, read in counted blocks, so that a malicious file cannot exhaust the reader.
 
-A megabyte of gzip can be a gigabyte of line ends without a single row, so a reader of rows cannot bound itself.
-Here each block is counted, and the reading can be ended between two blocks.
+A megabyte of gzip can be a gigabyte of line ends without a single row, so a reader of rows cannot bound
+itself. Here each block is counted, and reading can be stopped between two blocks.
 """
 
 import gzip
@@ -113,7 +112,7 @@ class _Blocks(io.RawIOBase):
 
 
 class _Decompressed(_Blocks):
-    """Content of a ``packed`` stream. It moves by reading, so that this too is counted."""
+    """Content of a ``packed`` stream; it seeks by reading, so that skipped bytes are counted, too."""
 
     def __init__(self, stream: Any, count: Callable[[memoryview], None], packed: IO[bytes]) -> None:
         super().__init__(stream, count)
@@ -202,7 +201,7 @@ def _open_member(stream: IO[bytes], name: str) -> IO[bytes]:
 
 
 class _Archive(io.BufferedIOBase):
-    """A stream as zipfile reads it: it takes the whole list of files at once, however long that is."""
+    """Adapter of a stream to zipfile, which reads the whole central directory at once, however long it is."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream

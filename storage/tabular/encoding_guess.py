@@ -100,7 +100,7 @@ def _is_utf8(text: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """An encoding, and what some texts of the file are in it."""
+    """Encoding with sample texts of the file decoded in it."""
 
     encoding: str
     samples: tuple[str, ...] = ()
@@ -113,9 +113,9 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """The most probable encoding of a text, whether it ``is_sure``, and the ``readings`` that differ, itself first.
+    """Most probable encoding, whether it ``is_sure``, and the ``readings`` that differ, beginning with its own.
 
-    Without readings there was nothing to guess.
+    Without readings the encoding was unambiguous.
     """
 
     encoding: str
@@ -234,9 +234,7 @@ class _Candidate(NamedTuple):
 
 
 def guess(evidence: Evidence, language: str = "") -> Guess:
-    """Decide the encoding of a text that has no mark; ``language`` is spoken by the people who import it, such as
-    tr.
-    """
+    """Guess the encoding of a text without a byte order mark; ``language`` is the importing user's, such as tr."""
     if not evidence.fields:
         return Guess("utf-8")
     bad, good = evidence.runs
@@ -268,7 +266,7 @@ def _decode_all(evidence: Evidence, name: str) -> tuple[str, ...]:
 
 
 def _rank(evidence: Evidence, language: str) -> list[_Candidate]:
-    """Return the encodings that the evidence may be in, the most probable first; of equal texts the most usual one."""
+    """Rank the possible encodings, most probable first; among equal decodings, the most common encoding."""
     confidences = _statistics(evidence)
     local = _encodings_of(language)
     # habits count for more where there is little evidence
@@ -288,14 +286,14 @@ def _rank(evidence: Evidence, language: str) -> list[_Candidate]:
 
 
 def _encodings_of(language: str) -> tuple[str, ...]:
-    """Return what people with a language, such as pt-BR, usually have; nothing is known of an empty one."""
+    """Return the common encodings for a language such as pt-BR; none for an empty one."""
     tag = language.lower().replace("_", "-")
     name = "zh-hant" if _TRADITIONAL.match(tag) else tag.partition("-")[0]
     return _BY_LANGUAGE.get(name, _WESTERN if name else ())
 
 
 def language_of_zone(zone: str) -> str:
-    """Return the language of most people in a time zone whose encodings are not those of others, else an empty text."""
+    """Return the main language of a time zone if it has typical encodings, otherwise an empty string."""
     return _ZONES.get(zone, "")
 
 
@@ -349,7 +347,7 @@ def _compare(candidates: Sequence[_Candidate]) -> tuple[Reading, ...]:
 
 
 def _choose_samples(readings: Sequence[tuple[str, ...]]) -> dict[int, int]:
-    """Return which texts tell most candidates from the first one, and where in each the difference begins."""
+    """Choose the texts that best distinguish the candidates from the first, with the offset of the difference."""
     same = set(range(1, len(readings[0]))) if readings else set[int]()
     chosen: dict[int, int] = {}
     words = set[str]()

@@ -124,7 +124,7 @@ def _names() -> Mapping[str, str]:
 
 
 def find(name: str) -> str | None:
-    """Return the encoding that has a name, in any usual spelling such as latin-1, cp1252 or UTF8, else None."""
+    """Return the canonical encoding for a name in any common spelling, such as latin-1, cp1252 or UTF8, or None."""
     return _names().get(_normalized(name))
 
 
@@ -134,7 +134,7 @@ def codec_of(name: str) -> str:
 
 
 def with_order(name: str, sample: bytes) -> str:
-    """Return UTF-16 or UTF-32 with the order of its bytes, if no mark at the beginning of the text tells it."""
+    """Add the byte order to UTF-16 or UTF-32 if the text has no byte order mark."""
     if name not in ("utf-16", "utf-32") or of_mark(sample) == name:
         return name
     encoding = of_zeros(sample)
@@ -142,17 +142,17 @@ def with_order(name: str, sample: bytes) -> str:
 
 
 def decode_beginning(sample: bytes, name: str) -> str:
-    """Decode the beginning of a text, whose last character may be cut off; what is none becomes U+FFFD."""
+    """Decode the beginning of a text, ignoring a truncated last character; invalid bytes become U+FFFD."""
     return codecs.getincrementaldecoder(codec_of(name))("replace").decode(sample)
 
 
 def errors_of(name: str) -> str:
-    """Return how Python shall treat errors, so that halves of surrogate pairs survive where they can be written."""
+    """Return Python's error handler for an encoding, which lets lone surrogates pass in UTF encodings."""
     return "surrogatepass" if name.startswith("utf") else "strict"
 
 
 def is_of_bytes(name: str) -> bool:
-    """Return whether a line end is a byte that is nothing else, so that lines can be told apart before decoding."""
+    """Return whether lines can be split before decoding, because the bytes of a line end are unambiguous."""
     return not name.startswith(("utf-16", "utf-32"))
 
 
@@ -175,9 +175,9 @@ def of_mark(sample: bytes) -> str:
 
 
 def of_zeros(sample: bytes) -> str:
-    """Return the encoding of a text without a mark whose characters have two or four bytes, else an empty text.
+    """Detect UTF-16 or UTF-32 without a byte order mark; empty for other encodings.
 
-    Delimiters and line ends have zeros there, whatever the language; where they are tells the order of the bytes.
+    Delimiters and line ends contain zero bytes in any language; their position gives the byte order.
     """
     zeros, beyond = sample.count(0), sum(map(sample.count, range(0x80, 0x100)))
     if not zeros or (zeros < len(sample) / 4 and beyond < len(sample) / 10):  # text of bytes, with some zeros

@@ -1,4 +1,4 @@
-"""Rows become entities. Usual ones take one pass with the plans of the protocol; the others are read value by value."""
+"""Conversion of rows to entities: in one pass with the protocol's plans, or else value by value."""
 
 import re
 import uuid
@@ -114,7 +114,7 @@ class Chunk:
     report: FileReport = field(default_factory=FileReport)
 
     def add(self, row: Row, outcome: Entity | Sequence[Reject]) -> None:
-        """Add what a row has become; of the reasons why it becomes no entity, the first."""
+        """Add a row's entity, or the first reason for its rejection."""
         self.rows += 1
         if isinstance(outcome, Entity):
             self.entities.append((row, outcome))
@@ -123,9 +123,9 @@ class Chunk:
 
 
 class RowMapper:
-    """Makes entities for an account of a kind; times without a zone are those of the mapping's, or of ``now``.
+    """Converter of rows to entities; times without a zone use that of the mapping, or of ``now``.
 
-    ``report`` has what does not become a property of its name, of the rows that were read.
+    ``report`` has the columns and values of the rows read so far that were not imported under their own name.
     """
 
     def __init__(self, mapping: ColumnMapping, layout: Layout, kind: AccountKind, now: datetime) -> None:
@@ -152,7 +152,7 @@ class RowMapper:
             self._shapes[layout.columns] = self._make_shape(layout.columns)
 
     def read(self, row: Row, number: int) -> Entity | Sequence[Reject]:
-        """Return the entity of a row, the ``number``-th of its file, or all reasons why it becomes none."""
+        """Convert the row ``number`` of a file to an entity, or return all reasons for its rejection."""
         if row.fault is not None:
             return [rejects.of_row(row)]
         self._number = number
@@ -299,7 +299,7 @@ class RowMapper:
         return not is_other and roles.is_value(name) and is_property_name(name)
 
     def _takes(self, source: str, roles: FieldRoles) -> bool:
-        """Return whether a column that the mapping does not list becomes a property, and report why if not."""
+        """Return whether an unmapped column becomes a property; report the reason if not."""
         if not roles.is_value(source):
             described = roles.described.get(source)
             # the reader of Parquet adds types that are not columns, and reports those that are
@@ -396,14 +396,17 @@ class RowMapper:
         return members
 
     def _read_local(self, text: str) -> str | None:
-        """Return a time as the service writes it, or None; a time without a zone is in the zone of the mapping."""
+        """Convert a time to the service's format, or None if invalid; the mapping's zone is the default."""
         try:
             return encoding.write(typed_text.read_exactly(Edm.DATETIME, text, self._now)).strip('"')
         except InvalidText:
             return None
 
     def _declared(self, column: Column, text: str) -> Edm | None:
-        """Return the type beside a value, else the last one in its column; None of an unknown one."""
+        """Return the type in the adjacent type column, or the column's previous one if that is empty.
+
+        None if unknown.
+        """
         if not text:
             return self._last.get(column.source, column.type or Edm.STRING)
         type_ = read_type_name(text)
@@ -425,7 +428,7 @@ class RowMapper:
     # unusual ones
 
     def _read_values(self, row: Row, steps: Sequence[_Step], rejects: list[Reject]) -> dict[str, EdmValue]:
-        """Read value by value, which says what is wrong, and is added to ``rejects``."""
+        """Convert a row value by value, adding the reason of each failure to ``rejects``."""
         properties: dict[str, EdmValue] = {}
         for step in steps:
             try:
@@ -556,14 +559,14 @@ class RowMapper:
 
 
 def _text_of(value: Any) -> str:
-    """Return the text of a value of JSON, as it stands in the file."""
+    """Return the text of a JSON value as in the file."""
     return value if isinstance(value, str) else exact_json.write(value)
 
 
 def read_chunks(
     reader: Reader, mapper: RowMapper, most: Callable[[], int] = lambda: CHUNK
 ) -> Iterator[Chunk]:
-    """Yield the rows of a file in chunks of at most so many rows; what follows the last one has a chunk of its own."""
+    """Yield the rows of a file in chunks of limited size; what follows the last row forms its own chunk."""
     chunk, size = Chunk(reader.position), 0
 
     def end_chunk() -> Chunk:

@@ -1,4 +1,4 @@
-"""A file of rows as a whole: how it is read, what is proposed to become of it, and its chunks of entities."""
+"""File of rows: its layout, the proposed mapping, and its chunks of entities."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -92,7 +92,7 @@ class Sample:
         return proposals.propose(self.layout, self.rows, now)
 
     def first(self, number: int, mapping: ColumnMapping, kind: AccountKind, now: datetime) -> Chunk:
-        """Return what the first rows become; raises MappingRefused."""
+        """Convert the first rows by a mapping; raises MappingRefused."""
         mapper, chunk = RowMapper(mapping, self.layout, kind, now), Chunk(START)
         for place, row in enumerate(self.rows[:number], 1):
             chunk.add(row, mapper.read(row, place))
@@ -100,10 +100,9 @@ class Sample:
 
 
 class RowFile:
-    """A file of rows; ``opening`` opens it at its beginning on each call, and raises FileRefused if it cannot be
-    read.
+    """File of rows; each call of ``opening`` opens it at the beginning, or raises FileRefused.
 
-    ``check`` is called between blocks, and may raise to end the reading.
+    ``check`` is called between blocks, and may raise to stop reading.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""Formats that columns may have beyond their guessed types: numbers, dates, yes and no as people write them.
+"""Format detection for columns beyond their guessed types: numbers, dates and Booleans as people write them.
 
-Nothing of it is applied by itself: a text may be read in several ways, and identifiers look like numbers.
+No format is applied automatically, as texts may be ambiguous and identifiers look like numbers.
 """
 
 import re
@@ -120,7 +120,7 @@ class TextColumn:
 
 
 def propose_formats(columns: Iterable[TextColumn], delimiter: str, now: datetime) -> dict[str, ColumnFormats]:
-    """Return what is proposed for each column; those that are certain show what others probably are."""
+    """Return the proposed formats of each column; unambiguous columns resolve ambiguous ones."""
     readings = {column.name: _read_column(column, now) for column in columns}
     habits = _Habits.of_file(list(readings.values()), delimiter)
     return {name: _decide(found, habits, delimiter) for name, found in readings.items()}
@@ -195,7 +195,7 @@ def _read_column(column: TextColumn, now: datetime) -> _Readings:
 def _try(
     texts: Counter[str], type_: Edm, format_: Format | None, rewrite: Callable[[str], str | None]
 ) -> _Reading | None:
-    """Return a reading if it fits most texts; a few show for most columns that it does not."""
+    """Return a reading if it fits most texts, giving up early if it fits few of the first ones."""
     rewritten: dict[str, str] = {}
     for number, text in enumerate(texts, 1):
         to = rewrite(text)
@@ -329,7 +329,7 @@ def _read_words(texts: Counter[str]) -> Iterator[_Reading]:
 
 
 def _read_plain(texts: Counter[str], others: Sequence[_Reading], now: datetime) -> Iterator[_Reading]:
-    """Yield what most of the texts are guessed to be without a format, unless a format says so too."""
+    """Yield the type that most texts have without a format, unless a format explains all of them."""
     is_explained = any(it.fitting == texts.total() for it in others)
     if is_explained or any(guessing.is_identifier(text, now) for text in texts):
         return
@@ -360,7 +360,7 @@ _AROUND_NOW: Final = timedelta(days=15 * 365), timedelta(days=5 * 365)
 
 
 def _read_otherwise(column: TextColumn, texts: Counter[str], now: datetime) -> Iterator[_Reading]:
-    """Yield what numbers may be too, if they or their column's name suggest it."""
+    """Yield alternative readings of numbers, such as times, if their values or the column name suggest it."""
     if set(texts) == {"0", "1"}:
         yield _Reading(Edm.BOOLEAN, BooleanWords("1", "0"), texts.total(), {"1": "true", "0": "false"})
         return
@@ -385,9 +385,9 @@ def _read_otherwise(column: TextColumn, texts: Counter[str], now: datetime) -> I
 
 @dataclass(frozen=True, slots=True)
 class _Habits:
-    """Habits of a file's author, learned from columns that can be read in one way only.
+    """Conventions of a file's author, learned from its unambiguous columns.
 
-    ``decimals`` is None if they show nothing; then ``prefers`` says which reading is more probable.
+    ``decimals`` is None if these show nothing; then ``prefers`` holds the more probable convention.
     """
 
     decimals: Decimals | None
@@ -410,7 +410,7 @@ _Choice = TypeVar("_Choice", Decimals, DateOrder)
 
 
 def _vote(columns: Iterable[Set[_Choice]]) -> _Choice | None:
-    """Return what most columns are that are certainly one; None if there is none, or no majority."""
+    """Return the choice of most unambiguous columns; None without a majority."""
     votes = Counter(next(iter(choices)) for choices in columns if len(choices) == 1)
     match votes.most_common(2):
         case [(choice, _)]:
@@ -445,7 +445,7 @@ def _decide(readings: _Readings, habits: _Habits, delimiter: str) -> ColumnForma
 
 
 def _without_twins(readings: Sequence[_Reading], habits: _Habits) -> list[_Reading]:
-    """Leave out readings with the other decimal sign, where the file has one and the values do not differ."""
+    """Drop readings with the other decimal sign if the values do not differ."""
 
     def is_twin(one: _Reading, other: _Reading) -> bool:
         match one.format, other.format:

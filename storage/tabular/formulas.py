@@ -1,4 +1,4 @@
-"""Text that a spreadsheet would run as a formula, and how a file keeps it from that without losing anything.
+"""Escaping of texts that a spreadsheet would run as a formula, without loss.
 
 https://owasp.org/www-community/attacks/CSV_Injection
 """

@@ -127,11 +127,11 @@ class KeySample:
         return len(self._rows)
 
     def texts(self, column: str) -> list[str | None]:
-        """Return the values of a column as they are in keys; None where there is none, or no single value."""
+        """Return a column's values as used in keys; None for missing or composite values."""
         return [_key_text(row.get(column)) for row in self._rows]
 
     def keys(self, template: str) -> list[str | None]:
-        """Return what a template makes of the rows; None where a value is missing. Raises MappingRefused."""
+        """Return the keys that a template forms from the rows; None where a value is missing. Raises MappingRefused."""
         parts = Template.read(template).parts
         columns = [self._texts_of(part) if is_column else [part] * len(self) for is_column, part in parts]
         rows = zip(*columns, strict=True) if columns else [()] * len(self)
@@ -153,7 +153,7 @@ def _key_text(value: Any) -> str | None:
 
 
 def assess(partition_key: str, row_key: str, sample: KeySample) -> KeyProposal:
-    """Return what speaks for and against keys that a user has chosen; raises MappingRefused for no templates."""
+    """Assess keys that a user has chosen; raises MappingRefused for invalid templates."""
     partitions, rows = sample.keys(partition_key), sample.keys(row_key)
     both = [(one, other) for one, other in zip(partitions, rows, strict=True) if None not in (one, other)]
     different, repeated = len(set(partitions) - {None}), len(both) - len(set(both))
@@ -202,7 +202,7 @@ def _is_key(name: str, text: str) -> bool:
 
 
 def _find_habits(template: str, keys: Sequence[str | None]) -> Iterator[KeyNote]:
-    """Yield what people should know of a RowKey that is right otherwise."""
+    """Yield notes on an otherwise suitable RowKey: row numbers, random GUIDs, or numbers that sort as text."""
     generated = {part for is_column, part in Template.read(template).parts if is_column}
     if ROW_NUMBER in generated:
         yield KeyNote(NoteKind.ROW_NUMBERS)
@@ -261,7 +261,7 @@ class KeyColumn:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A column with how much its name says that it is a key, from 0 to 3; ``place`` is that in the file."""
+    """Candidate column for a key; its ranks, from 0 to 3, tell how much its name suggests each key."""
 
     name: str
     type: Edm
@@ -303,7 +303,7 @@ _SHARE: Final = 0.7  # share of the rows; a column with more different values di
 def propose_keys(
     columns: Sequence[KeyColumn], sample: KeySample, partition_key: str = "", row_key: str = ""
 ) -> KeyProposals:
-    """Return what the keys may be; one that is known already is taken as it is."""
+    """Propose keys for a file; a key that is given is kept."""
     if not len(sample) or (partition_key and row_key):
         return NO_KEYS
     weighed = (_weigh(column, place, sample) for place, column in enumerate(columns))
@@ -402,7 +402,7 @@ def _row_order(candidate: _Candidate) -> tuple[bool, bool, int, int]:
 def _is_clear(
     proposals: Sequence[KeyProposal], candidates: Sequence[_Candidate], partition_key: str, row_key: str
 ) -> bool:
-    """Return whether the first proposal is named like keys, and no other one is as much."""
+    """Return whether only the first proposal is named like keys."""
     by_template = {it.template: it for it in candidates}
 
     def rank(proposal: KeyProposal) -> tuple[int, int]:

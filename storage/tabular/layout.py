@@ -1,4 +1,4 @@
-"""Layout of a file of rows: detected from its first bytes, shown, and corrected by people if it is wrong."""
+"""Layout of a file of rows: detected from its first bytes, and correctable by the user."""
 
 import csv
 import io
@@ -46,7 +46,7 @@ class FileFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The way in which a file is read: its format, encoding and columns."""
+    """Layout of a file: its format, encoding and columns."""
 
     format: FileFormat
     compression: Compression = Compression.NONE
@@ -72,7 +72,7 @@ class Layout:
 
     @property
     def has_byte_lines(self) -> bool:
-        """Return whether the byte of a line end stands for nothing else."""
+        """Return whether the bytes of a line end are unambiguous before decoding."""
         return encodings.is_of_bytes(self.encoding)
 
     @classmethod
@@ -284,7 +284,7 @@ def _detect_dialect(layout: Layout, text: str, delimiters: str, wishes: Wishes) 
 
 
 def require_few_columns(names: Sequence[str]) -> None:
-    """Raise FileRefused if there are more columns than an entity can have, also with the types of all beside them."""
+    """Raise FileRefused if there are more columns than an entity can have properties, each with a type column."""
     if len(names) > MOST_COLUMNS:
         raise FileRefused(Reason.FILE_ROWS_COLUMNS, number=len(names), most=PROPERTY_LIMIT)
 

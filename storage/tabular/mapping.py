@@ -68,7 +68,7 @@ class Template:
 
     @classmethod
     def of_parts(cls, parts: Iterable[tuple[bool, str]]) -> Self:
-        """Make it from the ``parts`` of another one."""
+        """Build a template from ``parts`` of another one."""
         known = tuple(parts)
         texts = (
             "{" + part + "}" if is_column else part.replace("{", "{{").replace("}", "}}")
@@ -138,7 +138,7 @@ class ColumnMapping:
         return {parts[0][1] for parts in templates if len(parts) == 1 and parts[0][0]}
 
     def check(self, columns: Sequence[str]) -> None:
-        """Raise MappingRefused unless it is valid and fits a file with these columns; none: they are not known."""
+        """Validate the mapping, against the columns of a file if there are any; raises MappingRefused."""
         if self.zone:
             read_zone(self.zone)
         for template in (self.partition_key, self.row_key):
@@ -247,9 +247,9 @@ def is_property_name(name: str) -> bool:
 
 
 def find_key(name: str, columns: Iterable[str]) -> str | None:
-    """Return the column that is a key by its name, or else by another spelling of it; None if there is none.
+    """Return the column with the name of a key, or else one spelled similarly; None without one.
 
-    Such spellings are rowkey, row_key and Row Key; the first one counts.
+    Such spellings are rowkey, row_key and Row Key; the first one wins.
     """
     columns = tuple(columns)
     return name if name in columns else next((it for it in columns if is_spelling(it, name)), None)
@@ -267,7 +267,7 @@ def is_spelling(column: str, name: str) -> bool:
 
 
 def property_name(column: str) -> str:
-    """Return a name of a property for a column, whose own may not be one."""
+    """Derive a valid property name from a column name."""
     if is_property_name(column):
         return column
     letters = (letter if f"a{letter}".isidentifier() else " " for letter in column)

@@ -96,7 +96,7 @@ def _rows(batch: Any, columns: Sequence["_Column"], far: Any) -> Iterator[dict[s
 
 
 class _Column:
-    """Reads a column; ``type`` is None where the JSON values say it, or a column of types beside it."""
+    """Reader of a Parquet column; ``type`` is None if JSON values or an adjacent type column determine it."""
 
     def __init__(self, arrow: Any, field: Any, name: str, *, is_declared: bool) -> None:
         self.name = name
@@ -174,7 +174,7 @@ class _Column:
 
 
 def _write_nanoseconds(number: int) -> str:
-    """Write a time with all of its digits, which are more than the service has unless the last two are zeros."""
+    """Format a time in nanoseconds; the service can store it only if the last two digits are zeros."""
     ticks, rest = divmod(number, 100)
     if not rest:
         return _write_time(ticks)
@@ -232,7 +232,7 @@ def _groups(pages: Iterable[list[StoredEntity]]) -> Iterator[list[StoredEntity]]
 
 
 class _WriteColumn(NamedTuple):
-    """A column, and the conversion of the service's values to its own; ``name`` is the name of the property."""
+    """Parquet column to write, with the conversion of property values; ``name`` is the property."""
 
     field: Any
     name: str

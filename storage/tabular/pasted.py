@@ -37,7 +37,10 @@ class TypeSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PasteOptions:
-    """``columns`` names the fields of a text without header; ``chosen`` and ``known`` are types of properties."""
+    """Options of a paste: ``columns`` names the fields without a header.
+
+    ``chosen`` and ``known`` are property types.
+    """
 
     columns: Sequence[str] = ()
     chosen: Mapping[str, Edm] = field(default_factory=dict)
@@ -93,9 +96,9 @@ class TooManyRows(Exception):
 
 
 def read(text: str, options: PasteOptions, kind: AccountKind, now: datetime, most: int) -> PastedRows:
-    """Read at most so many rows for an account of a kind; times without a zone have that of ``now``.
+    """Parse pasted rows for an account of a kind; times without a zone use that of ``now``.
 
-    Raises FileRefused, MappingRefused, TooManyRows.
+    Raises FileRefused, MappingRefused, or TooManyRows above ``most``.
     """
     layout = _detect_layout(text, options)
     reader = Reader(io.BytesIO(text.encode(errors="surrogatepass")), layout)

@@ -169,7 +169,7 @@ def complete(proposal: Proposal, partition_key: str = "", row_key: str = "") -> 
 
 
 def with_others(proposal: Proposal, mapping: ColumnMapping) -> ColumnMapping:
-    """Return a mapping of another file with the columns that it does not list, as they are proposed."""
+    """Extend a mapping of another file by proposals for the columns that it lacks."""
     others = {column.source for column in mapping.columns} | mapping.whole_keys()
     targets = {column.target for column in mapping.columns}
     for it in proposal.all_columns:
@@ -182,7 +182,7 @@ def with_others(proposal: Proposal, mapping: ColumnMapping) -> ColumnMapping:
 
 
 def in_zone(proposal: Proposal, mapping: ColumnMapping, zone: str) -> ColumnMapping:
-    """Return the mapping with a zone for times that name none: columns of them become DateTime, without one Strings."""
+    """Set the zone of times without one: their columns become DateTime with a zone and String without."""
     before, after = (Edm.STRING, Edm.DATETIME) if zone else (Edm.DATETIME, Edm.STRING)
     local = {it.column.source for it in proposal.columns if it.reason is GuessReason.NO_ZONE}
     columns = (
@@ -193,7 +193,7 @@ def in_zone(proposal: Proposal, mapping: ColumnMapping, zone: str) -> ColumnMapp
 
 
 def in_format(proposal: Proposal, column: Column, format_: Format) -> Column:
-    """Return a column with a format, and the type that its first values have in it; else that it has, if possible."""
+    """Apply a format to a column, with the type proposed for that format, or else the current type if it fits."""
     proposed = next((it for it in proposal.columns if it.column.source == column.source), None)
     match = None if proposed is None else next((it for it in proposed.formats if _is_in(it, format_)), None)
     if match is not None:
@@ -203,7 +203,7 @@ def in_format(proposal: Proposal, column: Column, format_: Format) -> Column:
 
 
 def find_columns_in(proposal: Proposal, format_: Format) -> list[Column]:
-    """Return the columns all of whose first values have a format, with it; whole numbers have any of numbers."""
+    """Return the columns whose sampled values all have a format; whole numbers fit any number format."""
     is_of_numbers = isinstance(format_, NumberFormat) and not format_.percent and not format_.currency
     columns = []
     for it in proposal.columns:
@@ -220,7 +220,7 @@ def _is_in(found: FormatProposal, format_: Format) -> bool:
 
 
 def with_likely_keys(proposal: Proposal) -> ColumnMapping:
-    """Return the proposed mapping, with keys that it has not, if it is clear what they are."""
+    """Return the proposed mapping, adding the best keys if they are unambiguous."""
     if not proposal.keys.is_clear:
         return proposal.mapping
     best = proposal.keys.proposals[0]
@@ -295,7 +295,7 @@ def _propose_json(
 
 
 def _numeric_type(values: Sequence[Any]) -> Edm | None:
-    """Return one type for numbers of several: Int64 if one needs it, Double if one has a fraction."""
+    """Return the common type of numbers: Int64 or Double if needed; None if no type holds all of them."""
     kinds = {float if isinstance(value, float | InexactNumber) else type(value) for value in values}
     if kinds == {int} and any(value not in INT32 for value in values):
         return Edm.INT64 if all(value in INT64 for value in values) else None

@@ -37,7 +37,7 @@ _TEXTS: Final = 20  # values of a group, that are counted
 
 
 class Fault(StrEnum):
-    """Why a row becomes no entity; the value is the sentence in English, with ``{column}`` and ``{type}`` or such."""
+    """Reason why a row is rejected; the value is an English sentence with placeholders such as ``{column}``."""
 
     BAD_CSV = "Its quotation marks do not match."
     BAD_JSON = "It is not JSON."
@@ -155,7 +155,7 @@ _OF_ROWS: Final[Mapping[RowFault, Fault]] = {fault: Fault[fault.name] for fault 
 def of_error(
     row: Row, error: StorageError, column: str = "", type_: Edm | None = None, text: str = ""
 ) -> Reject:
-    """Return why the service refuses what a row would become."""
+    """Convert the service's refusal of a row's entity to a reject."""
     fault = next((fault for kind, fault in _OF_ERRORS if isinstance(error, kind)), Fault.OTHER)
     return Reject(row, fault, column, type_, (error.text if fault is Fault.OTHER else text)[:80])
 
@@ -282,7 +282,7 @@ def is_repaired(other: RejectGroup, group: RejectGroup, how: Repair) -> bool:
 
 
 class RejectWriter:
-    """Writes rejected rows as they were, with their line and reason: CSV if they come from CSV, else NDJSON."""
+    """Writer of rejected rows with line and reason, in CSV for a CSV file, otherwise in NDJSON."""
 
     def __init__(self, layout: Layout) -> None:
         self.extension = "csv" if layout.format is FileFormat.CSV else "ndjson"

@@ -57,7 +57,7 @@ def _join(names: Sequence[str]) -> str:
 
 
 class ColumnReport(NamedTuple):
-    """A column that is not a property of its own name; ``target`` is a key, a property, or the column it describes."""
+    """Column not imported under its own name; ``target`` is a key, a property, or the column that it describes."""
 
     column: str
     use: ColumnUse
@@ -175,7 +175,7 @@ class FileReport:
             self.add_value(value.column, value.change, value.number, *value.examples)
 
     def take(self) -> Self:
-        """Return what is reported so far, and begin again."""
+        """Return the report so far and start a new one."""
         taken = type(self)(self.blank_rows, dict(self._columns), dict(self._values))
         self.blank_rows = 0
         self._columns.clear()

@@ -1,4 +1,4 @@
-"""Rows of a file, one after the other. Reading can begin again where it was, so that a long import can go on."""
+"""Row readers for all file formats, resumable at a position, so that a long import can continue."""
 
 import csv
 import io
@@ -43,7 +43,7 @@ _UNREADABLE: Final = (
 
 
 class RowFault(StrEnum):
-    """Why there is no row where one should be."""
+    """Reason why a row cannot be read."""
 
     BAD_CSV = "quotation marks that do not match"
     BAD_JSON = "not JSON"
@@ -79,11 +79,10 @@ class Row(NamedTuple):
 
 
 class Reader:
-    """Iterates over the rows of a stream; ``position`` is where the next one begins.
+    """Iterator over the rows of a stream; ``position`` is the start of the next one.
 
-    Columns may be known before: see ``Layout.columns``. ``bounds`` counts what is read, and may end the reading.
-    ``report`` has what stands in the file and not in its rows, as far as it was read; blank rows are those after the
-    start.
+    Known columns can be passed: see ``Layout.columns``. ``bounds`` counts the bytes read, and may stop the
+    reading. ``report`` covers content that is not in rows; blank rows are those after the start.
     """
 
     def __init__(
@@ -209,7 +208,7 @@ class Reader:
 
 
 def _row_of(line: int, value: object, repeated: str | None, text: str) -> Row:
-    """Return the row that a JSON value is; ``repeated`` is a name that it has twice, ``text`` the decoded text."""
+    """Convert a JSON value to a row; ``repeated`` is a duplicate member, ``text`` the source."""
     if not isinstance(value, dict):
         return Row(line, {}, RowFault.NO_OBJECT, text)
     if repeated is not None:
