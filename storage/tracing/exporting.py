@@ -53,7 +53,7 @@ _LIBRARY_LOGGERS: Final = (
 
 
 class Collector(logging.Filter):
-    """The state of the collector; as a filter it takes the messages of the SDK, and the first one is logged."""
+    """State of the collector; as a logging filter it intercepts the SDK's messages and logs the first failure."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -105,7 +105,7 @@ class _MetricExporter(OTLPMetricExporter):
 
 
 class _CounterSender(Thread):
-    """Sends the counters that the server has anyway, now and then; the SDK counts nothing of its own."""
+    """Thread that regularly sends the server's existing counters; the SDK counts nothing itself."""
 
     def __init__(self, exporter: OTLPMetricExporter, resource: Resource, scope: InstrumentationScope) -> None:
         super().__init__(name="counters", daemon=True)
@@ -142,7 +142,7 @@ def _milliseconds(variable: str, default: int) -> int:
 
 
 class Telemetry:
-    """The traces and metrics of one process. ``open`` starts its threads, in the process that serves requests."""
+    """Traces and metrics of one process; ``open`` starts its threads in a process that serves requests."""
 
     def __init__(self, signals: Signals) -> None:
         self._signals = signals
@@ -168,7 +168,7 @@ class Telemetry:
             self._sender.start()
 
     def close(self) -> None:
-        """Send what is left, if the collector answers soon."""
+        """Send the remaining spans and metrics, with a short timeout."""
         processor, self._processor = self._processor, None
         sender, self._sender = self._sender, None
         ending: list[Thread] = []

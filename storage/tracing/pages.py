@@ -44,7 +44,7 @@ class TracedPages:
 
 
 def note_routes(handler: Any) -> None:
-    """Let a handler of Django note which page a request is for; of its arguments only what is no key of an entity."""
+    """Wrap a Django handler so that spans note the route and the arguments that are not keys of entities."""
     resolve = handler.resolve_request
 
     def resolve_noted(request: Any) -> Any:

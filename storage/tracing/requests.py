@@ -1,4 +1,4 @@
-"""Requests of the Table service as spans, each under that of the client if it sent a traceparent."""
+"""Spans of Table service requests, as children of the client's span if it sent a traceparent."""
 
 from collections.abc import Callable, Coroutine, Generator
 from functools import partial
@@ -33,9 +33,9 @@ async def run_within(span: Span, steps: Coroutine[Any, Any, None]) -> None:
 
 
 class _Within:
-    """Runs a coroutine with a span as the current one.
+    """Awaitable that runs a coroutine with a span as the current one.
 
-    Requests are no tasks, so several share a context: what is open is set for each step only.
+    Requests are not tasks, so several share a context: the current span is set for each step only.
     """
 
     def __init__(self, span: Span, steps: Coroutine[Any, Any, None]) -> None:

@@ -42,7 +42,7 @@ def _execute(execute: Callable[..., Any], sql: object, params: object, many: boo
 
 
 def _describe(sql: object = "") -> Attributes:
-    """Return what may be known of a statement: not its text, in which values may be written."""
+    """Return attributes of a statement without its text, which may contain values."""
     attributes: Attributes = {"db.system.name": "postgresql"}
     words = sql.split(None, 1) if isinstance(sql, str) else ()
     if words:

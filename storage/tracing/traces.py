@@ -1,7 +1,7 @@
-"""Traces of requests and jobs: what happened when, until it is handed to the exporter.
+"""Traces of requests and jobs, recorded cheaply and handed to the exporter afterwards.
 
-The SDK's own spans are made while a request is processed and cost several times as much. Here a request keeps only
-names and times; its spans are made after it has been answered.
+The SDK's own spans are made while a request is processed and cost several times as much. Here a request keeps
+only names and times; its spans are made after the response.
 """
 
 import time
@@ -21,7 +21,7 @@ _MOST: Final = 500  # spans of a trace; further ones are only counted
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The origin of a trace: its number, and the span of the client, if it sent one."""
+    """Origin of a trace: its id, and the client's span if it sent one."""
 
     trace_id: int
     parent: object | None = None  # a SpanContext

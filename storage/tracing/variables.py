@@ -1,4 +1,4 @@
-"""Environment variables of OpenTelemetry that decide what is sent; the other ones are read by its SDK.
+"""OpenTelemetry's environment variables that select the signals; its SDK reads the others.
 
 https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
 """
@@ -33,7 +33,7 @@ _NONE: Final = Signals(traces=False, metrics=False)
 
 
 def read(environ: Mapping[str, str]) -> Signals:
-    """Return what to send: nothing unless an endpoint is set, or the exporter otlp; log what cannot be done."""
+    """Return the signals to send, none without an endpoint or the exporter otlp; log a missing dependency."""
     if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return _NONE
     signals = Signals(traces=_is_wanted(environ, "TRACES"), metrics=_is_wanted(environ, "METRICS"))

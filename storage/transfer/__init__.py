@@ -1,4 +1,4 @@
-"""Imports and exports: files of rows that become entities, and entities that become files.
+"""Imports and exports: files of rows to entities, and entities to files.
 
 Readers and writers of files: storage/tabular/.
 """

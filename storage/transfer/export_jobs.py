@@ -1,4 +1,4 @@
-"""Export a table, what a query finds, or several tables by a job, into a file to download."""
+"""Jobs that export a table, the entities that match a query, or several tables to a file for download."""
 
 import json
 from collections.abc import Sequence
@@ -69,7 +69,7 @@ TABLE_EXPORT_JOB: Final = _TableExportJob()
 
 
 def start(export: Export) -> Job:
-    """Export a table, or what a query finds, as a job; its keys, if any, and its past are left out."""
+    """Start a job that exports a table or a query; selected keys and past states are not supported."""
     table = export.table
     query = json.dumps({"text": export.text, "columns": list(export.columns)})
     arguments = Arguments([table.pk], export.format, query, export.escapes_formulas)

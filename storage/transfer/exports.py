@@ -1,4 +1,4 @@
-"""Export entities as a file, piece by piece: what a query finds, some by their keys, or a whole table."""
+"""Exports of entities to a file, piece by piece: a query, selected keys, or a whole table."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -70,10 +70,10 @@ def _ignore(_: int) -> None:
 
 
 def write(export: Export, progress: Progress = _ignore) -> Generator[bytes, None, int]:
-    """Yield the pieces of a file and return the number of entities; recorded at the end, or where it was interrupted.
+    """Yield the pieces of a file and return the number of entities; records the export when it ends.
 
-    ``progress`` is called with the number of entities of each page. Raises FileRefused if an entity gets a property
-    during the export that the file has no column for.
+    ``progress`` is called with the number of entities of each page. Raises FileRefused if an entity gets a
+    property during the export that the file has no column for.
     """
     count = 0
 
@@ -128,7 +128,7 @@ def write_zip(
 
 
 class _Sink:
-    """A file that cannot be read or sought; what was written to it is taken piece by piece."""
+    """Write-only file whose content is taken piece by piece."""
 
     def __init__(self) -> None:
         self._content = bytearray()

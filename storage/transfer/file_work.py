@@ -49,9 +49,9 @@ _waiting: Final = Counter[str]()  # requests of users, both waiting and reading
 
 @contextmanager
 def reading(user: str) -> Iterator[None]:
-    """Wait for a place in which a file of a user can be read, and have it in the block.
+    """Wait for a slot to read a user's file, and hold it during the block.
 
-    Raises TooMuchFileWork if other requests of the user wait already, and ServerBusy if it takes too long.
+    Raises TooMuchFileWork if too many requests of the user are waiting, and ServerBusy on timeout.
     """
     release_connection()
     with _free:
@@ -93,7 +93,7 @@ def check_process() -> None:
 
 
 def opening(file: JobFile) -> Callable[[], IO[bytes]]:
-    """Return what opens a file, whose reader has a connection only while it gets a piece."""
+    """Return a function that opens a file with a reader that holds a connection only while reading a piece."""
     return lambda: files.open_file(file, _UnconnectedReader)
 
 

@@ -36,10 +36,10 @@ SAMPLE: Final = 5  # rows that are shown as entities
 
 @dataclass(frozen=True, slots=True)
 class DraftFile:
-    """The file of a draft as it is read, its first rows, and what is proposed for its columns.
+    """File of a draft with its first rows and the proposed mapping.
 
-    ``mapping`` is that of the draft, or else that of the last import into the table if it fits, or else the proposed
-    one, with keys if it is clear what they are.
+    ``mapping`` is the draft's, or that of the last import into the table if it fits, or the proposed one,
+    with keys if they are unambiguous.
     """
 
     rows: RowFile
@@ -62,7 +62,7 @@ class SampleChange:
 def create(
     account: Account, table_name: str, name: str, size: int, *, by: Actor, language: str = ""
 ) -> ImportDraft:
-    """Make a draft with an empty file, which is going to have ``size`` bytes; ``language`` is the user's, such as tr.
+    """Create a draft for an upload of ``size`` bytes; ``language`` is the user's, such as tr.
 
     Raises UploadTooLarge, and StorageError if the table cannot be written or its name is invalid.
     """
@@ -82,7 +82,7 @@ def create(
 
 
 def forget_user(user: str) -> None:
-    """Delete the drafts of a deleted user, so that another of the same name does not get them, nor their files."""
+    """Delete the drafts of a deleted user and release the files, so that a later user of the name does not get them."""
     ImportDraft.objects.filter(owner=user).delete()
     files.disown(user)
 
@@ -94,9 +94,9 @@ def get(account: Account, pk: int, *, by: Actor) -> ImportDraft | None:
 
 
 def receive(draft: ImportDraft, start: int, content: bytes, *, by: Actor) -> int:
-    """Write a piece of the file; return how many bytes it has, up to where it has to go on.
+    """Write a piece of the file; return the number of bytes stored, where the upload continues.
 
-    Raises UploadTooLarge, because several files may arrive at once.
+    Raises UploadTooLarge, as concurrent uploads share a quota.
     """
     assert draft.file is not None
     return uploads.receive(draft.file, draft.size, start, content, by=by)
@@ -143,9 +143,9 @@ def wishes_of(draft: ImportDraft) -> Wishes:
 
 
 def read_otherwise(draft: ImportDraft, wishes: Wishes) -> None:
-    """Have the file read in another way, and its columns mapped again if they are others.
+    """Change how the file is read, and discard the mapping if its columns change.
 
-    In no transaction; raises what samples.take does.
+    Not allowed in a transaction; raises the errors of samples.take.
     """
     before = _column_names(draft)
     after = samples.take(_file(draft), wishes).proposal.names
@@ -168,7 +168,7 @@ def _column_names(draft: ImportDraft) -> Sequence[str] | None:
 
 @transaction.atomic
 def save_mapping(draft: ImportDraft, mapping: ColumnMapping, mode: WriteMode) -> None:
-    """Change what becomes of the columns; then all rows have to be checked again."""
+    """Store a changed mapping and mode, which invalidates the check."""
     _lock(draft)
     before = draft.mapping, draft.mode
     draft.mapping, draft.mode = json.dumps(mapping.dump()), mode.value
@@ -178,7 +178,7 @@ def save_mapping(draft: ImportDraft, mapping: ColumnMapping, mode: WriteMode) ->
 
 
 def _lock(draft: ImportDraft) -> None:
-    """Read a draft again, while other requests of its user wait: a page saves what is typed while it is sent."""
+    """Lock and reload a draft, as the page saves while the user types."""
     draft.refresh_from_db(from_queryset=ImportDraft.objects.select_for_update())
 
 
@@ -189,12 +189,12 @@ def _forget_check(draft: ImportDraft) -> None:
 
 
 def sample(draft: ImportDraft, found: DraftFile) -> Chunk:
-    """Return what the first rows become; raises MappingRefused."""
+    """Convert the first rows of a draft; raises MappingRefused."""
     return found.sample.first(SAMPLE, found.mapping, AccountKind(draft.account.kind), timezone.now())
 
 
 def sample_changes(draft: ImportDraft) -> list[SampleChange]:
-    """Return what becomes of the entities of the first rows; raises FileRefused, MappingRefused."""
+    """Return the effect of the first rows on their entities; raises FileRefused or MappingRefused."""
     table, mode = tables.get_or_new(draft.account, draft.table_name), WriteMode(draft.mode)
     read_rows = [entity for _row, entity in sample(draft, read(draft)).entities]
     keys = {entity.key for entity in read_rows}
@@ -211,9 +211,9 @@ def sample_changes(draft: ImportDraft) -> list[SampleChange]:
 
 
 def check(draft: ImportDraft, *, by: Actor, left: Sequence[RejectGroup] = ()) -> Job:
-    """Say what the import would do, as a job; raises MappingRefused if the mapping does not fit the file.
+    """Start a job that previews the import; raises MappingRefused if the mapping does not fit the file.
 
-    ``left``: groups of rows that are known to be rejected still.
+    ``left`` are groups of rows known to be still rejected.
     """
     accounts.check_writable(draft.account)
     draft_file = read(draft)
@@ -235,10 +235,9 @@ def is_checked(draft: ImportDraft) -> bool:
 
 
 def repair(draft: ImportDraft, group: RejectGroup, how: Repair, *, by: Actor) -> Job:
-    """Change the mapping or the mode so that the rows of a group are not rejected for its reason, and check again.
+    """Adapt the mapping or mode so that a group of rows is no longer rejected, and check again.
 
-    All rows are read again, which takes half a minute for a million of them: the other groups can be repaired while
-    that goes on.
+    All rows are read again, about half a minute per million; other groups can be repaired meanwhile.
     """
     known = [] if draft.check_job is None else import_jobs.groups_of(draft.check_job)
     left = [it for it in known if not rejects.is_repaired(it, group, how)]
@@ -250,9 +249,9 @@ def repair(draft: ImportDraft, group: RejectGroup, how: Repair, *, by: Actor) ->
 
 
 def run(draft: ImportDraft, *, by: Actor) -> Job:
-    """Import the file as a job, which takes it over; the table is created if it does not exist.
+    """Start the import as a job, which takes the file; a missing table is created.
 
-    In no transaction; raises what samples.take does, MappingRefused and TooMuchFileWork.
+    Not allowed in a transaction; raises the errors of samples.take, MappingRefused or TooMuchFileWork.
     """
     while True:
         if draft.job is not None:
@@ -298,7 +297,7 @@ def _require_fit(found: DraftFile) -> None:
 
 
 def _file(draft: ImportDraft) -> JobFile:
-    """Return the file of a draft; raises FileRefused if it has gone to a job."""
+    """Return the file of a draft; raises FileRefused if a job has taken it."""
     if draft.file is None:
         raise FileRefused(Reason.FILE_ROWS_EMPTY)
     return draft.file

@@ -64,7 +64,7 @@ A = TypeVar("A", bound=_Arguments)
 
 @dataclass(frozen=True, slots=True)
 class ImportArguments:
-    """The arguments of an import or a check: a file of jobs, how it is read, and what becomes of its columns.
+    """Arguments of an import or check: the file, its layout and mapping.
 
     Layout and mapping are JSON texts, because names of columns may hold characters that PostgreSQL's JSON cannot.
     """
@@ -78,7 +78,7 @@ class ImportArguments:
 
     @property
     def unit(self) -> Unit:
-        """The unit of progress: bytes, or else rows, whose total is not known."""
+        """Return the unit of progress: bytes, or rows of unknown total for files without seek."""
         return Unit.BYTES if self.read_layout().can_seek else Unit.ROWS
 
     def read_layout(self) -> Layout:
@@ -273,7 +273,7 @@ def run(
 
 
 class ImportCheckJob(JobKind[ImportArguments, NoState]):
-    """Say what the import of a file would do; the rows that it would reject are a file of the job."""
+    """Job that previews an import; rejected rows go to a file of the job."""
 
     name, is_transactional, parses_files = "entity.import-check", False, True
     arguments, state, capability = ImportArguments, NoState, Capability.WRITE
@@ -379,7 +379,7 @@ def outcome_of(job: Job) -> ImportOutcome:
 
 
 def groups_of(check: Job) -> list[RejectGroup]:
-    """Return the rejected rows that a check has found, in groups; before its end, the groups of the check before it."""
+    """Return a check's groups of rejected rows; while it runs, the groups left by the check before."""
     if "outcome" in check.result:
         return outcome_of(check).groups.listed()
     left = arguments_of(check).left
@@ -392,9 +392,9 @@ def open_rows(
     wishes: Wishes = NO_WISHES,
     check: Callable[[], object] = lambda: None,
 ) -> RowFile:
-    """Return a file of jobs as rows, found out or as they are known to be; raises FileRefused.
+    """Open a stored file as rows, with a known layout or a detected one; raises FileRefused.
 
-    ``check`` is called while it is read, many times in a second, and may raise what ends that.
+    ``check`` is called many times per second while reading, and may raise to stop.
     """
     return RowFile(lambda: files.open_file(file), wishes, layout, check)
 

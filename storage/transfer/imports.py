@@ -91,9 +91,9 @@ class Import:
     outcome: ImportOutcome = field(default_factory=ImportOutcome)
 
     def step(self, chunk: Chunk) -> list[Reject]:
-        """Write a chunk, in the caller's transaction if there is one; return all its rejects.
+        """Write a chunk, in the caller's transaction if there is one; return its rejects.
 
-        If it fails, the outcome is that before it.
+        On failure, the outcome is unchanged.
         """
         result = write_many(self.table, [entity for _, entity in chunk.entities], self.mode, by=self.by)
         outcome = self.outcome
@@ -124,7 +124,7 @@ def check(
     on_rejects: OnRejects = ignore,
     progress: Progress = ignore,
 ) -> ImportOutcome:
-    """Say what an import would do now; reads everything and writes nothing."""
+    """Preview an import by reading everything without writing."""
     with Check(table_import) as checked:
         for chunk in read_ahead(chunks):
             on_rejects(checked.add(chunk))
@@ -180,7 +180,7 @@ _LISTED: Final = 20
 
 
 class _RepeatedKeys:
-    """Finds keys that a file has more than once, with 24 bytes of disk per row and little memory."""
+    """Detector of repeated keys in a file, with 24 bytes of disk per row and little memory."""
 
     def __enter__(self) -> Self:
         self._files = [tempfile.TemporaryFile() for _ in range(_BUCKETS)]  # noqa: SIM115
@@ -196,7 +196,7 @@ class _RepeatedKeys:
         self._files[digest[0] % _BUCKETS].write(_RECORD.pack(digest, line))
 
     def count(self) -> tuple[int, list[tuple[int, int]]]:
-        """Return how many rows repeat keys, and the lines of some of them, each with the first line of its keys."""
+        """Return the number of rows with repeated keys, and some of them as pairs of first and repeated line."""
         number, lines = 0, list[tuple[int, int]]()
         for file in self._files:
             file.seek(0)

@@ -35,9 +35,9 @@ def begin(account: Account, name: str, size: int, *, by: Actor) -> JobFile:
 
 
 def receive(file: JobFile, whole: int, start: int, content: bytes, *, by: Actor) -> int:
-    """Write a piece of a file of ``whole`` bytes; return how many bytes it has, up to where it has to go on.
+    """Write a piece of a file of ``whole`` bytes; return the number of bytes stored, where the upload continues.
 
-    Raises UploadTooLarge, because several files may arrive at once.
+    Raises UploadTooLarge, as concurrent uploads share a quota.
     """
     require_room(by, len(content))
     size = files.append_at(file, start, content[: max(0, whole - start)])

@@ -1,9 +1,7 @@
-"""Undo recorded changes of entities, by any actor: all of a caller, of a request or of a time, or single
-ones.
+"""Undo of recorded changes by any actor: all of a caller, a request or a period, or single ones.
 
-An undo writes the former states of the entities, as an ordinary recorded write with a request id of its own:
-it is in the history like any other, and can be undone. An entity that was changed again since keeps its newer
-work.
+An undo writes the former states of the entities as a recorded write with its own request id, so it appears in
+the history and can be undone. An entity that was changed again keeps its newer state.
 """
 
 from collections.abc import Sequence
@@ -53,7 +51,7 @@ class UndoPreview(Outcome):
 
 
 def preview(account: Account, criteria: ChangeFilter, *, sample: int = 5) -> UndoPreview:
-    """Say what undoing the matching changes would do now; raises OperationTimedOut."""
+    """Preview the undo of matching changes; raises OperationTimedOut."""
     counts = changes.count_by_table(account, criteria)
     existing = _existing(account, counts)
     total = sum(counts.values())
@@ -104,7 +102,7 @@ class _UndoJob(OutcomeJob[Arguments]):
     verb = HistoryVerb.REVERT
 
     def needed_access(self, job: Job, arguments: Arguments) -> Sequence[NeededAccess]:
-        """Require of those who undo what they did themselves no more than to write."""
+        """Require only write access from users who undo their own changes."""
         by, capability = jobs.started_by(job), self.capability
         done = Activity.objects.filter(pk=arguments.undoes or 0).first()
         if done is not None and (done.actor_kind, done.actor) == (ActorKind.USER, by.name):
@@ -112,7 +110,7 @@ class _UndoJob(OutcomeJob[Arguments]):
         return [] if job.account_id is None else [NeededAccess(job.account_id, capability)]
 
     def begin(self, run: Run[Arguments]) -> Step[OutcomeState]:
-        """Count changes until it is known how many entities they are of."""
+        """Start with the number of changes as the total, until the number of entities is known."""
         counts = changes.count_by_table(run.account, run.arguments.read_closed_filter())
         return Step(OutcomeState(), total=sum(counts.values()))
 

@@ -29,7 +29,7 @@ A = TypeVar("A")
 
 @dataclass(frozen=True, slots=True)
 class OutcomeState:
-    """Tables that are ``done``, the ``table`` whose entities are done up to ``after``, and when what was compared."""
+    """Progress state: ``done`` tables, the current ``table`` with its last key ``after``, and the times compared."""
 
     done: Sequence[str] = ()
     table: str = ""
@@ -39,7 +39,7 @@ class OutcomeState:
 
 @dataclass(slots=True)
 class Progress(Generic[A]):
-    """The progress of a job, while it goes on."""
+    """Progress of a job that applies images, with its outcome so far."""
 
     run: Run[A]
     outcome: Outcome
@@ -66,7 +66,7 @@ class Progress(Generic[A]):
         kind: AccountKind | None = None,
         is_last: bool = False,
     ) -> None:
-        """Apply what is left of the images of a table; once the last one is read, it is known how many there are."""
+        """Apply the remaining images of a table; with ``is_last``, the total becomes known."""
 
         def save(after: EntityKey, left: int) -> None:
             done = sum(_count(self.outcome).values())
@@ -85,7 +85,7 @@ class Progress(Generic[A]):
         )
 
     def save(self, table: str = "", after: EntityKey | None = None, total: int | None = None) -> None:
-        """Store the outcome in the transaction that did what it says; raises JobInterrupted."""
+        """Save the outcome in the transaction that did the work; raises JobInterrupted."""
         step = self.step(table, after, total)
         self.run.save(step)
         self._counted = _count(self.outcome)
@@ -159,7 +159,7 @@ class OutcomeJob(JobKind[A, OutcomeState]):
 
 
 def outcome_of(job: Job) -> Outcome:
-    """Return what a job has done; once it has ended, with the activity."""
+    """Return the outcome of a job so far, with its activity once it has ended."""
     assert job.account is not None
     return Outcome.load(job.result, job.account, job.activity)
 

@@ -131,7 +131,7 @@ class Outcome:
         )
 
     def table(self, name: str) -> TableOutcome:
-        """Return the outcome of a table; add one if there is none yet."""
+        """Return the outcome of a table, adding an empty one if needed."""
         outcome = next((it for it in self.tables if it.name == name), None)
         if outcome is None:
             outcome = TableOutcome(name)

@@ -126,7 +126,7 @@ def _collected(
 
 
 def _convert(kind: AccountKind, outcome: TableOutcome) -> None:
-    """Write what was collected as an account of a kind does; what does not fit is skipped."""
+    """Convert collected content to the format of an account kind; content that does not fit is skipped."""
     for span in sql.run(restoring.spans()):
         new = [_converted(content, kind, outcome) for content in sql.run(restoring.contents(span))]
         if new:

@@ -1,6 +1,6 @@
-"""Undo one change of a table without images, as the function of its relation can: where the entity is.
+"""Undo of one change in a table without images, by the function of its relation on the entity's node.
 
-Many changes cannot be undone together there, because they have no order in common.
+Several changes cannot be undone together there, because they have no common order.
 """
 
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class _Undo:
 
 
 def preview(account: Account, table: Table, criteria: ChangeFilter) -> TableOutcome:
-    """Say what undoing the only matching change of a table would do now."""
+    """Preview the undo of the only matching change of a table."""
     outcome = TableOutcome(table.name, table)
     undo = _find(account, table, criteria)
     if undo is not None:
@@ -72,7 +72,7 @@ def preview(account: Account, table: Table, criteria: ChangeFilter) -> TableOutc
 def apply(
     account: Account, table: Table, criteria: ChangeFilter, outcome: TableOutcome, *, by: Actor
 ) -> None:
-    """Undo the only matching change of a table, unless its entity has newer work; in the caller's transaction."""
+    """Undo the only matching change of a table, unless its entity changed again; in the caller's transaction."""
     undo = _find(account, table, criteria)
     outcome.table = table
     if undo is None:

@@ -32,9 +32,10 @@ def is_undoable(done: Activity) -> bool:
 
 
 def superseded(several: Sequence[Activity]) -> set[int]:
-    """Return the ids of activities whose undo would fail: their table was deleted or restored, or an entity
-    changed again. The activities come from ``activity.page``. Large changes, and changes missing from the
-    history, are not checked: only trying tells.
+    """Return the ids of activities whose undo would fail: the table was deleted or restored, or an entity changed.
+
+    The activities come from ``activity.page``. Large changes, and changes missing from the history, are not
+    checked.
     """
     ids = {
         done.pk
