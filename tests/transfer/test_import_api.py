@@ -277,7 +277,7 @@ def _refuse(error, size):
 
 
 def test_a_file_without_rows_is_refused_before_there_is_a_job(call, table):
-    """How such files are recognized: tests/tabular/test_content.py."""
+    """Such files are recognized in tests/tabular/test_content.py."""
     client, data = call("eve", "write"), gzip.compress(b"PartitionKey,RowKey,name\n" + b"\n" * 9_000_000, 1)
     for query in ("dry_run=true", "mode=merge", "mapping={}&dry_run=true"):
         answer = client("POST", f"{PATH}?{KEYS}&{query}", data)

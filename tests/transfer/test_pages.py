@@ -344,7 +344,7 @@ def test_applied_formats_can_be_reverted(visit, staff):
 
 
 def test_keys_are_chosen_by_pressing_or_writing(visit, staff):
-    """What a press does to a key: tests/transfer/test_keys.py."""
+    """The effect of a press on a key is tested in tests/transfer/test_keys.py."""
     eve = visit("eve")
     columns = begin(eve, "a,b{c,d\n1,2,3\n1,5,6\n")
     page = eve.get(columns)

@@ -90,7 +90,7 @@ def test_every_address_answers_by_role_and_method(visit, add_entity, part):
         for method, answers in ANSWERS[name].items():
             for visitor, status in asked(answers):
                 if visitor is None and status == 302 and method != next(iter(ANSWERS[name])):
-                    continue  # who is not signed in is sent away before the method counts
+                    continue  # strangers are sent away before the method counts
                 if part == "help" and visitor in {"victor", "ada"}:
                     continue  # these pages are the same for everybody
                 client = Client(headers={"HX-Request": "true"} if status >= 400 else None)

@@ -350,7 +350,7 @@ SHOWING = {
     *("access", "accounts", "activity", "comments", "copies", "entities", "history", "home", "jobs"),
     *("metrics", "notices", "people", "requests", "snapshots", "tables", "transfer"),
 }
-# what the API also tells a member about herself
+# paths whose answers depend on the member who asks
 OWN_PATHS = ("token", "accounts", "accounts/acme", "jobs", "notices", "manifest", "users/alice/tokens")
 COMMANDS = (
     ("job", "list"),

@@ -48,7 +48,7 @@ def broken(promise: str, *operations: Write | Read, bound: float = 0.0) -> list[
 CHANGE_SET = [write(0, 1, A, 1, change_set=1), write(0, 1, B, 2, change_set=1)]
 UNACKNOWLEDGED_SET = [write(0, None, A, 1, change_set=1), write(0, None, B, 2, change_set=1)]
 B_THEN_A = [write(0, 1, B, 1), write(2, 3, A, 1)]
-# what happened, the promise, its operations, and the violation, if any
+# each case: its title, the promise, its operations, and the violation, if any
 CASES = [
     ("a value without a write", "all", [write(0, 1, A, 1), read(2, 3, a=2)], "nothing is invented"),
     ("a value of another key", "all", [write(0, 1, A, 1), read(2, 3, b=1)], "nothing is invented"),
