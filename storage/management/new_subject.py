@@ -9,7 +9,7 @@ from typing import Final
 from storage.core import registry
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
-_SUBJECT: Final = '''"""Contributions of the subject of {words}: see storage.core.registry."""
+_SUBJECT: Final = '''"""Declaration of the subject "{name}": see storage.core.registry."""
 
 from storage.core.subject import Subject
 
