@@ -1,1 +1,1 @@
-"""The Table service over PostgreSQL: three doors over one set of operations (see each package)."""
+"""Azure Table service on PostgreSQL: protocol, management API and console on shared operations (see each package)."""

@@ -1,4 +1,4 @@
-"""Django's entry point into the storage."""
+"""Django application of the storage."""
 
 from typing import Any
 

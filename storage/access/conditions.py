@@ -1,4 +1,4 @@
-"""Find what notices tell about SAS tokens that expire, and their quota."""
+"""Conditions of notices about expiring SAS tokens and their quota."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta

@@ -22,7 +22,7 @@ SUBJECT_LIMIT: Final = 256  # characters
 
 
 class _Known(NamedTuple):
-    """A verified token; valid until a time, and while the issuer has the same keys."""
+    """Verified token with its expiry; discarded when the issuer's keys change."""
 
     grant: Grant
     subject: str
@@ -31,7 +31,7 @@ class _Known(NamedTuple):
 
 
 class Identity:
-    """Verify bearer tokens. Verified tokens are cached by their hash."""
+    """Verifier of bearer tokens, which caches verified tokens by their hash."""
 
     def __init__(self, trust: Trust) -> None:
         self.trust = trust
@@ -40,11 +40,7 @@ class Identity:
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
 
     async def grant(self, token: str, account: str, now: float) -> tuple[Grant, str]:
-        """Return what the token grants in an account, and its subject; ``now`` in seconds since 1970.
-
-        Raises InvalidAuthenticationInfo for a malformed token, AuthenticationFailed for an untrusted one, and
-        ServerBusy when the issuer's keys are not available.
-        """
+        """Verify a token and return its grant in an account and its subject; ``now`` is in seconds since 1970."""
         if len(token) > SIZE_LIMIT:
             raise _malformed("The token is too long.")
         key = sha256(f"{token}\n{account}".encode()).digest()

@@ -1,4 +1,4 @@
-"""The facts that the inspector may use: the accounts whose keys its user may see."""
+"""Facts for the inspector, limited to accounts whose keys the user may see."""
 
 from collections.abc import Container, Iterable
 from datetime import datetime
@@ -28,7 +28,7 @@ def facts(
     suffixes: tuple[str, ...] = (),
     takes_bearer: bool = False,
 ) -> Facts:
-    """Collect the facts for an inspection; it learns nothing of accounts that are not ``managed``."""
+    """Collect the facts for an inspection of the ``managed`` accounts."""
     known = {account.name: _managed(account, now) for account in managed}
     return Facts(
         known,
@@ -73,7 +73,7 @@ def _blocked(account: Account) -> Container[str]:
 
 
 def _known(account: Account, fingerprint: str) -> Parameters | None:
-    """Return the parameters of a token that was issued or used here."""
+    """Return the parameters of a SAS token issued or used here; None if it is unknown."""
     issued = RegisteredSas.objects.filter(account=account, fingerprint=fingerprint)
     parameters = issued.values_list("parameters", flat=True).first()
     if parameters is None:

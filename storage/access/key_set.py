@@ -56,7 +56,7 @@ class KeySet:
         self._loading: asyncio.Task[None] | None = None
 
     async def find(self, identifier: str | None, now: float) -> Key | None:
-        """Return the key of a ``kid``; raises ServerBusy when the issuer cannot be asked."""
+        """Return the key with a ``kid``, reloading the set if needed; raises ServerBusy if the issuer is down."""
         if self.are_stale(now):
             await self._renew(now)
         key = self._get(identifier)
@@ -73,7 +73,7 @@ class KeySet:
                 await asyncio.shield(self._loading)
 
     def are_stale(self, now: float) -> bool:
-        """Return whether tokens that these keys verified must be verified again."""
+        """Return whether tokens verified by these keys must be verified again."""
         return now - self._loaded_at > STALE
 
     def _get(self, identifier: str | None) -> Key | None:

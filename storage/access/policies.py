@@ -37,7 +37,7 @@ def _find(account: Account, folded_name: str) -> Table:
 
 
 def written(tables: Sequence[Table]) -> dict[int, list[dict[str, Any]]]:
-    """Return the policies of tables by their ids, as ``write`` writes them."""
+    """Return the policies of tables by table id, in the form of ``write``."""
     by_table: dict[int, list[dict[str, Any]]] = {table.pk: [] for table in tables}
     for policy in StoredAccessPolicy.objects.filter(table__in=tables).order_by("table", "place"):
         by_table[policy.table_id] += write([identifier(policy)])
@@ -59,7 +59,7 @@ def first_tables(account: Account, top: int) -> list[Table]:
 
 
 def expired(account: Account, now: datetime) -> list[StoredAccessPolicy]:
-    """Return the policies of an account whose time is over, by table, with their tables."""
+    """Return the expired policies of an account by table, with their tables."""
     # instants are texts of one form, in UTC
     over = StoredAccessPolicy.objects.filter(
         expiry__gt="", expiry__lt=f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%S}"
@@ -122,12 +122,12 @@ def replace(
 
 
 def write(identifiers: Sequence[SignedIdentifier]) -> list[dict[str, Any]]:
-    """Write policies as the activity log keeps them."""
+    """Convert policies to the form of the activity log."""
     return [asdict(identifier) for identifier in identifiers]
 
 
 def read(written: Sequence[Mapping[str, Any]]) -> list[SignedIdentifier]:
-    """Read policies from the activity log."""
+    """Restore policies from the form of the activity log."""
     return [
         SignedIdentifier(one["identifier"], None if one["policy"] is None else AccessPolicy(**one["policy"]))
         for one in written
@@ -135,7 +135,7 @@ def read(written: Sequence[Mapping[str, Any]]) -> list[SignedIdentifier]:
 
 
 def copy(written: Sequence[Mapping[str, Any]], table: Table) -> None:
-    """Give policies that ``write`` has written to a table that is being made."""
+    """Add policies in the form of ``write`` to a new table."""
     StoredAccessPolicy.objects.bulk_create(
         _record(table, place, identifier) for place, identifier in enumerate(read(written))
     )

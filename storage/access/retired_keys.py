@@ -19,7 +19,7 @@ RETENTION: Final = timedelta(days=30)  # after the end of the grace period
 
 
 class AcceptedKey(NamedTuple):
-    """A key that is still accepted."""
+    """Replaced account key in its grace period."""
 
     name: str
     key: bytes
@@ -27,7 +27,7 @@ class AcceptedKey(NamedTuple):
 
 
 def accepted(account: Account) -> tuple[AcceptedKey, ...]:
-    """Return the replaced keys that are accepted now."""
+    """Return the replaced keys that are still in their grace period."""
     opened = opened_of(account, still_accepted(account, datetime.now(UTC)))
     return tuple(
         AcceptedKey(retired_key_name(retired.number), key, retired.accepted_until.timestamp())
@@ -47,7 +47,7 @@ def still_accepted(account: Account, now: datetime) -> list[RetiredKey]:
 
 
 def opened_of(account: Account, retired: Iterable[RetiredKey]) -> list[tuple[RetiredKey, bytes]]:
-    """Return each key with its value in the clear, except those that were sealed with a lost secret."""
+    """Return replaced keys with their decrypted values, without those encrypted by a lost secret."""
     opened = []
     for row in retired:
         with suppress(refusals.SealedOtherwise):
@@ -56,7 +56,7 @@ def opened_of(account: Account, retired: Iterable[RetiredKey]) -> list[tuple[Ret
 
 
 def end(account: Account, which: int, *, by: Actor = SERVER) -> bool:
-    """End the grace period of the replaced keys of a number; return False if there are none."""
+    """End the grace period of the replaced keys of key 1 or 2; return False if there are none."""
     now = datetime.now(UTC)
     with invalidating_catalogs():
         old = RetiredKey.objects.filter(account=account, number=which, accepted_until__gt=now)

@@ -209,7 +209,7 @@ def _judged(token: KnownToken, account: str, keys: Sequence[_Key], blocked: set[
 
 
 class Refusal(StrEnum):
-    """Why a token is not issued: the service would refuse it."""
+    """Reason why a token is not issued, as the service would refuse it."""
 
     MALFORMED = "malformed"
     NO_TABLE = "no table"
@@ -218,7 +218,7 @@ class Refusal(StrEnum):
 
 
 class SasRefused(Exception):
-    """``detail`` is the service's own message."""
+    """A SAS token is refused; ``detail`` is the service's own message."""
 
     def __init__(self, reason: Refusal, detail: str = "") -> None:
         self.reason = reason
@@ -285,14 +285,14 @@ def issue(
 
 
 def allowance(account: Account) -> Allowance:
-    """Return how many registered tokens of an account have not expired, and how many there may be."""
+    """Return the number of unexpired registered tokens of an account and its quota."""
     is_unexpired = Q(expires_at=None) | Q(expires_at__gt=datetime.now(UTC))
     registered = RegisteredSas.objects.filter(is_unexpired, account=account)
     return Allowance(registered.count(), quotas.limit(SAS, account))
 
 
 def sign_again(account: Account, fingerprint: str) -> TableSas | AccountSas | None:
-    """Return an issued token with its signature, computed again; None if its key was replaced."""
+    """Recompute the signature of an issued token; None if its key was replaced."""
     record = RegisteredSas.objects.filter(account=account, fingerprint=fingerprint).first()
     token = None if record is None else sas.from_parameters(record.parameters)
     if token is None:
@@ -302,7 +302,7 @@ def sign_again(account: Account, fingerprint: str) -> TableSas | AccountSas | No
 
 
 def check(account: Account, token: TableSas | AccountSas) -> Table | None:
-    """Return the table of a token; raises SasRefused for a token that can never be valid."""
+    """Validate a token and return its table; raises SasRefused if it can never be valid."""
     try:
         sas.check(token)
     except AuthenticationFailed as error:
@@ -394,7 +394,7 @@ def _describe(
 
 
 def _adopted(account: Account, fingerprint: str) -> RegisteredSas:
-    """Return a record for a token that was only seen: it was made elsewhere and has no author."""
+    """Create an unsaved record for a token that was seen in requests but not issued here."""
     seen = usage.parameters(account.pk, fingerprint)
     token = None if seen is None else sas.from_parameters(seen)
     if token is None:

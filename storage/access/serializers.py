@@ -100,7 +100,7 @@ class PolicyInstantField(StrictCharField):
 
 
 class AccessPolicySerializer(StrictSerializer):
-    """Fields that tokens inherit from the policy. Fields that are absent, null or empty are set by the token."""
+    """Terms of a stored access policy; absent, null or empty fields are left to the tokens."""
 
     start = PolicyInstantField(allow_null=True, allow_blank=True, default=None, help_text="ISO 8601.")
     expiry = PolicyInstantField(allow_null=True, allow_blank=True, default=None, help_text="ISO 8601.")
@@ -140,7 +140,7 @@ class PoliciesSerializer(StrictSerializer):
 
 
 def check_policies(by_id: Mapping[str, Mapping[str, Any]]) -> None:
-    """Raise a ValidationError by the ids of policies that a table cannot have."""
+    """Raise a ValidationError, by policy id, for invalid policies."""
     for fault in policies.find_faults(
         [SignedIdentifier(id_, AccessPolicy(**it)) for id_, it in by_id.items()]
     ):
@@ -226,7 +226,7 @@ class SasChangeSerializer(StrictSerializer):
 
 
 def unsigned_token(data: dict[str, Any], now: datetime) -> Signed:
-    """Return the token that a NewSasSerializer describes."""
+    """Convert validated data to an unsigned token."""
     end = now + data["ttl"] if "ttl" in data else data.get("expires_at")
     shared = {
         "version": WRITTEN_VERSION,

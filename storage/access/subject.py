@@ -1,4 +1,4 @@
-"""Contributions of the subject of access policies and SAS tokens: see storage.core.registry."""
+"""Declaration of the subject "access": see storage.core.registry."""
 
 from storage.core.notices import Condition, NoticeKind, Severity, Threshold, Unit
 from storage.core.subject import Page, Place, StyleSheet, Subject

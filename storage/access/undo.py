@@ -1,4 +1,4 @@
-"""Undo what was done to access policies and SAS tokens."""
+"""Undo of changes to access policies and SAS tokens."""
 
 from storage.access import policies, sas
 from storage.access.sas import SasDescription

@@ -1,4 +1,4 @@
-"""Accounts that are made with content: copies, branches and imports. They refuse requests until they are complete."""
+"""Creation of accounts with content, for copies, branches and imports; they refuse requests until complete."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ A = TypeVar("A")
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """A property of a branch in which original values were found that should be masked."""
+    """Property of a branch in which unmasked original values were found."""
 
     table: str
     property: str
@@ -41,7 +41,7 @@ class Original:
 
 @dataclass(frozen=True, slots=True)
 class BuiltAccount:
-    """An account with the numbers of its tables and entities when it was made."""
+    """Created account, with the number of its tables and entities."""
 
     account: Account
     tables: int
@@ -51,7 +51,7 @@ class BuiltAccount:
 
 
 def describe(account: Account, branch: Branch | None = None) -> BuiltAccount:
-    """Return an account, which may be a branch, with estimates of its present tables and entities."""
+    """Describe an account and its branch, if any, with estimated numbers of tables and entities."""
     contents = totals.contents([account.pk]).get(account.pk)
     originals = [] if branch is None else [Original(*it) for it in branch.originals]
     return BuiltAccount(
@@ -91,7 +91,7 @@ class BuildJob(JobKind[A, BuildState]):
         """Create an account, fill it, and release it."""
 
     def count(self, run: Run[A]) -> int | None:
-        """Return about how many entities there are to be copied; None if that cannot be followed."""
+        """Return the approximate number of entities to copy, for progress; None if unknown."""
         return None
 
     def begin(self, run: Run[A]) -> Step[BuildState]:
@@ -121,7 +121,7 @@ KINDS: Final[dict[str, JobKind[Any, Any]]] = {removal.DELETION_JOB.name: removal
 
 @dataclass(slots=True)
 class Building(Generic[A]):
-    """An account in the making."""
+    """Account under construction by a job."""
 
     run: Run[A]
     state: BuildState = field(default_factory=BuildState)
@@ -146,7 +146,7 @@ class Building(Generic[A]):
         return account
 
     def add(self, entities: int, *, tables: int = 1) -> None:
-        """Count what was made, between two transactions; raises JobInterrupted."""
+        """Record the progress between two transactions; raises JobInterrupted."""
         self.tables += tables
         self.entities += entities
         self.run.save(Step(self.state, done=entities, counts={"inserted": entities}))
@@ -186,7 +186,7 @@ def built_by(job: Job) -> BuiltAccount:
 
 
 def _remove(pk: int | None) -> None:
-    """Remove an account that is incomplete."""
+    """Delete an incomplete account."""
     account = Account.objects.filter(pk=pk or 0).first()
     if account is not None:
         removal.remove(account.name, with_tables=True, by=SERVER, only=account)

@@ -48,7 +48,7 @@ class Finding:
 
 
 class CopyRefused(AccountError):
-    """Not everything fits, and nothing was copied."""
+    """The copy was refused because not everything fits."""
 
     def __init__(self, findings: Sequence[Finding]) -> None:
         super().__init__(Reason.COPY_DOES_NOT_FIT)
@@ -70,7 +70,7 @@ class Fitting:
 
     @property
     def refused(self) -> list[Finding]:
-        """The findings but for policies, which are left out."""
+        """Return the findings that prevent a copy, all but policies."""
         return [it for it in self.findings if it.misfit is not Misfit.POLICIES]
 
     def check_table(self, name: str, *, has_policies: bool) -> None:
@@ -86,7 +86,7 @@ class Fitting:
             self._tables.append(Finding(Misfit.POLICIES, name))
 
     def check_entity(self, table: str, entity: Entity) -> None:
-        """Check an entity and set its kind."""
+        """Check whether an entity fits, and set its kind."""
         misfit = find_misfit(entity, self._kind)
         if misfit is not None:
             finding = self._entities.get((table, misfit), Finding(misfit, table, 0, entity.key))
@@ -170,13 +170,13 @@ def copy(
     by: Actor = SERVER,
     request_digest: str = "",
 ) -> BuiltAccount:
-    """Copy an account, and wait for the end: see ``request``."""
+    """Copy an account and wait for the result: see ``request``."""
     job_request = request(source, name, kind, skip=skip, request_digest=request_digest)
     return built_by(running.complete(job_request, by=by))
 
 
 def _convert(source: SideTable, account: Account, building: Building[Arguments]) -> None:
-    """Copy a table entity by entity, those that fit."""
+    """Copy the entities of a table that fit, converting each."""
     made = tables.create(
         account, source.name, by=building.run.by, description=source.description, tags=source.tags
     )

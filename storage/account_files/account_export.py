@@ -45,7 +45,7 @@ _PAST_SECONDS: Final = (
 
 @contextmanager
 def opening(path: Path | None, standard_output: BinaryIO) -> Iterator[BinaryIO]:
-    """Open the standard output (None), or a file of its owner only that takes the place of ``path`` when complete."""
+    """Open the standard output (None), or a private file that replaces ``path`` once complete."""
     draft = None
     try:
         if path is None:
@@ -77,11 +77,7 @@ def opening(path: Path | None, standard_output: BinaryIO) -> Iterator[BinaryIO]:
 def export(
     account: Account, stream: BinaryIO, *, with_keys: bool = False, progress: Progress = lambda number: None
 ) -> FileWriter:
-    """Write an account to a stream; return the writer, which has counted.
-
-    With history, the moment is one of the past, and writers and deletions of tables do not wait. Else everything is
-    read in one transaction, and the deletion of a table waits for its end.
-    """
+    """Write an account to a stream; return the writer with its counts."""
     if jobs.of_whole_account(account) is not None:
         raise busy(account.name)
     with _one_moment(account) as side:

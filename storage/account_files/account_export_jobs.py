@@ -1,4 +1,4 @@
-"""Export an account by a job, into a file to download."""
+"""Job that exports an account to a file for download."""
 
 from dataclasses import dataclass
 from typing import BinaryIO, Final

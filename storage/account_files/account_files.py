@@ -83,23 +83,23 @@ class TableInFile:
 
 
 class TableLines(Protocol):
-    """Lines that a table has before its entities, which another subject writes and reads."""
+    """Lines before a table's entities, written and read by another subject."""
 
     name: str  # the only member of a line
     most: int  # that may be in a file
     too_many: Refusal
 
     def write(self, table: Table) -> Iterator[Mapping[str, Any]]:
-        """Yield the members of lines."""
+        """Yield the JSON members of each line."""
 
     def read(self, found: Mapping[str, Any]) -> Any:
         """Parse the JSON written for a table; raises ValueError, LookupError or TypeError if it is invalid."""
 
     def count(self, item: Any) -> int:
-        """Return for how many a line counts that was read."""
+        """Return the number of items in a parsed line."""
 
     def add(self, table: Table, items: Sequence[Any]) -> None:
-        """Store what was read, in the caller's transaction."""
+        """Store parsed items, in the caller's transaction."""
 
 
 def table_lines() -> list[TableLines]:
@@ -139,7 +139,7 @@ class FileWriter:
         self.tables += 1
 
     def write_lines(self, table: Table) -> None:
-        """Write the lines of other subjects about the table that was written last, before its entities."""
+        """Write other subjects' lines about the current table, before its entities."""
         for lines in table_lines():
             for found in lines.write(table):
                 self._write_line({lines.name: found})
@@ -187,10 +187,7 @@ class FileReader:
         self._ahead = self._read_line()
 
     def read_tables(self) -> Iterator[tuple[TableInFile, Iterator[Entity]]]:
-        """Yield the tables with their entities, which are to be read before the next table; at last, check the end.
-
-        Properties are within the limits of either kind of account: whether they fit one is not checked.
-        """
+        """Yield tables with lazily read entities, which must be consumed before the next; finally verify the end."""
         while "table" in self._ahead:
             table = self._valid(_read_table, self._ahead["table"])
             self.tables += 1
@@ -288,13 +285,13 @@ class FileReader:
 
 
 def _shown(value: object) -> str:
-    """Return a part of a file for a message in a terminal, which must not take it for a command."""
+    """Escape part of a file for a message in a terminal."""
     text = str(value)[:_LONGEST_SHOWN]
     return text if text.isprintable() else ascii(text)
 
 
 class _InvalidField(Exception):
-    """A field is missing, or has a value that it cannot have."""
+    """A field is missing or invalid."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)

@@ -66,7 +66,7 @@ class CheckedFile:
 
 @contextmanager
 def opening(path: Path | None, standard_input: BinaryIO) -> Iterator[BinaryIO]:
-    """Open a file, or a copy of the standard input, which cannot be read twice."""
+    """Open a file, or a temporary copy of the standard input, which is read twice."""
     try:
         with TemporaryFile() if path is None else path.open("rb") as stream:
             if path is None:
@@ -99,10 +99,7 @@ def check(
 
 
 def load(file: CheckedFile, *, by: Actor = SERVER, progress: Progress = lambda number: None) -> BuiltAccount:
-    """Make the account, which refuses requests until it is complete; its entities get new Timestamps.
-
-    Raises CopyRefused if not everything fits; policies, which accounts of the kind cosmos do not have, are left out.
-    """
+    """Create the account of a checked file; its entities get new Timestamps. Raises CopyRefused."""
     if file.fitting.refused:
         raise CopyRefused(file.fitting.refused)
     account_building.settle(file.name)
@@ -171,7 +168,7 @@ def _check_name(name: str) -> None:
 def _load_table(
     account: Account, table_in_file: TableInFile, in_table: Iterable[Entity], progress: Callable[[], None]
 ) -> None:
-    """Make a table with its entities, in a transaction of its own."""
+    """Create a table with its entities in a separate transaction."""
     kind = AccountKind(account.kind)
 
     def fill(relation: str) -> int:

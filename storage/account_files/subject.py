@@ -1,4 +1,4 @@
-"""Contributions of the subject of whole accounts: see storage.core.registry."""
+"""Declaration of the subject "account_files": see storage.core.registry."""
 
 from storage.core.subject import Subject
 
