@@ -29,10 +29,7 @@ _IN_CATALOGS: Final = frozenset(name for name, setting in SETTINGS.items() if se
 def change(
     account: Account, *, by: Actor = SERVER, undoes: Activity | None = None, **fields: object
 ) -> Activity | None:
-    """Set some settings and update ``account``; return None when nothing changed.
-
-    Raises ChangedSince if ``undoes`` is not the last change.
-    """
+    """Change settings of an account; return None if nothing changed."""
     check(fields)
     if fields.get("history_days") == 0:
         snapshot_copies.copy_outstanding(account)  # before the lock, so that no request waits for it
@@ -76,7 +73,7 @@ def _switch_history(account: Account) -> None:
 
 
 def _thaw_or_refuse(account: Account, fields: Mapping[str, object], now: datetime) -> None:
-    """Thaw an expired account that gets a new lifetime; raise AccountExpired for enabling it without one."""
+    """Unfreeze an expired account with a new lifetime; raise AccountExpired for enabling it without one."""
     is_over = account.expires_at is not None and account.expires_at <= now
     if fields.get("enabled") and is_over:
         raise AccountExpired(Reason.ACCOUNT_EXPIRED, account=account.name)
@@ -102,7 +99,7 @@ def check(fields: Mapping[str, object]) -> None:
 
 
 def to_json(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Write settings for an activity."""
+    """Convert settings to JSON for the activity log."""
     return {
         name: value.astimezone(UTC).isoformat() if isinstance(value, datetime) else value
         for name, value in fields.items()
@@ -110,7 +107,7 @@ def to_json(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def from_json(written: Mapping[str, Any]) -> dict[str, Any]:
-    """Read settings from an activity."""
+    """Convert settings from the activity log's JSON."""
     return {
         name: datetime.fromisoformat(value) if value and SETTINGS[name].type is datetime else value
         for name, value in written.items()

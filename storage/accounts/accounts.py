@@ -50,7 +50,7 @@ class NewAccount:
 
     @classmethod
     def like(cls, source: Account) -> Self:
-        """Describe an account as another, but for its lifetime."""
+        """Return the values for a new account like another, without its lifetime."""
         return cls(
             kind=AccountKind(source.kind),
             label=source.label,
@@ -89,7 +89,7 @@ def unsaved(name: str, kind: AccountKind, **fields: Any) -> Account:
 
 
 def store(account: Account, primary: bytes, secondary: bytes | None) -> None:
-    """Save an account with its keys; a secondary key that is not given stays as it is, or is generated."""
+    """Save an account with its keys; a missing secondary key is kept, or generated."""
     account.primary_key_sealed = seal(account.name, primary)
     if secondary or not account.secondary_key_sealed:
         account.secondary_key_sealed = seal(account.name, secondary or generate_key())
@@ -100,10 +100,7 @@ def store(account: Account, primary: bytes, secondary: bytes | None) -> None:
 
 
 def rotate(name: str, which: int, *, by: Actor = SERVER, grace: timedelta = NO_GRACE) -> Account:
-    """Regenerate key 1 or 2. Whatever the old key signed is accepted until the grace period ends.
-
-    Without a grace period, as in the service, the old key and older keys of the same number are refused at once.
-    """
+    """Regenerate key 1 or 2; tokens signed by the old key are accepted until the grace period ends."""
     now = timezone.now()
     with invalidating_catalogs():
         account = lock_by_name(name)
@@ -150,7 +147,7 @@ def writable(account: Account) -> Account:
 
 
 def require_storage(account: Account) -> None:
-    """Raise MethodNotAllowed for an account of the kind cosmos, which has no policies and service properties."""
+    """Raise MethodNotAllowed for a Cosmos account, which has no policies and service properties."""
     if account.kind == AccountKind.COSMOS:
         raise MethodNotAllowed
 
@@ -182,7 +179,7 @@ _public_accounts: Final = _PublicAccounts()
 
 
 def find(name: str) -> Account | None:
-    """Return an account that this server may use; None also for an invalid name."""
+    """Return an account that this server may serve; None also for an invalid name."""
     if not is_account_name(name):
         return None
     account = Account.objects.filter(name=name).first()
@@ -190,32 +187,32 @@ def find(name: str) -> Account | None:
 
 
 def listed() -> QuerySet[Account]:
-    """Select all accounts by name, including those that this server may not use."""
+    """Select all accounts by name, including those that this server may not serve."""
     return Account.objects.order_by("name")
 
 
 def by_name(name: str) -> Account | None:
-    """Return an account, also one that this server may not use."""
+    """Return an account, even if this server may not serve it."""
     return Account.objects.filter(name=name).first()
 
 
 def read_only() -> set[int]:
-    """Return the primary keys of accounts that are read-only."""
+    """Return the primary keys (ids) of read-only accounts."""
     return set(Account.objects.filter(read_only=True).values_list("pk", flat=True))
 
 
 def count_by_consistency() -> dict[str, int]:
-    """Return how many accounts have each level of consistency."""
+    """Count accounts by consistency level."""
     return dict(Account.objects.values_list("consistency").annotate(Count("pk")))
 
 
 def names() -> set[str]:
-    """Return the names of all accounts, including those that this server may not use."""
+    """Return the names of all accounts, including those that this server may not serve."""
     return set(Account.objects.values_list("name", flat=True))
 
 
 def exists(name: str) -> bool:
-    """Return whether there is an account of this name, including those that this server may not use."""
+    """Return whether an account of this name exists, even if this server may not serve it."""
     return Account.objects.filter(name=name).exists()
 
 
@@ -225,7 +222,7 @@ def check_name(name: str) -> None:
 
 
 def check_keys(name: str, *keys: bytes | None) -> None:
-    """Raise AccountError for the public key on a server that refuses it."""
+    """Raise AccountError for the public development key if this server does not allow it."""
     if DEVELOPMENT_KEY in keys and not settings.DEVELOPMENT_ACCOUNT_ALLOWED:
         raise AccountError(Reason.PUBLIC_KEY, account=name, development=DEVELOPMENT_ACCOUNT)
 

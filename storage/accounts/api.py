@@ -162,7 +162,7 @@ class AccountListViewSet(ApiViewSet):
 
 
 def find_made_by_same_request(name: str, digest: str, taken: AccountExists) -> Account:
-    """Return the account that the same request made; raises ``taken`` if another did."""
+    """Return the account created by the same request; raises ``taken`` if another request created it."""
     account = accounts.find(name)
     if account is None or account.request_digest != digest:
         raise taken

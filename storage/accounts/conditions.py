@@ -1,4 +1,4 @@
-"""Find what notices tell about accounts whose lifetime ends, and keys that are not rotated."""
+"""Conditions of notices about expiring accounts and keys that were not rotated."""
 
 from collections.abc import Iterator
 from datetime import timedelta

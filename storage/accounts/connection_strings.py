@@ -1,4 +1,4 @@
-"""Connection strings, and the snippets that put them to use."""
+"""Connection strings, and snippets that contain them."""
 
 import json
 from enum import StrEnum
@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 
 class ConnectionFormat(StrEnum):
-    """A file or program that a connection string is inserted into."""
+    """Configuration file or program into which a connection string is inserted."""
 
     STRING = "string"
     ENV = "env"
@@ -61,7 +61,7 @@ _TEMPLATES: Final = {
 
 
 def read_host(text: str) -> str:
-    """Return a host name, possibly with a port or a scheme; an empty string if it is not valid."""
+    """Return a valid host name with optional scheme and port; otherwise an empty string."""
     text = text.strip()
     try:
         parts = urlsplit(text if "://" in text else f"//{text}")

@@ -1,4 +1,4 @@
-"""Accounts that the options of the server declare."""
+"""Accounts declared in the server's options."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _LONGEST: Final = 24  # characters of a name
 
 @dataclass(frozen=True, slots=True)
 class AccountKeys:
-    """A declared account; a secondary key that is not given stays as it is, or is generated."""
+    """Declared account; a missing secondary key is kept, or generated."""
 
     name: str
     primary: bytes

@@ -1,4 +1,4 @@
-"""Accounts whose lifetime is over: frozen, and deleted later."""
+"""Expiry of accounts: frozen at the end of their lifetime, deleted later."""
 
 from datetime import datetime
 
@@ -15,10 +15,7 @@ from storage.sql.attempts import attempting_each
 
 
 def expire(now: datetime) -> None:
-    """Freeze expired accounts, and delete those whose purge delay is over.
-
-    A failure with one account does not stop the others; all failures are raised together at the end.
-    """
+    """Freeze expired accounts, and delete those whose purge delay has passed."""
     late = Account.objects.filter(expires_at__lte=now, frozen_at=None)
     over = Account.objects.filter(
         frozen_at__lte=now - lifetimes.PURGE_DELAY, protected=False, read_only=False

@@ -1,4 +1,4 @@
-"""Dates at which the keys of accounts were rotated, which are kept longer than the activity log."""
+"""Dates of key rotations, kept longer than the activity log."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -20,7 +20,7 @@ class OldKey(NamedTuple):
 
 
 def note_rotation(account: Account, numbers: Iterable[int]) -> None:
-    """Remember, in the caller's transaction, that keys were replaced now."""
+    """Record the rotation of keys, in the caller's transaction."""
     for number in numbers:
         KeyRotation.objects.update_or_create(
             account=account, number=number, defaults={"rotated_at": timezone.now()}
@@ -28,13 +28,13 @@ def note_rotation(account: Account, numbers: Iterable[int]) -> None:
 
 
 def since(account: Account, number: int) -> datetime:
-    """Return since when an account has its key 1 or 2."""
+    """Return the time since which an account has its current key 1 or 2."""
     found = KeyRotation.objects.filter(account=account, number=number)
     return found.values_list("rotated_at", flat=True).first() or account.created_at
 
 
 def older_than(moment: datetime) -> Iterator[OldKey]:
-    """Yield the keys of enabled accounts that are older, and accepted as such."""
+    """Yield the accepted keys of enabled accounts older than a time."""
     enabled = Account.objects.filter(enabled=True, shared_key_access=True)
     for number in NUMBERS:
         rotated = KeyRotation.objects.filter(account=OuterRef("pk"), number=number).values("rotated_at")

@@ -1,4 +1,4 @@
-"""Locks of accounts, which last until the transaction ends."""
+"""Row locks on accounts, held until the transaction ends."""
 
 from storage.accounts.refusals import AccountError
 from storage.domain.errors import ServerBusy
@@ -16,7 +16,7 @@ def lock(account: Account) -> Account:
 
 
 def lock_by_name(name: str) -> Account:
-    """Lock the account of a name; raises AccountError if there is none."""
+    """Lock the account with a name; raises AccountError if it does not exist."""
     account = lock_if_exists(name)
     if account is None:
         raise AccountError(Reason.NO_ACCOUNT, account=name)

@@ -37,10 +37,7 @@ def limit(quota: Quota, account: Account | None = None) -> int:
 
 
 def find_used_up(quota: Quota, counted: QuerySet[Any], look: Look) -> Iterator[Found]:
-    """Yield the accounts that have used a share of a quota.
-
-    ``counted`` selects the counted things, with an account each.
-    """
+    """Yield the accounts that have used the configured share of a quota."""
     used = dict(counted.values_list("account_id").annotate(Count("pk")).order_by("account_id"))
     for account in Account.objects.filter(pk__in=used).order_by("pk"):
         most = limit(quota, account)
@@ -60,7 +57,7 @@ def lock_user(pk: int) -> None:
 
 
 def check_all_labels(labels: Mapping[str, str]) -> None:
-    """Raise LabelError unless the labels of an account are valid, and not too many."""
+    """Validate the labels of an account; raises LabelError, also for too many."""
     check_labels(labels)
     if len(labels) > limit(LABELS):
         raise LabelError(Reason.TOO_MANY_LABELS, most=limit(LABELS))

@@ -1,4 +1,4 @@
-"""Why an operation on an account is refused."""
+"""Refusals of operations on accounts."""
 
 from storage.domain.refusals import Reason, Refused
 
@@ -12,7 +12,7 @@ class AccountExists(AccountError):
 
 
 class AccountIsBusy(AccountError):
-    """Another request makes or deletes an account of this name."""
+    """Another request is creating or deleting an account of this name."""
 
 
 class AccountIsProtected(AccountError):
@@ -20,7 +20,7 @@ class AccountIsProtected(AccountError):
 
 
 class AccountHasTables(AccountError):
-    """An account with tables is only removed when the caller asks to remove them too."""
+    """An account with tables is deleted only if the caller asks to delete them too."""
 
 
 class AccountKindIsFixed(AccountError):
@@ -28,11 +28,11 @@ class AccountKindIsFixed(AccountError):
 
 
 class SealedOtherwise(AccountError):
-    """A key was sealed with another secret than the one of this server."""
+    """A key was encrypted with a different secret than this server's."""
 
 
 class AccountExpired(AccountError):
-    """An account whose lifetime is over cannot be enabled."""
+    """An expired account cannot be enabled."""
 
 
 def busy(name: str) -> AccountIsBusy:

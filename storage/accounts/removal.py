@@ -183,7 +183,7 @@ def _drop(tables: Iterable[Table]) -> None:
 
 
 def _delete(arguments: Arguments, *, by: Actor) -> None:
-    """Delete an account with everything in it, in the caller's transaction."""
+    """Delete an account with all its data, in the caller's transaction."""
     # also against new tables: waits for those being created
     Account.objects.select_for_update().filter(pk=arguments.account).first()
     account, name = _lock(arguments.account), arguments.name

@@ -1,4 +1,4 @@
-"""Account keys: generated, sealed with the server's secret, and written for connection strings."""
+"""Account keys: generation, encryption with the server's secret, and their form in connection strings."""
 
 import base64
 import binascii
@@ -26,7 +26,7 @@ NONCE_LENGTH: Final = 12
 
 
 def keys_of(account: Account) -> tuple[bytes, bytes]:
-    """Return the two keys of an account; raises AccountError if they were sealed with another secret."""
+    """Return the two keys of an account; raises AccountError if they were encrypted with another secret."""
     return (
         _unseal(account.name, bytes(account.primary_key_sealed)),
         _unseal(account.name, bytes(account.secondary_key_sealed)),
@@ -34,12 +34,12 @@ def keys_of(account: Account) -> tuple[bytes, bytes]:
 
 
 def key_of(account: Account, which: int) -> bytes:
-    """Return key 1 or 2; raises AccountError when it was sealed with another secret."""
+    """Return key 1 or 2; raises AccountError if it was encrypted with another secret."""
     return unseal(account, account.primary_key_sealed if which == 1 else account.secondary_key_sealed)
 
 
 def unseal(account: Account, sealed: bytes | memoryview) -> bytes:
-    """Return a key of this account in the clear; raises SealedOtherwise when another secret has sealed it."""
+    """Decrypt a key of this account; raises SealedOtherwise if it was encrypted with another secret."""
     return _unseal(account.name, bytes(sealed))
 
 
@@ -67,7 +67,7 @@ def generate_key() -> bytes:
 
 
 def is_public(account: Account) -> bool:
-    """Return whether one of its keys is the published development key, as far as they can be read."""
+    """Return whether one of its keys is the published development key; unreadable keys are ignored."""
     try:
         return DEVELOPMENT_KEY in keys_of(account)
     except SealedOtherwise:
@@ -75,13 +75,13 @@ def is_public(account: Account) -> bool:
 
 
 def connection_string(account: Account, endpoint: str) -> str:
-    """Return a connection string that is safe to print: it contains a key only if that is public."""
+    """Return a connection string that is safe to print, with a placeholder for a key that is not public."""
     key = encode_key(DEVELOPMENT_KEY) if is_public(account) else "(see: account list --keys)"
     return connection_strings.connection_string(account.name, endpoint, key)
 
 
 def check_secret() -> None:
-    """Check that stored keys were sealed with this server's secret; raises AccountError otherwise."""
+    """Check that stored keys were encrypted with this server's secret; raises AccountError."""
     unreadable = [account.name for account in Account.objects.order_by("name") if not _is_readable(account)]
     if unreadable:
         some = ", ".join(unreadable[:3]) + (", ..." if len(unreadable) > 3 else "")

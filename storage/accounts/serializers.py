@@ -99,7 +99,7 @@ class AccountKindField(serializers.ChoiceField):
 
 
 def setting_fields(names: Iterable[str], *, is_answer: bool = False) -> dict[str, serializers.Field]:
-    """Make the fields of settings in a request, or in an answer."""
+    """Build the serializer fields of settings, for a request or a response."""
     return {name: _setting_field(SETTINGS[name], is_answer=is_answer) for name in names}
 
 

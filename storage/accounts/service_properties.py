@@ -31,12 +31,12 @@ def for_account(account: Account) -> ServiceProperties:
 
 
 def for_kind(kind: str, stored: Any) -> ServiceProperties:
-    """Return the properties of an account of a kind from their stored form."""
+    """Return the service properties of an account by its kind and their stored form."""
     return COSMOS_PROPERTIES if kind == AccountKind.COSMOS else read_stored(stored)
 
 
 def read_stored(stored: Any) -> ServiceProperties:
-    """Read what an account stores, which is None for the defaults."""
+    """Parse stored service properties; None stands for the defaults."""
     return DEFAULT_PROPERTIES if stored is None else read(stored)
 
 
@@ -55,11 +55,7 @@ def replace(
     by: Actor = SERVER,
     undoes: Activity | None = None,
 ) -> Activity | None:
-    """Set Table Service Properties to what ``update`` returns, effective from the next request on.
-
-    Returns None if nothing changed. Raises MethodNotAllowed in an account of the kind cosmos, and ChangedSince if
-    ``undoes`` is not the last change.
-    """
+    """Set Table Service Properties to the result of ``update``, effective from the next request on."""
     accounts.require_storage(account)
     former = get(account)
     properties = update(former)

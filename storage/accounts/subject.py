@@ -1,4 +1,4 @@
-"""Contributions of the subject of storage accounts: see storage.core.registry."""
+"""Declaration of the subject "accounts": see storage.core.registry."""
 
 from datetime import timedelta
 

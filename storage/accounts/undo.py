@@ -1,4 +1,4 @@
-"""Undo changes of the settings and the service properties of an account."""
+"""Undo of changes to the settings and service properties of an account."""
 
 from storage.accounts import account_settings, service_properties
 from storage.activity.undoing import check_first, find_account

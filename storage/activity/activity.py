@@ -1,7 +1,4 @@
-"""The activity log: written in the transaction of the activity itself, and never changed.
-
-It contains no secrets: no keys, signatures, tokens or passwords.
-"""
+"""Activity log, written in the transaction of the activity and immutable."""
 
 import getpass
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -52,15 +49,15 @@ _CLOCKS: Final = timedelta(minutes=5)  # possible difference between our clock a
 
 
 class ChangedSince(Exception):
-    """The target of an undo, or of a conditional change, was changed in the meantime."""
+    """The target of an undo or conditional change was changed concurrently."""
 
 
 class UndoneAlready(Exception):
-    """The activity was undone before, possibly by a concurrent request."""
+    """The activity has already been undone, possibly by a concurrent request."""
 
 
 def command_actor() -> Actor:
-    """Return the operating system's user, who runs a management command."""
+    """Return the operating system's user as the actor of a management command."""
     try:
         name = getpass.getuser()
     except (OSError, KeyError):  # the user has no name, as in some containers
@@ -124,7 +121,7 @@ def _write_key(key: EntityKey, ticks: int | None) -> dict[str, object]:
 
 
 def is_recorded(done: Activity) -> bool:
-    """Return whether a history had the changes of entities that an activity made."""
+    """Return whether the changes of an activity are in the history."""
     return "recorded" in done.get_deferred_fields() or done.recorded is not None
 
 
@@ -141,7 +138,7 @@ def _check_not_undone(done: Activity) -> None:
 
 
 def is_undone(done: Activity | int) -> bool:
-    """Return whether an activity was undone; an undo that was interrupted may be tried again."""
+    """Return whether an activity was undone; an interrupted undo does not count."""
     return any(not is_interrupted(undo) for undo in Activity.objects.filter(undoes=done))
 
 
@@ -151,12 +148,12 @@ def undone_by(done: Activity) -> Activity | None:
 
 
 def is_interrupted(done: Activity) -> bool:
-    """Return whether the process died, or failed, before it had done everything."""
+    """Return whether an activity was interrupted before it was complete."""
     return bool(done.detail.get("interrupted"))
 
 
 def in_json(value: object) -> object:
-    """Drop what PostgreSQL's JSON cannot store."""
+    """Remove characters that PostgreSQL's JSON cannot store."""
     match value:
         case str():
             return storable_text(value, len(value))
@@ -171,12 +168,12 @@ def in_json(value: object) -> object:
 
 
 def count_changes(done: Activity) -> int:
-    """Return how many entities an activity changed."""
+    """Return the number of entities that an activity changed."""
     return done.entities or done.changes.count()
 
 
 def former_changes(done: Activity, *, top: int | None = None) -> list[RecordedChange]:
-    """Return the first entities that an activity of an older version changed, which were stored beside it."""
+    """Return the first entity changes of an activity by an older version, which stored them beside it."""
     return [_read_change(done, change) for change in done.changes.order_by("place")[:top]]
 
 
@@ -195,7 +192,7 @@ def _read_change(done: Activity, change: EntityChange) -> RecordedChange:
 def make_change(
     done: Activity, key: EntityKey, before: StoredEntity | None, after: StoredEntity | None
 ) -> RecordedChange:
-    """Return a change that an activity made, from the entity before and after it."""
+    """Build a change of an activity from the entity before and after it."""
     op = Op.INSERT if before is None else Op.DELETE if after is None else Op.UPDATE
     ticks, table_id = to_ticks(done.at) if after is None else after.timestamp, done.table_id or 0
     return RecordedChange(0, op, done.table_name, table_id, key, ticks, actor_of(done), before, after)
@@ -222,7 +219,7 @@ def _around(moment: datetime) -> tuple[datetime, datetime]:
 
 
 def made(done: Activity, change: RecordedChange | None) -> bool:
-    """Return whether an activity made a change in the history of its table."""
+    """Return whether a change in the history of a table belongs to an activity."""
     if change is None:
         return False
     if done.recorded:
@@ -270,7 +267,7 @@ def get(pk: int) -> Activity | None:
 
 
 def of_numbers(pks: Collection[int]) -> list[Activity]:
-    """Return those of the activities that exist."""
+    """Return the activities with these ids that exist."""
     return list(Activity.objects.filter(pk__in=pks))
 
 
@@ -285,7 +282,7 @@ def undo_of(done: Activity) -> Activity:
 
 
 def requests_of(criteria: ActivityFilter, verbs: Collection[Verb], requests: Collection[str]) -> set[str]:
-    """Return those of the requests, GUIDs, that matching activities of these kinds have."""
+    """Return the request GUIDs, out of ``requests``, of matching activities with these verbs."""
     kinds = Q(verb__in=verbs) | Q(verb=ActivityVerb.UNDO, detail__verb__in=list(verbs))
     written = {spelled: request for request in requests for spelled in (request, request.replace("-", ""))}
     entries = find(criteria).filter(kinds, request_id__in=written)
@@ -295,11 +292,7 @@ def requests_of(criteria: ActivityFilter, verbs: Collection[Verb], requests: Col
 def page(
     criteria: ActivityFilter, *, before: int | None = None, top: int = 50, oldest_first: bool = False
 ) -> ActivityPage:
-    """Return the newest activities, those just before an id, or the oldest; the newest first.
-
-    Each has ``changed``, the number of its entities, ``first_key``, the key of the first one, and ``has_table``.
-    Searching for a part of a key or name scans the log; raises OperationTimedOut when that takes too long.
-    """
+    """Return a page of activities, newest first: the latest, those before an id, or the oldest."""
     entries = _shown(_older(find(criteria), before))
     with limited(_PAGE_TIMEOUT):
         rows = list((entries.reverse() if oldest_first else entries)[: top + 1])
@@ -309,7 +302,7 @@ def page(
 
 
 def _older(entries: QuerySet[Activity], before: int | None) -> QuerySet[Activity]:
-    """Leave out an activity, by its id, and those that are newer."""
+    """Exclude an activity, by its id, and newer ones."""
     if before is None:
         return entries
     at = Activity.objects.filter(pk=before).values_list("at", flat=True).first()

@@ -1,4 +1,4 @@
-"""Name those who made changes: SAS tokens by their labels, which are looked up and never recorded."""
+"""Labels of actors: SAS tokens are labelled on display, never in the log."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -27,7 +27,7 @@ def read_actor(stored: HistoryActor, request: str = "") -> Actor:
 
 
 def name_actors(account_id: int, changes: Unnamed) -> list[RecordedChange]:
-    """Return changes with their actors, read together."""
+    """Load the actors of several changes at once."""
     stored = HistoryActor.objects.in_bulk({pk for pk, _ in changes})
     nobody = HistoryActor(kind=ActorKind.SERVER)
     actors = (read_actor(stored.get(pk, nobody), it.actor.request_id) for pk, it in changes)
@@ -36,7 +36,7 @@ def name_actors(account_id: int, changes: Unnamed) -> list[RecordedChange]:
 
 
 def label_actors(account_id: int, actors: Iterable[Actor]) -> list[Actor]:
-    """Return actors with the labels of SAS tokens, read together."""
+    """Add the labels of SAS tokens to several actors at once."""
     given = list(actors)
     labels = _sas_labels(account_id, {it.name for it in given if it.kind is ActorKind.SAS})
     return [replace(it, label=labels.get(it.name, "")) if it.kind is ActorKind.SAS else it for it in given]

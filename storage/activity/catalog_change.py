@@ -16,12 +16,7 @@ _inside: ContextVar[bool] = ContextVar("inside", default=False)
 
 @contextmanager
 def invalidating_catalogs() -> Iterator[None]:
-    """Run a transaction that commits while no process has a catalog in memory.
-
-    Raises django.db.OperationalError and changes nothing when a process does not drop its catalog in time. Calls can
-    be nested: the outermost one is the transaction. A process that loses its connection to the database drops its
-    catalog when it notices, within five seconds.
-    """
+    """Run a transaction that commits while no process has a cached catalog."""
     if _inside.get():
         yield
         return

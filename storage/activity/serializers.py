@@ -40,7 +40,7 @@ class ActorSerializer(TypedSerializer):
 
 
 class DetailField(serializers.DictField):
-    """The details of an activity, without the token that ``actor`` names."""
+    """Details of an activity, without the token, which is part of ``actor``."""
 
     def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
         return {name: member for name, member in value.items() if name != "by_token"}

@@ -1,4 +1,4 @@
-"""Common parts of the functions that undo an activity: see Undo in storage.core.verbs."""
+"""Common parts of undo functions: see Undo in storage.core.verbs."""
 
 from enum import StrEnum
 
@@ -8,7 +8,7 @@ from storage.models import Account, Activity, Table
 
 
 class Reason(StrEnum):
-    """Why an activity cannot be undone."""
+    """Reason why an activity cannot be undone."""
 
     NEVER = "never"  # this kind of activity is final
     ALREADY_UNDONE = "already undone"
@@ -50,6 +50,6 @@ def find_account(done: Activity) -> Account:
 
 
 def check_first(done: Activity) -> None:
-    """Raise UndoneAlready early: the undo has changed its target too, but this reason is clearer."""
+    """Raise UndoneAlready before the target is checked, as that reason is clearer than ChangedSince."""
     if activity.is_undone(done):
         raise activity.UndoneAlready

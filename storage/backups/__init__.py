@@ -1,4 +1,1 @@
-"""Backups and the archive of the database's log.
-
-Code: storage/server/backups/ and storage/server/archive/.
-"""
+"""Backups, and the archive of the WAL."""

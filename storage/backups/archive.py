@@ -65,7 +65,7 @@ def is_archiving(data: Path) -> bool:
 
 
 def summary() -> ArchiveSummary | None:
-    """Return None for a server without an archive, and before it has looked for the first time."""
+    """Return the state of the archive; None without an archive or before the first check."""
     return read(settings.OPTIONS.data)
 
 
@@ -92,7 +92,7 @@ def read(data: Path) -> ArchiveSummary | None:
 
 
 def describe(found: Found) -> str:
-    """Return sentences for those who look after the server."""
+    """Describe a problem of the archive to operators."""
     return _TEXTS[found.problem].format(reason=found.reason)
 
 

@@ -1,4 +1,4 @@
-"""The state of backups: whether the server is backed up as it should be, for its operators."""
+"""State of backups: whether the server is backed up as configured."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -44,7 +44,7 @@ def state(now: datetime | None = None) -> BackupState:
 
 
 def is_missing(found: BackupState) -> bool:
-    """Return whether the embedded database has had tables for a day, and no backup was ever made or scheduled."""
+    """Return whether the embedded database has had tables for a day without any backup made or scheduled."""
     if found.last is not None or found.next_at is not None or settings.OPTIONS.database_url:
         return False
     return Table.objects.filter(created_at__lt=timezone.now() - _SETTLED).exists()

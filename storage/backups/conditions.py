@@ -1,4 +1,4 @@
-"""Find what notices tell about backups and the archive."""
+"""Conditions of notices about backups and the archive."""
 
 from collections.abc import Iterator
 

@@ -44,12 +44,12 @@ class BackupRecord(NamedTuple):
 
 
 def record(folder: Path, made: LastBackup) -> None:
-    """Remember a backup that is complete."""
+    """Record a complete backup."""
     _update(folder, {**made._asdict(), "made_at": made.made_at.isoformat()})
 
 
 def record_failure(folder: Path, failure: BackupFailure) -> None:
-    """Remember why a backup failed, until another one does."""
+    """Record the failure of a backup, replacing an earlier one."""
     _update(folder, {**failure._asdict(), "failed_at": failure.failed_at.isoformat()})
 
 

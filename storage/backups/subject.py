@@ -1,4 +1,4 @@
-"""Contributions of the subject of backups and the archive: see storage.core.registry."""
+"""Declaration of the subject "backups": see storage.core.registry."""
 
 from storage.core.notices import Condition, NoticeKind, Severity
 from storage.core.subject import Command, CommandGroup, Examination, Hook, Page, Part, Place, Slot, Subject
