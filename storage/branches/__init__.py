@@ -1,4 +1,1 @@
-"""Branches of accounts, and restoring accounts and tables from snapshots.
-
-Pages: console/snapshots/.
-"""
+"""Branches of accounts, and restoration of accounts and tables from snapshots."""

@@ -123,7 +123,7 @@ class BranchViewSet(AccountScopedViewSet):
         )
 
     def _find(self, name: str, digest: str) -> BuiltAccount:
-        """Return the branch that the same request has made; raises a conflict if another has."""
+        """Return the branch created by the same request; raises a conflict if another request created it."""
         account = accounts.find(name)
         branch = None if account is None else branches.find(account)
         if branch is None or branch.account.request_digest != digest:

@@ -1,4 +1,4 @@
-"""Branches: accounts made from another's present, a snapshot or a time, whole or in part, masked or not."""
+"""Branches: accounts created from another's present, snapshot or past, whole or partial, optionally masked."""
 
 import json
 import secrets
@@ -56,7 +56,7 @@ _ORIGIN: Final = "origin"
 
 @dataclass(frozen=True, slots=True)
 class BranchRequest:
-    """A request to make a branch. Without a snapshot or time, it is made of the present."""
+    """Request to create a branch, by default of the present state."""
 
     name: str
     snapshot: Snapshot | None = None
@@ -71,7 +71,7 @@ class BranchRequest:
     request_digest: str = ""  # digest of the API request
 
     def dump(self) -> str:
-        """Write the request as a text, which may hold what PostgreSQL's JSON cannot."""
+        """Serialize the request to text, as it may hold characters that PostgreSQL's JSON cannot store."""
         filters = self.filters
         written = {
             **{name: getattr(self, name) for name in _AS_THEY_ARE},
@@ -91,7 +91,7 @@ class BranchRequest:
 
     @classmethod
     def load(cls, text: str, source: Account) -> Self:
-        """Read what ``dump`` wrote; raises SnapshotNotFound."""
+        """Parse the text from ``dump``; raises SnapshotNotFound."""
         members = json.loads(text)
         snapshot, filters = None, members["filters"]
         if members["snapshot"] is not None:
@@ -153,11 +153,7 @@ account_building.KINDS[BRANCH_JOB.name] = BRANCH_JOB
 
 
 def request(source: Account, branch_request: BranchRequest) -> JobRequest[Arguments, BuildState]:
-    """Return the job that makes a branch.
-
-    The branch refuses requests until it is complete and holds no value that should be masked. Raises AccountError for a
-    name that is taken by an account in the making, and for tables that do not exist.
-    """
+    """Return a job that creates a branch."""
     branch_request = _folded(branch_request, AccountKind(source.kind))
     _check(source, branch_request)
     account_building.settle(branch_request.name)
@@ -167,12 +163,12 @@ def request(source: Account, branch_request: BranchRequest) -> JobRequest[Argume
 
 
 def create(source: Account, wanted: BranchRequest, *, by: Actor = SERVER) -> BuiltAccount:
-    """Make a branch, and wait for the end; raises AccountExists for a name that is taken too."""
+    """Create a branch and wait for the result; raises AccountExists for a taken name."""
     return built_by(running.complete(request(source, wanted), by=by))
 
 
 def _check(source: Account, branch_request: BranchRequest) -> tuple[Side, Mapping[str, SideTable]]:
-    """Return what to make a branch of, and the tables to copy."""
+    """Validate a branch request; return the source side and the tables to copy."""
     side = _side(source, branch_request)
     chosen = _chosen(side, branch_request)
     for it in chosen.values():
@@ -244,7 +240,7 @@ def _complete(building: Building[Arguments], source: Account, branch: Branch) ->
 
 
 def _folded(branch_request: BranchRequest, kind: AccountKind) -> BranchRequest:
-    """Return the request with folded names of tables."""
+    """Return the request with folded table names."""
     return replace(
         branch_request,
         filters=None
@@ -255,7 +251,7 @@ def _folded(branch_request: BranchRequest, kind: AccountKind) -> BranchRequest:
 
 
 def _side(source: Account, branch_request: BranchRequest) -> Side:
-    """Return what to make a branch of; tables of a time have the policies of the present."""
+    """Return the source side of a branch; for a past time, tables have their present policies."""
     if branch_request.snapshot is not None:
         return sides.of_snapshot(branch_request.snapshot, source)
     if branch_request.at is None:
@@ -301,7 +297,7 @@ def _copy(
 def _find_originals(
     chosen: Mapping[str, SideTable], copied: Sequence[Table], rules: TableRules
 ) -> list[Original]:
-    """Search the branch for the values that masked properties have in the source."""
+    """Search the branch for original values of properties that should be masked."""
     if not rules:
         return []
     sql.execute(masks.ORIGINALS)

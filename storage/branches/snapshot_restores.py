@@ -165,11 +165,7 @@ def request(
     undoes: Activity | None = None,
     branch: Branch | None = None,
 ) -> JobRequest[Arguments, OutcomeState]:
-    """Return the job that makes a restore, after a snapshot of the present.
-
-    Entities that are changed meanwhile are skipped. Tables that were restored before a failure or a cancellation stay
-    so, and are recorded. Raises SnapshotError, and InsufficientAccountPermissions in a read-only account.
-    """
+    """Return a job that restores a snapshot, after taking a snapshot of the present state."""
     accounts.check_writable(snapshot.account)
     _Restoration(snapshot, restore_request, SERVER, Outcome())
     arguments = Arguments(
@@ -184,7 +180,7 @@ def request(
 
 
 def restore(snapshot: Snapshot, wanted: RestoreRequest, *, by: Actor = SERVER) -> Outcome:
-    """Restore a snapshot, or parts of it, and wait for the end: see ``request``."""
+    """Restore a snapshot, or parts of it, and wait for the result: see ``request``."""
     return outcome_of(running.complete(request(snapshot, wanted), by=by))
 
 

@@ -1,4 +1,4 @@
-"""Contributions of the subject of branches: see storage.core.registry."""
+"""Declaration of the subject "branches": see storage.core.registry."""
 
 from storage.core.subject import Subject
 

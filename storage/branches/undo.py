@@ -1,4 +1,4 @@
-"""Undo the restore of a snapshot."""
+"""Undo of the restoration of a snapshot."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Edit all entities that a query finds."""
+"""Bulk edits of all entities that match a query, in the management API."""
 
 import json
 from datetime import datetime

@@ -42,10 +42,7 @@ from storage.relations import history
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """A request and its progress before the first chunk, as they are dumped.
-
-    The request is a text, which may hold what PostgreSQL's JSON cannot.
-    """
+    """Arguments of a bulk edit: the request and its initial progress, serialized."""
 
     request: str
     progress: Mapping[str, Any]
@@ -153,7 +150,7 @@ def _failure(skipped: SkippedEntity) -> Failure:
 
 
 def read_skipped(failure: Failure) -> SkippedEntity | None:
-    """Return the entity that the failure of an edit is about; None if it is one of another job."""
+    """Return the skipped entity in a failure of a bulk edit; None for failures of other jobs."""
     details = failure.details
     if failure.refusal.reason is not Reason.NOT_EDITED or details.get("kind") not in set(ObstacleKind):
         return None
@@ -169,14 +166,14 @@ def start(
     number: int | None = None,
     read_at: int | None = None,
 ) -> Job:
-    """Have all entities edited by a job; takes and raises what ``bulk_edits.begin`` does."""
+    """Start a job that edits all matching entities; raises the errors of ``bulk_edits.begin``."""
     progress = bulk_edits.begin(table, request, number=number, read_at=read_at)
     arguments = Arguments(json.dumps(request.dump()), progress.dump())
     return jobs.start(BULK_EDIT_JOB, arguments, account=table.account, table=table, by=by)
 
 
 def start_preview(table: Table, request: BulkEditRequest, *, by: Actor) -> Job:
-    """Have a job examine all entities, in the place of others that the same user has started on the table."""
+    """Start a job that previews all entities, replacing the user's other previews on the table."""
     bulk_edits.check(table, request)
     end_previews(table, by=by)
     arguments = PreviewArguments(json.dumps(request.dump()))
@@ -187,7 +184,7 @@ def start_preview(table: Table, request: BulkEditRequest, *, by: Actor) -> Job:
 
 
 def end_previews(table: Table, *, by: Actor) -> None:
-    """End the previews of a table that a user has started, because they are of no use any more."""
+    """End the previews that a user has started on a table."""
     jobs.abandon(jobs.unfinished(PREVIEW_JOB, table=table).filter(actor__name=by.name))
 
 

@@ -43,7 +43,7 @@ class LossOfProperty(NamedTuple):
 
 @dataclass(slots=True)
 class BulkEditPreview:
-    """The effect that an edit would have now."""
+    """Predicted effect of a bulk edit."""
 
     read_at: int
     # number of entities that the query finds; None if not even an estimate is known
@@ -116,7 +116,7 @@ def preview(
 
 @dataclass(slots=True)
 class Examination:
-    """A preview in the making, page by page as the run would go."""
+    """Preview in progress, page by page in the order of the run."""
 
     table: Table
     work: Work
@@ -133,14 +133,14 @@ class Examination:
 
     @classmethod
     def begin(cls, table: Table, request: BulkEditRequest) -> Self:
-        """Raise what ``bulk_edits.check`` does."""
+        """Begin a preview; raises the errors of ``bulk_edits.check``."""
         check(table, request)
         work = Work.of(table, request, timezone.now(), notes_types=True)
         can_undo = history.is_recorded(table.account)
         return cls(table, work, BulkEditPreview(past.closed_present().ticks, can_undo=can_undo))
 
     def advance_for(self, limit: timedelta, clock: Callable[[], float] = time.monotonic) -> None:
-        """Examine pages until the time is up; of a deletion, all other entities at once by counting them."""
+        """Examine pages until the time limit; a deletion then counts all remaining entities."""
         deadline = clock() + limit.total_seconds()
         while not self.preview.is_complete and clock() < deadline:
             if not (self.work.editor.deletes and self.preview.examined and self._count_deleted()):

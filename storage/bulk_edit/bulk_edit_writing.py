@@ -1,4 +1,4 @@
-"""Write what a bulk edit makes of the entities of a chunk, those that are still as they were read."""
+"""Writing of edited entities of a chunk, if they are unchanged since they were read."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from storage.sql.restoring import Chunk, Image
 
 
 class Written(NamedTuple):
-    """The numbers of entities that were written, and the entities that were skipped."""
+    """Number of written entities, and the skipped ones."""
 
     changed: int
     moved: int
@@ -26,7 +26,7 @@ class Written(NamedTuple):
 
 
 def write(table: Table, edited: Sequence[Edited], recorder: Recorder | None) -> Written:
-    """Write entities in the caller's transaction; skip those that were changed meanwhile or whose new key is taken."""
+    """Write entities in the caller's transaction; skip those changed concurrently or whose new key is taken."""
     relation = relation_name(table.pk)
     staying, moving = [it for it in edited if not it.is_moved], [it for it in edited if it.is_moved]
     changed, deleted, skipped = 0, 0, list[Skipped]()

@@ -56,12 +56,12 @@ COUNT_LIMIT: Final = timedelta(seconds=60)
 
 
 class BulkEditRefused(AccountError):
-    """The number of entities is not confirmed, or another one by now."""
+    """The number of entities was not confirmed, or has changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class BulkEditRequest:
-    """An edit in a form that is kept: a ``$filter``, empty for all entities, and operations as JSON."""
+    """Stored form of an edit: a ``$filter``, empty for all entities, and operations as JSON."""
 
     filter: str
     operations: Sequence[Mapping[str, Any]]
@@ -76,7 +76,7 @@ class BulkEditRequest:
 
 
 class SkippedEntity(NamedTuple):
-    """An entity that is left alone."""
+    """Entity that the edit skipped."""
 
     key: EntityKey
     obstacle: Obstacle
@@ -84,7 +84,7 @@ class SkippedEntity(NamedTuple):
 
 @dataclass(slots=True)
 class Counts:
-    """The numbers of entities that an edit changed, moved, deleted or left alone, or would."""
+    """Numbers of entities that an edit changed, moved, deleted or skipped, or would."""
 
     changed: int = 0
     moved: int = 0  # to another key
@@ -103,7 +103,7 @@ class Counts:
 
     @property
     def seen(self) -> int:
-        """Entities that the walk has come past."""
+        """Return the number of entities processed so far."""
         return self.written + self.unchanged + self.skipped
 
     def skip(self, several: Sequence[SkippedEntity]) -> None:
@@ -137,7 +137,7 @@ class Counts:
 
 @dataclass(slots=True)
 class Progress:
-    """The progress of an edit, for the transaction of each chunk."""
+    """Progress of an edit, saved with each chunk."""
 
     began: datetime
     read_at: int  # in ticks; entities with a later Timestamp are left alone
@@ -181,7 +181,7 @@ class Work:
 
     @classmethod
     def of(cls, table: Table, request: BulkEditRequest, now: datetime, *, notes_types: bool = False) -> Self:
-        """Read a request; raises InvalidInput."""
+        """Parse a request; raises InvalidInput."""
         operations = read_operations(request.operations, now)
         kind = AccountKind(table.account.kind)
         editor = Editor(operations, kind, now, allows_loss=request.allows_loss, notes_types=notes_types)
@@ -204,7 +204,7 @@ class Work:
             raise OperationTimedOut from None
 
     def evaluate(self, stored_entities: Sequence[StoredEntity]) -> tuple[list[Edited], list[SkippedEntity]]:
-        """Edit entities, and find those that cannot be edited."""
+        """Edit entities; return also those that cannot be edited."""
         edited: list[Edited] = []
         skipped: list[SkippedEntity] = []
         new_keys: set[EntityKey] = set()
@@ -223,7 +223,7 @@ class Work:
 
 
 def check(table: Table, request: BulkEditRequest) -> None:
-    """Raise InvalidInput for a request that cannot be read, and the errors of a table that cannot be edited."""
+    """Validate a request; raises InvalidInput, and the errors of a table that cannot be edited."""
     Work.of(table, request, timezone.now())
     accounts.writable(table.account)
     table_relations.refuse_without_images(table)
@@ -258,7 +258,7 @@ def expect(table: Table, request: BulkEditRequest, limit: timedelta = entities.C
 
 
 def count(table: Table, request: BulkEditRequest, limit: timedelta = entities.COUNT_LIMIT) -> int:
-    """Return how many entities the query finds; raises OperationTimedOut."""
+    """Count the entities that match the query; raises OperationTimedOut."""
     return entities.count(table, Work.of(table, request, timezone.now()).query, limit=limit)
 
 
@@ -292,10 +292,7 @@ def advance(
 def _divide(
     work: Work, stored_entities: Sequence[StoredEntity], progress: Progress, by: Actor
 ) -> tuple[list[StoredEntity], list[SkippedEntity]]:
-    """Return the entities as they were when the edit began, and the skipped ones that were written since.
-
-    Entities that the edit itself has moved, ahead of its walk, are in neither.
-    """
+    """Separate the entities unchanged since the edit began from the others, which are skipped."""
     known = [it for it in stored_entities if it.timestamp <= progress.read_at]
     newer = [it.key for it in stored_entities if it.timestamp > progress.read_at]
     if newer and work.editor.changes_keys:
@@ -338,7 +335,7 @@ def _skipped(found: Skipped) -> SkippedEntity:
 
 
 def describe(request: BulkEditRequest, progress: Progress) -> dict[str, object]:
-    """Return what the activity log remembers of an edit; nothing if no entity was written."""
+    """Return the details for the activity log; empty if no entity was written."""
     counts = progress.counts
     if not counts.written:
         return {}

@@ -1,4 +1,4 @@
-"""Contributions of the subject of bulk edits: see storage.core.registry."""
+"""Declaration of the subject "bulk_edit": see storage.core.registry."""
 
 from storage.core.subject import (
     Command,
