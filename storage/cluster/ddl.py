@@ -1,9 +1,4 @@
-"""DDL of distributed relations: made, spread over the nodes, gathered again, deleted and restored.
-
-Each function returns commands that are to be run one by one, in one transaction: Citus sends the text of a command to
-the nodes as it is. A relation has its distributed form before it is spread: its name, function and history. So no
-statement changes while its rows move, and those that write wait for a lock and nothing else.
-"""
+"""DDL of distributed relations: creation, distribution, gathering, deletion and restoration."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -85,28 +80,28 @@ ORDER BY 1
 
 
 def is_coordinator() -> bool:
-    """Return whether the database can distribute relations."""
+    """Return whether the database is a Citus coordinator."""
     return bool(fetch("SELECT 1 WHERE to_regproc('create_distributed_table') IS NOT NULL"))
 
 
 def is_spread(relation: str) -> bool:
-    """Return whether a relation is known to Citus; only on a coordinator."""
+    """Return whether Citus has distributed a relation; only on a coordinator."""
     return bool(fetch("SELECT 1 FROM pg_dist_partition WHERE logicalrelid = to_regclass(%s)", relation))
 
 
 def is_delegated(relation: str) -> bool:
-    """Return whether the function of a relation runs on the nodes with its rows, whatever calls it."""
+    """Return whether the function of a relation is delegated to the nodes with its rows."""
     return bool(fetch(_IS_DELEGATED, f"{relation}_change_set", relation))
 
 
 def local_bytes(relation: str) -> int:
-    """Return what the former rows of a relation take on the coordinator."""
+    """Return the bytes that a distributed relation's former local rows use on the coordinator."""
     found = fetch("SELECT pg_relation_size(to_regclass(%s))", relation)
     return int(found[0][0] or 0)
 
 
 def missing_helpers() -> list[str]:
-    """Return the SQL functions of statements that the other nodes do not have; only on a coordinator."""
+    """Return the SQL helper functions that other nodes lack; only on a coordinator."""
     return [name for (name,) in fetch(_HELPERS)]
 
 
@@ -122,7 +117,7 @@ def create(table_id: int, kind: AccountKind) -> list[str]:
 
 
 def take_form(table_id: int, kind: AccountKind) -> list[str]:
-    """Return commands that give a local relation its distributed form."""
+    """Return commands that convert a local relation to the distributed form."""
     local, relation = relation_name(table_id), FORM.relation(table_id)
     return [
         f"ALTER TABLE {local} RENAME TO {relation}",
@@ -143,7 +138,7 @@ def _accompany(relation: str, kind: AccountKind) -> list[str]:
 
 
 def spread(table_id: int) -> list[str]:
-    """Return commands that distribute a relation in its distributed form; reads go on, writes wait meanwhile."""
+    """Return commands that distribute a relation; it stays readable, but writes wait."""
     relation = FORM.relation(table_id)
     history = history_of(relation)
     return [
@@ -166,7 +161,7 @@ def _lock_writers(*relations: str, mode: str = "EXCLUSIVE") -> list[str]:
 
 
 def free_local_rows(table_id: int) -> list[str]:
-    """Return commands that free the space of rows that are on the nodes, each to be committed; and learn of those."""
+    """Return commands, to be committed separately, that truncate the local rows of a distributed relation."""
     relation = FORM.relation(table_id)
     free = "SELECT truncate_local_data_after_distributing_table('{relation}')"
     both = [free.format(relation=name) for name in (history_of(relation), relation)]
@@ -174,7 +169,7 @@ def free_local_rows(table_id: int) -> list[str]:
 
 
 def gather(table_id: int) -> list[str]:
-    """Return commands that make a distributed relation a local one in its distributed form."""
+    """Return commands that move a distributed relation's rows to the coordinator, keeping its form."""
     relation = FORM.relation(table_id)
     history = history_of(relation)
     return [
@@ -190,10 +185,7 @@ def gather(table_id: int) -> list[str]:
 
 
 def leave_form(table_id: int, account_id: int, kind: AccountKind, *, is_recorded: bool) -> list[str]:
-    """Return commands that turn a relation in the distributed form that is not spread into the local form.
-
-    Its recorded changes are recorded again in the history of the account, in their order.
-    """
+    """Return commands that convert an undistributed relation of the distributed form to the local form."""
     relation, local = FORM.relation(table_id), relation_name(table_id)
     history, view = history_of(relation), writers_name(account_id)
     kept = _KEEP_HISTORY.format(view=view, table_id=table_id, history=history)
@@ -206,7 +198,7 @@ def leave_form(table_id: int, account_id: int, kind: AccountKind, *, is_recorded
 
 
 def soft_delete(table_id: int, *, is_spread: bool) -> list[str]:
-    """Return commands that hide a relation from all statements by renaming it."""
+    """Return commands that soft-delete a relation by renaming it."""
     relation = FORM.relation(table_id)
     return [
         CANCEL_INDEXING.format(table_id=table_id),
@@ -216,7 +208,7 @@ def soft_delete(table_id: int, *, is_spread: bool) -> list[str]:
 
 
 def restore(table_id: int, kind: AccountKind, *, is_spread: bool) -> list[str]:
-    """Return commands that revert soft_delete."""
+    """Return commands that restore a soft-deleted relation."""
     relation = FORM.relation(table_id)
     deleted = deleted_name(relation)
     return [
@@ -226,13 +218,13 @@ def restore(table_id: int, kind: AccountKind, *, is_spread: bool) -> list[str]:
 
 
 def has_other_function(relation: str, kind: AccountKind) -> bool:
-    """Return whether the function of a relation is that of another version."""
+    """Return whether the function of a relation comes from another version."""
     created = function.create_delegated_function(relation, kind)
     return any(source not in created for (source,) in fetch(_SOURCE, f"{relation}_change_set"))
 
 
 def renew_function(table_id: int, kind: AccountKind, *, is_spread: bool) -> list[str]:
-    """Return commands that replace the function of a relation by the function of this version."""
+    """Return commands that replace the function of a relation by this version's."""
     relation = FORM.relation(table_id)
     return [
         *_drop_function(relation, is_spread=is_spread),
@@ -254,7 +246,7 @@ def _create_function(relation: str, kind: AccountKind, *, beside: str | None) ->
 
 
 def drop(table_id: int) -> list[str]:
-    """Return commands that remove a soft-deleted relation with its history."""
+    """Return commands that drop a soft-deleted relation with its history."""
     relation = FORM.relation(table_id)
     return [
         _IN_ORDER,
@@ -264,12 +256,12 @@ def drop(table_id: int) -> list[str]:
 
 
 def forget_changes_before(relation: str) -> str:
-    """Return the command that deletes the changes of a distributed relation before a time in ticks."""
+    """Return the command that deletes changes of a distributed relation before a time in ticks."""
     return f"DELETE FROM {history_of(relation)} WHERE ts < %s"
 
 
 def keys_are_short(table_ids: Sequence[int]) -> bool:
-    """Return whether no table has entities whose keys are too long for an index entry."""
+    """Return whether all keys in the tables are short enough for an index entry."""
     names = [f"{relation_name(it)}_long" for it in table_ids]
     for (name,) in fetch("SELECT to_regclass(name)::text FROM unnest(%s::text[]) AS name", names):
         if name is not None and fetch(f"SELECT 1 FROM {name} LIMIT 1"):

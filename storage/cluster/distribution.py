@@ -1,9 +1,4 @@
-"""Spread tables over the nodes of a Citus cluster, and gather them again, while they are in use.
-
-A table takes its distributed form first, in a moment: another name of its relation, a function that writes, and a
-history of its own. Then its rows move, and statements need not change again. Operations that cannot be exact over
-several nodes are refused: table_relations.refuse_without_images.
-"""
+"""Distribution of tables over the nodes of a Citus cluster, and the reverse, while they are in use."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -46,10 +41,7 @@ class DistributionError(AccountError):
 
 
 def distribute(table: Table, *, by: Actor = SERVER) -> Activity:
-    """Spread a table over the nodes of the cluster; reads go on meanwhile, writes wait.
-
-    Raises DistributionError if the database is no coordinator, the table has keys that are too long, or a node fails.
-    """
+    """Distribute a table over the nodes; it stays readable, but writes wait."""
     _check_coordinator()
     with _no_new_index(table):
         return _distribute(table, by)
@@ -87,10 +79,7 @@ def _spread(table: Table, account: Account, by: Actor) -> Activity:
 
 
 def undistribute(table: Table, *, by: Actor = SERVER) -> Activity:
-    """Bring a distributed table back to the coordinator; reads go on until the end, writes wait.
-
-    Its history becomes a part of the account's history again.
-    """
+    """Move a distributed table back to the coordinator; it stays readable until the end, but writes wait."""
     account = _account(table)
     if not table.distributed:
         raise DistributionError(ClusterReason.NOT_DISTRIBUTED, table=table.name)
@@ -119,7 +108,7 @@ def _account(table: Table) -> Account:
 
 @contextmanager
 def _explaining(reason: AnyReason, table: Table) -> Iterator[None]:
-    """Raise DistributionError with the first line of PostgreSQL's message, for an error of a node for example."""
+    """Convert a database error to DistributionError with the first line of its message."""
     try:
         yield
     except (DatabaseError, InterfaceError) as error:
@@ -170,7 +159,7 @@ def _take_form(table: Table) -> None:
 
 
 def _leave_form(table: Table) -> None:
-    """Give a table that could not be spread its local form again."""
+    """Return a table that could not be distributed to its local form."""
     with transaction.atomic():
         _lock(table)
         _give_local_form(table)
@@ -189,7 +178,7 @@ def _give_local_form(table: Table) -> None:
 
 
 def free_local_rows(table: Table) -> None:
-    """Free the space of rows that are on the nodes now."""
+    """Truncate the local rows that are on the nodes now."""
     for command in ddl.free_local_rows(table.pk):
         with transaction.atomic():
             sql.execute(f"SET LOCAL lock_timeout = '{_PATIENCE}'")
@@ -207,7 +196,7 @@ def measure(table: Table, sizes: Mapping[str, Size]) -> None:
 
 
 def tidy(now: datetime) -> None:
-    """Measure distributed tables, renew old functions, and forget changes that accounts no longer keep."""
+    """Maintain distributed tables: measure them, renew old functions, and delete expired changes."""
     distributed = Table.objects.filter(distributed=True, deleted_at=None).select_related("account")
     if not distributed:
         return
@@ -237,7 +226,7 @@ def _free_local_rows(table: Table, _now: datetime) -> None:
 
 
 def _forget_changes(table: Table, now: datetime) -> None:
-    """Delete the changes that are older than the account keeps them."""
+    """Delete changes beyond the retention period of the account."""
     account = table.account
     first = HistorySegment.objects.filter(account=account, dropped_at=None).order_by("number").first()
     since = now - timedelta(days=account.history_days)

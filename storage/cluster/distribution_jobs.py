@@ -55,10 +55,7 @@ DISTRIBUTION_JOB: Final = _DistributionJob()
 
 
 def ask(table: Table, *, distributed: bool, by: Actor) -> Job:
-    """Have a table distributed, or brought back.
-
-    Raises DistributionError if there is no cluster, nothing to do, or a job that has not ended.
-    """
+    """Start a job that distributes a table or moves it back."""
     accounts.check_writable(table.account)
     if distributed and not relations.can_distribute():
         raise DistributionError(ClusterReason.NO_COORDINATOR)
@@ -72,17 +69,17 @@ def ask(table: Table, *, distributed: bool, by: Actor) -> Job:
 
 
 def find(table: Table) -> Job | None:
-    """Return the job that moves the rows of a table, or has failed to."""
+    """Return the unfinished or failed distribution job of a table."""
     return jobs.unfinished(DISTRIBUTION_JOB, table=table).first() or failed().filter(table=table).first()
 
 
 def failed() -> QuerySet[Job]:
-    """Return the jobs that failed to move the rows of tables, until that was seen."""
+    """Return the failed distribution jobs that were not dismissed."""
     return Job.objects.filter(kind=DISTRIBUTION_JOB.name, status=JobStatus.FAILED, seen_at=None)
 
 
 def dismiss(table: Table) -> None:
-    """Forget a failure."""
+    """Dismiss the failed distribution job of a table."""
     failed().filter(table=table).update(seen_at=timezone.now())
 
 

@@ -1,10 +1,4 @@
-"""Requests for distributed tables while a node of the cluster hangs.
-
-A node whose processes or machine have stopped answers nothing, not even that it is down, so a statement would hold its
-connection until its time limit, or longer. A request that waits for long makes this process look which nodes accept
-connections. Requests for entities of one that does not are answered with 503 from then on, those that wait first, until
-the node is seen to answer again. Requests for other partitions and tables go on.
-"""
+"""Handling of requests on distributed tables while a node of the cluster hangs."""
 
 import asyncio
 import logging
@@ -28,7 +22,7 @@ _CALM: Final = 5.0  # seconds after a look that found nothing: requests may just
 
 
 class NodeSilent(ServerBusy):
-    """A node that has the entities does not answer."""
+    """The node with the entities does not respond."""
 
 
 class NodeWatch(RelationWatch):
@@ -52,11 +46,7 @@ class NodeWatch(RelationWatch):
             await asyncio.gather(self._looking, return_exceptions=True)
 
     async def run(self, relation: str, partition: Partition, operation: Callable[[], Awaitable[T]]) -> T:
-        """Run an operation on a distributed relation; raises NodeSilent if its nodes do not answer.
-
-        A request that was sent to a node that falls silent may still take effect, so only the client can decide to
-        try again.
-        """
+        """Run an operation on a distributed relation; raises NodeSilent if its nodes do not respond."""
         if self._silent:
             await self._check(relation, partition)
         loop = asyncio.get_running_loop()
@@ -82,7 +72,7 @@ class NodeWatch(RelationWatch):
                 running.cancel()
 
     async def _check(self, relation: str, partition: Partition) -> None:
-        """Raise NodeSilent if a partition, or one of several, is on a node that does not answer."""
+        """Raise NodeSilent if one of the partitions is on an unresponsive node."""
         silent = self._silent
         if not silent:
             return
@@ -91,7 +81,7 @@ class NodeWatch(RelationWatch):
             raise NodeSilent
 
     def _look(self) -> None:
-        """Begin to look which nodes answer, unless that was done just now."""
+        """Start checking the nodes, unless they were checked just now."""
         loop = asyncio.get_running_loop()
         if self._looking is None and loop.time() >= self._calm_until:
             self._looking = loop.create_task(self._look_until_all_answer())

@@ -44,7 +44,7 @@ WHERE shardid = (SELECT get_shard_id_for_distribution_column(to_regclass($1), $2
 
 
 class CoordinatorSilent(NotExamined):
-    """The coordinator itself does not say which nodes answer."""
+    """The coordinator does not respond."""
 
 
 class Node(NamedTuple):
@@ -108,10 +108,7 @@ async def _look_for_unanswering(conninfo: str) -> frozenset[Node]:
 
 @contextmanager
 def interrupting_if_unanswered() -> Iterator[None]:
-    """End the connection that this thread waits for when a node ceases to answer meanwhile.
-
-    Without it the thread would wait as long as the node hangs. Its statement raises OperationalError then.
-    """
+    """Terminate the connection on which this thread waits if a node stops responding."""
     ended, thread = threading.Event(), get_ident()
 
     def watch() -> None:

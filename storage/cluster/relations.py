@@ -1,4 +1,4 @@
-"""Make, spread, gather, hide, restore and drop distributed relations, on all nodes."""
+"""Lifecycle of distributed relations on all nodes: create, distribute, gather, soft-delete, restore and drop."""
 
 import logging
 from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 @cache
 def can_distribute() -> bool:
-    """Return whether the database is the coordinator of a cluster, as this process found it first."""
+    """Return whether the database is a Citus coordinator, as determined once per process."""
     return ddl.is_coordinator()
 
 
@@ -35,7 +35,7 @@ def is_spread(table: Table) -> bool:
 
 
 def create(table: Table, kind: AccountKind) -> None:
-    """Make the relation of a new table; raises ServerBusy if a node cannot be reached."""
+    """Create the relation of a new table; raises ServerBusy if a node cannot be reached."""
     with _all_nodes():
         spread_helpers()
         run_all(ddl.create(table.pk, kind))
@@ -43,19 +43,19 @@ def create(table: Table, kind: AccountKind) -> None:
 
 
 def spread(table: Table) -> None:
-    """Spread the rows of a table in its distributed form over the nodes."""
+    """Distribute the rows of a table that has the distributed form."""
     with _all_nodes():
         run_all(ddl.spread(table.pk))
 
 
 def gather(table: Table) -> None:
-    """Bring the rows of a distributed table, which keeps its form, to the coordinator."""
+    """Move the rows of a distributed table to the coordinator, keeping its form."""
     with _all_nodes():
         run_all(ddl.gather(table.pk))
 
 
 def soft_delete(table: Table) -> None:
-    """Hide the relation from all statements; ``table`` may be marked as deleted already."""
+    """Soft-delete the relation by renaming it; ``table`` may be marked as deleted already."""
     spread = ddl.is_coordinator() and ddl.is_spread(FORM.relation(table.pk))
     with _all_nodes():
         run_all(ddl.soft_delete(table.pk, is_spread=spread))
@@ -69,13 +69,13 @@ def restore(table: Table, kind: AccountKind) -> None:
 
 
 def drop(table: Table) -> None:
-    """Remove a hidden relation."""
+    """Drop a soft-deleted relation."""
     with _all_nodes():
         run_all(ddl.drop(table.pk))
 
 
 def renew_function(table: Table) -> None:
-    """Replace a distributed table's function of another version of this server."""
+    """Replace the function of a distributed table if it comes from another version."""
     relation, kind = relation_of(table), AccountKind(table.account.kind)
     if not ddl.has_other_function(relation, kind):
         return
@@ -93,10 +93,7 @@ def renew_function(table: Table) -> None:
 
 @contextmanager
 def _all_nodes() -> Iterator[None]:
-    """Run commands on all nodes; raises ServerBusy if one cannot be reached or others are using them.
-
-    It is NodeLost if the end of a node was noticed only now: ``sql.repeatable_on_nodes`` then repeats the transaction.
-    """
+    """Run commands on all nodes; raises ServerBusy if one is unreachable or locked."""
     check_nodes()
     try:
         with nodes.interrupting_if_unanswered():
@@ -136,7 +133,7 @@ def _first_line(error: Exception) -> str:
 
 
 def spread_helpers() -> None:
-    """Give all nodes the functions that statements call, if Citus came after they were made."""
+    """Create the helper functions on all nodes, if Citus was installed after them."""
     for function in ddl.missing_helpers():
         sql.execute(ddl.spread_helper(function))
 

@@ -18,11 +18,7 @@ $$)
 
 
 def distributed_sizes() -> Mapping[str, Size]:
-    """Return the sizes of all distributed relations by name, with estimates of rows as of the last ANALYZE.
-
-    One query on each node answers for all relations: a query for each would open a connection for each shard. While a
-    node is down, no size is known.
-    """
+    """Return the sizes of all distributed relations by name, with row estimates of the last ANALYZE."""
     sizes: dict[str, Size] = {}
     nodes = fetch(_SHARD_SIZES)
     for _, shards in nodes if all(is_up for is_up, _ in nodes) else ():
@@ -36,13 +32,13 @@ def distributed_sizes() -> Mapping[str, Size]:
 
 
 def citus_version() -> str:
-    """Return the version of the extension, for people."""
+    """Return the version of the Citus extension."""
     rows = fetch("SELECT extversion FROM pg_extension WHERE extname = 'citus'")
     return str(rows[0][0]) if rows else "?"
 
 
 def nodes() -> list[str]:
-    """Return the addresses of the nodes that can have rows."""
+    """Return the addresses of the nodes that can hold rows."""
     return _addresses(
         "SELECT nodename, nodeport FROM pg_dist_node"
         " WHERE noderole = 'primary' AND isactive AND shouldhaveshards ORDER BY nodename, nodeport"
@@ -50,7 +46,7 @@ def nodes() -> list[str]:
 
 
 def unreachable_nodes() -> list[str]:
-    """Return the nodes that another node cannot reach; it waits for nodes that do not answer at all."""
+    """Return the nodes that other nodes cannot reach; hangs while a node does not respond at all."""
     return _addresses(
         # a node that is down reaches no other, which does not make the others unreachable
         "SELECT to_nodename, to_nodeport FROM citus_check_cluster_node_health()"

@@ -1,4 +1,4 @@
-"""Contributions of the subject of tables over the nodes of a cluster: see storage.core.registry."""
+"""Declaration of the subject "cluster": see storage.core.registry."""
 
 from datetime import timedelta
 from typing import Final

@@ -33,7 +33,7 @@ _WRITES = frozenset({"create", "reply", "resolve", "edit", "destroy"})
 
 
 class CommentViewSet(AccountScopedViewSet):
-    """Viewers may comment too, but not with a token that may only read."""
+    """Comments in the API; viewers may comment, but not with a read-only token."""
 
     tag = "Comments"
     capabilities: ClassVar[Mapping[str, Capability]] = dict.fromkeys(

@@ -1,4 +1,4 @@
-"""Write, change, delete and resolve comments, and undo that."""
+"""Creation, editing, deletion and resolution of comments, and their undo."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -35,14 +35,14 @@ _MINUTE: Final = timedelta(minutes=1)
 
 
 class CommentRefused(Refused):
-    """A comment cannot be written as it is."""
+    """The comment is refused."""
 
 
 @transaction.atomic
 def begin(
     table: Table, subject: Subject, text: str, *, author: Person, by: Actor
 ) -> tuple[Comment, Activity]:
-    """Begin a thread about a subject; raises CommentRefused, and TableNotFound if the table was deleted."""
+    """Begin a thread about a subject; raises CommentRefused, and TableNotFound for a deleted table."""
     text = _check_text(text)
     _check_rate(table, author)
     # locks the table, which no constraint of a thread would keep
@@ -88,7 +88,7 @@ def _write(thread: CommentThread, text: str, author: Person, by: Actor) -> tuple
 
 @transaction.atomic
 def edit(comment: Comment, text: str, *, by: Actor) -> Activity | None:
-    """Change the text of a comment; return None if it has that text. Raises CommentRefused, ChangedSince."""
+    """Change the text of a comment; return None if it is the same. Raises CommentRefused or ChangedSince."""
     text = _check_text(text)
     quotas.lock_user(comment.author_id or 0)
     fresh = _lock(comment.pk)
@@ -110,7 +110,7 @@ def edit(comment: Comment, text: str, *, by: Actor) -> Activity | None:
 
 @transaction.atomic
 def delete(comment: Comment, *, by: Actor, undoes: Activity | None = None) -> Activity:
-    """Delete a comment, which is kept for a while; raises ChangedSince if it is deleted."""
+    """Soft-delete a comment; raises ChangedSince if it is deleted already."""
     fresh = _lock(comment.pk)
     if fresh.deleted_at is not None:
         raise ChangedSince
@@ -123,7 +123,7 @@ def delete(comment: Comment, *, by: Actor, undoes: Activity | None = None) -> Ac
 def resolve(
     thread: CommentThread, *, is_resolved: bool, by: Actor, undoes: Activity | None = None
 ) -> Activity | None:
-    """Resolve or reopen a thread; return None if it is so already."""
+    """Resolve or reopen a thread; return None if nothing changed."""
     fresh = CommentThread.objects.select_for_update().select_related(None).filter(pk=thread.pk).first()
     if fresh is None:
         raise ChangedSince
@@ -205,7 +205,7 @@ def _mention(comment: Comment) -> None:
 
 
 def mark_seen(user: Person, threads: Sequence[CommentThread]) -> bool:
-    """Note that a user has seen threads; return whether a mention there was not seen before."""
+    """Mark mentions in threads as seen; return whether any was unseen."""
     found = CommentMention.objects.filter(user_id=user.pk, comment__thread__in=threads, seen_at=None)
     return bool(threads) and bool(found.update(seen_at=timezone.now()))
 
@@ -264,6 +264,6 @@ def _undo_resolution(done: Activity, by: Actor) -> Activity | None:
 
 
 def tidy(now: datetime) -> None:
-    """Delete comments that were deleted long ago, and threads that have no comments any more."""
+    """Purge comments deleted long ago, and empty threads."""
     Comment.objects.filter(deleted_at__lt=now - timedelta(days=RETENTION_DAYS)).delete()
     CommentThread.objects.filter(comments=None, created_at__lt=now - timedelta(days=1)).delete()

@@ -1,4 +1,4 @@
-"""Find what notices tell about mentions in comments."""
+"""Condition of the notice about mentions in comments."""
 
 from collections.abc import Iterator
 

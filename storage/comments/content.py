@@ -40,7 +40,7 @@ class Subject:
 
     @property
     def digest(self) -> bytes:
-        """Return what subjects of a table are found by."""
+        """Return the digest by which subjects of a table are looked up."""
         pk, rk = self.key or ("", "")
         # the length tells where the first key ends
         text = f"{self.kind} {self.query or 0} {len(pk)} {pk}{rk}"
@@ -48,12 +48,12 @@ class Subject:
 
 
 def mentioned_names(text: str) -> list[str]:
-    """Return the names after @ in a text, in lower case and in their order, each once."""
+    """Return the distinct names after @ in a text, in lower case and in order."""
     return list(dict.fromkeys(name.lower() for name in _MENTION.findall(text)))[:MOST_MENTIONED]
 
 
 def split_mentions(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the pieces of a text, and whether each is a mention."""
+    """Split a text into pieces, each with whether it is a mention."""
     end = 0
     for match in _MENTION.finditer(text):
         yield text[end : match.start()], False

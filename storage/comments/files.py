@@ -1,7 +1,4 @@
-"""Comments in the file of an account: those on its tables and entities, by the names of their authors.
-
-Users are another server's, so authors are names only, and mentions there have no readers.
-"""
+"""Comments in account files, with authors by name."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +19,7 @@ _AT_ONCE: Final = 500  # comments of a line
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A comment; it has no author here."""
+    """Comment in a file; its author is a name, not a user."""
 
     author: str
     text: str
@@ -94,7 +91,7 @@ def write_threads(table: Table) -> Iterator[dict[str, Any]]:
 
 
 def _parts(thread: CommentThread) -> Iterator[Sequence[Comment]]:
-    """Yield the comments of a thread, as many together as a line may have."""
+    """Split the comments of a thread into parts that fit on a line."""
     shown: list[Comment] = thread.shown  # type: ignore[attr-defined]
     if threads.count_earlier(thread) == 0:
         yield shown
@@ -126,7 +123,7 @@ def read_thread(content: Mapping[str, Any]) -> Thread:
 
 
 def add(table: Table, read: Iterable[Thread]) -> None:
-    """Store threads that were read, in the caller's transaction."""
+    """Store parsed threads, in the caller's transaction."""
     thread = None
     for it in read:
         if thread is None or not it.continues:
@@ -166,7 +163,7 @@ def _write_time(moment: datetime | None) -> str | None:
 
 
 def _read_time(text: Any) -> datetime:
-    """Read a time that can be shown in any time zone."""
+    """Parse a time that is representable in any time zone."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None or not MINYEAR < moment.year < MAXYEAR:
         raise ValueError

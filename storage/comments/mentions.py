@@ -1,4 +1,4 @@
-"""Mentions that users have not seen yet; notices are sent about them."""
+"""Unseen mentions, which cause notices."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -33,14 +33,14 @@ def not_seen(now: datetime) -> Iterable[CommentMention]:
 
 
 def forget_query(query: int) -> None:
-    """Drop the mentions about a saved query whose comments can no longer be read, and the notices of them."""
+    """Delete mentions on a saved query whose comments are no longer readable, and their notices."""
     number, _ = CommentMention.objects.filter(comment__thread__query=query, seen_at=None).delete()
     if number:
         transaction.on_commit(lambda: evaluation.evaluate_kind(CommentNotice.MENTION, timezone.now()))
 
 
 def describe(thread: CommentThread) -> str:
-    """Name what a thread is about."""
+    """Return the name of a thread's subject."""
     table = thread.table.name
     if thread.subject == SubjectKind.ENTITY:
         return f"{table}: {thread.partition_key}, {thread.row_key}"[:_LONGEST]

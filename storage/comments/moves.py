@@ -1,4 +1,4 @@
-"""Let comments follow entities whose keys are changed: see storage.history.key_changes."""
+"""Moves of comments with entities whose keys change: see storage.history.key_changes."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ from storage.models import CommentThread, Table
 
 
 def move(table: Table, moved: Iterable[tuple[EntityKey, EntityKey]]) -> set[tuple[EntityKey, EntityKey]]:
-    """Move the threads about entities to their new keys; return the moves of entities that have any."""
+    """Move threads to the new keys of entities; return the moves that concerned any."""
     # a job has read its table long ago
     if not Table.objects.filter(pk=table.pk, has_comments=True).exists():
         return set()

@@ -1,4 +1,4 @@
-"""Comments: threads of an entity or a table, and what is written in them."""
+"""Serializers of comments: threads about an entity or a table, and their comments."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ class ResolutionSerializer(StrictSerializer):
 
 
 def with_first(thread: CommentThread, comment: Comment) -> CommentThread:
-    """Return a new thread as the serializer reads it."""
+    """Prepare a new thread with its first comment for the serializer."""
     comment.total = 1  # type: ignore[attr-defined]
     thread.shown = [comment]  # type: ignore[attr-defined]
     return thread

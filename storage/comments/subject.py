@@ -1,4 +1,4 @@
-"""Contributions of the subject of comments: see storage.core.registry."""
+"""Declaration of the subject "comments": see storage.core.registry."""
 
 from typing import Final
 

@@ -1,6 +1,6 @@
-"""Read threads of comments: of a subject, of a table or account, and how many entities of a page have.
+"""Queries of comment threads: by subject, table or account, and counts per entity.
 
-A thread comes with its latest comments as ``shown``, the oldest of them first; each knows the ``total`` of the thread.
+A thread comes with its latest comments as ``shown``, oldest first; each knows the ``total`` of the thread.
 """
 
 from collections.abc import Collection, Sequence
@@ -28,7 +28,7 @@ def of_table(table: Table) -> QuerySet[CommentThread]:
 
 
 def count_earlier(thread: CommentThread) -> int:
-    """Return how many comments a thread has before those that are shown."""
+    """Return the number of comments of a thread before the displayed ones."""
     shown: list[Any] = thread.shown  # type: ignore[attr-defined]
     return shown[0].total - len(shown) if shown else 0
 
@@ -59,7 +59,7 @@ def find(account: Account, pk: int) -> CommentThread | None:
 
 
 def find_comment(account: Account, pk: int) -> Comment | None:
-    """Return a comment of an account that is not deleted, and whose table is not either."""
+    """Return an existing comment of an account, on a table that exists."""
     found = Comment.objects.filter(thread__account=account, thread__table__deleted_at=None, deleted_at=None)
     return found.select_related("thread", "thread__table", "thread__account").filter(pk=pk).first()
 
@@ -71,7 +71,7 @@ def subject_of(thread: CommentThread) -> Subject:
 
 
 def _with_comments() -> QuerySet[CommentThread]:
-    """Select the threads that have a comment, with the latest ones."""
+    """Select the threads with comments, prefetching the latest ones."""
     shown = Comment.objects.filter(deleted_at=None)
     matching = CommentThread.objects.filter(Exists(shown.filter(thread=OuterRef("pk"))))
     of_thread = F("thread")
@@ -87,7 +87,7 @@ def _with_comments() -> QuerySet[CommentThread]:
 
 
 def count(table: Table, subject: Subject) -> int:
-    """Return how many comments there are about a subject, without those of resolved threads."""
+    """Count the comments about a subject in open threads."""
     return count_many(table, [subject]).get(subject, 0)
 
 
@@ -106,7 +106,7 @@ def count_many(table: Table, subjects: Collection[Subject]) -> dict[Subject, int
 
 
 def count_open(table: Table, queries: Sequence[int] = ()) -> int:
-    """Count the open threads about a table and its entities, and about these of its queries."""
+    """Count the open threads about a table and its entities, and about these saved queries."""
     found = CommentThread.objects.filter(table=table, resolved_at=None)
     shown = Comment.objects.filter(deleted_at=None, thread=OuterRef("pk"))
     return found.filter(Q(query=None) | Q(query__in=queries)).filter(Exists(shown)).count()

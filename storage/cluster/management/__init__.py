@@ -1,1 +1,1 @@
-"""The commands of the command line that move tables over the nodes of a cluster."""
+"""Commands that distribute tables over the nodes of a cluster."""

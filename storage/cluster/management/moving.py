@@ -1,4 +1,4 @@
-"""Common parts of the commands that move the rows of a table."""
+"""Base of the commands that move the rows of a table."""
 
 import argparse
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from storage.management.command import DatabaseCommand, find_table
 
 
 class MovingCommand(DatabaseCommand):
-    """``move`` is the operation; ``done`` follows the name of the table when it has returned."""
+    """Command that moves a table; ``move`` is the operation, ``done`` completes the success message."""
 
     move: Callable[..., object]
     done: str

@@ -1,4 +1,4 @@
-"""The command `undistribute`: bring a distributed table back to the coordinator."""
+"""The command `undistribute`: move a distributed table back to the coordinator."""
 
 from storage.cluster import distribution
 from storage.cluster.management.moving import MovingCommand
