@@ -1,4 +1,1 @@
-"""Comparisons of accounts, tables, snapshots and times, and making one equal to another.
-
-SQL: storage/sql/comparing.py.
-"""
+"""Comparison of accounts, tables, snapshots and past states, and its application."""

@@ -1,4 +1,4 @@
-"""Compare accounts and tables, and make one side equal to the other."""
+"""Comparison of accounts and tables in the management API, and its application."""
 
 from collections.abc import Generator
 from itertools import islice
@@ -185,7 +185,7 @@ def _sides(both: tuple[Any, Any] | None) -> dict[str, Any] | None:
 
 
 def gather(lines: Generator[bytes, None, None]) -> Generator[bytes, None, None]:
-    """Yield lines together in pieces that are worth sending."""
+    """Join lines into pieces of a size worth sending."""
     waiting: list[bytes] = []
     length = 0
     for line in lines:

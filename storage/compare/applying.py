@@ -1,4 +1,4 @@
-"""Make one side of a comparison equal to the other, in whole or in part, by ordinary recorded writes."""
+"""Application of a comparison to one side, in whole or in part, by recorded writes."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -82,7 +82,7 @@ class Selection:
         return self.tables is None or table.name in self.tables
 
     def deletes(self, table: ComparedTable, target: Target) -> bool:
-        """Return whether a table that only the target has is deleted, rather than some of its entities."""
+        """Return whether a table that exists only in the target is to be deleted as a whole."""
         is_only = DifferenceKind.ONLY_LEFT if target is Target.LEFT else DifferenceKind.ONLY_RIGHT
         has_source = _both(table, target)[1] is not None
         is_named = self.tables is not None and table.name in self.tables
@@ -90,11 +90,11 @@ class Selection:
 
 
 class CannotApply(Refused):
-    """The target is of the past."""
+    """The target is a past state."""
 
 
 def capabilities(comparison: Comparison, target: Target, selection: Selection) -> set[Capability]:
-    """Return what a user needs in the account of the target."""
+    """Return the capabilities that a user needs in the target's account."""
     needed = {Capability.WRITE}
     for table in filter(selection.has, comparison.tables):
         side, _ = _both(table, target)
@@ -107,7 +107,7 @@ def capabilities(comparison: Comparison, target: Target, selection: Selection) -
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """A request in its form in JSON."""
+    """Arguments of an application, as JSON."""
 
     left: Sequence[Any]  # the id of an account, and the name of the side in it
     right: Sequence[Any]  # the same for the other side
@@ -123,7 +123,7 @@ class _ApplyJob(OutcomeJob[Arguments]):
     verb = CompareVerb.APPLY
 
     def needed_access(self, job: Job, arguments: Arguments) -> Sequence[NeededAccess]:
-        """Require to read the other side too; tables to create or delete are checked when it is started."""
+        """Require read access to the other side, too; creation and deletion of tables are checked at the start."""
         selection = Selection.load(arguments.selection)
         is_of_access = selection.policies or selection.service_properties
         capability = Capability.MANAGE_ACCESS if is_of_access else self.capability
@@ -147,7 +147,7 @@ class _ApplyJob(OutcomeJob[Arguments]):
         ).run(progress)
 
     def describe(self, run: Run[Arguments], outcome: Outcome) -> dict[str, object]:
-        """Return nothing if no entity was written."""
+        """Return the details for the activity log; empty if no entity was written."""
         if not outcome.written:
             return {}
         arguments = run.arguments
@@ -190,13 +190,7 @@ def apply(
 def request(
     comparison: Comparison, target: Target, selection: Selection, *, read_at: Moment | None = None
 ) -> JobRequest[Arguments, OutcomeState]:
-    """Return the job that makes the target equal to the other side.
-
-    Entities that were changed on either side after ``read_at``, when the comparison was read, are skipped, as
-    are entities that are changed while it runs. A table in which anything changed after it is not deleted.
-    Writes from before a failure or a cancellation stay, and are recorded. Raises CannotApply if the target is
-    not as it is now, StorageError if its account is read-only.
-    """
+    """Return a job that makes the target equal to the other side."""
     side = _check(comparison, target)
     left, right = ((it.account.pk, str(it.name)) for it in (comparison.left, comparison.right))
     moment = "" if read_at is None else read_at.token
@@ -205,7 +199,7 @@ def request(
 
 
 def _check(comparison: Comparison, target: Target) -> Side:
-    """Return the side that is changed."""
+    """Return the target side; raises CannotApply for a past state."""
     side, _ = _sides(comparison, target)
     if not side.is_live:
         raise CannotApply(Reason.SIDE_IS_PAST, side=side.name)
@@ -214,22 +208,19 @@ def _check(comparison: Comparison, target: Target) -> Side:
 
 
 def _sides(comparison: Comparison, target: Target) -> tuple[Side, Side]:
-    """Return the side that is changed, and the other."""
+    """Return the target side and the other one."""
     left, right = comparison.left, comparison.right
     return (right, left) if target is Target.RIGHT else (left, right)
 
 
 def _both(table: ComparedTable, target: Target) -> tuple[SideTable | None, SideTable | None]:
-    """Return a table on the side that is changed, and on the other."""
+    """Return a table on the target side and on the other."""
     return (table.right, table.left) if target is Target.RIGHT else (table.left, table.right)
 
 
 @dataclass(slots=True)
 class Application:
-    """An application of a comparison, table by table, which stores its ``outcome`` in each transaction.
-
-    Without ``progress``, it only finds out what would be done.
-    """
+    """Application of a comparison, table by table; each transaction stores its ``outcome``."""
 
     comparison: Comparison
     target: Target
@@ -301,7 +292,7 @@ class Application:
             self.progress.save()
 
     def _check_unchanged(self, table: Table) -> None:
-        """Raise ChangedSince for a table that was created or written to since the comparison was read."""
+        """Raise ChangedSince for a table that was created or changed since the comparison was read."""
         if self.read_at is not None and comparing.is_changed_since(table, self.read_at):
             raise ChangedSince
 

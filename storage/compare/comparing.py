@@ -83,7 +83,7 @@ class Comparison:
         return next((table for table in self.tables if table.name == name), None)
 
     def check_tables(self, names: Iterable[str]) -> None:
-        """Raise SideNotFound for a table that is not compared."""
+        """Raise SideNotFound for a table that is not part of the comparison."""
         for name in sorted(set(names) - {table.name for table in self.tables}):
             if name in self.not_compared:
                 raise SideNotFound(Reason.NOT_IN_SNAPSHOT, snapshot=self.not_compared[name], table=name)
@@ -91,7 +91,7 @@ class Comparison:
 
 
 def compare(left: Side, right: Side, *, with_timestamps: bool = False) -> Comparison:
-    """Compare two sides; two tables are compared whatever their names are. Reads no entities yet."""
+    """Compare two sides, or two tables with any names; entities are read lazily."""
     if left.name.table and right.name.table:
         (one,), (other,) = left.tables.values(), right.tables.values()
         pairs: list[tuple[SideTable | None, SideTable | None]] = [(one, other)]
@@ -108,7 +108,7 @@ def compare(left: Side, right: Side, *, with_timestamps: bool = False) -> Compar
 
 
 def _unaware(left: Side, right: Side, table: ComparedTable) -> Side | None:
-    """Return the side that lacks a table without saying that it did not exist."""
+    """Return the side that lacks a table but may only be incomplete; None otherwise."""
     lacking = left if table.left is None else right if table.right is None else None
     if lacking is None or lacking.known_tables is None:
         return None
@@ -117,7 +117,7 @@ def _unaware(left: Side, right: Side, table: ComparedTable) -> Side | None:
 
 
 def _by_name(side: Side, other: Side) -> Mapping[str, SideTable]:
-    """Return tables by their identity on both sides; names of Cosmos accounts can differ in case alone."""
+    """Pair tables by their identity; names in Cosmos accounts are case-sensitive."""
     only = side.name.table or other.name.table
     if side.kind is other.kind:
         by_name = dict(side.tables)
@@ -152,7 +152,7 @@ def _relation(table: SideTable | None, side: Side, other: Side) -> str:
 
 
 def _changed(one: SideTable | None, other: SideTable | None) -> Pair | None:
-    """Return the pair of a table at two moments between which history has all changes."""
+    """Pair a table at two moments whose changes are all in the history."""
     if one is None or other is None or one.table_id != other.table_id:
         return None
     left, right = one.past, other.past
@@ -210,10 +210,7 @@ def images(
 
 
 def is_changed_since(table: Table, moment: Moment) -> bool:
-    """Return whether a table was created, or any entity of it changed, since a comparison was read.
-
-    Without a history of the time since, Timestamps tell, as they do of single entities.
-    """
+    """Return whether a table was created, or an entity of it changed, after a moment."""
     record = None if moment.snapshot is None else past.changes_since(table, moment)
     changed = statements.is_table_changed_since(table.pk, past.source_of(table), record, moment)
     return sql.run_limited(changed, PAGE_LIMIT)
@@ -227,10 +224,7 @@ def walk(
     after: tuple[str, EntityKey] | None = None,
     top: int = _WALK,
 ) -> Iterator[tuple[ComparedTable, DifferingEntity]]:
-    """Yield the differing entities of all tables, or of these, in the order of tables and keys.
-
-    ``after`` is the entity to continue after. ``top`` is the number of entities that are read at once.
-    """
+    """Yield the differing entities of all or the given tables, by table and key."""
     for table in comparison.tables:
         if tables is not None and table.name not in tables:
             continue
@@ -263,7 +257,7 @@ def write_difference(table: ComparedTable, entity: DifferingEntity) -> bytes:
 
 
 def property_differences(entity: DifferingEntity) -> list[PropertyDifference]:
-    """Return the properties that differ; of an entity that one side lacks, all."""
+    """Return the differing properties; all of them if one side lacks the entity."""
     left, right = (_read(entity, image) for image in (entity.left, entity.right))
     return compare_properties(left, right)
 

@@ -1,4 +1,4 @@
-"""Comparing accounts and tables, and applying what differs."""
+"""Serializers of comparisons and their application."""
 
 import base64
 import binascii

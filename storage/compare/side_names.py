@@ -9,7 +9,7 @@ _SIDE = re.compile(r"([^/@]+)(?:/(.+?))?(?:@([^@]*))?")
 
 @dataclass(frozen=True, slots=True)
 class SideName:
-    """An account or a table of it, now, or as of a time or a snapshot: ``at``."""
+    """Account or table as a side of a comparison, at present or as of a time or snapshot ``at``."""
 
     account: str
     table: str = ""

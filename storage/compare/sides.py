@@ -1,4 +1,4 @@
-"""States of an account, or of one of its tables, now or earlier: to be compared, restored, or made a branch of."""
+"""Present or past states of an account or table, for comparison, restoration and branches."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,7 +42,7 @@ class SideNotFound(Refused):
 
 @dataclass(frozen=True, slots=True)
 class SideTable:
-    """A table on a side."""
+    """Table on one side of a comparison."""
 
     table: Table | SnapshotTable
     past: Past | None  # None if it is read as it is now
@@ -65,7 +65,7 @@ class SideTable:
 
     @property
     def timeline(self) -> Past | None:
-        """The past of a table that history has."""
+        """Return the past of a table from its history; None for a present table or a snapshot's copy."""
         return self.past if self.past is not None and self.past.record else None
 
     @property
@@ -75,7 +75,7 @@ class SideTable:
         return self.past.source if self.past is not None and is_copy else relation_name(self.table_id)
 
     def run(self, statement: Statement[T]) -> T:
-        """Run a statement that reads the ``relation``."""
+        """Run a statement on the ``relation``."""
         timeline = self.timeline
         return sql.run(statement if timeline is None else past_of_entities.as_of(statement, timeline))
 
@@ -123,7 +123,7 @@ def find(name: SideName, account: Account) -> Side:
 
 
 def live(account: Account, name: SideName | None = None) -> Side:
-    """Return what an account, or the table that is named, is now; tables that cannot be compared included."""
+    """Return the present state of an account or one of its tables, including tables that cannot be compared."""
     name = name or SideName(account.name)
     chosen = _chosen(name, _tables(account, Q(deleted_at=None)), account)
     settings, pasts = _Settings(account, chosen), dict.fromkeys([it.pk for it in chosen])
@@ -190,7 +190,7 @@ def _given_tables(account: Account) -> Collection[str] | None:
 
 
 class _Settings:
-    """The settings of an account and its tables that are compared: as they are, or were."""
+    """Compared settings of an account and its tables, at present or in the past."""
 
     def __init__(self, account: Account, tables: Sequence[Table]) -> None:
         self._account = account
@@ -205,7 +205,7 @@ class _Settings:
         self.properties: Mapping[str, Any] | None = properties
 
     def go_back_to(self, at: datetime) -> None:
-        """Take the settings back to a time, by undoing the changes since that the activity log has."""
+        """Revert the settings to a time, by undoing later changes in the activity log."""
         later = ActivityFilter(account_ids=[self._account.pk], verbs=_SETTINGS, since=at)
         for done in activity.find(later):
             of_table = self._of_tables.get(done.table_id or 0, {})
@@ -231,7 +231,7 @@ def _tables(account: Account, condition: Q) -> QuerySet[Table]:
 
 
 def _chosen(name: SideName, tables: "QuerySet[AnyTable]", account: Account) -> list[AnyTable]:
-    """Return the table that is named, or else all; raises SideNotFound."""
+    """Return the named table, or else all; raises SideNotFound."""
     if not name.table:
         return list(tables)
     try:

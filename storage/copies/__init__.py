@@ -1,4 +1,1 @@
-"""Copies between an account of this server and another table service, or from a file of Azurite.
-
-Client: storage/remote/.
-"""
+"""Copies between an account of this server and another table service, or from an Azurite file."""

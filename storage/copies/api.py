@@ -101,7 +101,7 @@ class RemoteCopyViewSet(AccountScopedViewSet):
 
 
 def _read_options(data: Mapping[str, Any], **of_kind: Any) -> CopyOptions:
-    """Read the options that all copies take; ``of_kind`` are the options of one kind only."""
+    """Convert the validated options of a copy; ``of_kind`` are the options of one kind only."""
     return CopyOptions(
         rate=data["rate"],
         deletes=data["delete"],

@@ -1,7 +1,4 @@
-"""Copies between an account and another service as jobs, with the credentials of the other side sealed.
-
-The credentials are in the arguments of the job, readable with the server's secret only, and are deleted when it ends.
-"""
+"""Jobs that copy between an account and another service; the credentials are stored encrypted."""
 
 import base64
 import json
@@ -121,7 +118,7 @@ class _CopyJob(JobKind[Arguments, NoState]):
 
     @contextmanager
     def _keeping_others_waiting(self, run: Run[Arguments]) -> Iterator[None]:
-        """Work alone between the same two, whose other copies would continue the same tables; raises JobMustWait."""
+        """Hold a lock among copies between the same two sides, which share their progress; raises JobMustWait."""
         if run.arguments.options["dry_run"]:
             yield
             return
@@ -197,10 +194,7 @@ def request(
     is_outgoing: bool = False,
     is_unlimited: bool = False,
 ) -> JobRequest[Arguments, NoState]:
-    """Return the job that copies from another service to an account, or back.
-
-    Raises EndpointMalformed, InvalidInput for a filter, StorageError if the account is read-only.
-    """
+    """Return a job that copies from another service to an account, or back."""
     parse_filter(options.filter, None, dialects.STORAGE)
     endpoint = credentials.read()
     if not is_outgoing:
@@ -237,7 +231,7 @@ def start_from_file(
 
 
 def _choose_account(names: Sequence[str], requested: str, path: str) -> str:
-    """Return the requested account of a file, or its only one; raises NotAzurite."""
+    """Return the requested account of a file, or the only one; raises NotAzurite."""
     names = names or [requested or DEVELOPMENT_ACCOUNT]
     chosen = requested or (names[0] if len(names) == 1 else "")
     if chosen not in names:
@@ -246,7 +240,7 @@ def _choose_account(names: Sequence[str], requested: str, path: str) -> str:
 
 
 def find_file(account: Account, pk: int, *, by: Actor) -> JobFile | None:
-    """Return a file that a user has uploaded for a copy, or from which an earlier one has read."""
+    """Return a file that a user uploaded for a copy, or that an earlier copy used."""
     upload = uploads.get(account, pk, by=by)
     if upload is None or not upload.is_complete or ImportDraft.objects.filter(file=upload).exists():
         return None
@@ -255,10 +249,7 @@ def find_file(account: Account, pk: int, *, by: Actor) -> JobFile | None:
 
 
 def accounts_of(file: JobFile) -> list[str] | None:
-    """Return the accounts with tables in a file of Azurite; None if its beginning does not tell.
-
-    Raises NotAzurite, and TooMuchFileWork or ServerBusy if too many files are read now.
-    """
+    """Return the accounts with tables in an Azurite file; None if its beginning does not tell."""
     with file_work.reading(file.owner):
         return find_accounts(file_work.opening(file), file.name)
 

@@ -48,7 +48,7 @@ class CopyRefused(Refused):
 
 
 class Stopped(Exception):
-    """A thread that reads ahead is no longer needed."""
+    """A read-ahead thread is no longer needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +102,7 @@ class _Work:
 
 @dataclass(slots=True)
 class Copying:
-    """A run of a copy.
-
-    ``save`` is called in each transaction and raises JobInterrupted if the run is to end; ``rest`` between them, and
-    ``check``, which raises it too, anywhere.
-    """
+    """Run of a copy between two sides."""
 
     source: Side
     target: Target
@@ -150,7 +146,7 @@ class Copying:
             return self.options.tables
 
     def wait(self, seconds: float) -> None:
-        """Wait between attempts; raises Stopped in threads that read ahead, JobInterrupted in the thread of the job."""
+        """Sleep between retries; raises Stopped in read-ahead threads, JobInterrupted in the job's thread."""
         if threading.current_thread() is not self._thread:
             if self.stop.wait(seconds):
                 raise Stopped
@@ -192,7 +188,7 @@ class Copying:
         self.save(chunk)
 
     def _pages(self, works: Sequence[_Work]) -> Generator[tuple[_Work, SourcePage], None, None]:
-        """Yield the pages of tables; of a source with lanes several tables are read at the same time, and ahead."""
+        """Yield the pages of tables; with several lanes, tables are read ahead in parallel."""
         self.stop.clear()
         if not self.source.lanes:
             try:
@@ -324,7 +320,7 @@ class Copying:
         return failures
 
     def _count(self, progress: TableProgress, key: EntityKey, was: bytes | None, now: bytes | None) -> None:
-        """Note what the target should have."""
+        """Update the expected count and checksum of the target."""
         total = int(progress.checksum, 16)
         if was is not None:
             total = add_checksums(total, -entity_checksum(key, was))
@@ -353,7 +349,7 @@ class Copying:
             self._save(work, Chunk())
 
     def _extra_keys(self, work: _Work) -> Iterator[list[EntityKey]]:
-        """Yield keys that the target has and the source does not, in batches; 8 bytes of each key are remembered."""
+        """Yield batches of keys that only the target has; 8 bytes per key are kept in memory."""
         known: set[int] = set()
         work.source_entities = 0
         for several in self.source.keys(work.pair.source, work.progress.filter):
@@ -399,7 +395,7 @@ class Copying:
             self.target.replace_service_properties(found)
 
     def _verify(self, work: _Work) -> None:
-        """Compare the number and checksum of the target's entities with the source's; if they differ, all entities."""
+        """Compare number and checksum of entities on both sides, and all entities if they differ."""
         progress = work.progress
         progress.differing = progress.missing = progress.extra = 0
         if self.target.compares:
@@ -465,7 +461,7 @@ class Copying:
             progress.entities, progress.checksum = number, f"{total:x}"
 
     def _note_unexplained(self, work: _Work) -> None:
-        """Let the next copy read everything if fewer entities have changed at the source than are not as they were."""
+        """Force a full read next time if the differences exceed the source's changes."""
         progress = work.progress
         unequal = progress.missing + progress.differing
         if not unequal or not progress.mark:
@@ -478,7 +474,7 @@ class Copying:
             progress.mark = 0
 
     def _note_unreachable(self, work: _Work, unequal: set[EntityKey]) -> None:
-        """Let the next copy read everything if reading the changes at the source would not repair a difference."""
+        """Force a full read next time if reading the source's changes would not repair a difference."""
         progress = work.progress
         if not unequal or not progress.mark:
             return

@@ -18,7 +18,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CopiedPair:
-    """A table, by its names at both ends."""
+    """Table of a copy, with its name on both sides."""
 
     source: str
     target: str
@@ -26,7 +26,7 @@ class CopiedPair:
 
 @dataclass(slots=True)
 class TableProgress:
-    """The progress of copying a table; numbers without a comment are of the last run."""
+    """Progress of copying a table; uncommented numbers belong to the last run."""
 
     filter: str = ""
     phase: Phase = Phase.COPY
@@ -79,7 +79,7 @@ class TableProgress:
         self._become(fresh)
 
     def end_pass(self) -> None:
-        """Go on to the end of the table; after a pass of two jobs, first to what changed between them."""
+        """Advance to the settling phase, or first to changes made between two jobs."""
         if not self.is_continued:
             self.phase = Phase.SETTLE
             return
@@ -89,7 +89,7 @@ class TableProgress:
             self.entities, self.checksum = 0, "0"
 
     def start_over(self) -> None:
-        """Read everything, because the target is not the table that was copied into."""
+        """Restart, as the target is not the table that was copied into before."""
         self._become(type(self)(filter=self.filter, notes=self.notes))
 
     def _become(self, other: Self) -> None:
@@ -97,7 +97,7 @@ class TableProgress:
             setattr(self, name, getattr(other, name))
 
     def describe(self, pair: CopiedPair) -> dict[str, Any]:
-        """Return what the result of a job has of the table."""
+        """Return the table's part of a job's result."""
         names = (
             *("read", "inserted", "changed", "unchanged", "deleted", "rejected"),
             *("entities", "differing", "missing", "extra", "verified", "notes"),
@@ -144,12 +144,12 @@ def save(row: CopiedTable, progress: TableProgress) -> None:
 
 
 def find_latest_job(account: Account, *, is_outgoing: bool, service: str) -> int | None:
-    """Return the job that was the last to work on a table between an account and a service."""
+    """Return the job that last worked on a copy between an account and a service."""
     found = CopiedTable.objects.filter(account=account, is_outgoing=is_outgoing, service=service)
     return found.order_by("-updated_at").values_list("job", flat=True).first()
 
 
 def of_job(job: int) -> list[dict[str, Any]]:
-    """Return how far the tables of a job are, by name."""
+    """Return the progress of a job's tables by name."""
     found = CopiedTable.objects.filter(job=job).order_by("source", "target")
     return [TableProgress.load(it.progress).describe(CopiedPair(it.source, it.target)) for it in found]

@@ -27,7 +27,7 @@ _VERIFY: Final = "Compare both sides at the end."
 
 
 class RenamingField(serializers.CharField):
-    """Two names with an equals sign in between."""
+    """Pair of names with an equals sign in between."""
 
     def to_internal_value(self, data: Any) -> Any:
         name, _, other = super().to_internal_value(data).partition("=")
@@ -36,7 +36,7 @@ class RenamingField(serializers.CharField):
         return name, other
 
     def run_validators(self, value: Any) -> None:
-        """Check the length of both names, which are a pair here."""
+        """Validate the length of both names."""
         super().run_validators("=".join(value))
 
 

@@ -1,7 +1,4 @@
-"""The sides that a copy reads and writes: an account of this server, another service, or a file of Azurite.
-
-All of them represent entities as rows of this server, ``Item``, so that entities are compared as they will be stored.
-"""
+"""Sides of a copy: an account of this server, another service, or an Azurite file."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -71,7 +68,7 @@ Start = Sequence[str]  # where a page begins; empty: at the first one
 
 
 class Item(NamedTuple):
-    """An entity as a row."""
+    """Entity to copy, with its stored form."""
 
     key: EntityKey
     content: bytes
@@ -111,13 +108,13 @@ class Side(Protocol):
     def keys(self, table: str, filter_: str) -> Iterator[list[EntityKey]]: ...
 
     def policies(self, table: str) -> list[SignedIdentifier] | None:
-        """Return None if this side does not tell them."""
+        """Return the policies of a table; None if this side cannot list them."""
 
     def service_properties(self) -> ServiceProperties | None: ...
 
 
 class Target(Side, Protocol):
-    """The end of a copy that is written to."""
+    """Writable side of a copy."""
 
     compares: bool  # whether it is cheap to find what is different before it is written
 
@@ -127,7 +124,7 @@ class Target(Side, Protocol):
     def create_table(self, table: str) -> int: ...
 
     def present(self, table: str, keys: Sequence[EntityKey]) -> Mapping[EntityKey, bytes]:
-        """Return the contents of those entities that exist."""
+        """Return the contents of the existing entities among these keys."""
 
     def write(self, table: str, items: Sequence[Item], existing: Collection[EntityKey]) -> Written:
         """Insert or replace entities; ``existing`` are the keys of entities that are known to exist."""
@@ -135,13 +132,13 @@ class Target(Side, Protocol):
     def delete(self, table: str, keys: Sequence[EntityKey]) -> int: ...
 
     def replace_policies(self, table: str, wanted: Sequence[SignedIdentifier]) -> bool:
-        """Return whether this side could take them."""
+        """Replace the policies of a table; return whether this side supports that."""
 
     def replace_service_properties(self, wanted: ServiceProperties) -> bool: ...
 
 
 def describe_key(table: str, key: EntityKey) -> str:
-    """Write keys for a list of failures, shortened, because a hostile source may have keys of any length."""
+    """Format keys for a list of failures, shortened, as a hostile source may have keys of any length."""
     return f"{table} {key.partition_key[:_SHOWN]} {key.row_key[:_SHOWN]}"
 
 
@@ -158,7 +155,7 @@ def read_item(members: Mapping[str, Any], kind: AccountKind) -> Item:
 
 
 def read_page(table: str, raw_entities: Sequence[Mapping[str, Any]], kind: AccountKind) -> SourcePage:
-    """Read the entities of a page; those that do not fit are its failures."""
+    """Convert the entities of a page; those that do not fit become its failures."""
     page = SourcePage()
     for members in raw_entities:
         try:
@@ -171,7 +168,7 @@ def read_page(table: str, raw_entities: Sequence[Mapping[str, Any]], kind: Accou
 
 
 class RemoteSide:
-    """Another service; the limits of the kind of this server's account apply in both directions."""
+    """Another service as a side of a copy; the limits of the local account's kind apply both ways."""
 
     lanes, compares = 4, False
 
@@ -229,7 +226,7 @@ class RemoteSide:
             return ""
 
     def changes(self, table: str, token: str) -> Iterator[SourcePage]:
-        """Yield what became of the entities that were changed after a token; raises FeedEnded."""
+        """Yield the entities changed after a token, with their state; raises FeedEnded."""
         has_more = True
         while has_more:
             feed_page = self.client.changes(table, token)
@@ -269,7 +266,7 @@ class RemoteSide:
         return {}
 
     def write(self, table: str, items: Sequence[Item], existing: Collection[EntityKey]) -> Written:
-        """Write transactions of a partition each, several at the same time."""
+        """Write one transaction per partition, several in parallel."""
         written = Written()
         writing = [self._writers.submit(self._write, table, several) for several in _transactions(items)]
         for result in map(self.client.await_result, writing):
@@ -436,7 +433,7 @@ class AccountSide:
         return {it.key: it.content for it in found}
 
     def write(self, table: str, items: Sequence[Item], existing: Collection[EntityKey]) -> Written:
-        """Write in the caller's transaction; what is new is inserted, which takes half the time."""
+        """Write in the caller's transaction; new entities are inserted, which is twice as fast."""
         old = [it for it in items if it.key in existing]
         new = [it for it in items if it.key not in existing]
         inserted = self._write_many(table, new, WriteMode.INSERT)

@@ -1,4 +1,4 @@
-"""Contributions of the subject of copies from and to other services: see storage.core.registry."""
+"""Declaration of the subject "copies": see storage.core.registry."""
 
 from storage.core.subject import (
     Command,
