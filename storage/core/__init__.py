@@ -1,1 +1,1 @@
-"""Base of all subjects: how each declares its contributions, and the registry that collects them."""
+"""Core of all subjects: the form of their declarations, and the registry that collects them."""

@@ -15,11 +15,11 @@ _VALUE = re.compile(f"[^\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]{{0,{VALUE_L
 
 
 class LabelError(Refused, ValueError):
-    """Why labels are invalid."""
+    """Reason why labels are invalid."""
 
 
 def check_labels(labels: Mapping[str, str]) -> None:
-    """Raise LabelError unless all names and values are valid."""
+    """Validate the names and values of labels; raises LabelError."""
     for name, value in labels.items():
         if not is_label_name(name):
             raise LabelError(Reason.LABEL_NAME, most=NAME_LIMIT)
@@ -32,7 +32,7 @@ def is_label_name(text: str) -> bool:
 
 
 def read_lines(text: str) -> dict[str, str]:
-    """Read labels typed as `branch=main`, one per line; raises LabelError."""
+    """Parse labels typed as `branch=main`, one per line; raises LabelError."""
     labels: dict[str, str] = {}
     for line in filter(None, (line.strip() for line in text.splitlines())):
         name, _, value = (part.strip() for part in line.partition("="))

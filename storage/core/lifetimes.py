@@ -16,7 +16,7 @@ _LIFETIME = re.compile(r"([0-9]{1,6})([mhdw])")
 
 
 class LifetimeError(Refused, ValueError):
-    """Why a lifetime is invalid."""
+    """Reason why a lifetime is invalid."""
 
 
 class AccountStage(StrEnum):
@@ -28,7 +28,7 @@ class AccountStage(StrEnum):
 
 
 def read_lifetime(text: str) -> timedelta:
-    """Read `90m`, `8h`, `2d` or `1w`; raises LifetimeError."""
+    """Parse a lifetime such as `90m`, `8h`, `2d` or `1w`; raises LifetimeError."""
     match = _LIFETIME.fullmatch(text)
     if match is None:
         raise LifetimeError(Reason.LIFETIME_MALFORMED)
@@ -46,5 +46,5 @@ def account_stage(*, enabled: bool, frozen_at: datetime | None) -> AccountStage:
 
 
 def purge_time(frozen_at: datetime) -> datetime:
-    """Return when an expired account is deleted: counted from its freezing, because the server may have been off."""
+    """Return when an expired account is deleted, counted from its freezing, as the server may have been off."""
     return frozen_at + PURGE_DELAY

@@ -10,7 +10,7 @@ from storage.domain.access.roles import Capability
 
 
 class Severity(StrEnum):
-    """The values are stored."""
+    """Severity of a notice. The values are stored."""
 
     INFO = "info"  # for attention, nothing is wrong
     WARNING = "warning"  # it needs attention soon
@@ -25,7 +25,7 @@ class Unit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """From which value on a condition is met, as accounts may set it."""
+    """Threshold of a condition, which accounts may change."""
 
     unit: Unit
     default: float
@@ -47,7 +47,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One search for a condition: its time, and the thresholds by account."""
+    """Context of one evaluation: its time, and the thresholds by account."""
 
     now: datetime
     default: float
@@ -70,11 +70,7 @@ Finder = Callable[[Look], Iterable[Found]]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A kind of notice as it is declared; ``find`` is the path of a Finder.
-
-    ``text`` has the names of facts; facts whose names end in ``_at`` are instants in ISO 8601. ``path`` is the
-    page of the console that helps, below /ui/, which is filled with the facts.
-    """
+    """Declaration of a notice kind; ``find`` is the path of a Finder."""
 
     value: str
     title: str
@@ -97,7 +93,7 @@ class Condition:
 
 
 class NoticeKind(StrEnum):
-    """A kind of notice. The values are stored. Each subject has its kinds in a class of its own."""
+    """Kind of notice; each subject has an enumeration of its own. The values are stored."""
 
     condition: Condition
 

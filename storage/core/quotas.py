@@ -1,10 +1,4 @@
-"""Quotas: numbers of things that an account, a user or a table may have, and how they are set.
-
-An option of the server, such as ``TABLERO_SNAPSHOT_LIMIT``, sets each quota for all. An account may have a lower
-quota of its own for stored things, in the setting of that name. Each subject counts its own things, where it makes
-one more: under a lock, so that two at a time cannot both be the last. Limits of Azure's protocol, such as five
-policies of a table, are not quotas.
-"""
+"""Quotas: maximum numbers of objects per account, user or table, and their settings."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,7 +6,7 @@ from typing import Final
 
 
 class Per(StrEnum):
-    """Owner whose things are counted."""
+    """Owner per which objects are counted."""
 
     ACCOUNT = "account"
     USER = "user"

@@ -11,7 +11,7 @@ from storage.domain.requests.consistency import ReadTerms
 
 
 class SourceAddress(NamedTuple):
-    """``name`` is the host and port, ``alias`` the name among Django's databases."""
+    """Address of a read source: ``name`` is host and port, ``alias`` its name among Django's databases."""
 
     name: str
     conninfo: str
@@ -19,13 +19,13 @@ class SourceAddress(NamedTuple):
 
 
 class ReadSource(Protocol):
-    """A database that answers reads beside the primary; ``alias`` is its name among Django's databases."""
+    """Database that answers reads beside the primary; ``alias`` is its name among Django's databases."""
 
     alias: str
     lanes: Any  # storage.sql.lanes.Lanes
 
     def mark_suspect(self) -> None:
-        """Stop reads here for a moment, because one has failed."""
+        """Suspend reads here for a moment after a failure."""
 
 
 T = TypeVar("T")
@@ -38,14 +38,14 @@ class RelationWatch(ABC):
 
     @abstractmethod
     def __init__(self, conninfo: str, lanes: Any) -> None:
-        """``lanes``: the storage.sql.lanes.Lanes of this process."""
+        """Create a watch; ``lanes`` are the storage.sql.lanes.Lanes of this process."""
 
     @abstractmethod
     async def close(self) -> None: ...
 
     @abstractmethod
     async def run(self, relation: str, partition: Partition, operation: Callable[[], Awaitable[T]]) -> T:
-        """Run an operation on a relation; raises ServerBusy if the servers that have its rows do not answer."""
+        """Run an operation on a relation; raises ServerBusy if the servers with its rows do not respond."""
 
 
 class Synchronization(NamedTuple):
@@ -56,27 +56,24 @@ class Synchronization(NamedTuple):
 
 
 class ReadRouter(ABC):
-    """Chooses among databases beside the primary, which it looks after."""
+    """Router of reads to databases beside the primary, which it monitors."""
 
     primary_answers: bool
 
     @abstractmethod
     def open(self) -> None:
-        """Begin to look after the databases; nothing waits for one."""
+        """Start monitoring the databases, without waiting for any."""
 
     @abstractmethod
     async def close(self) -> None: ...
 
     @abstractmethod
     async def choose(self, terms: ReadTerms, *, is_required: bool = False) -> ReadSource | None:
-        """Return a database that may answer a read now; None: the primary is to answer.
-
-        One that ``is_required`` is waited for as if the primary did not answer.
-        """
+        """Return a database for a read; None for the primary."""
 
     @abstractmethod
     async def look_again(self) -> None:
-        """Wait until the primary has been looked at from now on."""
+        """Wait for a new health check of the primary."""
 
     @abstractmethod
     def synchronizations(self) -> Sequence[Synchronization]: ...

@@ -72,7 +72,7 @@ SUBJECTS: Final = (
 
 @cache
 def subjects() -> tuple[Subject, ...]:
-    """Return the declarations of all subjects, in their order."""
+    """Return the declarations of all subjects, in order."""
     return tuple(import_module(f"storage.{name}.subject").SUBJECT for name in SUBJECTS)
 
 
@@ -80,7 +80,7 @@ _left_out: frozenset[str] = frozenset()
 
 
 def optional_names() -> list[str]:
-    """Return the names of the subjects that a server can leave out."""
+    """Return the names of optional subjects."""
     return [subject.name for subject in subjects() if subject.is_optional]
 
 
@@ -94,35 +94,35 @@ def leave_out(names: Collection[str]) -> None:
 
 @cache
 def present() -> tuple[Subject, ...]:
-    """Return the declarations of the subjects that this process has."""
+    """Return the declarations of the subjects enabled in this process."""
     return tuple(subject for subject in subjects() if subject.name not in _left_out)
 
 
 def left_out() -> frozenset[str]:
-    """Return the names of the subjects that this process does not have."""
+    """Return the names of the subjects disabled in this process."""
     return _left_out
 
 
 def _has(path: str) -> bool:
-    """Return whether a dotted path does not lead into a room that is left out."""
+    """Return whether a dotted path is outside the left-out subjects."""
     return path.split(".")[1] not in _left_out
 
 
 @cache
 def verbs() -> Mapping[str, Verb]:
-    """Return the verbs of the activity log by value."""
+    """Return the verbs of the activity log by stored value."""
     return {str(verb): verb for subject in subjects() if subject.verbs for verb in subject.verbs}
 
 
 @cache
 def verbs_of_entities() -> tuple[Verb, ...]:
-    """Return the verbs whose entities the log of an account lists with the activity."""
+    """Return the verbs whose activities list their entities."""
     return tuple(verb for verb in verbs().values() if verb.act.has_entities)
 
 
 @cache
 def marked_verbs() -> tuple[Verb, ...]:
-    """Return the verbs that charts mark: they may explain why something looks different from then on."""
+    """Return the verbs that charts mark, as they may explain a change in the figures."""
     return tuple(verb for verb in verbs().values() if verb.act.is_marked)
 
 
@@ -156,13 +156,13 @@ def find_notice_kind(value: str) -> NoticeKind:
 
 
 def jobs() -> list[str]:
-    """Return the paths of all kinds of jobs."""
+    """Return the dotted paths of all job kinds."""
     return [path for subject in present() for path in subject.jobs]
 
 
 @cache
 def job_titles() -> Mapping[str, JobTitle]:
-    """Return the titles that subjects declare for kinds of jobs, which are stored."""
+    """Return the titles of job kinds by stored kind."""
     return {kind: title for subject in subjects() for kind, title in subject.job_titles.items()}
 
 
@@ -172,17 +172,17 @@ def periodic() -> Iterator[Periodic]:
 
 
 def tidying() -> dict[str, str]:
-    """Return the paths of functions that delete old records, by the name of the records."""
+    """Return the dotted paths of clean-up functions by the name of the records."""
     return {name: path for subject in present() for name, path in subject.tidying.items()}
 
 
 def api_modules() -> Iterator[Any]:
-    """Import the modules with the views and paths of the management API that rooms have."""
+    """Import the management API modules of all subjects."""
     return _modules("api")
 
 
 def key_followers() -> Iterator[Any]:
-    """Import the modules that move what belongs to entities whose keys are changed."""
+    """Import the modules that follow changes of entity keys."""
     return _modules("key_follower")
 
 
@@ -193,37 +193,37 @@ def _modules(field: str) -> Iterator[Any]:
 
 
 def daily() -> list[str]:
-    """Return the paths of functions that delete old records once a day."""
+    """Return the dotted paths of daily clean-up functions."""
     return [path for subject in present() for path in subject.daily]
 
 
 def urls() -> list[str]:
-    """Return the paths of the modules with the addresses of pages."""
+    """Return the paths of the URL modules of pages."""
     return [path for subject in present() for path in subject.urls]
 
 
 def scripts(name: str) -> list[str]:
-    """Return the scripts of other rooms that come with a script, all by their names in static/console."""
+    """Return the scripts that other subjects add to a script, by their names in static/console."""
     return [subject.scripts[name] for subject in present() if name in subject.scripts]
 
 
 @cache
 def pages(place: Place) -> tuple[Page, ...]:
-    """Return the pages of a place in their order."""
+    """Return the pages of a navigation place, in order."""
     wanted = (page for subject in present() for page in subject.pages if page.place is place)
     return tuple(sorted(wanted, key=lambda page: page.position))
 
 
 @cache
 def parts(slot: Slot) -> tuple[Part, ...]:
-    """Return the templates that subjects put into a slot of a page, in their order."""
+    """Return the templates of subjects for a slot of a page, in order."""
     filling = (part for subject in present() for part in subject.parts if part.slot is slot)
     return tuple(sorted(filling, key=lambda part: part.position))
 
 
 @cache
 def hooks(hook: Hook) -> tuple[Callable[..., Any], ...]:
-    """Import the functions that subjects have for a hook."""
+    """Import the functions of subjects for a hook."""
     paths = (subject.hooks[hook] for subject in present() if hook in subject.hooks)
     parted = (path.rpartition(".") for path in paths)
     return tuple(getattr(import_module(module), name) for module, _, name in parted)
@@ -242,19 +242,19 @@ def words() -> Mapping[str, Word]:
 
 @cache
 def keys() -> tuple[Key, ...]:
-    """Return the commands of the console that subjects declare."""
+    """Return the console's keyboard commands declared by subjects."""
     return tuple(key for subject in present() for key in subject.keys)
 
 
 @cache
 def reasons() -> Mapping[str, AnyReason]:
-    """Return all reasons to refuse by their names, which are stored."""
+    """Return all refusal reasons by their stored names."""
     declared = (reason for subject in subjects() for reason in subject.reasons or ())
     return {reason.name: reason for reason in (*Reason, *declared)}
 
 
 def read_refusal(text: str) -> Refusal:
-    """Read a stored refusal; any other text is a sentence that an older version stored."""
+    """Parse a stored refusal; other text counts as a sentence of an older version."""
     return Refusal.load(text, reasons())
 
 
@@ -265,7 +265,7 @@ def relation_forms() -> tuple[RelationForm, ...]:
 
 
 def new_form_of(account: object) -> RelationForm:
-    """Return the form that the relations of new tables of an account are to have, by its columns."""
+    """Return the relation form for new tables of an account, by its columns."""
     for form in relation_forms():
         if getattr(account, form.account_column):
             return form
@@ -273,7 +273,7 @@ def new_form_of(account: object) -> RelationForm:
 
 
 def form_of(table: object) -> RelationForm:
-    """Return the form of the relation of a table, by its columns."""
+    """Return the relation form of a table, by its columns."""
     for form in relation_forms():
         if getattr(table, form.column):
             return form
@@ -281,24 +281,24 @@ def form_of(table: object) -> RelationForm:
 
 
 def examinations() -> list[Examination]:
-    """Return the examinations of ``doctor`` that subjects declare, in their order."""
+    """Return the `doctor` examinations of subjects, in order."""
     found = [part for subject in present() for part in subject.examinations]
     return sorted(found, key=lambda part: part.position)
 
 
 def account_sections() -> Mapping[str, AccountSection]:
-    """Return how subjects show sections of the page of an account's settings, by the names of these."""
+    """Return the subjects' sections of the account settings page by name."""
     return {section.name: section for subject in present() for section in subject.account_sections}
 
 
 def commands() -> list[Command]:
-    """Return the commands of the command line, group by group in their order."""
+    """Return the management commands by group and position."""
     found = [command for subject in present() for command in subject.commands]
     return sorted(found, key=lambda command: command.position)
 
 
 def options_of(names: Collection[str]) -> dict[str, str]:
-    """Return the subjects by the variables that only they read."""
+    """Return the subjects that own these environment variables, by variable."""
     return {
         option: subject.name
         for subject in subjects()
@@ -309,6 +309,6 @@ def options_of(names: Collection[str]) -> dict[str, str]:
 
 @cache
 def missing_documents() -> frozenset[str]:
-    """Return the documents that are left out, because all of their subjects are."""
+    """Return the documents whose subjects are all left out."""
     declared = {name for subject in subjects() for name in subject.documents}
     return frozenset(declared - {name for subject in present() for name in subject.documents})

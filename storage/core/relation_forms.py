@@ -1,8 +1,4 @@
-"""Forms of the relations of tables, as values: what statements and operations can do with a relation.
-
-Tables have the local form unless their row says otherwise. A subject can declare another one, see ``Subject``; it is
-known to a process that leaves the subject out too, because it is stored which tables have it.
-"""
+"""Relation forms of tables, and what statements and operations can do with them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +11,7 @@ from storage.domain.refusals import AnyReason
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """Capabilities of relations: reads and writes that statements on them can do."""
+    """Capabilities of a relation: reads and writes that statements support."""
 
     joins_partitions: bool  # one statement reads, locks or writes entities of several partitions
     # the statement that writes also writes to the history of the account; else the function of the relation, which
@@ -32,7 +28,7 @@ class Capabilities:
 
 
 class Ability(Enum):
-    """An operation on tables that a form can lack, with a reason to refuse it."""
+    """Operation that a form may lack, with the reason for its refusal."""
 
     IMAGES = "many changes are undone together, or entities restored from images"
     PAST = "a table is read as of a moment"
@@ -63,7 +59,7 @@ class Extension:
 
 @dataclass(frozen=True, slots=True)
 class RelationForm:
-    """A form of relations, with its columns of accounts and tables: for new tables, for each table, for its size."""
+    """Relation form, with its columns in accounts and tables: for new tables, for each table, and for its size."""
 
     prefix: str  # how the names of its relations begin, before the id of the table
     capabilities: Capabilities

@@ -11,7 +11,7 @@ from storage.domain.refusals import Reason, Refusal, Refused
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """An action of the command `account` that turns a setting on or off."""
+    """Option of the command `account` that turns a setting on or off."""
 
     action: str
     help: str
@@ -23,7 +23,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting of an account: every door to it is made of this."""
+    """Account setting; its CLI switch, form field, serializer and log label derive from it."""
 
     name: str  # its column's name
     type: type
@@ -44,7 +44,7 @@ class Setting:
     after: str = ""  # the setting that it follows, if a subject declares it
 
     def check(self, value: Any) -> None:
-        """Raise Refused for a value that is not accepted."""
+        """Validate a value; raises Refused."""
         match value:
             case None if self.is_nullable:
                 return

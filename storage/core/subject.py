@@ -1,8 +1,4 @@
-"""The contributions of a subject to the product, as a value: see registry, which collects them.
-
-A declaration holds names, texts and the paths of functions, so that it is plain Python and costs nothing to
-import.
-"""
+"""Declarations of subjects: see registry, which collects them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,10 +16,7 @@ from storage.domain.refusals import AnyReason
 
 @dataclass(frozen=True, slots=True)
 class Periodic:
-    """Work that servers repeat, once an interval by one of all processes.
-
-    Work that fails in parts and raises nothing has logged these itself.
-    """
+    """Work that one of all processes repeats at an interval."""
 
     name: str
     do: str  # the path of a function that takes the time
@@ -38,7 +31,7 @@ class Periodic:
 
 
 class Place(Enum):
-    """Place in the console that has links to pages."""
+    """Place in the console's navigation that lists pages."""
 
     ACCOUNT = "the sidebar of an account"
     SERVER = "the sidebar outside of accounts"
@@ -50,7 +43,7 @@ class Place(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A link to a page, shown to users who may open it."""
+    """Navigation link to a page, shown to users who may open it."""
 
     place: Place
     position: int  # in its place, from the top
@@ -65,7 +58,7 @@ class Page:
 
 
 class Slot(Enum):
-    """Place in a page that includes parts of other subjects; the values say which variables are there."""
+    """Slot in a page for templates of other subjects; values document the variables available."""
 
     HOME_ALARMS = "above the first page: nothing but what every page has"
     TABLE_HEAD = "beside the name of a table: account, frame"
@@ -81,7 +74,7 @@ class Slot(Enum):
 
 
 class StyleSheet(StrEnum):
-    """The style sheets that pages load; each is joined from the style sheets of several subjects."""
+    """Style sheet that pages load, joined from the style sheets of several subjects."""
 
     COMMON = "console.css"  # for every page
     DATA = "data.css"  # for pages about a table
@@ -90,7 +83,7 @@ class StyleSheet(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A template that a page of another subject includes in a slot."""
+    """Template that a page of another subject includes in a slot."""
 
     slot: Slot
     position: int  # in the slot, from the left or the top
@@ -154,7 +147,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class JobTitle:
-    """The title of a kind of job. The words of a text are ``table`` and the job's arguments."""
+    """Title of a job kind, with ``table`` and the job's arguments as placeholders."""
 
     text: str
     other: str = ""  # the title of jobs for which the argument below is true
@@ -163,7 +156,7 @@ class JobTitle:
 
 @dataclass(frozen=True, slots=True)
 class HelpEntry:
-    """A document in the contents of the help, after the document that it names."""
+    """Document in the help's table of contents, after the named one."""
 
     name: str  # the name of its file in docs/, without .md
     title: str
@@ -173,7 +166,7 @@ class HelpEntry:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """A part of the examination of the database by ``doctor``."""
+    """Part of the database examination of `doctor`."""
 
     name: str
     position: int  # from the top
@@ -181,7 +174,7 @@ class Examination:
 
 
 class CommandGroup(Enum):
-    """The groups of commands of the command line, in the order of ``tablero help``."""
+    """Group of management commands, in the order of ``tablero help``."""
 
     SERVER = "Server"
     PEOPLE = "Accounts and people"
@@ -190,7 +183,7 @@ class CommandGroup(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of the command line: a module of storage.management.commands, or of its room: see has_commands."""
+    """Management command, in storage.management.commands or in its subject's folder: see has_commands."""
 
     name: str
     group: CommandGroup
@@ -200,7 +193,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A command of the console that a key runs: see console.site.commands, which has the groups of the help sheet."""
+    """Keyboard command of the console; console.site.commands has the groups of the help sheet."""
 
     name: str
     keys: str

@@ -13,7 +13,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class Head(Protocol):
-    """The part of a request's head that a trace needs."""
+    """Parts of a request's head that a trace uses."""
 
     @property
     def method(self) -> str: ...
@@ -34,7 +34,7 @@ class Tracer(ABC):
 
     @abstractmethod
     def open(self) -> None:
-        """Begin to trace. Tasks that are made in the present context afterwards can open spans of jobs."""
+        """Start tracing; tasks created afterwards in this context can open spans of jobs."""
 
     @abstractmethod
     def close(self) -> None:
@@ -44,20 +44,20 @@ class Tracer(ABC):
     def trace_requests(
         self, serve: Callable[[H, B, W], Coroutine[Any, Any, None]]
     ) -> Callable[[H, B, W], Coroutine[Any, Any, None]]:
-        """Return a function that serves requests of the Table service, each as a span."""
+        """Wrap a handler of Table service requests so that each is a span."""
 
     @abstractmethod
     def finish_request(self, observed: ObservedRequest) -> None:
-        """Describe the request that is under way in its span, and end that."""
+        """Describe the current request in its span, and end the span."""
 
     @abstractmethod
     def trace_statement(self, run: Callable[[Table], Awaitable[T]]) -> Callable[[Table], Awaitable[T]]:
-        """Return a function that runs a statement as a span, if its request has one."""
+        """Wrap a function so that each statement of a traced request is a span."""
 
     @abstractmethod
     def trace_pages(self, application: Application) -> Application:
-        """Return an application that serves requests to the console and the management API, each as a span."""
+        """Wrap an ASGI application of the console and management API so that each request is a span."""
 
     @abstractmethod
     def trace_routes(self, handler: Any) -> None:
-        """Let a handler of Django note in spans which page a request is for."""
+        """Make a Django handler note the route of a request in its span."""

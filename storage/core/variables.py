@@ -1,4 +1,4 @@
-"""The variables of the environment that configure a server."""
+"""Environment variables that configure a server."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -8,7 +8,7 @@ PREFIX: Final = "TABLERO_"
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """One setting; those with help text are options of `serve` too."""
+    """Environment variable; those with a help text are options of `serve`, too."""
 
     name: str
     default: str = ""

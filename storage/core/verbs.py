@@ -14,7 +14,7 @@ from storage.domain.translation import Plural
 
 
 class Group(StrEnum):
-    """The choices of the activity filter; the values appear in URLs."""
+    """Group of the activity filter; the values appear in URLs."""
 
     ENTITIES = "entities"
     TABLES = "tables"
@@ -42,10 +42,7 @@ class Undo:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """A verb as it is declared; ``value`` is ``subject.action``.
-
-    A sentence may use the words of ``console/activity/sentences.py``, such as ``%(who)s`` or ``%(table)s``.
-    """
+    """Declaration of a verb; ``value`` is ``subject.action``."""
 
     value: str
     group: Group = Group.SETTINGS
@@ -59,9 +56,7 @@ class Act:
 
 
 class Verb(StrEnum):
-    """A kind of activity. The values are stored, so they never change. Each subject has its verbs in a class of
-    its own.
-    """
+    """Kind of activity; each subject has an enumeration of its own. The values are stored and never change."""
 
     act: Act
 
@@ -73,5 +68,5 @@ class Verb(StrEnum):
 
     @property
     def subject(self) -> str:
-        """Return the kind of thing that the activity changed: account, table, entity, sas, …"""
+        """Return the type of the changed object, such as account, table, entity or sas."""
         return self.partition(".")[0]
