@@ -19,7 +19,7 @@ class PartKind(StrEnum):
 
 
 class RequestPart(NamedTuple):
-    """A part of a request; only an option, a header or a property has a name."""
+    """Part of a request; options, headers and properties have a name."""
 
     kind: PartKind
     name: str = ""
@@ -47,7 +47,7 @@ class StorageError(Exception):
         return self
 
     def at(self, start: int, end: int) -> Self:
-        """Name the characters at fault."""
+        """Record the position of the invalid characters."""
         self.span = (start, end)
         return self
 
@@ -62,7 +62,7 @@ class StorageError(Exception):
 
 
 class ChangeSetError(Exception):
-    """One change of a change set failed, so none was made; ``index`` counts from zero."""
+    """A change of a change set failed and all were rolled back; ``index`` counts from zero."""
 
     def __init__(self, index: int, error: StorageError) -> None:
         self.index = index
@@ -78,7 +78,7 @@ class InvalidInput(StorageError):
 
 
 class BadRequest(StorageError):
-    """BadRequest, an error of accounts of the kind cosmos."""
+    """BadRequest, an error of Cosmos accounts."""
 
     message = (
         "The input name is invalid. Ensure to provide a unique non-empty string less than '255' characters."
@@ -264,7 +264,7 @@ class AuthorizationProtocolMismatch(StorageError):
 
 
 class AuthorizationSourceIPMismatch(StorageError):
-    """Give the address: ``message.format(address)``."""
+    """The source address is not allowed; set it by ``message.format(address)``."""
 
     message = "This request is not authorized to perform this operation using this source IP {}."
     status = 403
@@ -374,7 +374,7 @@ class CommandsInBatchActOnDifferentPartitions(StorageError):
 
 
 class ServerBusy(StorageError):
-    """Subclasses tell why; clients always get this code."""
+    """The server is busy; clients get this code for all subclasses."""
 
     message = "The server is currently unable to receive requests. Please retry your request."
     status = 503
@@ -386,11 +386,11 @@ class ServerBusy(StorageError):
 
 
 class RequestMemoryFull(ServerBusy):
-    """Large bodies take all the memory that a process has for them."""
+    """Large request bodies have used up the memory budget."""
 
 
 class TooManyRequests(StorageError):
-    """A table has used up its throughput; an error of accounts of the kind cosmos."""
+    """A table has exceeded its throughput; an error of Cosmos accounts."""
 
     message = (
         "Request rate is large. More Request Units may be needed, so no changes were made. "
@@ -410,7 +410,7 @@ class InternalError(StorageError):
 
 
 class DamagedPage(InternalError):
-    """A page that a read needs is damaged on the disk of the database; everything else can be used."""
+    """A page on the database's disk is damaged; other data stays usable."""
 
     message = (
         "A page of this table is damaged on the disk of the database. The operator of the server finds it with the"

@@ -1,9 +1,4 @@
-"""Why an operation is refused: a reason with the facts that fill its words.
-
-The management API, commands and the log use the English sentence of the reason. The console translates those that are
-marked with ``_``; the others it never shows, or has a text of its own for them. A StorageError, which the Table service
-answers with, may have a reason for the console.
-"""
+"""Refusals of operations: a reason with the facts for its sentence."""
 
 # ruff: noqa: S105  no token here is a secret
 
@@ -16,7 +11,7 @@ from storage.domain.translation import mark as _
 
 
 class AnyReason(StrEnum):
-    """A reason; its value is the sentence in English, with its facts as ``%(name)s``."""
+    """Base of reasons; a value is an English sentence with facts as ``%(name)s``."""
 
     def of(self, **facts: object) -> "Refusal":
         return Refusal(self, facts)
@@ -427,7 +422,7 @@ class Reason(AnyReason):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A reason and its facts; ``str`` is the sentence in English."""
+    """Reason with its facts; ``str`` gives the English sentence."""
 
     reason: AnyReason
     facts: Mapping[str, object]
@@ -436,13 +431,13 @@ class Refusal:
         return self.reason.value % self.facts
 
     def dump(self) -> str:
-        """Write the refusal as JSON, to be shown later and in the words of any door."""
+        """Serialize the refusal to JSON, so that it can be shown later in any language."""
         facts = {name: fact if isinstance(fact, int) else str(fact) for name, fact in self.facts.items()}
         return json.dumps({"reason": self.reason.name, "facts": facts})
 
     @classmethod
     def load(cls, text: str, reasons: Mapping[str, AnyReason]) -> "Refusal":
-        """Read what ``dump`` wrote, by the names of reasons; any other text is a sentence of an older version."""
+        """Parse the JSON from ``dump``; any other text counts as a sentence of an older version."""
         try:
             stored = json.loads(text)
             return cls(reasons[stored["reason"]], stored["facts"])
@@ -451,7 +446,7 @@ class Refusal:
 
 
 class Refused(Exception):
-    """An operation is refused, for a reason and its facts or as another was; each subject has its subclass."""
+    """An operation is refused; each subject has its subclass."""
 
     def __init__(self, reason: AnyReason | Refusal, /, **facts: object) -> None:
         self.refusal = reason.of(**facts) if isinstance(reason, AnyReason) else reason

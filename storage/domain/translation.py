@@ -17,5 +17,5 @@ def mark(text: str) -> str:
 
 
 def mark_plural(singular: str, plural: str, one: str = "") -> Plural:
-    """Return the English texts about a number; imported as ``ngettext``, for the same reason."""
+    """Mark a plural text for translation and return it as a value; imported as ``ngettext``."""
     return Plural(singular, plural, one)

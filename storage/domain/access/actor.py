@@ -41,12 +41,12 @@ class Actor:
 
     @property
     def short_name(self) -> str:
-        """The name for people; of a SAS token without a label, the start of its fingerprint."""
+        """Return the display name; for a SAS token without a label, the start of its fingerprint."""
         return (self.label or self.name[:8]) if self.kind is ActorKind.SAS else self.name
 
 
 def dump_actor(actor: Actor) -> dict[str, str]:
-    """Write an actor as JSON, for work that another process may finish."""
+    """Serialize an actor to JSON, for work that another process may finish."""
     written = asdict(actor)
     del written["token_id"]  # older versions do not know it
     return {**written, "kind": actor.kind.value}

@@ -1,4 +1,4 @@
-"""Client addresses, and the ranges and networks that a token or an account allows."""
+"""Client addresses, and the ranges and networks that tokens or accounts allow."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -20,7 +20,7 @@ class AddressRange(NamedTuple):
 
 @lru_cache(maxsize=256)
 def read_range(text: str) -> AddressRange | None:
-    """Read ``a`` or ``a-b``, both inclusive; None if it is neither."""
+    """Parse an address range ``a`` or ``a-b``, inclusive; None if it is malformed."""
     low, dash, high = text.partition("-")
     first, last = _read(low), _read(high if dash else low)
     if first is None or last is None or first.version != last.version:
@@ -29,7 +29,7 @@ def read_range(text: str) -> AddressRange | None:
 
 
 def read_network(text: str) -> Network | None:
-    """Read ``192.0.2.0/24`` or a single address; None if it is neither, or has bits beyond its prefix."""
+    """Parse a network such as ``192.0.2.0/24`` or an address; None if malformed or with bits beyond the prefix."""
     try:
         return ip_network(text)
     except ValueError:
@@ -43,7 +43,7 @@ def is_within(client: str, networks: Iterable[Network]) -> bool:
 
 @lru_cache(maxsize=256)
 def read_client(text: str) -> Address | None:
-    """Read ``192.0.2.1``, ``192.0.2.1:443``, ``2001:db8::1``, ``fe80::1%eth0`` or ``[2001:db8::1]:443``."""
+    """Parse a client address such as ``192.0.2.1:443``, ``2001:db8::1``, ``fe80::1%eth0`` or ``[2001:db8::1]:443``."""
     if text.startswith("["):
         text = text[1:].partition("]")[0]
     elif text.count(":") == 1:

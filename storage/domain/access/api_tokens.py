@@ -17,7 +17,7 @@ _FORM = re.compile(f"{PREFIX}[0-9A-Za-z]{{{RANDOM_LENGTH + _CHECKSUM_LENGTH}}}")
 
 
 def write_token(characters: str) -> str:
-    """Build the token of these random characters of the alphabet."""
+    """Build a token from random characters of the alphabet."""
     return f"{PREFIX}{characters}{_checksum(characters)}"
 
 

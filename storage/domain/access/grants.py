@@ -78,7 +78,7 @@ class Permission(Flag):
 
 
 class Resource(Flag):
-    """The resource types of a SAS, its field ``srt``."""
+    """Resource types of an account SAS, from its field ``srt``."""
 
     NONE = 0
     SERVICE = auto()  # the service itself
@@ -87,7 +87,7 @@ class Resource(Flag):
 
 
 class KeyRange(NamedTuple):
-    """The entities from ``start`` up to, but excluding, ``end``; None means unbounded."""
+    """Range of entities from ``start`` (inclusive) to ``end`` (exclusive); None means unbounded."""
 
     start: Position | None = None
     end: Position | None = None
@@ -106,7 +106,7 @@ ALL_ENTITIES: Final = KeyRange()
 
 
 class GrantKind(Enum):
-    """Origin of a grant, which decides the error of a refusal."""
+    """Origin of a grant, which determines the error of a refusal."""
 
     OWNER = auto()  # an account key
     ACCOUNT_SAS = auto()
@@ -130,7 +130,7 @@ class Grant:
     legacy: bool = False
 
     def check(self, operation: Operation, table: str | None = None) -> None:
-        """Raise the error for an operation that is not allowed; ``table`` is a lower-case name."""
+        """Check that an operation is allowed; ``table`` is a lower-case name. Raises the service's error."""
         if self.kind is not GrantKind.OWNER:
             refusal = self._refusal(operation, table)
             if refusal is not None:
@@ -146,12 +146,7 @@ class Grant:
 
     @property
     def reads_deleted_tables(self) -> bool:
-        """Return whether it may read a deleted table, as of a time at which that table existed.
-
-        A token or role was given for the present tables of the account, and names tables at most by name: it must
-        not read a former table of the same name. Whether it could have read that table then is not known either,
-        as policies and roles of then are not kept. An account key could sign any token, and is the owner's.
-        """
+        """Return whether the caller may read a deleted table as of a time when it existed."""
         return self.kind is GrantKind.OWNER
 
     def allows(self, operation: Operation, table: str | None = None) -> bool:
@@ -176,7 +171,7 @@ class Grant:
 
 
 class _Need(NamedTuple):
-    """Requirement of an operation: one of ``resources``, and all of one of ``permissions``."""
+    """Requirement of an operation: one of ``resources``, and one set of ``permissions`` completely."""
 
     resources: Resource
     permissions: tuple[Permission, ...]
@@ -212,7 +207,7 @@ _NEEDS: Final[Mapping[Operation, _Need]] = {
 
 
 def missing_permissions(operation: Operation, granted: Permission) -> Permission:
-    """Return what a SAS lacks for an operation; of alternatives the first."""
+    """Return the permissions that a SAS lacks for an operation; of alternatives, the first."""
     need = _NEEDS.get(operation)
     return Permission.NONE if need is None else need.permissions[0] & ~granted
 

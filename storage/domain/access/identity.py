@@ -26,7 +26,7 @@ class Trust:
 
 
 def read_roles(claims: Mapping[str, object], name: str) -> tuple[str, ...]:
-    """Read the values of a claim; its name may be a path such as realm_access.roles."""
+    """Read the roles in a claim; its name may be a path such as realm_access.roles."""
     value: object = claims.get(name)
     if value is None and "." in name:
         value = claims
@@ -54,7 +54,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_safe_url(url: str) -> bool:
-    """Return whether the response cannot be changed on its way: HTTPS, or HTTP to this machine."""
+    """Return whether responses cannot be altered in transit: HTTPS, or HTTP to this machine."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""

@@ -27,11 +27,7 @@ _INSTANT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class AccessPolicy:
-    """The fields that a token can inherit.
-
-    None: the element was absent; "": it was empty. Both leave the field to the token, and each is returned as it was
-    set. Instants are '2013-11-26T08:49:37.0000000Z'; the letters of ``permission`` keep their order.
-    """
+    """Terms of an access policy that a token can inherit."""
 
     start: str | None = None
     expiry: str | None = None
@@ -40,14 +36,14 @@ class AccessPolicy:
 
 @dataclass(frozen=True, slots=True)
 class SignedIdentifier:
-    """A policy with its case-sensitive identifier; None if the AccessPolicy element was absent."""
+    """Stored access policy with its case-sensitive identifier; None if the AccessPolicy element was absent."""
 
     identifier: str
     policy: AccessPolicy | None = None
 
 
 def read_policy(start: str | None, expiry: str | None, permission: str | None) -> AccessPolicy:
-    """Read a policy from its fields as written; raises InvalidXmlNodeValue."""
+    """Parse a policy from its fields; raises InvalidXmlNodeValue."""
     if permission is not None and not _is_permission(permission):
         raise InvalidXmlNodeValue
     return AccessPolicy(
@@ -71,7 +67,7 @@ def read_instant(text: str) -> str:
 
 
 class PolicyRule(StrEnum):
-    """The rules for a set of policies, in the order in which Azure checks them."""
+    """Validation rules for a set of policies, in the order in which Azure checks them."""
 
     NUMBER = "number"
     UNIQUE = "unique"
@@ -82,7 +78,7 @@ class PolicyRule(StrEnum):
 
 
 class PolicyFault(NamedTuple):
-    """A broken rule; ``place`` is the index of the policy, None if there are too many policies."""
+    """Violated rule; ``place`` is the index of the policy, None if there are too many policies."""
 
     rule: PolicyRule
     place: int | None = None
@@ -94,7 +90,7 @@ class PolicyFault(NamedTuple):
 
 
 def check_policies(identifiers: Sequence[SignedIdentifier]) -> None:
-    """Raise InvalidXmlDocument or InvalidXmlNodeValue for the first broken rule."""
+    """Validate a set of policies; raises InvalidXmlDocument or InvalidXmlNodeValue for the first violation."""
     for fault in find_faults(identifiers):
         raise fault.error
 
@@ -119,7 +115,7 @@ def find_faults(identifiers: Sequence[SignedIdentifier]) -> Iterator[PolicyFault
 
 
 def is_instant(text: str) -> bool:
-    """Return whether the text is an instant in the form that policies store."""
+    """Return whether a text is an instant in stored form."""
     try:
         return read_instant(text) == text
     except InvalidXmlNodeValue:

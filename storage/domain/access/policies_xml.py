@@ -24,7 +24,7 @@ _IDENTIFIER: Final = "SignedIdentifier"
 
 
 def read_identifiers(body: bytes) -> list[SignedIdentifier]:
-    """Read the policies of a table; an empty body means none."""
+    """Parse the policies of a table from XML; an empty body means none."""
     if not body:
         return []
     root = read_xml(body)

@@ -1,10 +1,10 @@
-"""A tab of a browser that shows a table."""
+"""Browser tabs that view a table."""
 
 from typing import NamedTuple
 
 
 class PresentTab(NamedTuple):
-    """``entity`` is what the console names an entity by; empty if the tab shows none."""
+    """Browser tab that views a table; ``entity`` is the console's name of the entity, empty if none is open."""
 
     table_id: int
     user_id: int

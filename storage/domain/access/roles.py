@@ -1,4 +1,4 @@
-"""The roles of people in an account, and what each role may do; console and API both ask here."""
+"""Roles of users in an account and their capabilities, for the console and the API."""
 
 from collections.abc import Mapping
 from enum import Enum, IntEnum, StrEnum
@@ -6,7 +6,7 @@ from typing import Final
 
 
 class Role(IntEnum):
-    """The role of a user in an account; each includes those before it. The values are stored."""
+    """Role of a user in an account; each includes the lower ones. The values are stored."""
 
     VIEWER = 1
     EDITOR = 2
@@ -15,7 +15,7 @@ class Role(IntEnum):
 
 
 class Capability(Enum):
-    """Something that a user can do in an account."""
+    """Action that a role permits in an account."""
 
     READ = "read"
     WRITE = "write"
@@ -64,7 +64,7 @@ def may(role: Role, capability: Capability) -> bool:
 
 
 def roles_with(capability: Capability) -> list[Role]:
-    """Return the roles that have a capability, the least first."""
+    """Return the roles with a capability, lowest first."""
     return [role for role in Role if may(role, capability)]
 
 

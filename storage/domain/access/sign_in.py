@@ -1,4 +1,4 @@
-"""A provider of sign-ins, and what its groups give."""
+"""Identity provider for the console, and the roles of its groups."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -15,7 +15,7 @@ AccountRoles = Mapping[str, Mapping[str, Role]]
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """An OpenID Connect issuer with which people sign in to the console."""
+    """OpenID Connect provider with which users sign in to the console."""
 
     issuer: str
     client_id: str
@@ -35,7 +35,7 @@ class Provider:
 
     @property
     def id(self) -> str:
-        """Id of this issuer alone: another issuer may use the same subject for another person."""
+        """Return an id unique to this issuer, as another issuer may use the same subject for another person."""
         derived = re.sub(r"[^a-z0-9.]+", "-", self.issuer.partition("://")[2].lower()).strip("-")
         return self.given_id or derived
 
@@ -50,7 +50,7 @@ class Provider:
         return not self.admin_groups.isdisjoint(groups)
 
     def roles_of(self, groups: Collection[str]) -> dict[str, Role]:
-        """Return the highest role that any of these groups gives, by account."""
+        """Return the highest role of these groups, by account."""
         roles: dict[str, Role] = {}
         for group in groups:
             for account, role in self.roles.get(group, {}).items():
@@ -58,7 +58,7 @@ class Provider:
         return roles
 
     def admits(self, groups: Collection[str], verified_email: str) -> bool:
-        """Return whether a person may sign in at all, by the groups and the domain of the address."""
+        """Return whether a user may sign in, by the groups and the domain of the e-mail address."""
         _, at, domain = verified_email.lower().rpartition("@")
         is_in_group = not self.allowed_groups or not self.allowed_groups.isdisjoint(groups)
         return is_in_group and (not self.allowed_domains or (at != "" and domain in self.allowed_domains))

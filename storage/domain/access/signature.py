@@ -1,7 +1,4 @@
-"""Shared Key and Shared Key Lite: the text that a client signs, and verifying its signature.
-
-https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key
-"""
+"""Shared Key and Shared Key Lite: string to sign and verification."""
 
 import binascii
 import hashlib
@@ -37,11 +34,7 @@ class Authorization(NamedTuple):
 
 
 class SignedRequest(NamedTuple):
-    """The parts of a request that a signature covers, as they were on the wire.
-
-    ``path`` is undecoded and without the query, header names are lower-case, and ``account`` is the addressed
-    account by its primary name.
-    """
+    """Parts of a request that a signature covers, as on the wire."""
 
     method: str
     path: bytes
@@ -87,7 +80,7 @@ def verify(request: SignedRequest, authorization: Authorization, keys: Sequence[
 
 
 def sign(request: SignedRequest, key: bytes, scheme: Scheme = Scheme.SHARED_KEY) -> bytes:
-    """Return the Authorization header of a request that has its date already."""
+    """Return the Authorization header for a request that already has its date."""
     mac = hmac.digest(key, string_to_sign(request, scheme), "sha256")
     return b"%b %b:%b" % (scheme.value, request.account.encode(), binascii.b2a_base64(mac, newline=False))
 
@@ -118,7 +111,7 @@ def _begin_hmac(key: bytes) -> "tuple[hashlib._Hash, hashlib._Hash]":
 
 
 def _around_path(request: SignedRequest, scheme: Scheme, date: bytes) -> tuple[bytes, bytes]:
-    """Return the parts of the string to sign before and after the path, which may have several spellings."""
+    """Return the string to sign before and after the path, which may have several spellings."""
     account = request.account.encode()
     component = _component(request.query) if request.query else b""
     if scheme is Scheme.SHARED_KEY_LITE:
@@ -129,7 +122,7 @@ def _around_path(request: SignedRequest, scheme: Scheme, date: bytes) -> tuple[b
 
 
 def _component(query: bytes) -> bytes:
-    """Return ``comp`` with its value as sent: the only part of a query that is signed."""
+    """Return ``comp`` with its value as sent, the only signed query parameter."""
     lower = query.lower()
     if b"comp=" in lower or b"%" in lower:
         for option in query.split(b"&"):
@@ -159,7 +152,7 @@ def _check_freshness(date: bytes, now: float) -> None:
 
 @lru_cache(maxsize=256)
 def read_date(date: bytes) -> int | None:
-    """Read a date in the format of RFC 1123, RFC 850 or asctime, as seconds since 1970."""
+    """Parse a date in the format of RFC 1123, RFC 850 or asctime to seconds since 1970."""
     if len(date) > 64:
         return None
     try:
@@ -171,10 +164,7 @@ def read_date(date: bytes) -> int | None:
 
 
 def _other_spellings(path: bytes, account: bytes) -> Iterator[bytes]:
-    """Return equivalent paths that a client may have signed before it, or a proxy, sent ``path``.
-
-    No spelling turns an escaped slash into a separator, so a signature is never good for another resource.
-    """
+    """Yield equivalent spellings of a path that a client may have signed before it or a proxy changed them."""
     if path.count(b"/") > _DEPTH_LIMIT:
         return
     secondary = b"/%b-secondary" % account
@@ -194,7 +184,7 @@ def _other_spellings(path: bytes, account: bytes) -> Iterator[bytes]:
 
 
 def _respell(segment: bytes) -> bytes:
-    """Escape as System.Uri of .NET does: everything but unreserved and reserved characters."""
+    """Escape like .NET's System.Uri: everything but unreserved and reserved characters."""
     return quote(unquote_to_bytes(segment), safe="!$&'()*+,;=:@[]").encode()
 
 

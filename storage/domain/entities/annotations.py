@@ -41,7 +41,7 @@ def annotation_name(name: str) -> str | None:
 
 
 def described_name(name: str) -> str | None:
-    """Return the property whose type a member of this name says; None for other names."""
+    """Return the property whose type this member annotates; None for other names."""
     return name.removesuffix(ODATA_TYPE) if name.endswith(ODATA_TYPE) else None
 
 
@@ -55,7 +55,7 @@ def _is_control(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FieldRoles:
-    """Roles of the fields of a row; fields that are not named here are values."""
+    """Roles of the fields of a row; unlisted fields are values."""
 
     types: Mapping[str, str]  # the field that declares the type, by the field of the value
     described: Mapping[str, str]  # the field of the value, by each field that declares its type
@@ -66,10 +66,7 @@ class FieldRoles:
 
 
 def find_roles(names: Collection[str], values: Collection[str] = ()) -> FieldRoles:
-    """Return the roles of fields by their names; ``values`` are values, whatever their names look like.
-
-    A field such as ``n@type`` declares a type only where there is a field ``n``; else it is a value.
-    """
+    """Determine the roles of fields by name; ``values`` are values regardless of their names."""
     types: dict[str, str] = {}
     described: dict[str, str] = {}
     controls: set[str] = set()
@@ -100,5 +97,5 @@ def find_described(name: str) -> str | None:
 
 
 def read_type_name(name: object) -> Edm | None:
-    """Read the name of a type, however it is spelled; None for another text or value."""
+    """Parse a type name in any spelling; None if it is unknown."""
     return _TYPES.get(name.strip().lower()) if isinstance(name, str) else None

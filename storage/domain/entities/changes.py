@@ -1,7 +1,4 @@
-"""Writes: every one is a Change, alone or in a change set.
-
-https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions
-"""
+"""Changes: every write is a Change, alone or in a change set."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +27,7 @@ class Insert:
 
 @dataclass(slots=True)
 class Update:
-    """Update an existing entity that meets the condition; ``merge`` keeps properties that the change does not name."""
+    """Update of an existing entity that meets the condition; ``merge`` keeps properties that are not named."""
 
     entity: Entity
     condition: Precondition
@@ -43,7 +40,7 @@ class Update:
 
 @dataclass(slots=True)
 class Upsert:
-    """Insert Or Replace, Insert Or Merge."""
+    """Insert Or Replace, or Insert Or Merge."""
 
     entity: Entity
     merge: bool

@@ -9,23 +9,23 @@ _MODULUS: Final = 1 << 128
 
 
 def key_checksum(key: EntityKey) -> int:
-    """Return a number of 64 bits that two keys share by chance only."""
+    """Return a 64-bit checksum of a key."""
     return int.from_bytes(blake2b(_write_key(key), digest_size=8).digest())
 
 
 def entity_checksum(key: EntityKey, content: bytes) -> int:
-    """Return a number of 128 bits; ``content`` is that of a row, whose properties may be in any order."""
+    """Return a 128-bit checksum of an entity, independent of the order of its properties in ``content``."""
     members = _members(content)
     return int.from_bytes(blake2b(b"\n".join((_write_key(key), *members)), digest_size=16).digest())
 
 
 def is_same_content(one: bytes, other: bytes) -> bool:
-    """Return whether rows have the same properties, in any order."""
+    """Return whether two row contents have the same properties, in any order."""
     return one == other or (len(one) == len(other) and _members(one) == _members(other))
 
 
 def _members(content: bytes) -> list[bytes]:
-    """Return values and annotations in order, led by an empty one, as older versions added them up."""
+    """Return the values and annotations sorted, with the leading empty item of older versions."""
     return [b"", *sorted(split_members(content))]
 
 

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class DifferenceKind(StrEnum):
-    """Kind of difference between the left and the right side of an entity."""
+    """Kind of difference between the left and right side of an entity."""
 
     ONLY_LEFT = "left"
     ONLY_RIGHT = "right"

@@ -34,10 +34,7 @@ class EntityKey(NamedTuple):
 
 @dataclass(slots=True)  # not frozen, which would take four times as long to make
 class Entity:
-    """A key and properties by name, in the order of the request; keys and Timestamp are not among the properties.
-
-    ``kind`` is that of the account it belongs to.
-    """
+    """Entity: its key and properties by name, in the order of the request; keys and Timestamp are separate."""
 
     key: EntityKey
     properties: Mapping[str, EdmValue]
@@ -46,7 +43,7 @@ class Entity:
 
     @property
     def fragments(self) -> "Fragments":
-        """The texts of its row, encoded once for the row and for an answer; raises TooManyProperties."""
+        """Return the texts of its row, encoded once for storage and response; raises TooManyProperties."""
         if self._fragments is None:
             if isinstance(self.properties, EncodedProperties):
                 self._fragments = self.properties.fragments
@@ -56,26 +53,20 @@ class Entity:
 
     @property
     def sorted_fragments(self) -> "Fragments":
-        """Return the same in the order of stored rows: by name, but in a Cosmos account as they came."""
+        """Return the fragments in stored order: by name, but unchanged in a Cosmos account."""
         if self.kind is AccountKind.COSMOS:
             return self.fragments
         return self.fragments.sorted_by(tuple(self.properties))
 
 
 class Fragments(NamedTuple):
-    """The properties of an entity as ASCII JSON text, as its row stores them.
-
-    ``content`` has one line per property: a line feed; between two tabs the annotation of the type, if the value alone
-    does not tell it; the value: ``⏎⇥,"L@odata.type":"Edm.Int64"⇥,"L":"5"``. So an answer is a concatenation, SQL can
-    remove or sort properties without parsing JSON, and annotations are left out without looking for them: a JSON string
-    has neither a raw line feed nor a raw tab. ``write_members`` takes both out.
-    """
+    """Properties of an entity as ASCII JSON fragments, as its row stores them."""
 
     projection: str
     content: str
 
     def sorted_by(self, names: tuple[str, ...]) -> "Fragments":
-        """Return the same with its lines, which have these names, sorted by them."""
+        """Return the fragments with their lines sorted by ``names``."""
         pick = _sorting(names)
         if pick is None:
             return self
@@ -90,11 +81,7 @@ def _sorting(names: tuple[str, ...]) -> Callable[[list[str]], tuple[str, ...]] |
 
 
 class EncodedProperties(Mapping[str, EdmValue]):
-    """Properties that came as members of a JSON object and are encoded; their values are read on demand.
-
-    The parameter ``members`` may be the text of the object, and ``key`` is the key among the members, if it was
-    looked for.
-    """
+    """Properties parsed from JSON and encoded already; their values are decoded lazily."""
 
     __slots__ = ("_kind", "_members", "_names", "fragments", "key")
 
@@ -126,11 +113,7 @@ class EncodedProperties(Mapping[str, EdmValue]):
 
 
 class StoredEntity(NamedTuple):
-    """A row as bytes ready to send, because a page holds a thousand rows and needs none of them parsed.
-
-    ``keys`` reads ``"PartitionKey":"p","RowKey":"r"``, ``ticks`` is the Timestamp in ticks as decimal digits,
-    ``content`` holds the requested properties, each preceded by a comma; see Fragments.
-    """
+    """Stored row as bytes ready to send, as a page holds a thousand rows that need no parsing."""
 
     keys: bytes
     ticks: bytes
@@ -147,7 +130,7 @@ class StoredEntity(NamedTuple):
 
 
 def write_members(content: bytes, *, annotations: bool = True) -> bytes:
-    """Join the lines of contents, which may have JSON around them, with the annotations of types or without."""
+    """Join the lines of row contents, possibly within JSON, with or without type annotations."""
     kept = (
         content.replace(b"\t", b"") if annotations else b"".join(map(_without_annotations, _parts(content)))
     )
@@ -159,7 +142,7 @@ def _without_annotations(content: bytes) -> bytes:
 
 
 def _parts(content: bytes) -> Iterator[bytes]:
-    """Cut contents between lines; the pieces of each part reuse the memory of the part before."""
+    """Split contents between lines; the pieces of each part reuse the memory of the previous part."""
     start = 0
     while start < len(content):
         end = content.find(b"\n", start + _PART)
@@ -172,12 +155,12 @@ _PART: Final = 1 << 16  # bytes
 
 
 def split_members(content: bytes) -> list[bytes]:
-    """Return the annotations and values of a content, each led by a comma."""
+    """Return the annotations and values of a content, each with a leading comma."""
     return [line for line in content.replace(b"\t", b"\n").split(b"\n") if line]
 
 
 def read_members(stored: StoredEntity) -> dict[str, Any]:
-    """Parse the properties and annotations of a row that was read with them."""
+    """Parse the properties and annotations of a row."""
     members: dict[str, Any] = json.loads(b"{" + stored.content.lstrip(b"\n\t,") + b"}")
     return members
 
@@ -189,12 +172,12 @@ def write_document(stored: StoredEntity) -> bytes:
 
 
 def write_stored(entity: Entity, ticks: int) -> StoredEntity:
-    """Build the row that an inserted entity becomes with this Timestamp; raises TooManyProperties."""
+    """Build the row of an inserted entity with this Timestamp; raises TooManyProperties."""
     return _stored(entity, ticks, entity.fragments)
 
 
 def write_sorted(entity: Entity, ticks: int) -> StoredEntity:
-    """Build the row that an entity becomes by any other write; raises TooManyProperties."""
+    """Build the row of an entity written by other operations, sorted by name; raises TooManyProperties."""
     return _stored(entity, ticks, entity.sorted_fragments)
 
 
@@ -203,7 +186,7 @@ def _stored(entity: Entity, ticks: int, texts: Fragments) -> StoredEntity:
 
 
 def read_stored(stored: StoredEntity) -> Entity:
-    """Parse a row that was read with its annotations."""
+    """Parse a row with its annotations."""
     content = read_members(stored)
     properties = {
         name: read_value(value, content.get(name + ODATA_TYPE))
@@ -214,7 +197,7 @@ def read_stored(stored: StoredEntity) -> Entity:
 
 
 def read_value(json: object, annotation: object) -> EdmValue:
-    """Read a value that was stored, in an account of either kind."""
+    """Decode a stored value, of any account kind."""
     # whatever is stored is within the wider limits, so that most values need no look at them
     known = _PLAIN.get(type(json)) if annotation is None else None
     return edm.read(json, annotation, AccountKind.COSMOS) if known is None else EdmValue(known, json)  # type: ignore[arg-type]
@@ -224,18 +207,18 @@ _PLAIN: Final = {str: Edm.STRING, bool: Edm.BOOLEAN, float: Edm.DOUBLE}
 
 
 def encode_entity_key(key: EntityKey) -> bytes:
-    """Write the keys as members of a JSON object."""
+    """Serialize the keys as members of a JSON object."""
     return f'"PartitionKey":{edm.quote(key.partition_key)},"RowKey":{edm.quote(key.row_key)}'.encode()
 
 
 @lru_cache(maxsize=8192)
 def quote_name(name: str) -> str:
-    """Write a property name as an ASCII JSON string."""
+    """Serialize a property name as an ASCII JSON string."""
     return edm.quote(name)
 
 
 def write_fragments(properties: Mapping[str, EdmValue], kind: AccountKind = AccountKind.STORAGE) -> Fragments:
-    """Write the texts of a row; raises TooManyProperties."""
+    """Serialize properties to the fragments of a row; raises TooManyProperties."""
     if kind.property_limit is not None and len(properties) > kind.property_limit:
         raise TooManyProperties
     projection, lines = [], []
@@ -274,10 +257,7 @@ def _cosmos_size(key: EntityKey, written: Fragments) -> int:
 
 
 def entity_size(entity: Entity) -> int:
-    """Compute the size in bytes by the published formula; in Cosmos accounts that of the JSON text.
-
-    https://learn.microsoft.com/archive/blogs/avkashchauhan/how-the-size-of-an-entity-is-caclulated-in-windows-azure-table-storage
-    """
+    """Compute the size of an entity in bytes by the published formula, or for Cosmos by its JSON text."""
     if entity.kind is AccountKind.COSMOS:
         return _cosmos_size(entity.key, entity.fragments)
     keys = utf16_length(entity.key.partition_key) + utf16_length(entity.key.row_key)

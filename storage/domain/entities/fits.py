@@ -25,12 +25,12 @@ class Misfit(StrEnum):
 
     @property
     def code(self) -> str:
-        """The name for programs, such as empty_key."""
+        """Return the machine-readable name, such as empty_key."""
         return self.name.lower()
 
 
 def find_misfit(entity: Entity, kind: AccountKind) -> Misfit | None:
-    """Return the first reason why the entity does not fit into an account of this kind; sets its kind."""
+    """Return the first reason why an entity does not fit into an account of this kind, or None; sets its kind."""
     entity.kind = kind
     try:
         check_entity_key(*entity.key, Dialect(kind))
@@ -48,7 +48,7 @@ def find_misfit(entity: Entity, kind: AccountKind) -> Misfit | None:
 
 
 def misfit_of(value: EdmValue) -> Misfit | None:
-    """Return why a value does not fit into a storage account; None if it does."""
+    """Return the reason why a value does not fit into a storage account; None if it does."""
     match value:
         case (Edm.DATETIME, int(ticks)) if ticks < FIRST_TICK:
             return Misfit.EARLY_TIME

@@ -1,4 +1,4 @@
-"""Rules by which a branch replaces personal values, and proposals for them."""
+"""Masking rules by which a branch replaces personal values, and suggestions for them."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -27,19 +27,19 @@ class Mask(StrEnum):
 
 
 class MaskingError(Refused, ValueError):
-    """Why rules are invalid, as a sentence."""
+    """Reason why masking rules are invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class MaskingRule:
-    """A rule for one property; ``text`` is the constant that replaces its values."""
+    """Masking rule for one property; ``text`` is the replacement of the constant mask."""
 
     mask: Mask
     text: str = ""
 
     @classmethod
     def read(cls, written: str) -> Self:
-        """Read `hash`, `constant:text` and the like; raises MaskingError."""
+        """Parse a rule such as `hash` or `constant:text`; raises MaskingError."""
         name, _, text = written.partition(":")
         if name not in Mask._value2member_map_ or (text and name != Mask.CONSTANT):
             names = ", ".join(Mask)
@@ -58,7 +58,7 @@ TableRules = Mapping[str, Rules]
 
 
 def read_rules(written: Mapping[str, str]) -> dict[str, MaskingRule]:
-    """Read the rules of a table by property, without those that keep a value; raises MaskingError."""
+    """Parse the rules of a table by property, without those that keep values; raises MaskingError."""
     rules = {name: MaskingRule.read(text) for name, text in written.items()}
     for name in KEY_PROPERTIES:
         if name in rules and rules[name].mask not in (Mask.HASH, Mask.KEEP):

@@ -1,4 +1,4 @@
-"""The properties of an entity as members of a JSON object, as the Table service sends and receives them."""
+"""Properties of an entity as JSON members, as the Table service sends and receives them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from storage.domain.values.kinds import AccountKind
 
 
 def read_properties(members: Mapping[str, Any], kind: AccountKind) -> Mapping[str, EdmValue]:
-    """Read the properties among the members of an entity's JSON object, which may have control information too."""
+    """Parse the properties in an entity's JSON object, ignoring control information."""
     if kind is AccountKind.COSMOS:
         members = _with_first_etag(members)
     encoded = plans.encode(members, kind)

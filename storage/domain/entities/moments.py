@@ -21,17 +21,17 @@ class Moment:
     snapshot: str | None = None
 
     def __str__(self) -> str:
-        """Return the time as RFC 3339."""
+        """Return the time in RFC 3339 format."""
         return write_datetime(self.ticks)
 
     @property
     def seconds(self) -> float:
-        """Seconds since 1970."""
+        """Return the seconds since 1970."""
         return self.ticks / TICKS_PER_SECOND
 
     @property
     def token(self) -> str:
-        """The moment with its snapshot, as a text that clients send back."""
+        """Return an opaque token of the moment with its snapshot."""
         return f"{self}~{self.snapshot or ''}"
 
 

@@ -1,14 +1,4 @@
-"""Patterns: from the JSON text of an entity to the texts of its row by one regular expression.
-
-Clients send entities of a table with the same names in the same order. Once a plan (storage.domain.entities.plans) has
-served many of them, an expression is made of the names, which matches the usual values of each and captures what a row
-repeats of them: there are no members to parse, to check for names that come twice, and to encode one by one. Nearly all
-of the captured text is what the row stores; only numbers with a fraction, times and binary values are converted.
-
-Whatever an expression does not match exactly (other names, another order, text that is not ASCII, an unusual number) is
-parsed and read as ever, with the same result. Quantifiers that could be tried in many ways are possessive, so that the
-time for a body grows with its length only.
-"""
+"""Patterns: regular expressions that convert the JSON of an entity to its row in one step."""
 
 import json
 import re
@@ -126,7 +116,7 @@ _KEPT: Final = 256  # by how many quotation marks patterns are kept, so that a c
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """A pattern of bodies that differ only in their values."""
+    """Pattern of bodies that differ only in their values."""
 
     match: Callable[[str], re.Match[str] | None]
     keys: tuple[int, int] | None  # the groups that are PartitionKey and RowKey, if both are
@@ -181,7 +171,7 @@ def recognize(body: bytes, kind: AccountKind) -> EncodedProperties | None:
 
 
 def _marks(body: bytes) -> int:
-    """Count the quotation marks around names and strings, which are as many in all entities of a kind."""
+    """Count the quotation marks around names and strings, which is equal in entities of the same shape."""
     return body.count(b'"') - body.count(b'\\"')
 
 

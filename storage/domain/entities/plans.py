@@ -1,10 +1,4 @@
-"""Plans: from an entity's JSON members to the texts of its row in one pass.
-
-Most entities of a table have the same names and types. Everything that only these decide (the validity of the
-names, the order, the annotations, the text between the values) is computed once and kept as a plan. A plan takes
-usual values only; for all others, and for every error, ``encode`` returns None, and the entity is read value by
-value, with the same result.
-"""
+"""Plans: conversion of an entity's JSON members to its row in one pass."""
 
 import re
 from binascii import Error as Base64Error
@@ -75,7 +69,7 @@ def _encode_cosmos_datetime(json: Any) -> _Texts:
 
 
 def _quoted(texts: _Texts) -> _Texts:
-    """Return the texts of a DateTime as JSON strings."""
+    """Quote the texts of a DateTime as JSON strings."""
     return None if texts is None else (f'"{texts[0]}"', f'"t{texts[1]}"')
 
 
@@ -118,9 +112,10 @@ _BY_JSON: Final[Mapping[type, _Encode]] = {
 
 @dataclass(slots=True)
 class _Plan:
-    """``encoders`` has None where the type of the JSON value decides; the templates take one text for each name.
+    """Conversion plan for one shape of entities; an encoder is None if the JSON value decides its type.
 
-    After so many ``uses`` it becomes a pattern, and after many more another one, if its values are of other types.
+    The templates take one text per name. After so many ``uses`` it becomes a pattern, and after many more
+    another one, if its values are of other types.
     """
 
     names: tuple[str, ...]
@@ -142,7 +137,7 @@ _plans: dict[_Shape, _Plan | None] = {}
 
 
 def encode(members: Mapping[str, Any], kind: AccountKind = AccountKind.STORAGE) -> EncodedProperties | None:
-    """Read and encode the properties among the members of a JSON object; None if their plan does not suit them."""
+    """Encode the properties in a JSON object by their plan; None if the plan does not fit."""
     if None in members.values():
         return None  # null is as good as absent
     all_names = tuple(members)

@@ -1,4 +1,4 @@
-"""Entities as a grid shows them: long values are cut, and their full sizes are known."""
+"""Previews of entities for a grid: long values are truncated, with their full sizes."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -11,10 +11,7 @@ BINARY_PREVIEW_LENGTH: Final = 24  # bytes of a Binary
 
 
 class EntityPreview(NamedTuple):
-    """An entity with long values cut; ``timestamp`` in ticks, ``sizes`` of the cut values in bytes (Strings in UTF-8).
-
-    A value without a size is complete, however long it is.
-    """
+    """Entity with truncated values; ``timestamp`` in ticks, ``sizes`` of truncated values in bytes (UTF-8)."""
 
     key: EntityKey
     timestamp: int

@@ -9,7 +9,7 @@ from storage.domain.entities.fits import Misfit
 
 
 class Skip(StrEnum):
-    """Why an entity or a table was left alone."""
+    """Reason why an entity or table was skipped."""
 
     CHANGED = "changed"  # it is no longer in the expected version
     GONE = "gone"  # it was deleted

@@ -20,7 +20,7 @@ from storage.domain.values.kinds import AccountKind
 
 
 class EditedRow:
-    """A row that is read once and changed in place; ``key`` may be given another value, too."""
+    """Editable row that is parsed once and changed in place; ``key`` may be changed, too."""
 
     __slots__ = ("_annotations", "_kind", "_projected", "_values", "key", "stored")
 
@@ -44,7 +44,7 @@ class EditedRow:
         return _written(name) in self._values
 
     def type_of(self, name: str) -> Edm | None:
-        """Return the type of a property; None if the entity lacks it."""
+        """Return the type of a property; None if it is absent."""
         written = _written(name)
         text, annotation = self._values.get(written), self._annotations.get(written)
         if text is None:
@@ -58,7 +58,7 @@ class EditedRow:
         return Edm.INT32 if text.lstrip("-").isdecimal() else Edm.DOUBLE
 
     def read(self, name: str) -> EdmValue | None:
-        """Return the value of a property, a key or the Timestamp; None if the entity lacks it."""
+        """Return the value of a property, key or the Timestamp; None if it is absent."""
         match name:
             case "PartitionKey":
                 return EdmValue(Edm.STRING, self.key.partition_key)
@@ -88,7 +88,7 @@ class EditedRow:
             self._annotations.pop(_written(name), None)
 
     def copy(self, name: str, to: str) -> None:
-        """Give another property the value and type of one that the entity has, byte for byte."""
+        """Copy an existing property to another name, byte for byte."""
         source, target = _written(name), _written(to)
         self._values[target] = self._values[source]
         annotation = self._annotations.get(source)
@@ -101,7 +101,7 @@ class EditedRow:
         self._projected[target] = project(value)
 
     def rename(self, name: str, to: str) -> None:
-        """Give a property that the entity has another name, at its place; another one of that name is replaced."""
+        """Rename an existing property in place, replacing one of the new name."""
         source, target = _written(name), _written(to)
         self.remove(to)
         self.copy(name, to)
@@ -112,11 +112,11 @@ class EditedRow:
 
     @property
     def patch(self) -> str:
-        """Changed properties as members of a JSON object, for the projection of the row."""
+        """Return the changed properties as JSON members for the row's projection."""
         return "{" + ",".join([f'"{name}":{text}' for name, text in self._projected.items()]) + "}"
 
     def write(self) -> str:
-        """Return the content as the row has it; raises TooManyProperties and EntityTooLarge."""
+        """Serialize the content of the row; raises TooManyProperties or EntityTooLarge."""
         limit = self._kind.property_limit
         if limit is not None and len(self._values) > limit:
             raise TooManyProperties

@@ -24,7 +24,7 @@ from storage.domain.values.edm import Edm
 
 
 class AccessPath(StrEnum):
-    """Part of a table that a filter has to read, the cheapest first."""
+    """Part of a table that a filter has to read, cheapest first."""
 
     POINT = "point"  # one entity
     RANGE = "range"  # some rows of one partition
@@ -34,7 +34,7 @@ class AccessPath(StrEnum):
 
 
 class AccessReason(StrEnum):
-    """Why the filter has to read that much, in English."""
+    """Reason why the filter has to read that much, in English."""
 
     BOTH_KEYS = _("The filter sets PartitionKey and RowKey, which identify one entity.")
     CONTRADICTION = _("These key conditions contradict each other, so the query returns nothing.")
@@ -58,7 +58,7 @@ class AccessReason(StrEnum):
 
 
 class Improvement(StrEnum):
-    """The smallest change of a query that reduces what is read."""
+    """Smallest change of a query that reduces its reads."""
 
     READ_POINTS = "read-points"  # read each of AccessPlan.point_keys by itself
     ADD_ROW_KEY = "add-row-key"
@@ -75,7 +75,7 @@ class AccessPlan(NamedTuple):
 
     @property
     def is_by_keys(self) -> bool:
-        """True if every row inside the bounds matches."""
+        """Return whether every row inside the bounds matches."""
         return self.bounds.residual is None
 
     @property
@@ -118,7 +118,7 @@ class AccessPlan(NamedTuple):
         return AccessReason.ROW_KEY_ONLY if self._tests("RowKey") else AccessReason.NO_PARTITION_KEY
 
     def _tests(self, name: str, *, among_alternatives: bool = False) -> bool:
-        """Return whether the key is compared without setting a bound."""
+        """Return whether a key is compared without setting a bound."""
         conditions = conjuncts(self.bounds.residual) if self.bounds.residual is not None else []
         return any(
             name in mentioned_properties(condition)
@@ -142,17 +142,14 @@ class AccessPlan(NamedTuple):
         return Improvement.SPLIT_BY_PARTITION if is_split else Improvement.ADD_PARTITION_KEY
 
     def index_candidates(self, indexed: Collection[str] = ()) -> frozenset[str] | None:
-        """Return the properties whose index would find the rows; None if an index finds them already.
-
-        Every equality of a property has one, and so do ranges of ``indexed`` properties.
-        """
+        """Return the properties whose index would find the matching rows; None if an existing index does."""
         if self.bounds.residual is None:
             return None
         return fold(self.bounds.residual, lambda node, operands: _candidates(node, operands, indexed))
 
     @property
     def point_keys(self) -> tuple[EntityKey, ...]:
-        """The keys of all possible results, if the filter names entities by key and nothing else."""
+        """Return the keys of all possible results, if the filter consists of full keys only."""
         if self.filter is None:
             return ()
         keys = [_key(conditions) for conditions in fold(self.filter, _alternatives)]

@@ -1,7 +1,4 @@
-"""The tree of a filter, and the walks over it.
-
-No walk recurses: a tree may be deeper than Python's stack.
-"""
+"""Syntax tree of a filter, and its traversals."""
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +25,7 @@ class Operator(StrEnum):
 
     @property
     def mirrored(self) -> "Operator":
-        """The equivalent operator for exchanged operands."""
+        """Return the equivalent operator for swapped operands."""
         return _MIRRORED.get(self, self)
 
     def holds(self, left: Any, right: Any) -> bool:
@@ -67,7 +64,7 @@ IS_SET: Final = "isset"
 
 
 class MatchKind(StrEnum):
-    """Position at which a text must occur in a String; the values are the function names."""
+    """Position at which a text must occur in a String; the values are function names."""
 
     CONTAINS = "contains"
     ENDS_WITH = "endswith"
@@ -84,14 +81,14 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class IsSet:
-    """The entity has the property, of any type. Only the console's dialect has it."""
+    """Condition that the entity has the property, of any type; only in the console's dialect."""
 
     property: str
 
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """Two or more operands; an operand that is an And itself is written in parentheses."""
+    """Conjunction of two or more operands; a nested And keeps its parentheses."""
 
     operands: tuple["Filter", ...]
 
@@ -101,7 +98,7 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Two or more operands; an operand that is an Or itself is written in parentheses."""
+    """Disjunction of two or more operands; a nested Or keeps its parentheses."""
 
     operands: tuple["Filter", ...]
 
@@ -116,7 +113,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A bare ``true`` or ``false``."""
+    """Literal ``true`` or ``false`` as a condition."""
 
     value: bool
 
@@ -140,7 +137,7 @@ def operands_of(node: Filter) -> tuple[Filter, ...]:
 
 
 def fold(root: Filter, visit: Callable[[Filter, list[T]], T]) -> T:
-    """Visit every node after its operands, passing it the results of their visits."""
+    """Fold a tree bottom-up, passing each node the results of its operands."""
     results: list[T] = []
     pending = [(root, False)]
     while pending:
@@ -164,7 +161,7 @@ def walk(root: Filter) -> Iterator[Filter]:
 
 
 def conjuncts(root: Filter) -> list[Filter]:
-    """Return the conditions that must all hold, however they are grouped."""
+    """Return the conditions that must all hold, regardless of grouping."""
     parts: list[Filter] = []
     pending = [root]
     while pending:
@@ -177,7 +174,7 @@ def conjuncts(root: Filter) -> list[Filter]:
 
 
 def all_of(conditions: Sequence[Filter]) -> Filter:
-    """Combine one or more conditions that must all hold."""
+    """Combine conditions into a conjunction."""
     return And(tuple(conditions)) if len(conditions) > 1 else conditions[0]
 
 
@@ -187,7 +184,7 @@ def mentioned_properties(root: Filter) -> set[str]:
 
 
 def count_comparisons(root: Filter) -> int:
-    """Return the number of conditions; the service's documents allow COMPARISONS_ON_AZURE."""
+    """Return the number of comparisons; Azure documents a limit of COMPARISONS_ON_AZURE."""
     return sum(isinstance(node, Comparison | Match | IsSet) for node in walk(root))
 
 

@@ -19,7 +19,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class KeyInterval:
-    """The keys between two bounds, by code point; None means unbounded. PostgreSQL can store every bound."""
+    """Keys between two bounds, by code point; None means unbounded. PostgreSQL can store every bound."""
 
     lower: Bound | None = None
     upper: Bound | None = None
@@ -44,7 +44,7 @@ class KeyInterval:
         return self.lower.key
 
     def narrowed(self, operator: Operator, key: str) -> "KeyInterval":
-        """Return the part of the interval for which the comparison holds; do not ask for ``ne``."""
+        """Narrow the interval by a comparison other than ``ne``."""
         storable = to_storable(operator, key)
         if isinstance(storable, bool):
             return self if storable else NO_KEYS
@@ -86,7 +86,7 @@ class KeyBounds:
 
 
 def key_range(root: Filter | None) -> KeyBounds:
-    """Derive the bounds that the conditions on PartitionKey and RowKey set; alternatives (``or``) set none."""
+    """Derive bounds from the conditions on PartitionKey and RowKey; alternatives (``or``) set none."""
     remaining = conjuncts(root) if root is not None else []
     row = ALL_KEYS
     partition, remaining = interval_of("PartitionKey", remaining)
@@ -97,7 +97,7 @@ def key_range(root: Filter | None) -> KeyBounds:
 
 
 def interval_of(name: str, conditions: Iterable[Filter]) -> tuple[KeyInterval, list[Filter]]:
-    """Return the interval of a key and the conditions that it does not express."""
+    """Return the interval of a key and the residual conditions."""
     interval, remaining = ALL_KEYS, []
     for condition in conditions:
         match condition:
@@ -111,11 +111,7 @@ def interval_of(name: str, conditions: Iterable[Filter]) -> tuple[KeyInterval, l
 
 
 def to_storable(operator: Operator, key: str) -> tuple[Operator, str] | bool:
-    """Return the same comparison with a text that PostgreSQL can store, or its result if that is constant.
-
-    Neither keys nor text parameters contain U+0000 or lone surrogates. A literal that does equals no key and sorts
-    where the next text without such a character sorts.
-    """
+    """Convert a comparison to one with a text that PostgreSQL can store, or to its constant result."""
     match = _NEVER_IN_KEYS.search(key)
     if match is None:
         return operator, key

@@ -1,8 +1,4 @@
-"""Tokens of a filter with their positions, and the errors for text that cannot be read.
-
-The messages are those of WCF Data Services. A syntax error names the position where the unexpected token
-ends, as the service does.
-"""
+"""Lexer of filters: tokens with positions, and errors for unreadable text."""
 
 import re
 from enum import Enum
@@ -66,7 +62,7 @@ def tokenize(text: str) -> list[Token]:
 
 
 def tokenize_leniently(text: str) -> list[Token]:
-    """Return the tokens; unreadable characters are tokens too, an open string up to the end of the text."""
+    """Tokenize a filter without errors: unreadable characters become tokens, an open string extends to the end."""
     tokens: list[Token] = []
     position = len(text) - len(text.lstrip())
     while position < len(text):

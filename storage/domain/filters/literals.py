@@ -1,4 +1,4 @@
-"""The literals of ``$filter``, one per EDM type, and times relative to now: text to value and back."""
+"""Literals of ``$filter`` per EDM type, and relative times: parsing and serialization."""
 
 import math
 import re
@@ -25,10 +25,7 @@ _RELATIVE = re.compile(r"\{\{\s*now\s*(?:([+-])\s*([0-9]{1,4})\s*([mhdw])\s*)?\}
 
 
 class RelativeTime(int):
-    """A DateTime in ticks that was written relative to now, with the amount and unit of the difference.
-
-    Comparisons treat it as any other value; the writer writes it as relative again.
-    """
+    """DateTime in ticks that was written relative to now, with the amount and unit of the offset."""
 
     amount: int
     unit: str
@@ -45,7 +42,7 @@ class RelativeTime(int):
 
 
 def read_relative(text: str, now: datetime) -> RelativeTime | None:
-    """Read ``{{now-24h}}``; None for any other text."""
+    """Parse a relative time such as ``{{now-24h}}``; None for any other text."""
     match = _RELATIVE.fullmatch(text)
     if match is None:
         return None
@@ -77,10 +74,7 @@ _INT64_DIGITS: Final = 19
 def read_literal(
     token: Token, text: str, now: datetime | None = None, first: int = FIRST_COSMOS_TICK
 ) -> EdmValue:
-    """Read a literal token; ``text`` is the whole filter, for error messages.
-
-    With ``now``, a DateTime may be relative to it; ``first`` is the earliest one in ticks.
-    """
+    """Parse a literal token; ``text`` is the whole filter, for error messages."""
     match token.kind:
         case TokenKind.STRING:
             return EdmValue(Edm.STRING, _unquoted(token.text))
@@ -106,7 +100,7 @@ def read_literal(
 
 
 def is_literal(token: Token) -> bool:
-    """Return whether the token is a value in every position."""
+    """Return whether the token is always a literal."""
     return token.kind in LITERALS or (token.kind is TokenKind.NAME and token.text in WORDS)
 
 

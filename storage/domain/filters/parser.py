@@ -1,8 +1,4 @@
-"""The parser of filters: operator precedence with two stacks, because recursion would limit length and depth.
-
-Well-formed expressions that the service refuses (functions, arithmetic, two properties) become UNSUPPORTED operands, so
-that a later syntax error is still the one reported.
-"""
+"""Parser of filters by operator precedence with two stacks, as recursion would limit length and depth."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -77,7 +73,7 @@ _Operand: TypeAlias = Filter | EdmValue | _Name | _Other
 
 
 class _Pending(NamedTuple):
-    """An operator that waits for its right operand, or an open parenthesis (precedence 0)."""
+    """Operator waiting for its right operand, or an open parenthesis (precedence 0)."""
 
     text: str
     precedence: int
@@ -160,7 +156,7 @@ class _Parser:
             raise
 
     def _read_name(self, token: Token) -> bool:
-        """Return whether the name is an operand; otherwise it opened the arguments of a function."""
+        """Read a name; return whether it is an operand, otherwise it opens a function call."""
         if self.dialect.has_console_filters and (call := self._read_console_call(token)):
             self.operands.append(call)
             return True
@@ -176,7 +172,7 @@ class _Parser:
         return True
 
     def _read_console_call(self, name: Token) -> Filter | None:
-        """Read a function of the console's dialect; None if its arguments do not fit."""
+        """Parse a function of the console's dialect; None if its arguments do not fit."""
         arguments = self.tokens[self.position : self.position + 5]
         match [argument.kind for argument in arguments]:
             case [TokenKind.OPEN, TokenKind.NAME, TokenKind.CLOSE, *_] if name.text == IS_SET:
@@ -212,7 +208,7 @@ class _Parser:
     # operators
 
     def _read_operator(self) -> bool:
-        """Read up to and including a binary operator or a comma; return whether the filter ended instead."""
+        """Consume tokens through a binary operator or comma; return whether the filter ended instead."""
         while True:
             token = self._next()
             if token.kind is TokenKind.NAME and token.text in _BINARY:
@@ -354,7 +350,7 @@ def _compared(left: _Operand, operator: Operator, right: _Operand) -> Filter | _
 
 
 def _unsupported_comparison(left: _Operand, right: _Operand) -> _Other:
-    """Refuse a condition compared with a value; two properties or two literals are only unsupported."""
+    """Refuse a condition compared with a value; other unsupported comparisons get a different error."""
     for operand, other in ((left, right), (right, left)):
         is_condition = isinstance(operand, Comparison | And | Or | Not | Constant)
         if is_condition and isinstance(other, EdmValue) and other.type is not Edm.BOOLEAN:

@@ -32,7 +32,7 @@ PAGE_BYTES: Final = 4 * 1024 * 1024  # the entity that exceeds it is the last of
 
 
 class Position(NamedTuple):
-    """The key of the first row not returned; if it is deleted meanwhile, the next greater row follows."""
+    """Key of the next page's first row; if that is deleted, the next greater row follows."""
 
     partition_key: str
     row_key: str
@@ -40,11 +40,7 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EntityQuery:
-    """A query over the entities from ``start`` up to, but excluding, ``end``.
-
-    ``select`` None means all properties; ``annotations`` says whether the response carries EDM types. ``indexed`` are
-    the properties with an index of their own, which change how entities are found, never which.
-    """
+    """Query over entities from ``start`` (inclusive) to ``end`` (exclusive)."""
 
     filter: Filter | None = None
     select: tuple[str, ...] | None = None
@@ -67,7 +63,7 @@ class TableQuery:
 
 
 class Page(NamedTuple, Generic[Row_co]):
-    """A page may be empty and still have a next position."""
+    """Page of results; it may be empty and still have a next position."""
 
     entities: list[Row_co]
     next: Position | None
@@ -80,10 +76,7 @@ _USUAL: Final = re.compile("[0-9a-z]*")
 
 
 def names_of_tables(root: Filter) -> tuple[str, str]:
-    """Return a least and a greatest folded name of the tables that match, empty for none; not for Cosmos.
-
-    They are bounds in the order of any language, because names have only letters and digits, and so have the bounds.
-    """
+    """Return bounds on the folded names of matching tables, empty for none; not for Cosmos."""
     interval, _ = interval_of("TableName", conjuncts(root))
     lower = _usual_start(interval.lower.key) if interval.lower is not None else ""
     if interval.upper is None:
@@ -93,12 +86,12 @@ def names_of_tables(root: Filter) -> tuple[str, str]:
 
 
 def _usual_start(text: str) -> str:
-    """Return the beginning of a text up to the first character that no name of a table has, folded."""
+    """Return the folded prefix of a text that is valid in table names."""
     return _USUAL.match(text.lower())[0]  # type: ignore[index]  # it matches every text
 
 
 def matches_table(root: Filter, name: str, kind: AccountKind = AccountKind.STORAGE) -> bool:
-    """Return whether a table of this name matches; letter case makes a difference to Cosmos only."""
+    """Return whether a table matches the filter; names are case-sensitive for Cosmos only."""
     folded = _fold(name, kind)
 
     def visit(node: Filter, operands: list[bool]) -> bool:
@@ -140,16 +133,14 @@ _NUMBER = re.compile(r"-?[0-9]{1,700}(?:\.[0-9]{1,1100})?|NaN", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """An order by type, then value: booleans, numbers whatever their type, texts by code point, times, GUIDs,
-    binaries.
-    """
+    """Sort order by type, then value: booleans, numbers of any type, texts by code point, times, GUIDs, binaries."""
 
     property: str
     descending: bool = False
 
 
 class SortedPosition(NamedTuple):
-    """The position of the first entity not returned."""
+    """Position of the next page's first entity in a sort order."""
 
     rank: int
     number: str
@@ -159,7 +150,7 @@ class SortedPosition(NamedTuple):
 
     @classmethod
     def read(cls, stored: object) -> Self | None:
-        """Read a position from a list of its members; None if it is not valid."""
+        """Parse a position from a list; None if it is invalid."""
         match stored:
             case [int(rank), str(number), str(text), str(partition_key), str(row_key)]:
                 position = cls(rank, number, text, partition_key, row_key)

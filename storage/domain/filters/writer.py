@@ -1,4 +1,4 @@
-"""The writer of filters: ``parse(write(f)) == f``, with no more parentheses than needed."""
+"""Writer of filters: ``parse(write(f)) == f``, with minimal parentheses."""
 
 from collections.abc import Callable
 from types import UnionType
@@ -22,7 +22,7 @@ from storage.domain.values.edm import Edm, EdmValue
 
 
 def write(root: Filter, literal: Callable[[EdmValue], str] = write_literal) -> str:
-    """Write a filter; ``literal`` writes its values, for callers that put them elsewhere."""
+    """Serialize a filter; ``literal`` replaces the serialization of its values."""
     return fold(root, lambda node, operands: _write(node, operands, literal))
 
 

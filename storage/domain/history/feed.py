@@ -19,11 +19,11 @@ _MAC_LENGTH: Final = 16  # bytes
 
 
 class InvalidToken(Refused):
-    """A token that this server has not made, or that belongs to another feed."""
+    """The token was not issued by this server, or belongs to another feed."""
 
 
 class ExpiredToken(Refused):
-    """The changes after this position are not kept any more."""
+    """The changes after this position are no longer kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class FeedPosition:
 
 
 class FeedToken(NamedTuple):
-    """A position in the change feed of an account and a choice of its tables."""
+    """Position in the change feed of an account and a selection of its tables."""
 
     cluster: str  # the database of the position
     feed: str  # the account and the tables of the feed
@@ -91,7 +91,7 @@ def _mac(content: bytes, secret: bytes) -> bytes:
 
 
 class FeedPage(NamedTuple):
-    """Changes in order, and where the next page starts."""
+    """Page of changes in order, with the start of the next page."""
 
     changes: Sequence[RecordedChange]
     position: FeedPosition
@@ -106,7 +106,7 @@ class FeedPage(NamedTuple):
 
 
 def write_change(change: RecordedChange) -> bytes:
-    """Write a change as a JSON object on one line; entities are written as the Table service does."""
+    """Serialize a change as one line of JSON; entities are in the Table service's format."""
     head = {
         "sequence": change.sequence,
         "operation": change.op.word,
@@ -144,7 +144,7 @@ def describe_change(change: RecordedChange) -> str:
 
 
 def _properties(entity: StoredEntity | None) -> dict[str, str]:
-    """Return the values of an entity as short JSON."""
+    """Return the values of an entity as abbreviated JSON."""
     if entity is None:
         return {}
     texts = {
@@ -166,7 +166,7 @@ _COSMOS_OPERATIONS: Final = {Op.INSERT: "create", Op.UPDATE: "replace", Op.DELET
 
 
 def write_cosmos_change(change: RecordedChange) -> bytes:
-    """Write a change as Cosmos DB writes those of its feed of all versions and deletes."""
+    """Serialize a change in the format of Cosmos DB's "all versions and deletes" feed."""
     metadata: dict[str, object] = {
         "operationType": _COSMOS_OPERATIONS[change.op],
         "lsn": change.sequence,

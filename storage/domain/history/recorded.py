@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 
 
 class Op(StrEnum):
-    """Operation on an entity, as it is stored."""
+    """Operation on an entity. The values are stored."""
 
     INSERT = "i"
     UPDATE = "u"
@@ -27,12 +27,7 @@ class Op(StrEnum):
 
 
 class RecordedChange(NamedTuple):
-    """A change of an entity, as the history of its account has it, or the activity log if that keeps none.
-
-    ``before`` is None for an insertion, ``after`` for a deletion; both are also None where they are not known, as after
-    a later change that was not recorded. ``ticks`` is the new Timestamp, of a deletion when it was made. The request is
-    that of the actor. ``sequence`` is 0 outside the history.
-    """
+    """Recorded change of an entity, from the history or, without one, from the activity log."""
 
     sequence: int
     op: Op
@@ -80,7 +75,7 @@ class ChangeGroup(NamedTuple, Generic[Who, Where]):
 
 
 class ChangePage(NamedTuple, Generic[Item]):
-    """Changes of an entity, or groups of changes, from the newest to the oldest."""
+    """Page of changes, or of groups of changes, newest first."""
 
     entries: Sequence[Item]
     # where the next page in the direction of reading begins: the sequence of its first change, or the Timestamp of the

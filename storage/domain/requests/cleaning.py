@@ -1,9 +1,4 @@
-"""Cleaning of requests for the log: parts that were understood are kept, never text that was not.
-
-Each kept part is a name that the service knows, or a value with the form of its kind: an integer, a date, a media
-type. Everything else is left out, so that no signature, key or value of an entity is kept wherever a client puts
-it. Addresses are in `kept_addresses`.
-"""
+"""Redaction of requests for the log: only recognized parts are kept."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -47,12 +42,12 @@ _ENCODED: Final = 5  # times that a text may be percent-encoded
 
 
 def redact_signatures(text: str) -> str:
-    """Replace the value of every signature in a URL or a part of one."""
+    """Redact the signatures in a URL or a part of one."""
     return _SIGNATURE.sub(r"\1XXXXX", text)
 
 
 def holds_secret(text: str) -> bool:
-    """Return whether a text has a signature or other credentials in it, percent-encoded or not."""
+    """Return whether a text contains a signature or other credentials, percent-encoded or not."""
     for _ in range(_ENCODED):
         if _SECRET.search(text):
             return True
@@ -73,7 +68,7 @@ def clean_words(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def clean_agent(raw: bytes) -> bytes:
-    """Return what is kept of a User-Agent."""
+    """Return the redacted User-Agent."""
     return clean_words(raw.decode("latin-1")).encode("latin-1", "replace")
 
 
@@ -129,7 +124,7 @@ def clean_method(method: str) -> str:
 
 
 def clean_etag(text: str) -> str:
-    """Keep an ETag of the service, or the one that any entity has."""
+    """Keep an ETag in the service's format or ``*``, otherwise return a placeholder."""
     try:
         condition = read_if_match(text)
     except StorageError:
@@ -138,7 +133,7 @@ def clean_etag(text: str) -> str:
 
 
 def clean_media_type(text: str) -> str:
-    """Keep what the protocol has of a media type with its parameters, or of several."""
+    """Keep known media types and parameters, replacing others."""
     if not text:
         return text
     cleaned = []
@@ -161,7 +156,7 @@ def clean_table(name: str, kind: AccountKind = AccountKind.STORAGE) -> str:
 
 
 def addressed_names(arguments: Mapping[str, object]) -> dict[str, str]:
-    """Return the account and the table that the address of a page names, if they can be some."""
+    """Return the account and table in a page's URL arguments, if they are valid names."""
     account, table = (str(arguments.get(name, "")) for name in ("account", "table"))
     found = {"account": account if is_account_name(account) else "", "table": clean_table(table)}
     return {name: text for name, text in found.items() if text}
@@ -240,7 +235,7 @@ def clean_option_name(name: str) -> str:
 
 
 def clean_option(name: str, value: str) -> str:
-    """Return what may be kept of the value of an option in the query string."""
+    """Return the redacted value of a query option."""
     clean = _OPTIONS.get(name.lower())
     return LEFT_OUT if clean is None else clean(value)[:_LIMIT]
 
@@ -357,7 +352,7 @@ def _clean_token(tokens: list[Token], index: int) -> str:
 
 
 def _is_name(tokens: list[Token], index: int) -> bool:
-    """Return whether a word is an operator or must be a property; a value may lack its quotation marks."""
+    """Return whether a word is an operator or certainly a property, rather than an unquoted value."""
     word, following = tokens[index].text, tokens[index + 1]
     if word.lower() in _WORDS or (word.lower() in _FUNCTIONS and following.kind is TokenKind.OPEN):
         return True

@@ -10,7 +10,7 @@ from typing import Final
 
 
 class Consistency(StrEnum):
-    """The levels, the strongest first."""
+    """Consistency level, strongest first."""
 
     STRONG = "Strong"  # every acknowledged write is seen
     BOUNDED_STALENESS = "BoundedStaleness"  # every write that was acknowledged longer ago than the bound
@@ -30,7 +30,7 @@ STALENESS_LIMIT: Final = 86_400  # seconds: the longest bound of an account
 
 
 def read_level(text: str) -> Consistency | None:
-    """Read the name of a level in any letter case; None if there is none of this name."""
+    """Parse a consistency level in any letter case; None if it is unknown."""
     return _BY_NAME.get(text.strip().lower())
 
 
@@ -48,10 +48,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class ReadTerms:
-    """Consistency that a request asks of its reads, at a level below strong.
-
-    ``session`` is set at the level of that name only. ``max_staleness`` is the bound of the account in seconds.
-    """
+    """Requested consistency of reads, below strong."""
 
     level: Consistency
     max_staleness: float
@@ -68,7 +65,7 @@ def write_token(position: int) -> str:
 
 
 def read_token(text: str) -> int | None:
-    """Read a token, or the latest of several with commas between them; None if the text is malformed."""
+    """Parse a session token, or the latest of several separated by commas; None if malformed."""
     parts = text.split(",", _TOKENS_LIMIT)
     matches = [_TOKEN.fullmatch(part.strip()) for part in parts]
     if not all(matches):

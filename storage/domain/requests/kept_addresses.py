@@ -20,7 +20,7 @@ _EMPTY: Final = re.compile(rb"\(\s*\)")
 
 
 class AddressRule(StrEnum):
-    """The rule that an address breaks."""
+    """Rule that an address violates."""
 
     ENCODING = "encoding"  # it is percent-encoded UTF-8
     TABLE_NAME = "table-name"  # letters and digits
@@ -29,7 +29,7 @@ class AddressRule(StrEnum):
 
 
 class AddressFault(NamedTuple):
-    """Why an address names no resource; its fields are described for the documentation of the API."""
+    """Reason why an address is invalid; its fields are described in the documentation of the API."""
 
     rule: Annotated[AddressRule, "That the address breaks."]
     segments: Annotated[int, "Of the path below the account."]
@@ -57,7 +57,7 @@ UNKNOWN: Final = KeptAddress(f"/{LEFT_OUT}", "", "")
 
 
 def keep_address(address: Address, method: str, kind: AccountKind) -> KeptAddress:
-    """Describe the address of a request to an account."""
+    """Describe the address of a request for the log, without keys."""
     start = "/" if address.host_style else f"/{_keep_account(address)}/"
     path = address.rest.strip(b"/")
     if not path:
@@ -102,7 +102,7 @@ def _keep_name(start: str, name: str, end: str, path: bytes, kind: AccountKind) 
 
 
 def _keep_nested(start: str, path: bytes, kind: AccountKind) -> KeptAddress:
-    """Keep ``people/Tables``, as SDKs send it that take a table's URL for the service's, or ``$metadata``."""
+    """Keep ``people/Tables``, as sent by SDKs that were given a table URL, or ``$metadata``."""
     first, slash, second = path.partition(b"/")
     if not slash:
         return KeptAddress(start, "", "$metadata")

@@ -12,7 +12,7 @@ LATENCY_BOUNDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1
 
 
 class RequestKind(NamedTuple):
-    """The fields that requests counted together have in common, as in ObservedRequest."""
+    """Fields by which requests are counted together, as in ObservedRequest."""
 
     account_id: int  # 0: the account does not exist
     secondary: bool

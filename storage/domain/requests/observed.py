@@ -15,7 +15,7 @@ KEY_NAMES: Final = ("key1", "key2")
 
 
 def retired_key_name(number: int) -> str:
-    """Name a key that was replaced and is still accepted."""
+    """Name a replaced key that is still accepted."""
     return f"key{number} (old)"
 
 
@@ -42,11 +42,7 @@ class Credential(NamedTuple):
 
 @dataclass(slots=True)
 class ObservedRequest:
-    """Filled in while the request is processed; unknown fields keep their defaults.
-
-    Times are seconds of time.perf_counter, sizes are bytes; ``answered`` is when the response was ready, ``sent`` when
-    it had been handed to the connection.
-    """
+    """Observations of a request, filled in during processing; unknown fields keep their defaults."""
 
     started: float
     account_id: int = 0

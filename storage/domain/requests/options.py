@@ -36,10 +36,7 @@ _SIGNED: Final = frozenset({"comp", "restype"})
 
 @lru_cache(maxsize=512)
 def read_options(query: bytes) -> Mapping[str, str]:
-    """Read a raw query string, in which a plus is a space.
-
-    ``raw:$select`` is that option as sent, but commas are plain and blanks alone are nothing.
-    """
+    """Parse a raw query string, in which a plus is a space."""
     options: dict[str, str] = {}
     if not query:
         return MappingProxyType(options)

@@ -1,4 +1,4 @@
-"""Outcomes: whether an answer is a failure of the client or of the server."""
+"""Outcomes of requests: success, client error or server failure."""
 
 from enum import StrEnum
 from typing import Final
@@ -8,7 +8,7 @@ _ASKED_FOR: Final = frozenset({501, 505})
 
 
 class Outcome(StrEnum):
-    """Outcome of a request; a change set with a refused part is refused, although it is answered 202."""
+    """Outcome of a request; a change set answered 202 with a refused part counts as refused."""
 
     DONE = "done"
     REFUSED = "refused"  # the request was at fault
@@ -21,7 +21,7 @@ def is_server_failure(status: int) -> bool:
 
 
 def outcome_of_status(status: int) -> Outcome:
-    """Return the outcome of an answer; status 0: the client closed the connection before."""
+    """Return the outcome of a status; 0 means that the client disconnected before."""
     if not status or is_server_failure(status):
         return Outcome.FAILED
     return Outcome.REFUSED if status >= 400 else Outcome.DONE

@@ -16,11 +16,7 @@ _NAME_LIMIT: Final = 64  # characters
 
 
 class RequestLogSettings(NamedTuple):
-    """Selection of the requests that the log keeps.
-
-    A request that takes ``slow`` seconds is kept like a refused one; of the others, ``sample`` of each kind
-    between two writes. ``rows`` are the rows of an account.
-    """
+    """Settings that select the requests to log."""
 
     slow: float = 0.5
     keep: timedelta = timedelta(days=7)
@@ -40,13 +36,13 @@ class SentRequest(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The number of bytes, nearly."""
+        """Return the approximate size in bytes."""
         names_and_values = sum(len(name) + len(value) for name, value in self.headers.items())
         return len(self.path) + len(self.query) + names_and_values
 
 
 class Fault(NamedTuple):
-    """The fault for which a request was refused."""
+    """Fault that caused the refusal of a request."""
 
     code: str
     status: int
@@ -61,7 +57,7 @@ class Fault(NamedTuple):
 
 
 def read_fault(observed: ObservedRequest) -> Fault | None:
-    """Return what was refused, without the error, which holds on to all that the request has read."""
+    """Return the fault of a request, detached from the error, which would keep the request in memory."""
     error = observed.refusal
     if error is None:
         return None
@@ -74,7 +70,7 @@ def read_fault(observed: ObservedRequest) -> Fault | None:
 
 
 def _named_part(error: StorageError) -> RequestPart | None:
-    """Return the part that the service's answer names."""
+    """Return the part named in the service's response."""
     for kind, detail in ((PartKind.HEADER, "HeaderName"), (PartKind.OPTION, "QueryParameterName")):
         if detail in error.details:
             return RequestPart(kind, error.details[detail])
@@ -82,7 +78,7 @@ def _named_part(error: StorageError) -> RequestPart | None:
 
 
 def outcome_of(status: int, fault: Fault | None) -> Outcome:
-    """Return the outcome of a request, also of a change set that was answered 202 and refused."""
+    """Return the outcome of a request; a refused change set answered 202 counts as refused."""
     return outcome_of_status(status if fault is None or status >= 400 else fault.status)
 
 
@@ -124,7 +120,7 @@ def _clean_name(part: RequestPart) -> str:
 
 
 class KeptRequest(NamedTuple):
-    """A finished request that will be recorded."""
+    """Finished request that awaits logging."""
 
     observed: ObservedRequest
     sent: SentRequest

@@ -36,7 +36,7 @@ class TargetKind(Enum):
 
 
 class Target(NamedTuple):
-    """A resource of an account. ``table`` is the name as sent, unchecked; ``key`` only for ENTITY."""
+    """Resource of an account; ``table`` is the name as sent, unchecked, ``key`` is only set for ENTITY."""
 
     kind: TargetKind
     table: str = ""
@@ -61,7 +61,7 @@ _HOST_LIMIT: Final = 255 + len(":65535")  # characters; every link of an answer 
 
 @lru_cache(maxsize=256)
 def is_host(host: bytes) -> bool:
-    """Return whether a Host header has one name or address, with or without a port."""
+    """Return whether a Host header is a single name or address with optional port."""
     return len(host) <= _HOST_LIMIT and _HOST.fullmatch(host) is not None
 
 
@@ -104,7 +104,7 @@ def resolve_address(
 
 @lru_cache(maxsize=256)
 def _origin(host: bytes, scheme: str, suffixes: tuple[str, ...]) -> tuple[str, str | None]:
-    """Return scheme and authority, and the account if the host names it."""
+    """Return scheme and authority, and the account if it is in the host name."""
     if not is_host(host):
         raise HostInformationNotPresent
     text = host.decode("ascii")
@@ -128,7 +128,7 @@ def _is_secondary(host: bytes) -> bool:
 
 
 def _read_signer(authorization: bytes | None) -> str | None:
-    """Return the account that the header names for Shared Key."""
+    """Return the account in a Shared Key Authorization header; None otherwise."""
     match = _SIGNED.match(authorization or b"")
     return match[1].decode() if match else None
 
@@ -137,7 +137,7 @@ _SIGNED: Final = re.compile(rb"SharedKey(?:Lite)? ([a-z0-9]{3,24}):")
 
 
 def _is_foreign_name(host: bytes) -> bool:
-    """Return whether a host is a name, and not an IP address or localhost."""
+    """Return whether a host is a name other than localhost, not an IP address."""
     return not host.startswith((b"[", b"localhost")) and not _IPV4.match(host)
 
 
@@ -145,7 +145,7 @@ _IPV4: Final = re.compile(rb"[0-9.]+(?::|\Z)")
 
 
 def _decode(raw: bytes) -> str:
-    """Percent-decode a path segment, in which a plus is a plus."""
+    """Percent-decode a path segment, leaving plus signs."""
     try:
         return (unquote_to_bytes(raw) if b"%" in raw else raw).decode()
     except UnicodeDecodeError:
@@ -153,7 +153,7 @@ def _decode(raw: bytes) -> str:
 
 
 def inner_path(uri: bytes, known: Address) -> bytes:
-    """Return the path below the account of a URI in a batch: absolute, or relative to the host or the service."""
+    """Return the path below the account of a URI in a batch, which may be absolute or relative."""
     uri = uri.partition(b"?")[0]
     scheme, separator, rest = uri.partition(b"://")
     if separator and scheme.lower() in (b"http", b"https"):
@@ -241,7 +241,7 @@ def _table(predicate: str) -> Target:
 
 
 def _key(resource: str, predicate: str) -> EntityKey | None:
-    """Read the key of a predicate, None for ``()``."""
+    """Parse the key in a predicate; None for ``()``."""
     usual = _USUAL_KEY.fullmatch(predicate)
     if usual is not None:
         return EntityKey(usual[1].replace("''", "'"), usual[2].replace("''", "'"))
@@ -251,7 +251,7 @@ def _key(resource: str, predicate: str) -> EntityKey | None:
 
 
 def key_of(uri: bytes) -> EntityKey | None:
-    """Return the key in the URI of an entity whose table is known; None: the URI has to be resolved."""
+    """Return the key in the URI of an entity of a known table; None if the URI needs full resolution."""
     predicate = uri.partition(b"(")[2]
     match = _USUAL_KEY.fullmatch(_decode(predicate))
     if match is None or b"/" in predicate or b"?" in predicate:
@@ -260,7 +260,7 @@ def key_of(uri: bytes) -> EntityKey | None:
 
 
 def _unusual_key(resource: str, predicate: str) -> EntityKey:
-    """Read a key in either order, with spaces around names and signs."""
+    """Parse a key with its parts in any order and with spaces."""
     if _UNNAMED_KEY.fullmatch(predicate):
         raise key_count_error(resource)
     keys: dict[str, str] = {}

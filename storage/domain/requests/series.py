@@ -24,7 +24,7 @@ _KEY_LIMIT: Final = 128  # characters
 
 
 def coarsened(tally: Tally) -> Tally:
-    """Return a tally with the buckets of HISTOGRAM_BOUNDS as one with the buckets of LATENCY_BOUNDS."""
+    """Convert a tally from the buckets of HISTOGRAM_BOUNDS to the buckets of LATENCY_BOUNDS."""
     latencies = [0] * (len(LATENCY_BOUNDS) + 1)
     for bucket, number in enumerate(tally.latencies):
         latencies[_COARSE[bucket]] += number
@@ -49,7 +49,7 @@ def is_error(status: int) -> bool:
 
 @dataclass(slots=True)
 class Traffic:
-    """Requests, their bytes in and out, and a histogram of their latencies: numbers by bucket of HISTOGRAM_BOUNDS."""
+    """Number of requests, their bytes in and out, and a latency histogram by bucket of HISTOGRAM_BOUNDS."""
 
     requests: int = 0
     ingress: int = 0
@@ -68,7 +68,7 @@ class Traffic:
         self.add(Traffic(tally.requests, tally.ingress, tally.egress, numbers))
 
     def percentile(self, share: float) -> float | None:
-        """Return the seconds within which a share of the requests was answered, at most 13 % off; None: no requests."""
+        """Return the latency percentile in seconds, at most 13 % off; None without requests."""
         buckets = sorted(self.latencies)
         totals = list(accumulate(self.latencies[bucket] for bucket in buckets))
         if not totals:
@@ -83,7 +83,7 @@ class Traffic:
         return lower + (upper - lower) * (rank - (totals[place] - number)) / number
 
     def exceeded(self, share: float) -> float:
-        """Return the longest bound in seconds that more than a share of the requests, such as 0.05, exceeded."""
+        """Return the largest bound in seconds exceeded by more than a share of requests, such as 0.05."""
         buckets = sorted(self.latencies)
         totals = list(accumulate(self.latencies[bucket] for bucket in buckets))
         return _lower_bound(buckets[bisect_left(totals, (1 - share) * totals[-1])]) if totals else 0.0
@@ -95,10 +95,7 @@ def _lower_bound(bucket: int) -> float:
 
 @dataclass(slots=True)
 class Frequent:
-    """The most frequent keys of a stream in bounded space: the summary of Misra and Gries, which can be merged.
-
-    Each count is too low by at most ``missed``; a key that is missing came at most so often.
-    """
+    """Most frequent keys of a stream in bounded space, as a mergeable Misra-Gries summary."""
 
     counts: dict[str, int] = field(default_factory=dict)
     missed: int = 0
@@ -129,11 +126,11 @@ class PeriodCounts:
         return sum(traffic.requests for traffic in self.kinds.values())
 
     def requests_where(self, is_counted: Callable[[int], bool]) -> int:
-        """Return the number of requests whose status is one to be counted."""
+        """Return the number of requests whose status satisfies a predicate."""
         return sum(traffic.requests for kind, traffic in self.kinds.items() if is_counted(kind.status))
 
     def traffic(self, kind: SeriesKind) -> Traffic:
-        """Return the traffic of a kind, to be added to."""
+        """Return the mutable traffic of a kind, merged into the rest beyond the limit of kinds."""
         if kind not in self.kinds and len(self.kinds) >= _KINDS_LIMIT:
             kind = SeriesKind()
         return self.kinds.setdefault(kind, Traffic())
@@ -151,7 +148,7 @@ class PeriodCounts:
         return total
 
     def by_operation(self) -> dict[str, tuple[Traffic, int]]:
-        """Return traffic and number of errors by operation, the most frequent first."""
+        """Return traffic and number of errors by operation, most frequent first."""
         operations: dict[str, tuple[Traffic, int]] = {}
         for kind, traffic in self.kinds.items():
             total, errors = operations.get(kind.operation, (Traffic(), 0))
@@ -160,14 +157,14 @@ class PeriodCounts:
         return dict(sorted(operations.items(), key=lambda item: (-item[1][0].requests, item[0])))
 
     def by_code(self) -> dict[tuple[int, str], int]:
-        """Return the numbers of requests by status and code, the most frequent first."""
+        """Return the number of requests by status and code, most frequent first."""
         counts: Counter[tuple[int, str]] = Counter()
         for kind, traffic in self.kinds.items():
             counts[kind.status, kind.error] += traffic.requests
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
     def errors(self) -> dict[tuple[int, str], int]:
-        """Return the numbers of errors by status and code, the most frequent first."""
+        """Return the number of errors by status and code, most frequent first."""
         return {kind: number for kind, number in self.by_code().items() if is_error(kind[0])}
 
     @property
@@ -176,7 +173,7 @@ class PeriodCounts:
 
 
 def shorten_key(key: str) -> str:
-    """Return a key of a Frequent within its limit; what is longer ends with three points."""
+    """Truncate a key of a Frequent to its limit, with an ellipsis."""
     return key if len(key) <= _KEY_LIMIT else f"{key[: _KEY_LIMIT - 1]}…"
 
 
@@ -185,13 +182,13 @@ def write_credential(authentication: str, name: str) -> str:
 
 
 def read_credential(text: str) -> tuple[str, str]:
-    """Return the authentication and the name of a credential."""
+    """Parse the authentication and name of a credential from ``write_credential``'s form."""
     authentication, _, name = text.partition(":")
     return authentication, name
 
 
 def write_counts(counts: PeriodCounts) -> list[Any]:
-    """Return counts in JSON: a list for each kind, and the most frequent partitions and credentials."""
+    """Serialize counts to JSON: a list per kind, and the most frequent partitions and credentials."""
     kinds = [
         [
             *kind,

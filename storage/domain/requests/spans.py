@@ -1,7 +1,4 @@
-"""Spans of a trace in the current context; without tracing, nothing happens.
-
-Tracing sets ``current``. All other code only says which step begins: ``with span("step"): ...``.
-"""
+"""Tracing spans in the current context; no-ops without tracing."""
 
 from collections.abc import Callable, MutableMapping
 from contextlib import AbstractContextManager, nullcontext
@@ -14,7 +11,7 @@ Attributes = MutableMapping[str, str | int | float | bool]
 
 
 class Parent(Protocol):
-    """A span that is open, or what opens spans that have no parent."""
+    """Open span, or the opener of root spans."""
 
     def span(self, name: str, attributes: Attributes, *, is_root: bool) -> AbstractContextManager[Attributes]:
         """Open a span; any other than a root needs a parent."""
@@ -29,7 +26,7 @@ current: ContextVar[Parent | None] = ContextVar("span", default=None)
 def span(
     name: str, attributes: Attributes | None = None, *, is_root: bool = False
 ) -> AbstractContextManager[Attributes]:
-    """Open a span for a block, which gets its attributes; ``is_root``: also one without a parent."""
+    """Open a span for a block; with ``is_root``, also without a parent."""
     parent = current.get()
     if parent is None:
         return nullcontext({})
@@ -37,7 +34,7 @@ def span(
 
 
 def note(attributes: Attributes) -> None:
-    """Add attributes to the request that is under way."""
+    """Add attributes to the span of the current request."""
     parent = current.get()
     if parent is not None:
         parent.note(attributes)

@@ -13,7 +13,7 @@ from storage.domain.sas.tokens import PARAMETERS, AccountSas, TableSas, is_well_
 
 
 class Meaning(StrEnum):
-    """The meaning of a parameter; the values are the parameters' names."""
+    """Meaning of a SAS parameter; values are the parameter names."""
 
     VERSION = "sv"
     TABLE = "tn"
@@ -41,7 +41,7 @@ _LETTERS: Final = frozenset({"ss", "srt", "sp"})
 
 @dataclass(frozen=True, slots=True)
 class ExplainedParameter:
-    """A parameter and the letters of its value. A malformed parameter makes the token invalid."""
+    """SAS parameter with the letters of its value; a malformed one invalidates the token."""
 
     name: str
     value: str
@@ -51,7 +51,7 @@ class ExplainedParameter:
 
 
 def explain(pairs: Iterable[tuple[str, str]]) -> list[ExplainedParameter]:
-    """Explain the decoded parameters of a URL in their order, even if they do not form a token."""
+    """Explain the decoded parameters of a URL in order, even if they do not form a token."""
     sent = list(pairs)
     names = {name for name, value in sent if value}
     kind = AccountSas if {"ss", "srt"} <= names else TableSas
@@ -87,7 +87,7 @@ ABILITIES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class KeyLimits:
-    """The first and last entity within reach of a token, as its fields name them; empty means unbounded."""
+    """First and last key within reach of a token, as in its fields; empty means unbounded."""
 
     start_partition: str = ""
     start_row: str = ""
@@ -97,10 +97,7 @@ class KeyLimits:
 
 @dataclass(frozen=True, slots=True)
 class TokenSummary:
-    """A token combined with its policy.
-
-    ``abilities`` are out of ABILITIES; instants are ticks since 1970; ``table`` is empty for all tables.
-    """
+    """Summary of a token combined with its policy."""
 
     abilities: tuple[Operation, ...]
     table: str
@@ -129,7 +126,7 @@ def summarize(token: TableSas | AccountSas, terms: AccessPolicy) -> TokenSummary
 
 
 def list_abilities(token: TableSas | AccountSas, terms: AccessPolicy) -> tuple[Operation, ...]:
-    """List what the token allows, by the rules that apply to its requests."""
+    """List the permitted actions of a token, by the rules for its requests."""
     try:
         grant = derive_grant(token, terms)
     except AuthorizationServiceMismatch:

@@ -1,4 +1,4 @@
-"""Tokens that the server knows, without their signatures, and their state."""
+"""SAS tokens known to the server, without signatures, and their state."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,12 +22,7 @@ Policies = Mapping[str, Mapping[str, AccessPolicy]]
 
 @dataclass(frozen=True, slots=True)
 class KnownToken:
-    """A token that was issued here or used here; ``token`` is without its signature.
-
-    ``key`` is the number of the key that verifies it, None if no key does any more; ``key_ends`` is when a replaced key
-    stops being accepted. The creator and the time of creation are unknown for tokens that were only used; ``uses``
-    counts 24 hours.
-    """
+    """SAS token issued or used here; ``token`` lacks its signature."""
 
     fingerprint: str
     token: TableSas | AccountSas
@@ -47,17 +42,17 @@ class KnownToken:
 
     @property
     def table(self) -> str:
-        """The table as the token spells it; empty for an account SAS."""
+        """Return the table as spelled in the token; empty for an account SAS."""
         return self.token.table if isinstance(self.token, TableSas) else ""
 
     @property
     def identifier(self) -> str:
-        """The identifier of the policy that the token references."""
+        """Return the identifier of the policy that the token references."""
         return self.token.identifier if isinstance(self.token, TableSas) else ""
 
 
 class TokenState(StrEnum):
-    """The state of a token; it is or will be accepted only in the first three."""
+    """State of a token; only the first three are accepted now or later."""
 
     ACTIVE = "active"
     EXPIRES_SOON = "expires-soon"
@@ -86,7 +81,7 @@ def token_state(known: KnownToken, policies: Policies, now: datetime) -> TokenSt
 def state_by_terms(
     token: TableSas | AccountSas, policies: Policies, now: datetime, *, created: datetime | None = None
 ) -> TokenState:
-    """Return the state of a token that is signed and not blocked; its lifetime starts no earlier than ``created``."""
+    """Return the state of a validly signed, unblocked token; its lifetime starts no earlier than ``created``."""
     if is_orphaned(token, policies):
         return TokenState.ORPHANED
     agreed = terms_of(token, policies)
@@ -104,7 +99,7 @@ def state_by_terms(
 
 
 def terms_of(token: TableSas | AccountSas, policies: Policies) -> AccessPolicy | None:
-    """Combine the terms of token and policy; None if they make no valid token."""
+    """Combine the terms of token and policy; None if the combination is invalid."""
     if is_orphaned(token, policies):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Sign tokens, find the key that signed one, and build the errors for tokens that are refused."""
+"""Signing of SAS tokens, search for the signing key, and errors for refused tokens."""
 
 import base64
 import hmac
@@ -14,7 +14,7 @@ Token = TypeVar("Token", TableSas, AccountSas)
 
 
 def string_to_sign(token: TableSas | AccountSas, account: str) -> str:
-    """Build the text to sign; ``account`` is the primary name."""
+    """Build the string to sign; ``account`` is the primary name."""
     return "\n".join(
         _of_table(token, account) if isinstance(token, TableSas) else _of_account(token, account)
     )
@@ -54,7 +54,7 @@ def _of_account(token: AccountSas, account: str) -> tuple[str, ...]:
 
 
 def sign(token: Token, account: str, key: bytes) -> Token:
-    """Return the token with its signature; raises AuthenticationFailed if it is malformed."""
+    """Sign a token; raises AuthenticationFailed if it is malformed."""
     check(token)
     return replace(token, signature=_signature(string_to_sign(token, account), key).decode())
 
@@ -86,7 +86,7 @@ def _signature(text: str, key: bytes) -> bytes:
 
 
 def signature_mismatch(token: TableSas | AccountSas, account: str) -> AuthenticationFailed:
-    """Build the error for a token that no key of the account signed."""
+    """Build the error for a token not signed by a key of the account."""
     text = string_to_sign(token, account)
     return AuthenticationFailed(
         AuthenticationErrorDetail=f"Signature did not match. String to sign used was {text}"

@@ -46,7 +46,7 @@ def check_kind(token: TableSas | AccountSas, kind: AccountKind) -> None:
 
 
 def derive_grant(token: TableSas | AccountSas, terms: AccessPolicy) -> Grant:
-    """Return what a token grants, regardless of time and place."""
+    """Return the grant of a token, regardless of time and address."""
     if isinstance(token, TableSas):
         return Grant(
             GrantKind.TABLE_SAS,
@@ -62,7 +62,7 @@ def derive_grant(token: TableSas | AccountSas, terms: AccessPolicy) -> Grant:
 
 
 def combine_terms(token: TableSas | AccountSas, policy: AccessPolicy | None) -> AccessPolicy:
-    """Combine token and policy: each term must come from one of them, and only the start may be missing."""
+    """Combine token and policy: each term may be set by only one of them, and only the start may be missing."""
     stored = policy or AccessPolicy()
     terms = (
         (token.start, stored.start),
@@ -87,7 +87,7 @@ def validity_period(terms: AccessPolicy) -> tuple[int | None, int | None]:
 
 
 def fields_set_by(policy: AccessPolicy | None) -> frozenset[str]:
-    """Return the attributes of a token that it must leave out because its policy sets them."""
+    """Return the token attributes that a policy sets, so that tokens must omit them."""
     stored = policy or AccessPolicy()
     named = (("start", stored.start), ("expiry", stored.expiry), ("permissions", stored.permission))
     return frozenset(name for name, value in named if value)

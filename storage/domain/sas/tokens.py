@@ -32,7 +32,7 @@ MISSING_PARAMETERS: Final = "Missing mandatory parameters for valid Shared Acces
 
 @dataclass(frozen=True, slots=True)
 class TableSas:
-    """A token for the entities of one table, optionally between two keys, both inclusive."""
+    """SAS for the entities of one table, optionally limited to a key range, both ends inclusive."""
 
     version: str = ""
     table: str = ""
@@ -50,7 +50,7 @@ class TableSas:
 
     @property
     def has_range(self) -> bool:
-        """Return whether it is limited to a range of keys."""
+        """Return whether the token is limited to a key range."""
         return any((self.start_partition, self.start_row, self.end_partition, self.end_row))
 
     @property
@@ -61,7 +61,7 @@ class TableSas:
 
 @dataclass(frozen=True, slots=True)
 class AccountSas:
-    """A token for the services of an account; parts for other services are kept and ignored."""
+    """Account SAS; parts for other services are kept and ignored."""
 
     version: str = ""
     services: str = ""
@@ -76,7 +76,7 @@ class AccountSas:
 
 
 def read(options: Mapping[str, str]) -> TableSas | AccountSas | None:
-    """Read a token from decoded query parameters; raises AuthenticationFailed if malformed, None without ``sig``."""
+    """Parse a token from decoded query parameters, None without ``sig``; raises AuthenticationFailed."""
     if "sig" not in options:
         return None
     sent = {name: options[name] for name in SAS_NAMES & options.keys() if options[name]}
@@ -87,19 +87,19 @@ def read(options: Mapping[str, str]) -> TableSas | AccountSas | None:
 
 
 def write(token: TableSas | AccountSas) -> str:
-    """Write the query string."""
+    """Serialize a token to a query string."""
     signed = (*to_parameters(token), ("sig", token.signature))
     return "&".join(f"{name}={quote(value, safe='')}" for name, value in signed)
 
 
 def to_parameters(token: TableSas | AccountSas) -> tuple[tuple[str, str], ...]:
-    """Return names and values that may be shown and logged: all but the signature."""
+    """Return the parameters that may be shown and logged, all but the signature."""
     found = ((name, getattr(token, attribute)) for name, (attribute, _) in _FIELDS[type(token)].items())
     return tuple((name, value) for name, value in found if value)
 
 
 def from_parameters(pairs: Iterable[tuple[str, str]]) -> TableSas | AccountSas | None:
-    """Undo to_parameters, ignoring other names; None if they do not form a token."""
+    """Parse the result of to_parameters, ignoring other names; None if they do not form a token."""
     options = dict(pairs)
     parameters = {name: value for name, value in options.items() if name in SAS_NAMES and name != "sig"}
     try:
@@ -116,7 +116,7 @@ def read_leniently(options: Mapping[str, str]) -> TableSas | AccountSas:
 
 
 def fingerprint(token: TableSas | AccountSas) -> str:
-    """Return the hexadecimal SHA-256 of the signature, which identifies a token without storing it."""
+    """Return the SHA-256 of the signature in hexadecimal, to identify a token without storing it."""
     return sha256(token.signature.encode()).hexdigest()
 
 
@@ -132,7 +132,7 @@ def _attribute(kind: type[TableSas] | type[AccountSas], name: str) -> str:
 
 
 def check(token: TableSas | AccountSas) -> None:
-    """Refuse malformed tokens and every value that could be read as something other than what was signed."""
+    """Validate all fields of a token, refusing every value that is ambiguous in the signed text."""
     for name, (attribute, _) in _FIELDS[type(token)].items():
         if not is_well_formed(type(token), name, getattr(token, attribute)):
             raise _malformed(name)
@@ -143,7 +143,7 @@ def check(token: TableSas | AccountSas) -> None:
 
 
 def is_well_formed(kind: type[TableSas] | type[AccountSas], name: str, value: str) -> bool:
-    """Return whether a parameter may have this value; an empty one counts as absent."""
+    """Return whether a value is valid for a parameter; an empty one counts as absent."""
     return not value or bool(_PRINTABLE.fullmatch(value) and _FIELDS[kind][name][1](value))
 
 
@@ -200,7 +200,7 @@ def _is_table_name(text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def read_instant(text: str) -> int | None:
-    """Read ticks since 1970, midnight for a day alone; None if the text is not an instant."""
+    """Parse a date or time to ticks since 1970; None if it is malformed."""
     try:
         return read_datetime(text) if _INSTANT.fullmatch(text) else None
     except OutOfRangeInput:

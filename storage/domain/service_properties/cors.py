@@ -1,7 +1,4 @@
-"""CORS: which scripts of other origins may use the service, by the rules of the account.
-
-https://learn.microsoft.com/rest/api/storageservices/cross-origin-resource-sharing--cors--support-for-the-azure-storage-services
-"""
+"""CORS: access of scripts from other origins, by the rules of the account."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,7 +39,7 @@ def check_preflight(rules: Sequence[CorsRule], origin: str, method: str, headers
 
 
 def find_rule(rules: Sequence[CorsRule], origin: str, method: str) -> int | None:
-    """Return the index of the first rule that matches both."""
+    """Return the index of the first rule that matches origin and method; None if there is none."""
     for place, rule in enumerate(rules):
         if allows_origin(rule, origin) and method in rule.methods:
             return place
@@ -54,5 +51,5 @@ def allows_origin(rule: CorsRule, origin: str) -> bool:
 
 
 def matches_header(pattern: str, name: str) -> bool:
-    """Match a header name against a pattern of a rule, both in lower case."""
+    """Return whether a header name matches a rule's pattern, both in lower case."""
     return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern

@@ -31,7 +31,7 @@ _HEADER = re.compile(r"(?=.{1,256}\Z)[A-Za-z0-9!#$%&'+.^_`|~-]*\*?")
 
 @dataclass(frozen=True, slots=True)
 class Logging:
-    """Operations whose requests should be logged; ``retention`` in days, None is forever."""
+    """Logging settings by operation; ``retention`` in days, None is forever."""
 
     read: bool = False
     write: bool = False
@@ -41,7 +41,7 @@ class Logging:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Settings of the counting of requests, with ``include_apis`` by operation; ``retention`` as in Logging."""
+    """Metrics settings, with ``include_apis`` by operation; ``retention`` as in Logging."""
 
     enabled: bool = False
     include_apis: bool = False
@@ -50,7 +50,10 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class CorsRule:
-    """Origins are case-sensitive and ``*`` is any; headers are not and may end in ``*``. ``max_age`` in seconds."""
+    """CORS rule. Origins are case-sensitive, ``*`` is any; headers are not and may end in ``*``.
+
+    ``max_age`` is in seconds.
+    """
 
     origins: tuple[str, ...]
     methods: tuple[str, ...]
@@ -74,7 +77,7 @@ DEFAULT_PROPERTIES: Final = ServiceProperties()
 
 @dataclass(frozen=True, slots=True)
 class PropertiesUpdate:
-    """A partial change; None keeps the current value."""
+    """Partial change of service properties; None keeps the current value."""
 
     logging: Logging | None = None
     hour_metrics: Metrics | None = None
@@ -88,20 +91,20 @@ class PropertiesUpdate:
 
 @dataclass(frozen=True, slots=True)
 class PropertiesFault:
-    """An invalid value; ``where`` is its path from the outermost field, for example cors, 0, origins."""
+    """Invalid value; ``where`` is its path from the outermost field, for example cors, 0, origins."""
 
     where: tuple[str | int, ...]
     error: StorageError
 
 
 def check_properties(properties: ServiceProperties) -> None:
-    """Raise InvalidXmlDocument for too many rules or days out of range, InvalidXmlNodeValue for an invalid value."""
+    """Validate properties; raises InvalidXmlDocument or InvalidXmlNodeValue for the first invalid value."""
     for fault in find_faults(properties):
         raise fault.error
 
 
 def find_faults(properties: ServiceProperties) -> Iterator[PropertiesFault]:
-    """Find all invalid values; the service reports the first."""
+    """Yield all invalid values; the service reports the first."""
     for name in ("logging", "hour_metrics", "minute_metrics"):
         days = getattr(properties, name).retention
         if days is not None and days not in RETENTION_DAYS:

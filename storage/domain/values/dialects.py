@@ -10,7 +10,7 @@ LONGEST_KEY: Final = 2048  # UTF-16 code units of a key of either kind
 
 
 class Dialect(NamedTuple):
-    """The rules of the protocol for an account; made once for a request or an operation, and passed on."""
+    """Protocol rules of an account, determined once per request or operation."""
 
     kind: AccountKind = AccountKind.STORAGE
     key_limit: int = KEY_LENGTH_LIMIT  # UTF-16 code units of a key in a storage account
@@ -23,7 +23,7 @@ class Dialect(NamedTuple):
 
     @property
     def first_filter_tick(self) -> int:
-        """The earliest time in a filter."""
+        """Return the earliest time allowed in a filter."""
         return FIRST_COSMOS_TICK if self.is_cosmos or self.has_console_filters else FIRST_TICK
 
 

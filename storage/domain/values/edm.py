@@ -1,7 +1,4 @@
-"""The eight EDM types, and reading their values from JSON; encoding.py writes them.
-
-https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model
-"""
+"""The eight EDM types, and parsing their values from JSON; encoding.py serializes them."""
 
 import base64
 import binascii
@@ -49,16 +46,12 @@ class Edm(StrEnum):
 
     @property
     def short_name(self) -> str:
-        """The name without its namespace, as in Int64."""
+        """Return the name without its namespace, such as Int64."""
         return self.value.removeprefix("Edm.")
 
 
 class EdmValue(NamedTuple):
-    """A value with its type.
-
-    Guid is a lower-case str; DateTime an int, ticks of 100 ns since 1970-01-01 UTC (negative before).
-    A String may hold U+0000 and lone surrogates.
-    """
+    """EDM value with its type."""
 
     type: Edm
     value: str | bool | int | float | bytes
@@ -107,7 +100,7 @@ def read_datetime(text: str, first: int = FIRST_TICK) -> int:
 
 @lru_cache(maxsize=4096)
 def read_days(day: str) -> int:
-    """Days from 1970 to a date written YYYY-MM-DD; raises OutOfRangeInput, InvalidInput."""
+    """Return the days from 1970 to a date YYYY-MM-DD; raises OutOfRangeInput or InvalidInput."""
     if day.startswith("0000"):
         raise OutOfRangeInput
     try:
@@ -117,7 +110,7 @@ def read_days(day: str) -> int:
 
 
 def zone_offset(zone: str | None) -> int:
-    """Return the seconds east of UTC of a zone written as Z, +02, +0200 or +02:00; None is UTC."""
+    """Return the offset in seconds of a zone such as Z, +02, +0200 or +02:00; None is UTC."""
     if zone is None or zone in "Zz":
         return 0
     hours, minutes = int(zone[1:3]), int(zone[-2:]) if len(zone) > 3 else 0
@@ -129,14 +122,14 @@ def zone_offset(zone: str | None) -> int:
 
 @lru_cache(maxsize=4096)
 def second_text(seconds: int) -> str:
-    """Format a second since 1970 as '2017-08-30T13:20:33'; cached because the rows of a page share few of them."""
+    """Format seconds since 1970 as '2017-08-30T13:20:33'; cached, as rows of a page share most of them."""
     days, rest = divmod(seconds, 86_400)
     day = _EPOCH + timedelta(days=days)
     return f"{day.isoformat()}T{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
 
 
 def write_datetime(ticks: int, kind: AccountKind = AccountKind.STORAGE) -> str:
-    """Format as '2017-08-30T13:20:33.413914Z': without trailing zeros in the fraction, except for Cosmos."""
+    """Format ticks as '2017-08-30T13:20:33.413914Z', with trailing zeros of the fraction for Cosmos only."""
     seconds, fraction = divmod(ticks, TICKS_PER_SECOND)
     if kind is AccountKind.COSMOS:
         return f"{second_text(seconds)}.{fraction:07}Z"
@@ -163,7 +156,7 @@ def _too_large(size: int) -> StorageError:
 
 
 def utf16_length(text: str) -> int:
-    """Length in UTF-16 code units, the service's measure of every text."""
+    """Return the length in UTF-16 code units, in which the service measures texts."""
     if text.isascii():
         return len(text)
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
@@ -238,7 +231,7 @@ _Read = Callable[[object], str | bool | int | float | bytes]
 
 
 def _readers(strings: int, binaries: int, first: int) -> dict[str, tuple[Edm, _Read]]:
-    """Readers by type, given the limits of strings and binaries and the first tick."""
+    """Return parsers by type, with the limits of strings and binaries and the first tick."""
     readers: dict[Edm, _Read] = {
         Edm.STRING: partial(_read_string, limit=strings),
         Edm.BOOLEAN: _read_boolean,
@@ -262,7 +255,7 @@ _READ: Final[Mapping[AccountKind, Mapping[str, tuple[Edm, _Read]]]] = {
 
 
 def read(json: object, annotation: object, kind: AccountKind = AccountKind.STORAGE) -> EdmValue:
-    """Read a JSON value with its ``odata.type`` (None: not annotated); the caller handles null."""
+    """Parse a non-null JSON value with its ``odata.type`` annotation, None if there is none."""
     if annotation is None:
         known = _UNTYPED[kind].get(type(json))
         if type(json) is int and json not in INT32:

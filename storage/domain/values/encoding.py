@@ -21,7 +21,7 @@ from storage.domain.values.kinds import AccountKind
 
 
 def _write_double(value: float) -> str:
-    """Write a Double as JSON, never as a bare integer, which clients would read as Int32."""
+    """Serialize a Double as JSON, never as a bare integer, which clients would parse as Int32."""
     if math.isnan(value):
         return '"NaN"'
     if math.isinf(value):
@@ -30,7 +30,7 @@ def _write_double(value: float) -> str:
 
 
 def needs_annotation(value: EdmValue) -> bool:
-    """Return whether the JSON value alone does not tell its type, so that an annotation must."""
+    """Return whether the value needs a type annotation, as its JSON is ambiguous."""
     type_, content = value
     return type_ in ANNOTATED or (type_ is Edm.DOUBLE and not math.isfinite(content))  # type: ignore[arg-type]
 
@@ -40,7 +40,7 @@ ANNOTATED: Final = frozenset({Edm.INT64, Edm.DATETIME, Edm.GUID, Edm.BINARY})
 
 
 def write(value: EdmValue, kind: AccountKind = AccountKind.STORAGE) -> str:
-    """Write the value as ASCII JSON text, exactly as every response carries it."""
+    """Serialize a value as ASCII JSON, exactly as in responses."""
     return encoders(kind)[value.type](value.value)[0]
 
 
@@ -67,7 +67,7 @@ def escape(text: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """Undo escape."""
+    """Reverse ``escape``."""
     if "\x01" not in text and "\ue000" not in text:
         return text
     return _ESCAPED_PAIR.sub(lambda pair: _UNESCAPES[pair[0]], text)
@@ -85,16 +85,12 @@ def _project_double(value: float) -> str:
 
 
 def project(value: EdmValue) -> str:
-    """Write the value as JSON text for the jsonb projection, in which every member carries its type.
-
-    Strings start with a letter (s String, t DateTime, g Guid, b Binary, n NaN). The scale tells numeric types apart
-    without changing how they compare: 5 is an Int32, 5.00 an Int64, 5.0 a Double, 0.000 the Double -0.0.
-    """
+    """Serialize a value for the jsonb projection, in which every member encodes its type."""
     return ENCODE[value.type](value.value)[1]
 
 
 def unproject(text: str) -> EdmValue:
-    """Undo project; ``text`` is what PostgreSQL's ``->>`` returns, a string without its quotes."""
+    """Reverse ``project``; ``text`` is the result of ``->>``, without quotes around strings."""
     if text in ("true", "false"):
         return EdmValue(Edm.BOOLEAN, text == "true")
     if text[0].isdigit() or text[0] == "-":
@@ -181,14 +177,14 @@ _ENCODE_COSMOS: Final = {**ENCODE, Edm.DATETIME: _encode_cosmos_datetime}
 
 
 def encoders(kind: AccountKind) -> Mapping[Edm, Callable[..., tuple[str, str]]]:
-    """ENCODE as an account of this kind needs it."""
+    """Return the encoders by type for this kind of account."""
     return _ENCODE_COSMOS if kind is AccountKind.COSMOS else ENCODE
 
 
 def write_column(
     member: bytes, column: list[bytes | None], *, annotations: bool, kind: AccountKind = AccountKind.STORAGE
 ) -> list[bytes]:
-    """Call write_projected for a column of a page, faster if all values are strings or plain numbers."""
+    """Serialize a column of a page like write_projected, faster for strings or plain numbers."""
     if None not in column:
         values = cast("list[bytes]", column)
         kinds = {value[:1] for value in values}

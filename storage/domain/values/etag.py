@@ -1,4 +1,4 @@
-"""ETags, which encode the Timestamp of an entity, and the preconditions made of them."""
+"""ETags, which encode the Timestamp of an entity, and preconditions."""
 
 import re
 from typing import Final, NamedTuple
@@ -29,10 +29,7 @@ def write_etag(ticks: int, kind: AccountKind = AccountKind.STORAGE) -> str:
 
 
 def read_if_match(value: str) -> Precondition:
-    """Read an If-Match header. Any quoted weak tag is well formed, but only one of ours can match.
-
-    ``w/"x"`` is none: by RFC 9110 the W is case-sensitive, and Azure refuses the lower case.
-    """
+    """Parse an If-Match header; any quoted weak tag is well formed, but only this server's can match."""
     if value == "*":
         return ANY
     weak = _WEAK.fullmatch(value)

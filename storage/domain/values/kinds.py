@@ -1,7 +1,4 @@
-"""The kinds of accounts: Azure Table storage, and Azure Cosmos DB for Table, which differs in limits and answers.
-
-https://learn.microsoft.com/azure/cosmos-db/table/faq
-"""
+"""Kinds of accounts: Azure Table storage and Cosmos DB for Table, with different limits and responses."""
 
 from enum import StrEnum
 from typing import Final
@@ -17,10 +14,10 @@ class AccountKind(StrEnum):
 
     @property
     def property_limit(self) -> int | None:
-        """The number of properties of an entity besides the system's; None: only its size is limited [inferred]."""
+        """Return the maximum number of custom properties; None means that only the size is limited [inferred]."""
         return None if self is AccountKind.COSMOS else PROPERTY_LIMIT
 
     @property
     def entity_size_limit(self) -> int:
-        """Bytes of an entity, by storage.domain.entities.entity."""
+        """Return the maximum entity size in bytes, as computed by storage.domain.entities.entity."""
         return 2 * 1024 * 1024 if self is AccountKind.COSMOS else 1024 * 1024

@@ -1,7 +1,4 @@
-"""Valid names of accounts, tables and properties, and valid keys.
-
-https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model
-"""
+"""Validation of account, table and property names, and of keys."""
 
 import re
 from functools import lru_cache
@@ -51,7 +48,7 @@ def fold_table_name(name: str, kind: AccountKind = AccountKind.STORAGE) -> str:
 
 
 def fold_new_table_name(name: str, kind: AccountKind = AccountKind.STORAGE) -> str:
-    """Check the name of a table to be created, as ``fold_table_name`` does, and refuse those of metrics tables."""
+    """Validate the name of a new table like ``fold_table_name``, refusing metrics tables as well."""
     folded = fold_table_name(name, kind)
     if folded.startswith("$"):
         raise InvalidResourceName
@@ -92,7 +89,7 @@ _LENGTH: Final = "The specified resource name length is not within the permissib
 
 @lru_cache(maxsize=8192)
 def check_property_name(name: str) -> None:
-    """Require a letter or underscore, then letters, digits, connectors or combining characters, as in C#."""
+    """Validate a property name: a letter or underscore, then letters, digits, connectors or combining characters."""
     if utf16_length(name) > PROPERTY_NAME_LIMIT:
         raise PropertyNameTooLong
     if not name.isidentifier():
@@ -100,7 +97,7 @@ def check_property_name(name: str) -> None:
 
 
 def check_entity_key(partition_key: str, row_key: str, dialect: Dialect = dialects.STORAGE) -> None:
-    """Check the keys of an entity, as check_key does."""
+    """Validate the keys of an entity; faster than two calls of check_key."""
     half = dialect.key_limit // 2
     is_surely_short = len(partition_key) <= half and len(row_key) <= half
     if (
@@ -114,10 +111,7 @@ def check_entity_key(partition_key: str, row_key: str, dialect: Dialect = dialec
 
 
 def check_key(property_name: str, key: str, dialect: Dialect = dialects.STORAGE) -> None:
-    """Refuse a PartitionKey or RowKey that is too long or contains a disallowed character.
-
-    Cosmos counts UTF-8 bytes, and accepts no empty key.
-    """
+    """Validate a key; raises an error if it is too long or contains a disallowed character."""
     limit = dialect.key_limit
     if dialect.is_cosmos:
         if not key:

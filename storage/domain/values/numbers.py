@@ -1,4 +1,4 @@
-"""Whole numbers in addresses and forms."""
+"""Parsing of whole numbers in addresses and forms."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -7,12 +7,12 @@ _MOST_DIGITS: Final = 18  # digits that fit into 64 bits
 
 
 def read_number(text: str, *, digits: int = _MOST_DIGITS) -> int | None:
-    """Read a whole number without a sign, of up to so many ASCII digits; None for any other text."""
+    """Parse an unsigned whole number of up to so many ASCII digits; None for any other text."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= digits else None
 
 
 def read_numbers(texts: Iterable[str], *, digits: int = _MOST_DIGITS) -> list[int]:
-    """Read those of the texts that are such numbers."""
+    """Parse the texts that are unsigned whole numbers, skipping others."""
     found = (read_number(text, digits=digits) for text in texts)
     return [number for number in found if number is not None]
 
@@ -23,5 +23,5 @@ def counted(number: int, noun: str, nouns: str = "") -> str:
 
 
 def were(number: int) -> str:
-    """Return the verb of a sentence about a number of things."""
+    """Return "was" or "were" for a number of things."""
     return "was" if number == 1 else "were"

@@ -20,12 +20,12 @@ def read_member(kind: type[E], value: str) -> E:
 
 
 def make_stand_in(kind: type[E], value: str, declared: object) -> E:
-    """Return a stand-in for a value; ``declared`` has the arguments that make a member of this kind."""
+    """Return a stand-in for a value; ``declared`` holds the arguments of a member of this enumeration."""
     stand_in: E = kind._new_member_(kind, declared)  # type: ignore[attr-defined]
     stand_in._name_ = stand_in._value_ = value
     return stand_in
 
 
 def is_known(member: StrEnum) -> bool:
-    """Return whether a member is none that stands for an unknown value."""
+    """Return whether a member is declared, not a stand-in."""
     return member.name in type(member).__members__

@@ -10,12 +10,12 @@ def to_ticks(moment: datetime) -> int:
 
 
 def to_datetime(ticks: int) -> datetime:
-    """Convert ticks to a datetime, which loses the seventh fraction digit."""
+    """Convert ticks to a datetime, losing the seventh fraction digit."""
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=ticks // 10)
 
 
 def to_second(ticks: int) -> datetime | None:
-    """Convert ticks to a datetime in full seconds; None beyond the years that Python knows."""
+    """Convert ticks to a datetime in full seconds; None beyond Python's range of years."""
     try:
         return to_datetime(ticks).replace(microsecond=0)
     except OverflowError:

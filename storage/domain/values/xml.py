@@ -1,8 +1,4 @@
-"""Reading of untrusted XML: no DTD and so no entities, with memory and time bounded by the size of the document.
-
-Expat rather than libxml2, because lxml keeps every name it has seen for the life of the thread. Property names are
-element names here, so a client that invents new ones would fill the memory for good.
-"""
+"""Parser of untrusted XML: no DTD, no entities, and bounded time and memory."""
 
 import re
 from collections.abc import Container
@@ -31,7 +27,7 @@ _TAG = re.compile(rb"""<(?![!?])(?:[^<>"']++|"[^"<]*+"|'[^'<]*+')*+""")
 
 
 def read_xml(body: bytes) -> Element:
-    """Parse a document as UTF-8, whatever its declaration says; raises InvalidXmlDocument."""
+    """Parse a document as UTF-8, ignoring its declaration; raises InvalidXmlDocument."""
     document = body.removeprefix(_BOM)
     _check(document)
     parser = DefusedXMLParser(target=TreeBuilder(), encoding="utf-8", forbid_dtd=True)
@@ -45,7 +41,7 @@ def read_xml(body: bytes) -> Element:
 
 
 def _check(document: bytes) -> None:
-    """Refuse documents that the parser must not see."""
+    """Refuse documents that are unsafe to parse."""
     try:
         document.decode()
     except UnicodeDecodeError:
@@ -105,5 +101,5 @@ def write_text(text: str) -> str:
 
 
 def write_element(name: str, content: str) -> str:
-    """Write an element with this content, which is XML itself."""
+    """Build an element around a content that is XML already."""
     return f"<{name}>{content}</{name}>" if content else f"<{name} />"
