@@ -29,7 +29,7 @@ OPERATION_LIMIT: Final = 100  # operations of an edit
 
 
 class Presence(StrEnum):
-    """The entities that an operation sets a property of, by whether they have it."""
+    """Condition on the presence of a property for an operation."""
 
     ALL = "all"
     ABSENT = "absent"
@@ -37,7 +37,7 @@ class Presence(StrEnum):
 
 
 class ObstacleKind(StrEnum):
-    """Why an entity is left alone."""
+    """Reason kind why an entity is skipped."""
 
     CHANGED = "changed"  # it was written since the edit began, or while it was edited
     GONE = "gone"  # it was deleted meanwhile
@@ -65,7 +65,7 @@ _OF_FAULTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """A reason to leave an entity alone; equal ones are counted together."""
+    """Reason to skip an entity; equal ones are counted together."""
 
     kind: ObstacleKind
     property: str = ""  # the property whose operation met the obstacle; empty if it was not one operation's
@@ -73,7 +73,7 @@ class Obstacle:
 
 
 class NotEdited(Exception):
-    """An entity is left alone."""
+    """The entity is skipped."""
 
     def __init__(self, obstacle: Obstacle) -> None:
         self.obstacle = obstacle
@@ -96,7 +96,7 @@ class RemoveProperty:
 
 @dataclass(frozen=True, slots=True)
 class CopyProperty:
-    """Copy a property to another name, or rename it."""
+    """Operation that copies or renames a property."""
 
     property: str
     to: str
@@ -113,7 +113,7 @@ class ConvertProperty:
 
 @dataclass(frozen=True, slots=True)
 class ChangeKey:
-    """A key without an expression, or whose expression has no value, stays as it is."""
+    """Operation that changes keys; a key without an expression or value is kept."""
 
     partition_key: Expression | None
     row_key: Expression | None
@@ -121,7 +121,7 @@ class ChangeKey:
 
 @dataclass(frozen=True, slots=True)
 class DeleteEntity:
-    """Delete the entity; no other operation can be beside it."""
+    """Operation that deletes the entity; it cannot be combined with others."""
 
 
 Operation: TypeAlias = (
@@ -130,7 +130,7 @@ Operation: TypeAlias = (
 
 
 class TypeChange(NamedTuple):
-    """A change that an edit makes to the type of a property; None if the entity lacks it."""
+    """Change of a property's type by an edit; None if the entity lacks it."""
 
     property: str
     before: Edm | None
@@ -171,7 +171,7 @@ _Apply = Callable[[EditedRow, Scope], None]
 
 
 class Editor:
-    """An edit of entities in an account of a kind, with ``now`` as the time of its expressions."""
+    """Editor of entities of an account kind; ``now`` is the time of its expressions."""
 
     def __init__(
         self,
@@ -191,7 +191,7 @@ class Editor:
         self._operations = [] if self.deletes else [self._prepare(it) for it in operations]
 
     def edit(self, stored: StoredEntity) -> Edited:
-        """Apply the operations; raises NotEdited."""
+        """Apply the operations to an entity; raises NotEdited."""
         if self.deletes:
             key = stored.key
             return Edited(stored, key, key, None, None)
@@ -220,7 +220,7 @@ class Editor:
         return Edited(stored, old_key, row.key, content, row.patch, losses, types)
 
     def _prepare(self, operation: Operation) -> tuple[str, _Apply]:
-        """Return the property that an operation is about, and how to apply it."""
+        """Return the property that an operation affects, and the function that applies it."""
         match operation:
             case SetProperty(name, expression, presence):
                 return name, self._setting(name, expression, presence)
@@ -296,7 +296,7 @@ def _copying(operation: CopyProperty) -> _Apply:
 
 
 def touched_properties(operations: Iterable[Operation]) -> tuple[str, ...]:
-    """Return the properties that an edit may change, without keys."""
+    """Return the properties that an edit may change, apart from keys."""
     names: dict[str, None] = {}
     for it in operations:
         match it:
@@ -311,7 +311,7 @@ def touched_properties(operations: Iterable[Operation]) -> tuple[str, ...]:
 
 
 class InvalidOperation(InvalidInput):
-    """An operation cannot be read; ``index`` counts from zero, ``member`` is the one at fault."""
+    """An operation is invalid; ``index`` counts from zero, ``member`` is the invalid one."""
 
     def __init__(self, index: int, member: str, error: StorageError | Refusal | str) -> None:
         self.index = index
@@ -335,7 +335,7 @@ TYPE_NAMES: Final = {it.short_name.lower(): it for it in Edm} | {it.value.lower(
 
 
 def read_operations(written: Sequence[Mapping[str, Any]], now: datetime) -> list[Operation]:
-    """Read the operations of an edit; raises InvalidOperation. Times may be relative to ``now``."""
+    """Parse the operations of an edit, with times relative to ``now``; raises InvalidOperation."""
     if not 0 < len(written) <= OPERATION_LIMIT:
         raise InvalidOperation(0, "", f"An edit has 1 to {OPERATION_LIMIT} operations.")
     operations = [_OperationReader(index, it, now).read() for index, it in enumerate(written)]

@@ -18,7 +18,7 @@ class PropertyDifference:
 
     @property
     def is_type_only(self) -> bool:
-        """Return whether the values read the same, as 41 does as Int32, Int64, Double and String."""
+        """Return whether the values print alike and differ only in type, such as 41 as Int32 and String."""
         if self.left is None or self.right is None or self.left.type is self.right.type:
             return False
         return _reading(self.left) == _reading(self.right)
@@ -30,7 +30,7 @@ def compare(left: Properties, right: Properties) -> list[PropertyDifference]:
 
 
 def kind_of(left: Properties | None, right: Properties | None) -> DifferenceKind | None:
-    """Return how an entity differs, None if it does not; storage.sql.comparing decides the same."""
+    """Return how an entity differs, None if it does not; storage.sql.comparing has the same rules."""
     if left is None or right is None:
         return DifferenceKind.ONLY_RIGHT if left is None else DifferenceKind.ONLY_LEFT
     differences = compare(left, right)
@@ -42,5 +42,5 @@ def kind_of(left: Properties | None, right: Properties | None) -> DifferenceKind
 
 
 def _reading(value: EdmValue) -> str:
-    """Return the JSON text of a value without quotation marks, and without the fraction of a whole number."""
+    """Return the JSON text of a value without quotes, and without the fraction of a whole number."""
     return encoding.write(value).replace('"', "").removesuffix(".0")

@@ -13,7 +13,7 @@ from storage.editing.typed_text import InvalidText, TextFault, TextForm
 
 
 class Loss(StrEnum):
-    """The kinds of information that a conversion loses."""
+    """Kind of information that a conversion loses."""
 
     SPELLING = "how it is written"  # leading zeros, capital letters, a time offset
     FRACTION = "the digits after the point"

@@ -1,7 +1,4 @@
-"""An entity as a JSON document that people edit: exact OData with types, and the line and column of each error.
-
-https://learn.microsoft.com/rest/api/storageservices/payload-format-for-table-service-operations
-"""
+"""Entity as an editable JSON document: OData with types, and errors with line and column."""
 
 import json
 import re
@@ -27,7 +24,7 @@ from storage.editing.invalid_text import InvalidText, TextFault
 
 
 class DocumentFault(StrEnum):
-    """Why a document cannot be read."""
+    """Reason why a document is invalid."""
 
     NOT_JSON = "not JSON"
     NOT_OBJECT = "not an object"
@@ -47,7 +44,7 @@ class DocumentFault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InvalidDocument(Exception):
-    """``line`` and ``column`` count from one; ``about`` is the name of a property or its type."""
+    """The document is invalid; ``line`` and ``column`` count from one, ``about`` is a property or type."""
 
     fault: DocumentFault
     line: int
@@ -56,7 +53,7 @@ class InvalidDocument(Exception):
 
 
 def write(entity: Entity) -> str:
-    """Write an entity with one line per member."""
+    """Serialize an entity with one line per member."""
     lines = [_member(name, _text(key)) for name, key in zip(KEY_PROPERTIES, entity.key, strict=True)]
     for name, value in entity.properties.items():
         if encoding.needs_annotation(value):
@@ -81,7 +78,7 @@ def _text(text: str) -> str:
 
 
 def read(text: str) -> Entity:
-    """Read an entity, ignoring control information and Timestamp; raises InvalidDocument."""
+    """Parse an entity, ignoring control information and Timestamp; raises InvalidDocument."""
     reader = _Reader(text)
     members = reader.members()
     roles = find_roles(members)

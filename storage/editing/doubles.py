@@ -1,4 +1,4 @@
-"""Decimal numbers as Doubles, and whether they lose digits."""
+"""Conversion of decimal numbers to Doubles, and its losses."""
 
 import math
 import re
@@ -18,11 +18,7 @@ def is_number(text: str) -> bool:
 
 
 def is_exact(text: str, value: float) -> bool:
-    """Return whether a Double is a decimal number without a digit lost.
-
-    So it is if it has that value, if its shortest text is the same number, or if it is that number when written with as
-    many digits, up to 17.
-    """
+    """Return whether a Double represents a decimal number exactly."""
     if len(text) <= _SURELY_EXACT and _SMALLEST_NORMAL < abs(value) < math.inf:
         return True
     try:

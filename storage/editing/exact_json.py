@@ -1,8 +1,4 @@
-"""JSON without loss: a name that an object has twice is told, and numbers keep their digits.
-
-The standard library's parser is used because it keeps what others lose: halves of surrogate pairs, -0.0, and the digits
-of whole numbers. By itself it keeps the last of several members with the same name, and rounds other numbers.
-"""
+"""Lossless JSON: reports duplicate names, and keeps all digits of numbers."""
 
 import base64
 import json
@@ -16,7 +12,7 @@ from storage.editing.doubles import is_exact
 
 
 class SpelledNumber(float):
-    """A number that Python spells otherwise than its ``text``, such as 1.50 or 1e3."""
+    """Number whose original ``text`` Python would print differently, such as 1.50 or 1e3."""
 
     __slots__ = ("text",)
 
@@ -31,7 +27,7 @@ class SpelledNumber(float):
 
 @dataclass(frozen=True, slots=True)
 class InexactNumber:
-    """A number that no Double holds exactly; ``nearest`` is infinite beyond their range."""
+    """Number that no Double represents exactly; ``nearest`` is infinite beyond their range."""
 
     text: str
 
@@ -59,11 +55,7 @@ def _refuse_constant(name: str) -> None:
 
 
 class ExactDecoder:
-    """A decoder of JSON values one after the other, with every digit.
-
-    After ``decode``, ``repeated`` is a name that an object in the value has twice. With ``is_strict``, numbers of
-    thousands of digits, and NaN and Infinity without quotes, are not JSON.
-    """
+    """Decoder of consecutive JSON values with all digits."""
 
     def __init__(self, *, is_strict: bool = False) -> None:
         self.repeated: str | None = None
@@ -85,7 +77,7 @@ class ExactDecoder:
             return self._decode_long(text, start)
 
     def load(self, text: str) -> Any:
-        """Return the only value of a text; raises ValueError, RecursionError."""
+        """Decode a text with a single JSON value; raises ValueError or RecursionError."""
         start = len(text) - len(text.lstrip(_BLANKS))
         value, end = self.decode(text, start)
         if text[end:].strip(_BLANKS):
@@ -105,7 +97,7 @@ _BLANKS: Final = " \t\r\n"
 
 
 def write(value: object, *, is_ascii: bool = False) -> str:
-    """Return the JSON text of a value that was decoded, with numbers as they were spelled."""
+    """Serialize a decoded value to JSON, with numbers in their original spelling."""
     match value:
         case SpelledNumber() | InexactNumber():
             return value.text

@@ -21,7 +21,7 @@ _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d.*(?:Z|[+-]\d\d:\d\d)", re.ASCI
 
 
 class GuessReason(StrEnum):
-    """Why a column has its type; all but the first are reasons for a String."""
+    """Reason for the type of a column; all but the first are reasons for a String."""
 
     FITS = "all values look like it"
     EMPTY = "no values"
@@ -35,7 +35,7 @@ class GuessReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """A type, why, and the value that decided it."""
+    """Guessed type with its reason and the decisive value."""
 
     type: Edm
     reason: GuessReason
@@ -43,7 +43,7 @@ class Guess:
 
 
 def guess(values: Sequence[str], now: datetime) -> Guess:
-    """Return the type that all texts look like."""
+    """Guess the common type of texts."""
     if not values:
         return Guess(Edm.STRING, GuessReason.EMPTY)
     for type_ in GUESSES:
@@ -58,7 +58,7 @@ def guess(values: Sequence[str], now: datetime) -> Guess:
 
 
 def fits(type_: Edm, text: str, now: datetime) -> bool:
-    """Return whether a text is a value of a type, which loses no digit."""
+    """Return whether a text is a value of a type without losing digits."""
     try:
         typed_text.read_exactly(type_, text, now, TextForm.BASE64 if type_ is Edm.BINARY else None)
     except InvalidText:
@@ -67,7 +67,7 @@ def fits(type_: Edm, text: str, now: datetime) -> bool:
 
 
 def is_plain_number(text: str) -> bool:
-    """Return whether a text is spelled as numbers of programs are."""
+    """Return whether a text is a number as programs write it."""
     return _NUMBER.fullmatch(text) is not None
 
 
@@ -86,7 +86,7 @@ def _has_too_many_digits(text: str, now: datetime) -> bool:
 
 
 def _reason(text: str, now: datetime) -> GuessReason | None:
-    """Return why a text, which is one of a String column, keeps the column from being something else."""
+    """Return why a text keeps its column from having a narrower type than String."""
     if _LEADING_ZEROS.fullmatch(text):
         return GuessReason.LEADING_ZEROS
     if _has_too_many_digits(text, now):
@@ -97,7 +97,7 @@ def _reason(text: str, now: datetime) -> GuessReason | None:
 
 
 def looks_like(type_: Edm, text: str, now: datetime) -> bool:
-    """Return whether a text is spelled as values of a type usually are."""
+    """Return whether a text has the usual spelling of a type."""
     match type_:
         case Edm.INT32 | Edm.INT64:
             return _WHOLE.fullmatch(text) is not None and text != "-0" and fits(type_, text, now)
@@ -111,7 +111,7 @@ def looks_like(type_: Edm, text: str, now: datetime) -> bool:
 
 
 def _is_exact(text: str, now: datetime) -> bool:
-    """Return whether a Double holds a number; a whole number beyond Int64 is rather an identifier."""
+    """Return whether a Double represents a number exactly; whole numbers beyond Int64 count as identifiers."""
     if _WHOLE.fullmatch(text) and len(text) > 15:
         return False
     try:

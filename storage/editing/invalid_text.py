@@ -1,4 +1,4 @@
-"""The forms in which a text can represent a value, and why a text is not valid."""
+"""Forms in which a text can represent a value, and reasons for invalid texts."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,7 +17,7 @@ class TextForm(StrEnum):
 
 
 class TextFault(StrEnum):
-    """Why a text is not a value of a type."""
+    """Reason why a text is not a value of a type."""
 
     NOT_WHOLE = "not a whole number"
     NOT_NUMBER = "not a number"

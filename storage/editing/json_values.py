@@ -39,21 +39,21 @@ def read(value: object, type_: Edm | None, kind: AccountKind = AccountKind.STORA
 
 
 def type_without_annotation(value: object) -> Edm:
-    """Return the type that a value of JSON has by itself; of a number that of a fraction."""
+    """Return the type of an unannotated JSON value; Double for any number."""
     if isinstance(value, bool):
         return Edm.BOOLEAN
     return Edm.STRING if isinstance(value, str) else Edm.DOUBLE
 
 
 def check_fraction(text: str) -> None:
-    """Raise InvalidText if a time has more digits of a second than a DateTime."""
+    """Raise InvalidText if a time has more fraction digits than a DateTime."""
     found = _FRACTION.search(text)
     if found is not None and found[2].strip("0"):
         raise InvalidText(TextFault.TOO_PRECISE)
 
 
 def cut_fraction(text: str) -> str:
-    """Return a time with as many digits of a second as a DateTime has, as the service cuts it."""
+    """Truncate the fraction of a time to the digits of a DateTime, as the service does."""
     return _FRACTION.sub(r"\1", text)
 
 
@@ -90,7 +90,7 @@ def _read_double(value: object) -> EdmValue:
 
 
 def _read_double_text(text: str) -> tuple[float, bool]:
-    """Return the nearest Double of a text, and whether it is the same number."""
+    """Return the nearest Double of a text, and whether it is exact."""
     try:
         number = cast("float", edm.read(text, Edm.DOUBLE).value)
     except StorageError:
@@ -101,7 +101,7 @@ def _read_double_text(text: str) -> tuple[float, bool]:
 
 
 def _check_range(limits: range, value: object) -> None:
-    """Raise InvalidText if a whole number, or the text of one, is beyond the limits of a type."""
+    """Raise InvalidText if a whole number, or its text, exceeds the range of a type."""
     text = value if isinstance(value, str) else write(value)
     if _WHOLE(text) and (len(text) > _LONGEST_WHOLE or int(text) not in limits):
         raise InvalidText(TextFault.TOO_LARGE)

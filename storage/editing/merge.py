@@ -21,13 +21,13 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class MergeResult:
-    """``properties`` are theirs with my changes applied; conflicting ones keep their value."""
+    """Result of a merge: ``properties`` are theirs with my changes; conflicting ones are theirs."""
 
     properties: dict[str, EdmValue]
     conflicts: tuple[Conflict, ...]
 
     def settled(self, mine: frozenset[str]) -> dict[str, EdmValue]:
-        """Resolve the conflicts: my value for these names, theirs for all others."""
+        """Resolve conflicts with my value for these names, and theirs for all others."""
         chosen = dict(self.properties)
         for conflict in self.conflicts:
             if conflict.name in mine:
@@ -50,13 +50,13 @@ def merge(base: Properties, theirs: Properties | None, mine: Properties) -> Merg
 
 
 def changed_names(before: Properties, after: Properties) -> list[str]:
-    """Return the names of changed, added and removed properties, in the order of before, then of after."""
+    """Return the names of changed, added and removed properties, in the order of before, then after."""
     names = [*before, *(name for name in after if name not in before)]
     return [name for name in names if not is_same(before.get(name), after.get(name))]
 
 
 def is_same(one: EdmValue | None, other: EdmValue | None) -> bool:
-    """Return whether two values are stored alike: NaN equals NaN, and -0.0 differs from 0.0."""
+    """Return whether two values are stored identically: NaN equals NaN, and -0.0 differs from 0.0."""
     if one is None or other is None:
         return one is other
     return one.type is other.type and encoding.write(one) == encoding.write(other)

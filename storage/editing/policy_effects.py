@@ -1,4 +1,4 @@
-"""The effects of changed policies on the tokens that reference them, by the code that authorizes requests."""
+"""Effects of changed policies on tokens that reference them, computed by the authorization code."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _USABLE: Final = ACCEPTED_STATES | {TokenState.NOT_YET_VALID}  # now or later
 
 
 class EffectKind(StrEnum):
-    """The most severe effect on a token, the worst first."""
+    """Most severe effect on a token, worst first."""
 
     REVOKED = "revoked"
     NARROWED = "narrowed"
@@ -58,7 +58,7 @@ class TokenEffect:
 
     @property
     def is_paused(self) -> bool:
-        """True if the token works now, and then not again before its start."""
+        """Return whether the token works now, but after the change not before its new start."""
         return self.before in ACCEPTED_STATES and self.after is TokenState.NOT_YET_VALID
 
 
@@ -68,7 +68,7 @@ def predict_effects(
     tokens: Iterable[KnownToken],
     now: datetime,
 ) -> list[TokenEffect]:
-    """Predict the effects on the tokens of one table that reference a policy, the worst first."""
+    """Predict the effects on the tokens of one table that reference a policy, worst first."""
     effects = [
         _effect(known, _by_identifier(before), _by_identifier(after), now)
         for known in tokens

@@ -1,4 +1,4 @@
-"""Bytes as people type them: hexadecimal, base64 or UTF-8 text."""
+"""Typed bytes: hexadecimal, base64 or UTF-8 text."""
 
 import base64
 from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ def _read_hex(text: str) -> bytes:
 
 
 def _read_base64(text: str) -> bytes:
-    """Read base64 in the standard or the URL alphabet, with or without padding."""
+    """Parse base64 in the standard or URL alphabet, with or without padding."""
     content = text.rstrip("= \t\r\n")
     digits = []
     for position, character in enumerate(content, 1):

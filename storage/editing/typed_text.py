@@ -1,4 +1,4 @@
-"""Values as people type and read them; ``read`` returns exactly the value that ``write`` has written."""
+"""Values as users type and read them; ``read`` is the exact inverse of ``write``."""
 
 import json
 import math
@@ -43,7 +43,7 @@ def read(type_: Edm, text: str, now: datetime, form: TextForm | None = None) -> 
 
 
 def read_exactly(type_: Edm, text: str, now: datetime, form: TextForm | None = None) -> EdmValue:
-    """Read text of a file: raises InvalidText also for a number that a Double would round, and for words as times."""
+    """Parse a file's text like ``read``, but raise InvalidText for rounded Doubles and for times in words."""
     if type_ is Edm.DATETIME and not text.strip()[:4].isdecimal():
         raise InvalidText(TextFault.NOT_DATETIME, Edm.STRING)  # words such as "now" are for typing
     value = read(type_, text, now, form)
@@ -55,7 +55,7 @@ def read_exactly(type_: Edm, text: str, now: datetime, form: TextForm | None = N
 
 
 def write(value: EdmValue, form: TextForm | None = None, zone: tzinfo | None = None) -> str:
-    """Write a value, times in UTC without a ``zone``; raises InvalidText only for bytes that are not UTF-8 as text."""
+    """Format a value, with times in ``zone`` or UTC; raises InvalidText only for text bytes that are not UTF-8."""
     match value:
         case (Edm.STRING, str(text)):
             return edm.quote(text) if form is TextForm.ESCAPED else text

@@ -1,4 +1,4 @@
-"""Times as people type them: ISO 8601, or relative to now."""
+"""Typed times: ISO 8601, or relative to now."""
 
 import re
 from datetime import UTC, datetime, timedelta, tzinfo

@@ -1,4 +1,4 @@
-"""The scope in which expressions are evaluated for an entity, and the faults of their values."""
+"""Evaluation scope of expressions for an entity, and evaluation errors."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ TEXT_LIMIT: Final = 2 * 1024 * 1024  # characters of a text in an expression; no
 
 
 class Fault(StrEnum):
-    """Why an expression has no value for an entity."""
+    """Reason why an expression has no value for an entity."""
 
     WRONG_TYPE = "wrong type"
     OUT_OF_RANGE = "out of range"

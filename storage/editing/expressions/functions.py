@@ -33,7 +33,7 @@ Apply = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The type of a result, and how to compute its value from a Scope and the values of the arguments."""
+    """Overload of a function: result type, and implementation from a Scope and argument values."""
 
     result: Edm
     apply: Apply
@@ -41,7 +41,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Function:
-    """``usage`` and ``description`` document it; a function without signatures takes values of any type."""
+    """Function with its documentation; one without signatures takes values of any type."""
 
     name: str
     usage: str
@@ -74,7 +74,7 @@ def _double(scope: Scope, number: float) -> float:
 
 
 def _arithmetic(whole: Apply, broken: Apply) -> dict[Types, Signature]:
-    """Return the signatures of an operator, given how to compute it for whole numbers and for Doubles."""
+    """Return the overloads of an operator, from its implementations for whole numbers and Doubles."""
     signatures: dict[Types, Signature] = {}
     for left, right in product(_NUMBERS, _NUMBERS):
         if Edm.DOUBLE in (left, right):
@@ -123,7 +123,7 @@ def _negate(type_: Edm, scope: Scope, number: float) -> float:
 
 
 def _of_numbers(apply: Callable[[float], float]) -> dict[Types, Signature]:
-    """Return signatures of a function that leaves whole numbers as they are."""
+    """Return the overloads of a function that leaves whole numbers unchanged."""
     whole: dict[Types, Signature] = {
         (type_,): Signature(type_, lambda _, number: number) for type_ in _INTEGERS
     }
@@ -204,7 +204,7 @@ def _adding(seconds: int) -> dict[Types, Signature]:
 
 
 def _part(start: int, end: int) -> dict[Types, Signature]:
-    """Return the signature of a part of a time, by its place in 2017-08-30T13:20:33."""
+    """Return the overload that extracts a part of a time, by its position in 2017-08-30T13:20:33."""
 
     def read(_: Scope, ticks: int) -> int:
         return int(second_text(ticks // TICKS_PER_SECOND)[start:end])
@@ -227,7 +227,7 @@ _CONVERTED_FROM: Final[Mapping[Edm, tuple[Edm, ...]]] = {
 
 
 def converted(value: EdmValue, to: Edm, scope: Scope) -> EdmValue:
-    """Convert a value as the editors of the console do, and note what is lost; raises EvaluationError."""
+    """Convert a value like the console's editors, noting losses; raises EvaluationError."""
     try:
         conversion = convert(value, to, scope.now)
     except InvalidText as error:

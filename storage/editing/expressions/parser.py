@@ -36,7 +36,7 @@ SYSTEM_TYPES: Final = {
 
 
 def parse(text: str, now: datetime) -> Expression:
-    """Parse an expression; raises InvalidInput with the position. Times in it may be relative to ``now``."""
+    """Parse an expression, with times relative to ``now``; raises InvalidInput with the position."""
     if len(text) > LENGTH_LIMIT:
         raise InvalidInput(Reason.EXPRESSION_TOO_LONG.of(most=LENGTH_LIMIT))
     return _Parser(text, now).parse()
@@ -98,7 +98,7 @@ class _Parser:
         return token, precedence, function
 
     def _split_minus(self, token: Token) -> Token:
-        """Divide what the lexer reads as a negative number, but is a difference: ``a-1``."""
+        """Split a token such as ``-1`` in ``a-1``, which is a difference, into minus and number."""
         sign = Token(TokenKind.MINUS, "-", token.start, token.start + 1)
         kind = TokenKind.NUMBER if token.text[1].isdecimal() else TokenKind.NAME
         rest = Token(kind, token.text[1:], token.start + 1, token.end)
@@ -228,7 +228,7 @@ class _Parser:
 
 
 def _result_types(function: Function, given: Sequence[frozenset[Edm]]) -> frozenset[Edm]:
-    """Return the types that a call can have; none if its arguments never fit."""
+    """Return the possible result types of a call; none if its arguments never fit."""
     if function is COALESCE:
         return frozenset().union(*given)
     return frozenset(

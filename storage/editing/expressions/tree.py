@@ -1,4 +1,4 @@
-"""The tree of an expression. Each node knows the types its value can have, before any entity is read."""
+"""Syntax tree of expressions; each node has its possible types before any entity is read."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function or operator with its arguments; ``depth`` is that of the tree below."""
+    """Call of a function or operator; ``depth`` is that of the tree below."""
 
     function: Function
     arguments: tuple["Expression", ...]

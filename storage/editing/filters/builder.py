@@ -1,7 +1,4 @@
-"""A filter as rows of the query builder, with operators that stand for several conditions of a filter.
-
-``to_rows`` and ``to_filter`` are inverse: unedited rows become the filter that they came from.
-"""
+"""Filter as rows of the query builder, whose operators may combine several conditions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -84,7 +81,7 @@ class RowGroup:
 
 
 class Obstacle(StrEnum):
-    """Why a filter cannot be shown as rows, in English."""
+    """Reason why a filter cannot be shown as rows, in English."""
 
     TOO_DEEP = _("Groups are nested more than three levels deep.")
     CONSTANT = _("The filter contains a bare true or false, which isn't a condition on a property.")
@@ -100,7 +97,7 @@ NO_CONDITIONS: Final = RowGroup(Connective.AND, ())
 
 
 def operators_for(type_: Edm) -> tuple[RowOperator, ...]:
-    """Return the operators for values of the type, the most common first."""
+    """Return the operators for values of a type, most common first."""
     match type_:
         case Edm.STRING:
             return (*_COMPARING, RowOperator.STARTS_WITH, RowOperator.BETWEEN, RowOperator.ONE_OF,
@@ -121,13 +118,13 @@ def operators_for(type_: Edm) -> tuple[RowOperator, ...]:
 
 
 def to_text(group: RowGroup) -> str:
-    """Write the rows as the text of a filter; empty without conditions."""
+    """Convert the rows to a filter text; empty without conditions."""
     root = to_filter(group)
     return "" if root is None else write(root)
 
 
 def to_filter(group: RowGroup) -> Filter | None:
-    """Build the filter of a group; None if it has no conditions."""
+    """Convert a group to a filter; None if it has no conditions."""
     operands: list[Filter] = []
     for item in group.items:
         match item:
@@ -149,7 +146,7 @@ def _joined(connective: Connective, operands: Sequence[Filter]) -> Filter:
 
 
 def _operands(clause: FilterRow, *, is_flat: bool) -> list[Filter]:
-    """Return the operands of a row; the two bounds of a range need no parentheses in a conjunction."""
+    """Return the operands of a row; both bounds of a range need no parentheses in a conjunction."""
     bounds = _bounds(clause)
     if is_flat and not clause.negated and bounds:
         return bounds
@@ -208,7 +205,7 @@ class _Undrawable(Exception):
 
 
 def _drawn_group(root: Filter) -> RowGroup:
-    """Build the outermost group, which is never negated: a negated filter is its only item."""
+    """Build the outermost group, which is never negated: a negated filter becomes its only item."""
     if isinstance(root, And) or (isinstance(root, Or) and _one_of(root.operands) is None):
         return _inner(root, depth=0)
     return RowGroup(Connective.AND, (_item(root, depth=1),))
@@ -226,7 +223,7 @@ def _items(operands: Sequence[Filter], *, depth: int) -> tuple[RowGroup | Filter
 
 
 def _operand(node: Filter, *, depth: int) -> RowGroup | FilterRow:
-    """Return an operand of a conjunction; a conjunction in parentheses stays a group, even of one row."""
+    """Convert an operand of a conjunction; a nested conjunction stays a group, even of one row."""
     return _inner(node, depth=depth) if isinstance(node, And) else _item(node, depth=depth)
 
 

@@ -1,4 +1,4 @@
-"""The basis of quick fixes: the error in its context, and the fault of a well-formed but unsupported filter."""
+"""Context of quick fixes: the token at fault, and faults of well-formed but unsupported filters."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -25,7 +25,7 @@ class DiagnosisContext(NamedTuple):
 
     @property
     def null_refusal(self) -> Refusal:
-        """Why null is refused; only the console has the function to use instead."""
+        """Return the refusal of null; only the console has a function to use instead."""
         has_isset = self.dialect.has_console_filters
         return Reason.FILTER_NULL.of() if has_isset else Reason.FILTER_UNSUPPORTED.of(name="null")
 
@@ -39,19 +39,19 @@ class DiagnosisContext(NamedTuple):
         return self.tokens[index].text
 
     def is_operand(self, index: int) -> bool:
-        """Return whether an operand can end or begin here: a literal, a name, or a parenthesis that closes."""
+        """Return whether the token can end or begin an operand: a literal, name or closing parenthesis."""
         return self.kinds(index, 1) in _OPERANDS
 
     def is_call(self, index: int) -> bool:
-        """Return whether a name is here that a parenthesis follows."""
+        """Return whether the token is a name followed by a parenthesis."""
         return bool(self.name(index)) and self.kinds(index + 1, 1) == [TokenKind.OPEN]
 
     def fix(self, first: int, last: int, replacement: str, refusal: Refusal) -> Suggestion:
-        """Replace the tokens from ``first`` to ``last``, inclusive."""
+        """Suggest a replacement of the tokens from ``first`` to ``last``, inclusive."""
         return Suggestion(self.tokens[first].start, self.tokens[last].end, replacement, refusal)
 
     def close(self, opening: int) -> int | None:
-        """Return the index of the parenthesis that closes the one at ``opening``."""
+        """Return the index of the parenthesis that matches the one at ``opening``."""
         depth = 0
         for index in range(opening, len(self.tokens)):
             depth += {TokenKind.OPEN: 1, TokenKind.CLOSE: -1}.get(self.tokens[index].kind, 0)
@@ -108,7 +108,7 @@ _BEFORE_GROUP: Final = frozenset({"and", "or", "not", *RELATIONS, *UNSUPPORTED})
 
 
 def _is_value(context: DiagnosisContext, index: int) -> bool | None:
-    """Return True for a literal, False for a name, None for anything else."""
+    """Return True for a literal, False for a name, None for any other token."""
     token = context.tokens[index]
     if token.kind in LITERALS or context.name(index) in WORDS:
         return True

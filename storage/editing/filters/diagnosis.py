@@ -50,7 +50,7 @@ def parse_filter(text: str, now: datetime | None, dialect: Dialect = dialects.CO
 
 
 def _explain(text: str, error: StorageError, now: datetime | None, dialect: Dialect) -> Diagnostic:
-    """Find the fault and its fixes; ``error`` is what parsing the text raised."""
+    """Return the diagnostic of an invalid filter with its fixes; ``error`` is the parser's."""
     if len(text) > CONSOLE_LIMIT:
         return Diagnostic(0, len(text), Reason.FILTER_TOO_LONG.of(), Severity.ERROR)
     tokens = tokenize_leniently(text)
@@ -80,7 +80,7 @@ def _is_filter(text: str, now: datetime | None, dialect: Dialect) -> bool:
 
 
 def _refuse_alone(context: DiagnosisContext, fault: str) -> Refusal:
-    """Return what is wrong with a text that no fix corrects; ``fault``: the characters at fault."""
+    """Return the refusal of a filter without quick fixes; ``fault`` is the text at fault."""
     at = context.at
     token, name, is_compared = context.tokens[at], context.name(at), context.name(at + 1) in RELATIONS
     word, type_ = token.text or fault, LITERAL_TYPES.get(token.kind)

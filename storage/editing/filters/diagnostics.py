@@ -11,7 +11,7 @@ KnownTypes = Mapping[str, Sequence[Edm]]  # the types of each property of the en
 
 
 class Schema(NamedTuple):
-    """The properties of the entities; none if nothing is known."""
+    """Known properties of the entities; empty if unknown."""
 
     types: KnownTypes
     is_whole: bool = False  # whether no entity was left out
@@ -27,7 +27,7 @@ class Severity(Enum):
 
 
 class Suggestion(NamedTuple):
-    """A text in place of the characters from ``start`` up to ``end``, and what is wrong with them."""
+    """Replacement for the characters from ``start`` up to ``end``, with the problem that it fixes."""
 
     start: int
     end: int
@@ -39,7 +39,7 @@ class Suggestion(NamedTuple):
 
 
 class Diagnostic(NamedTuple):
-    """Characters of a filter, what is wrong with them, and suggestions, the best first."""
+    """Range of a filter with its problem and quick fixes, best first."""
 
     start: int
     length: int
@@ -53,7 +53,7 @@ class Diagnostic(NamedTuple):
 
 
 def apply_all(text: str, suggestions: Iterable[Suggestion]) -> str:
-    """Apply suggestions that do not overlap."""
+    """Apply suggestions, which must not overlap."""
     for suggestion in sorted(suggestions, key=lambda it: it.start, reverse=True):
         text = suggestion.apply(text)
     return text

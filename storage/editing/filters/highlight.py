@@ -47,7 +47,7 @@ _PAINTS: Final = {
 
 
 def highlight_filter(text: str) -> list[HighlightedText]:
-    """Split a filter into pieces that together are its text."""
+    """Split a filter into highlighted pieces that concatenate to its text."""
     paints: list[HighlightClass | None] = [None] * len(text)
     starts = set()
     for token, paint in classify_tokens(tokenize_leniently(text)):
@@ -64,7 +64,7 @@ def highlight_filter(text: str) -> list[HighlightedText]:
 
 
 def classify_tokens(tokens: list[Token]) -> Iterator[tuple[Token, HighlightClass]]:
-    """Classify tokens by position, because properties may be named eq, and, or contains."""
+    """Classify tokens by position, as properties may be named eq, and, or contains."""
     is_operand = True
     for token, following in pairwise(tokens):
         if token.kind is not TokenKind.NAME:

@@ -25,7 +25,7 @@ _NUMBERS: Final = frozenset({Edm.INT32, Edm.INT64, Edm.DOUBLE})
 
 
 class _Mention(NamedTuple):
-    """A property in a filter, and the literal that it is compared with."""
+    """Property in a filter with the literal compared."""
 
     property: Token
     literal: Token | None
@@ -53,7 +53,7 @@ def _is_comparable(asked: Edm, stored: Sequence[Edm]) -> bool:
 
 
 def _similar_properties(name: str, known: KnownTypes) -> list[str]:
-    """Return the most similar known property, if any."""
+    """Return the most similar known property, in a list of at most one."""
     folded = {other.lower(): other for other in (*SYSTEM_TYPES, *known)}
     return [folded[it] for it in get_close_matches(name.lower(), folded, 1)]
 

@@ -1,4 +1,4 @@
-"""Adding a condition to a filter whose text is otherwise kept."""
+"""Addition of a condition to a filter, keeping its text."""
 
 import re
 from enum import StrEnum
@@ -15,7 +15,7 @@ _LAST: Final = read_datetime("9999-12-31T23:59:59.9999999Z")
 
 
 class ConditionKind(StrEnum):
-    """The condition to build from a value in the grid."""
+    """Kind of condition to build from a value in the grid."""
 
     IS = "is"
     IS_NOT = "is-not"
@@ -25,7 +25,7 @@ class ConditionKind(StrEnum):
 
     @property
     def types(self) -> frozenset[Edm]:
-        """The types of values that it applies to."""
+        """Return the types to which the condition applies."""
         match self:
             case ConditionKind.IS | ConditionKind.IS_NOT:
                 return frozenset(Edm)
@@ -45,7 +45,7 @@ _OPERATORS: Final = {
 
 
 def fits_in_url(value: EdmValue) -> bool:
-    """Return whether a URL can carry the value: lone surrogates cannot be encoded."""
+    """Return whether a value can be in a URL, which cannot encode lone surrogates."""
     return not isinstance(value.value, str) or _HALF.search(value.value) is None
 
 

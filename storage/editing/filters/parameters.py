@@ -27,7 +27,7 @@ class UnfilledParameter(Refused):
 
 
 def list_parameters(text: str) -> tuple[str, ...]:
-    """Return the names of the parameters, each once, in the order of the text."""
+    """Return the distinct parameter names in order."""
     parameters: dict[str, None] = {}
     for match in _QUOTED_OR_PARAMETER.finditer(text):
         names = _PARAMETER.findall(match["quoted"]) if match["quoted"] else [match[2]]
@@ -89,7 +89,7 @@ def _literal(name: str, value: str) -> str:
 
 
 def _apart(place: re.Match[str], literal: str) -> str:
-    """Separate a literal from its neighbors: two adjacent strings would be one with an apostrophe."""
+    """Separate a literal from its neighbours by spaces, as adjacent strings would merge."""
     before, after = place.string[: place.start()][-1:], place.string[place.end() :][:1]
     left = " " if before and before not in " \t\r\n(," else ""
     right = " " if after and after not in " \t\r\n)," else ""
@@ -116,13 +116,13 @@ class ParameterSuggestion(NamedTuple):
 
     @property
     def value(self) -> str:
-        """The value for which the parameter means the same as the literal."""
+        """Return the parameter value equivalent to the literal."""
         _, quote, rest = self.literal.partition("'")
         return rest[:-1].replace("''", "'") if quote else self.literal
 
 
 def suggest_parameters(text: str) -> list[ParameterSuggestion]:
-    """Suggest a parameter for each literal of a valid filter that has no parameter in it yet."""
+    """Suggest a parameter for each literal of a valid filter, apart from existing ones."""
     suggestions: list[ParameterSuggestion] = []
     for compared, literal in _compared(text):
         name = _free_name(compared.text, {suggestion.name for suggestion in suggestions})
@@ -131,7 +131,7 @@ def suggest_parameters(text: str) -> list[ParameterSuggestion]:
 
 
 def add_parameters(text: str, names: Collection[str]) -> str:
-    """Replace the literals of the suggestions with these names by parameters."""
+    """Replace the literals of suggestions with these names by parameters."""
     for suggestion in reversed(suggest_parameters(text)):
         if suggestion.name in names:
             text = (

@@ -60,7 +60,7 @@ _RELATIVE_TIME = re.compile(r"\{\{\s*now\b[^}']*\}\}")
 
 
 def fix_relative_times(context: DiagnosisContext) -> Iterator[Suggestion]:
-    """Make a literal of ``{{now-1h}}``."""
+    """Convert ``{{now-1h}}`` to a literal."""
     time = _RELATIVE_TIME.match(context.text, context.tokens[context.at].start)
     if time is not None and context.dialect.has_console_filters:
         yield Suggestion(time.start(), time.end(), *_with_prefix(f"datetime'{time[0]}'"))
@@ -170,6 +170,6 @@ _FIX_RULES: Final[Sequence[Callable[[DiagnosisContext], Iterator[Suggestion]]]] 
 
 
 def suggest_fixes(context: DiagnosisContext) -> list[Suggestion]:
-    """Return the fixes of all rules, the best first, each with another result, which may not be a filter yet."""
+    """Return the distinct fixes of all rules, best first; their results may still be invalid."""
     by_result = {fix.apply(context.text): fix for rule in reversed(_FIX_RULES) for fix in rule(context)}
     return list(reversed(by_result.values()))

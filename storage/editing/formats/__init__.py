@@ -1,1 +1,1 @@
-"""Ways of spelling numbers, dates and yes or no; each format rewrites its texts as their type is usually written."""
+"""Formats of numbers, dates and Booleans; each converts its texts to the usual spelling of the type."""

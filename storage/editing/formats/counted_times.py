@@ -1,4 +1,4 @@
-"""Times as numbers: the days of spreadsheets, and the seconds and milliseconds since 1970."""
+"""Times as numbers: days of spreadsheets, and seconds and milliseconds since 1970."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from storage.editing.formats.format import Format, NotInFormat
 
 
 class CountedTime(StrEnum):
-    """The units and beginnings that times are counted in."""
+    """Units and epochs of times stored as numbers."""
 
     EXCEL_DAYS = "excel-days"
     EPOCH_SECONDS = "epoch-seconds"
@@ -87,12 +87,12 @@ def _read_epoch(ticks: Decimal) -> str:
 
 
 def _write(time: datetime, ticks: int) -> str:
-    """Return a time with a fraction of its second."""
+    """Format ticks as a time with the fraction of its second."""
     return time.replace(microsecond=0, tzinfo=None).isoformat() + (f".{ticks:07}" if ticks else "")
 
 
 def read_counted_time(text: str) -> CountedTimeFormat | None:
-    """Return the format of a name; None if it is none of these."""
+    """Parse the name of a counted time format; None if it is unknown."""
     name = _NAMES.get(text.strip().lower())
     return None if name is None else CountedTimeFormat(name)
 

@@ -14,7 +14,7 @@ from storage.editing.formats.words import fold_word
 
 
 class DateOrder(StrEnum):
-    """The order of the numbers of a date."""
+    """Order of day, month and year in a date."""
 
     DAY_FIRST = "day-first"
     MONTH_FIRST = "month-first"
@@ -136,7 +136,7 @@ def _split(text: str) -> SpelledDate | None:
 
 
 def _split_named(text: str) -> tuple[re.Match[str], tuple[str, str, str], DateOrder] | None:
-    """Return year, month and day of a date whose month has a name, and their order."""
+    """Parse a date with a named month into year, month and day, with their order."""
     for pattern, order, (year, month, day) in _NAMED:
         match = pattern.match(text)
         number = None if match is None else _MONTHS.get(fold_word(match[month]))
@@ -177,7 +177,7 @@ def _read_clock(text: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class DateFormat(Format):
-    """Dates in an order; without a time they are midnight, and without a zone they are in the zone of the mapping."""
+    """Dates in one order; the default time is midnight, the default zone that of the mapping."""
 
     order: DateOrder
 

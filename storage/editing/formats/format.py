@@ -1,4 +1,4 @@
-"""The interface of a format of texts, which rewrites them as their type is usually written."""
+"""Interface of text formats, which convert texts to the usual spelling of their type."""
 
 from abc import ABC, abstractmethod
 
@@ -6,7 +6,7 @@ from storage.domain.values.edm import Edm
 
 
 class NotInFormat(Exception):
-    """A text is not spelled in a format."""
+    """The text is not in the format."""
 
 
 class Format(ABC):
@@ -17,7 +17,7 @@ class Format(ABC):
     @property
     @abstractmethod
     def spelling(self) -> str:
-        """The name of the format, which ``read_format`` reads."""
+        """Return the name of the format, which ``read_format`` parses."""
 
     @property
     @abstractmethod
@@ -32,11 +32,11 @@ class Format(ABC):
     @property
     @abstractmethod
     def plural(self) -> str:
-        """A description of several texts in the format."""
+        """Return a description of several texts in the format."""
 
     @abstractmethod
     def rewrite(self, text: str) -> str:
-        """Return a text as its type is usually written, with every digit; raises NotInFormat."""
+        """Convert a text to the usual spelling of its type, losslessly; raises NotInFormat."""
 
     def includes(self, other: "Format") -> bool:
         """Return whether this format covers another one when a user selects it."""

@@ -1,4 +1,4 @@
-"""Numbers with a decimal comma or point: also with thousands, percent signs, currencies, and brackets for negatives."""
+"""Numbers with decimal comma or point, optional thousands, percent, currency, and brackets for negatives."""
 
 import re
 import unicodedata
@@ -14,14 +14,14 @@ from storage.editing.formats.format import Format, NotInFormat
 
 
 class Decimals(StrEnum):
-    """The characters between a whole number and its fraction."""
+    """Decimal separator."""
 
     COMMA = "decimal-comma"
     POINT = "decimal-point"
 
 
 class Percent(StrEnum):
-    """The ways of reading a percentage such as 12 %."""
+    """Interpretation of percentages such as 12 %."""
 
     FRACTION = "percent-as-fraction"  # 0.12
     NUMBER = "percent-as-number"  # 12
@@ -79,7 +79,7 @@ _LONGEST: Final = 400  # characters; no number of a type has more
 
 
 class SpelledNumber(NamedTuple):
-    """The parts of a text that may be a number; ``number`` has its separators, and not its sign."""
+    """Parts of a text that may be a number; ``number`` includes separators but not the sign."""
 
     number: str
     is_negative: bool
@@ -134,7 +134,7 @@ def _read_tokens(text: str) -> dict[str, str] | None:
 
 
 def _compile(decimal: str, thousands: str) -> re.Pattern[str]:
-    """Return the pattern of a number without its sign. One with leading zeros is an identifier."""
+    """Return the pattern of an unsigned number; leading zeros are excluded, as they mark identifiers."""
     grouped = rf"[1-9]\d{{0,2}}([{_SPACES}'\u2019{thousands}])\d{{3}}(?:\2\d{{3}})*"
     lakhs = r"|[1-9]\d?(?:,\d\d)+,\d{3}" if thousands == "," else ""
     return re.compile(rf"({grouped}{lakhs}|[1-9]\d*|0)?(?:\{decimal}(\d+))?([eE][+-]?\d{{1,3}})?", re.ASCII)
@@ -182,7 +182,7 @@ class NumberFormat(Format):
         return f"percentages with a decimal {_MARKS[self.decimals]}, as {kind}"
 
     def includes(self, other: Format) -> bool:
-        """Return whether a number is written so; without a currency, amounts in any are meant too."""
+        """Return whether this format covers another one; without a currency, any currency is covered."""
         return (
             isinstance(other, NumberFormat)
             and (self.decimals, self.percent) == (other.decimals, other.percent)

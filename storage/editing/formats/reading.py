@@ -1,4 +1,4 @@
-"""Formats by their spelling, as mappings keep them and people write them."""
+"""Parsing of formats by their names, as stored in mappings."""
 
 from functools import lru_cache
 from typing import Final
@@ -14,7 +14,7 @@ DATE_FORMATS: Final = (*DateOrder, *CountedTime)
 
 
 class UnknownFormat(ValueError):
-    """A text names no format."""
+    """The text does not name a format."""
 
 
 @lru_cache(maxsize=1024)

@@ -1,4 +1,4 @@
-"""Yes and no in words."""
+"""Boolean values as pairs of words."""
 
 import unicodedata
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ def fold_word(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BooleanWords(Format):
-    """Two words, in any case."""
+    """Format of Booleans as two words, in any letter case."""
 
     true: str
     false: str
@@ -69,7 +69,7 @@ class BooleanWords(Format):
         return self.singular
 
     def includes(self, other: Format) -> bool:
-        """Return whether the words are the same, in any case."""
+        """Return whether another format has the same words, in any letter case."""
         return isinstance(other, BooleanWords) and (
             (fold_word(self.true), fold_word(self.false)) == (fold_word(other.true), fold_word(other.false))
         )
