@@ -1,4 +1,1 @@
-"""Entities as people read, edit, paste and delete them.
-
-Pages also: console/grid/.
-"""
+"""Entities: reading, editing, pasting and deletion by users."""

@@ -1,7 +1,4 @@
-"""Changes of entities by users: an entry of the activity log that leads to their record in the history.
-
-Several changes are applied all or none, across partitions too, with the statements of the Table service.
-"""
+"""Changes of entities by users, each with an activity that references the history."""
 
 import uuid
 from collections.abc import Collection, Mapping, Sequence
@@ -79,7 +76,7 @@ class Edit:
                 self.change = Update(Entity(entity.key, merged, entity.kind), condition, merge=False)
 
     def finish(self, timestamp: int) -> None:
-        """Keep the row that a change has written, except a merge's."""
+        """Store the resulting row, unless the change is a merge."""
         self.timestamp = timestamp
         if not isinstance(self.change, Delete) and not self.is_merge:
             write = write_stored if isinstance(self.change, Insert) else write_sorted
@@ -107,10 +104,7 @@ def apply(
     undoes: Activity | None = None,
     known: StoredEntity | None = None,
 ) -> Applied:
-    """Apply changes, each to another entity; raises ChangeSetError with the index of the first that fails.
-
-    ``known``: an entity as the caller has read it. It is not read again if its change applies to that version only.
-    """
+    """Apply changes to distinct entities; raises ChangeSetError with the index of the first failure."""
     account = accounts.writable(table.account)
     edits = _make_edits(changes, AccountKind(account.kind))
     _check_size(table, edits)
@@ -149,7 +143,7 @@ def _recorded(table: Table, recorder: Recorder | None, number: int) -> Func | li
 
 @transaction.atomic
 def delete(table: Table, keys: Sequence[EntityKey], *, by: Actor) -> Applied | None:
-    """Delete the entities of these keys that exist, in any version; return None if there are none."""
+    """Delete the existing entities among these keys, in any version; return None if there are none."""
     accounts.writable(table.account)
     _check_size(table, keys)
     existing = _get_many(table, keys, lock=True)
@@ -179,7 +173,7 @@ def change_key(
 
 
 def apply_one(table: Table, change: Change, *, by: Actor, known: StoredEntity | None = None) -> Applied:
-    """Apply one change; raises its StorageError instead of a ChangeSetError."""
+    """Apply one change; raises its StorageError directly."""
     try:
         return apply(table, [change], by=by, known=known)
     except ChangeSetError as failure:
@@ -214,7 +208,7 @@ def _check_size(table: Table, keys: Collection[EntityKey]) -> None:
 def _before(
     table: Table, edits: Mapping[EntityKey, Edit], known: StoredEntity | None
 ) -> Mapping[EntityKey, StoredEntity]:
-    """Return the entities as they are, locked in the order of their keys."""
+    """Read the affected entities, locked in key order."""
     match [edit.change for edit in edits.values()]:
         case [(Update() | Delete()) as change] if known is not None and change.key == known.key:
             # the change fails unless the entity is still this version, so no lock is needed
@@ -230,7 +224,7 @@ def _get_many(
 
 
 def _run(table: Table, edits: Mapping[EntityKey, Edit], recorder: Recorder | None) -> None:
-    """Make the changes partition by partition, in the order in which the rows are locked."""
+    """Apply the changes partition by partition, in the order of row locks."""
     table_relations.complete(table.pk)
     relation = relation_of(table)
     partition_key = attrgetter("partition_key")

@@ -1,7 +1,4 @@
-"""Query Entities, including filters that no index supports, within the time limit of a request.
-
-With a ``past`` from operations.past, they are those of that moment.
-"""
+"""Entity queries, including filters without an index, within the time limit of a request."""
 
 import time
 from collections.abc import Callable, Collection, Generator, Iterator
@@ -76,7 +73,7 @@ def sorted_preview_page(
     start: SortedPosition | None = None,
     past: Past | None = None,
 ) -> SortedPage:
-    """Return a page for a grid in the order of a property; reads all matches. Raises OperationTimedOut."""
+    """Return a grid page sorted by a property, reading all matches; raises OperationTimedOut."""
     if past is None:
         query = replace(query, indexed=indexed(table.pk))
     statement = previews.sorted_page(_relation(table, past), query, sort, start)
@@ -99,7 +96,7 @@ def _relation(table: Table, past: Past | None) -> str:
 
 
 def _using(table: Table, wanted: EntityQuery, past: Past | None) -> EntityQuery:
-    """Return the query with the indexes that it can use."""
+    """Add the usable indexes to a query, unless it reads the past."""
     return using(table, wanted) if past is None else wanted
 
 
@@ -107,10 +104,7 @@ def _using(table: Table, wanted: EntityQuery, past: Past | None) -> EntityQuery:
 def _noting_scans(
     table: Table, query: EntityQuery, sort: Sort | None = None, past: Past | None = None
 ) -> Iterator[list[Position | None]]:
-    """Count a costly query that an index would make cheaper; raises OperationTimedOut for Canceled.
-
-    The block appends where its page ended.
-    """
+    """Count a costly query that an index would speed up; converts Canceled to OperationTimedOut."""
     ends: list[Position | None] = []
     began = time.perf_counter()
     try:
@@ -127,7 +121,7 @@ def _noting_scans(
 
 
 def all_pages(table: Table, query: EntityQuery, past: Past | None = None) -> Iterator[list[StoredEntity]]:
-    """Yield all entities of a query in pages, without a time limit; each page is read when it is its turn."""
+    """Yield all entities of a query in lazily read pages, without a time limit."""
     while True:
         result = page(table, query, past)
         yield result.entities
@@ -137,7 +131,7 @@ def all_pages(table: Table, query: EntityQuery, past: Past | None = None) -> Ite
 
 
 def get_many(table: Table, keys: Collection[EntityKey], past: Past | None = None) -> list[StoredEntity]:
-    """Return the entities of these keys that exist, in the order of keys."""
+    """Return the existing entities among these keys, in key order."""
     steps = pages.get_many(_relation(table, past), keys)
     found = sql.walk(steps, partial(run_as_of, past=past))
     return [found[key] for key in sorted(found)]
@@ -146,7 +140,7 @@ def get_many(table: Table, keys: Collection[EntityKey], past: Past | None = None
 def get_many_paged(
     table: Table, keys: Collection[EntityKey], past: Past | None = None
 ) -> Iterator[list[StoredEntity]]:
-    """Yield the entities of these keys in small pages, because each may be as large as 1 MiB."""
+    """Yield the entities of these keys in small pages, as each may be as large as 1 MiB."""
     ordered = sorted(set(keys))
     for start in range(0, len(ordered), _KEYS_AT_ONCE):
         yield get_many(table, ordered[start : start + _KEYS_AT_ONCE], past)
@@ -161,7 +155,7 @@ class Total:
 
 
 def total(table: Table, query: EntityQuery, past: Past | None = None, *, limit: timedelta = _MOMENT) -> Total:
-    """Count the entities of a query if that is quick, else return the planner's estimate."""
+    """Count the entities of a query, or return the planner's estimate if counting exceeds ``limit``."""
     try:
         return Total(count(table, query, past, limit=limit), is_exact=True)
     except OperationTimedOut:
@@ -183,7 +177,7 @@ def count(
 
 
 def get(table: Table, key: EntityKey, past: Past | None = None) -> StoredEntity | None:
-    """Query Entity with all properties; None also for an invalid key."""
+    """Return an entity with all properties; None also for an invalid key."""
     try:
         check_entity_key(*key, dialects.WIDEST)
         return run_as_of(pages.point(_relation(table, past), key, EntityQuery()), past)

@@ -1,4 +1,4 @@
-"""Estimates of how much a query reads and returns: the planner's numbers, corrected by a sample."""
+"""Estimates of a query's reads and results: the planner's numbers, corrected by a sample."""
 
 import time
 from collections.abc import Callable
@@ -37,14 +37,14 @@ class Estimate:
 
     @property
     def transactions(self) -> int:
-        """Number of requests on Azure, where each reads at most a thousand entities."""
+        """Return the number of requests on Azure, each reading at most a thousand entities."""
         return self.read // PAGE_LIMIT + 1
 
 
 def estimate(
     table: Table, entity_query: EntityQuery, clock: Callable[[], float] = time.monotonic
 ) -> Estimate | None:
-    """Estimate a query; None when there was no time for the plan."""
+    """Estimate a query; None if planning exceeds the time limit."""
     if key_range(entity_query.filter).is_empty:
         return Estimate(0, 0, 0, ScanKind.KEYS)
     query = replace(using(table, entity_query), top=PAGE_LIMIT, start=None, end=None)
@@ -84,7 +84,7 @@ class _Estimator:
         return number if number < _COUNTED else max(number, expected)
 
     def _sampled(self, read: int, plan: estimates.Plan) -> tuple[int, int]:
-        """Return the rows in the range and how many of them match, from a sample of properties."""
+        """Return the rows in range and the number that match, estimated from a sample."""
         first = self._sample(100.0, _COUNTED)
         if first is not None and first.rows < _COUNTED:
             return first

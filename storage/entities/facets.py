@@ -38,7 +38,7 @@ class Facet:
 
 
 def facets(table: Table, entity_query: EntityQuery, names: tuple[str, ...] | None = None) -> list[Facet]:
-    """Return the facets of ``names``, or of all properties with few values; none if counting takes too long."""
+    """Return the facets of ``names``, or of all low-cardinality properties; none if counting takes too long."""
     query = replace(using(table, entity_query), start=None, end=None)
     counted = _count(table, query, names, share=100.0)
     is_sample = counted is None or counted.entities >= _SAMPLE

@@ -1,4 +1,4 @@
-"""A preview of masking a table: a sample of each property, with a proposal if it looks personal."""
+"""Preview of masking a table: a sample per property, with a suggestion if it looks personal."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class PropertySample:
 
 
 def samples(table: Table) -> list[PropertySample]:
-    """Return the keys and the properties of the first entities; nothing for an empty table."""
+    """Return sample values of the keys and properties; empty for an empty table."""
     by_name: dict[str, list[EdmValue]] = {}
     for stored in entities.page(table, EntityQuery(top=_SAMPLED)).entities:
         entity = read_stored(stored)
@@ -48,7 +48,7 @@ def samples(table: Table) -> list[PropertySample]:
 
 
 def masked(values: Mapping[str, EdmValue], rules: Mapping[str, MaskingRule]) -> dict[str, EdmValue]:
-    """Return values as rules replace them; a removed one is missing."""
+    """Apply masking rules to values; removed ones are missing."""
     key = EntityKey(*(str(values[name].value) if name in values else "" for name in KEY_PROPERTIES))
     entity = Entity(key, {name: value for name, value in values.items() if name not in KEY_PROPERTIES})
     replaced = read_stored(sql.run(mask_one(Masking(rules, _SECRET), entity)))

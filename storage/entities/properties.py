@@ -1,4 +1,4 @@
-"""The properties of a table's entities and their types, from a sample: tables have no schema."""
+"""Properties and types of a table's entities, from a sample as tables have no schema."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +30,7 @@ _MOST_KEPT: Final = 200  # tables
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A property, its types, most frequent first, and the ``share`` of sampled entities that have it."""
+    """Property with its types, most frequent first, and the ``share`` of sampled entities that have it."""
 
     name: str
     types: tuple[Edm, ...]
@@ -55,7 +55,7 @@ _kept: dict[tuple[int, bool], tuple[float, PropertySample]] = {}
 
 
 def sample(table: Table, *, quickly: bool = False) -> PropertySample:
-    """Return the properties, cached for half a minute; ``quickly`` limits the sample, for use while typing."""
+    """Return the properties, cached for half a minute; ``quickly`` reduces the sample for use while typing."""
     now = time.monotonic()
     for is_quick in (False, quickly):
         kept = _kept.get((table.pk, is_quick))
@@ -91,7 +91,7 @@ def _in_windows(
     past: Past | None,
     statement: Callable[[str, EntityQuery], Statement[list[T]]],
 ) -> Iterator[list[T]]:
-    """Run a statement on windows of the entities of a query, each within the time limit."""
+    """Run a statement on windows of a query's entities, each within the time limit."""
     relation = relation_of(table)
     rows = _WINDOW
     start = query.start

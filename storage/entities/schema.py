@@ -26,7 +26,7 @@ _SIZES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class PropertyType:
-    """A type of a property, in so many sampled ``entities``; ``average_size`` and ``largest`` in bytes of a value."""
+    """Type of a property in so many sampled ``entities``; ``average_size`` and ``largest`` are value sizes in bytes."""
 
     type: Edm
     entities: int
@@ -36,7 +36,7 @@ class PropertyType:
 
     @property
     def has_sizes(self) -> bool:
-        """Return whether values of the type differ in size."""
+        """Return whether values of the type vary in size."""
         return self.type not in _SIZES
 
 
@@ -60,7 +60,7 @@ class SchemaProperty:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The properties of ``entities`` out of about ``total``, with the keys first and then by share."""
+    """Properties of ``entities`` out of about ``total``, keys first, then by share."""
 
     properties: tuple[SchemaProperty, ...]
     entities: int
@@ -123,7 +123,7 @@ def _type(count: TypeCount) -> PropertyType:
 
 
 def _bytes(count: TypeCount, size: int) -> int:
-    """Return the bytes of a value, given the size of its projected text."""
+    """Return the bytes of a value from the size of its projected text."""
     if count.type is Edm.STRING:
         return size if count.name in KEYS else size - 1
     if count.type is Edm.BINARY:
@@ -132,10 +132,7 @@ def _bytes(count: TypeCount, size: int) -> int:
 
 
 def _estimate_distinct(count: TypeCount, scale: float) -> int:
-    """Estimate as PostgreSQL's ANALYZE does: a value seen once in the sample may hide others (Haas and Stokes).
-
-    ``scale`` is the size of the table relative to the sample.
-    """
+    """Estimate distinct values like PostgreSQL's ANALYZE (Haas and Stokes), from those seen once."""
     if scale <= 1:
         return count.distinct
     seen, once = count.entities, count.once

@@ -1,4 +1,4 @@
-"""Undo changes of entities."""
+"""Undo of changes to entities."""
 
 from collections.abc import Sequence
 
@@ -45,7 +45,7 @@ def undo_entities(done: Activity, by: Actor) -> Activity:
 
 
 def _move_comments(table: Table, changed: Sequence[RecordedChange]) -> None:
-    """Let comments follow an entity back to its former key."""
+    """Move comments back to an entity's former key."""
     current = [it.key for it in changed if it.op is Op.INSERT]
     former = [it.key for it in changed if it.op is Op.DELETE]
     if len(current) == len(former) == 1:

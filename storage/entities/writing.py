@@ -1,8 +1,4 @@
-"""Write many entities of a table: what imports, copies, bulk edits, undo and restores have in common.
-
-``write_many`` writes entities over whatever is there, as its mode says. ``write_images`` writes over the versions that
-were read, and leaves newer work alone. Both take one statement, and answer why an entity was not written.
-"""
+"""Bulk writing of entities, shared by imports, copies, bulk edits, undo and restores."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -33,7 +29,7 @@ P = TypeVar("P", Span, Sequence[Image])
 
 
 class WriteMode(StrEnum):
-    """Action for an entity that exists already."""
+    """Treatment of entities that exist already."""
 
     INSERT = "insert"  # it stays, and the new one is refused
     SKIP = "skip"  # it stays, and the new one is counted
@@ -128,7 +124,7 @@ def _make_change(entity: Entity, mode: WriteMode) -> Insert | Upsert:
 
 
 def _change_alone(relation: str, change: Insert | Upsert, recorder: Recorder | None) -> StorageError | None:
-    """Make a change by itself; return why it is refused."""
+    """Apply a change by itself; return the error if it is refused."""
     try:
         with transaction.atomic():  # a refusal may be an error of PostgreSQL
             sql.run(statements.change(relation, change, recorder))
@@ -140,7 +136,7 @@ def _change_alone(relation: str, change: Insert | Upsert, recorder: Recorder | N
 
 
 def existing_keys(table: Table, keys: Sequence[EntityKey]) -> set[EntityKey]:
-    """Return those of the keys that entities have."""
+    """Return the existing keys among these."""
     relation = relation_of(table)
     if not keys:
         return set()

@@ -1,4 +1,4 @@
-"""Find what notices tell about the disk."""
+"""Condition of the notice about the disk."""
 
 from collections.abc import Iterator
 

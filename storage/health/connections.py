@@ -1,4 +1,4 @@
-"""Check that PostgreSQL has connections for all processes of all servers."""
+"""Check that PostgreSQL has enough connections for all processes of all servers."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ class ConnectionState(NamedTuple):
 
     @property
     def missing(self) -> int:
-        """The connections that PostgreSQL would refuse, were all opened."""
+        """Return the number of connections that PostgreSQL would refuse if all were opened."""
         return max(0, self.most + self.others - self.counts.allowed)
 
 

@@ -37,7 +37,7 @@ Migrations = frozenset[tuple[str, str]]
 
 
 def note(writer: int) -> None:
-    """Keep the number that the catalog of this process has read."""
+    """Store the WRITER number that this process's catalog has read."""
     global _noted
     if writer > WRITER >= _noted:
         logger.error("%s This server stops writing.", _newer())
@@ -45,7 +45,7 @@ def note(writer: int) -> None:
 
 
 def is_outdated() -> bool:
-    """Return whether this process must not write any more."""
+    """Return whether this process must no longer write."""
     return _noted > WRITER
 
 
@@ -54,7 +54,7 @@ def explain_outdated() -> str:
 
 
 def read_writer() -> int:
-    """Return the number of the least version that may write."""
+    """Return the number of the lowest version that may write."""
     return DatabaseVersion.objects.values_list("writer", flat=True).first() or 0
 
 
@@ -85,7 +85,7 @@ def applied_migrations() -> Migrations:
 
 @cache
 def known_migrations() -> Migrations:
-    """Return the migrations of this version by application and name, and those that squashed ones replace."""
+    """Return this version's migrations by application and name, including those replaced by squashed ones."""
     return _migrations_of_files() | frozenset(chain.from_iterable(_replaced()))
 
 
@@ -102,7 +102,7 @@ def explain_unreleased() -> str:
 
 @cache
 def _migrations_of_files() -> Migrations:
-    """List files, because loading the migrations of all applications takes long."""
+    """List migrations by their files, as loading them takes long."""
     return frozenset(
         (application.label, module.name)
         for application in apps.get_app_configs()
@@ -113,7 +113,7 @@ def _migrations_of_files() -> Migrations:
 
 @cache
 def _replaced() -> list[Migrations]:
-    """Return what each squashed migration of ours replaces."""
+    """Return the migrations that each of our squashed migrations replaces."""
     modules = (
         import_module(f"{label}.migrations.{name}")
         for label, name in sorted(_migrations_of_files())
@@ -124,10 +124,7 @@ def _replaced() -> list[Migrations]:
 
 @contextmanager
 def stopping_older_servers() -> Iterator[None]:
-    """Keep servers with a smaller number from writing, from before the migrations in the block on.
-
-    If the block fails before its first migration, they may write again.
-    """
+    """Stop servers with a lower WRITER from writing, before the migrations in the block begin."""
     before = applied_migrations()
     former = read_writer() if _FLOOR in before else None
     if former is not None:
@@ -142,7 +139,7 @@ def stopping_older_servers() -> Iterator[None]:
 
 
 def servers_that_cannot_be_stopped() -> list[str]:
-    """Return the addresses of running servers of versions that do not read the number."""
+    """Return the addresses of running servers of versions without WRITER."""
     return [] if _FLOOR in applied_migrations() else connections.servers()
 
 

@@ -27,7 +27,7 @@ _REMIND: Final = 3600.0  # seconds after which a warning is repeated
 
 
 class Space(NamedTuple):
-    """Bytes."""
+    """Free and total disk space in bytes."""
 
     free: int
     total: int
@@ -49,7 +49,7 @@ def space_of(folder: Path) -> Space:
 
 
 def is_read_only(folder: Path) -> bool:
-    """Return whether nothing can be written to the file system of a folder, as after an error of its disk."""
+    """Return whether the file system of a folder is read-only, as after a disk error."""
     flags = getattr(os, "O_TMPFILE", 0)
     try:
         if not flags:
@@ -72,7 +72,7 @@ def examine(folder: Path) -> Finding:
 
 
 def problem(folder: Path, space: Space | None = None) -> str:
-    """Return a sentence if nothing can be written to a folder; otherwise an empty string."""
+    """Return a sentence if a folder cannot be written to; otherwise an empty string."""
     if is_read_only(folder):
         return f"The file system of {folder} is read-only. Repair it, and mount it again."
     space = space or space_of(folder)
@@ -82,7 +82,7 @@ def problem(folder: Path, space: Space | None = None) -> str:
 
 
 def reason_for_no_database() -> str:
-    """Return why the database cannot be reached, as far as this machine knows; readers are the public."""
+    """Return why the database is unreachable, if known on this machine; the text is public."""
     if not settings.OPTIONS.database_url:
         if is_read_only(settings.OPTIONS.data):
             return "The disk of the database is read-only."

@@ -1,4 +1,4 @@
-"""Findings of an examination."""
+"""Findings of `doctor`."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -11,7 +11,7 @@ class Severity(StrEnum):
 
 
 class NotExamined(Exception):
-    """A part of the examination got no answer from a service; the message says which."""
+    """A part of the examination got no response from a service; the message names it."""
 
 
 class Finding(NamedTuple):

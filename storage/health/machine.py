@@ -1,4 +1,4 @@
-"""Name the machine that a server runs on."""
+"""Name of the machine that runs a server."""
 
 import socket
 
@@ -6,5 +6,5 @@ from django.conf import settings
 
 
 def machine() -> str:
-    """Name this machine, if several can serve the database."""
+    """Return this machine's name, if several can serve the database."""
     return socket.gethostname()[:128] if settings.OPTIONS.database_url else ""

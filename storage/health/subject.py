@@ -1,4 +1,4 @@
-"""Contributions of the subject of the health of a server: see storage.core.registry."""
+"""Declaration of the subject "health": see storage.core.registry."""
 
 from storage.core.notices import Condition, NoticeKind, Severity
 from storage.core.subject import Subject

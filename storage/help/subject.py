@@ -1,4 +1,4 @@
-"""Contributions of the subject of the help pages: see storage.core.registry."""
+"""Declaration of the subject "help": see storage.core.registry."""
 
 from storage.core.subject import Page, Place, StyleSheet, Subject
 from storage.domain.translation import mark as _
