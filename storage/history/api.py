@@ -100,7 +100,7 @@ class ChangeViewSet(AccountScopedViewSet):
         return self._answer_page(page, token)
 
     def _tables(self, names: Iterable[str] | None) -> tuple[int, ...] | None:
-        """Return the ids of tables."""
+        """Return the ids of tables by name."""
         if names is None:
             return None
         table_ids = []

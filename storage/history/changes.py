@@ -1,4 +1,4 @@
-"""Changes of the entities of an account, with their authors and times: lists, and counts by time."""
+"""Changes of an account's entities, with authors and times: lists and histograms."""
 
 import json
 from collections import Counter
@@ -71,7 +71,7 @@ class ChangeFilter:
     entity: EntityKey | None = None
 
     def dump(self) -> str:
-        """Write the filter as a text, which may hold what PostgreSQL's JSON cannot."""
+        """Serialize the filter to text, as it may hold characters that PostgreSQL's JSON cannot store."""
         fields = asdict(self)
         if self.entity is None:  # servers of older versions do not know it
             del fields["entity"]
@@ -147,7 +147,7 @@ def page(
 def _merge_minutes(
     account: Account, pages: Sequence[ChangePage[ChangeGroup[int, int]]], *, oldest_first: bool
 ) -> ChangePage[ChangeEntry]:
-    """Join the pages of several records as far as all of them are complete; the newest entry is the first."""
+    """Merge the pages of several records up to where all are complete, newest first."""
     ends = [it.next for it in pages if it.next is not None]
     end = (min(ends) if oldest_first else max(ends)) if ends else None
     groups = [
@@ -192,11 +192,7 @@ def _groups(
 def _records(
     account: Account, selection: Selection, since: datetime | None = None, until: datetime | None = None
 ) -> list[Record]:
-    """Return the records that may have the changes.
-
-    A table that records changes apart has its own. If there are many such tables, the ones that were written last are
-    read.
-    """
+    """Return the records that may contain the changes."""
     local = recorded_changes(account.pk, since, until)
     tables = Table.objects.recording_apart().filter(account=account)
     if selection.tables is not None:
@@ -228,7 +224,7 @@ def histogram(
 
 
 def count_by_table(account: Account, wanted: ChangeFilter) -> dict[int, int]:
-    """Count the matching changes of each table that has any, by its id; raises OperationTimedOut."""
+    """Count the matching changes by table id; raises OperationTimedOut."""
     return _count(account, wanted, "tbl")
 
 
@@ -242,7 +238,7 @@ def _count(account: Account, change_filter: ChangeFilter, column: str) -> Counte
 
 
 def count_up_to(account: Account, change_filter: ChangeFilter, most: int) -> int:
-    """Count the matching changes, but no more than so many; raises OperationTimedOut."""
+    """Count the matching changes up to a maximum; raises OperationTimedOut."""
     selection = select(account, change_filter)
     if selection is None:
         return 0
@@ -253,7 +249,7 @@ def count_up_to(account: Account, change_filter: ChangeFilter, most: int) -> int
 
 
 def recent_callers(account: Account, since: datetime, top: int) -> list[Actor]:
-    """Return the clients that wrote since a time, the last one first, as the newest changes name them."""
+    """Return the clients that wrote since a time, latest first, from the newest changes."""
     try:
         entries = page(account, ChangeFilter(since=since, doors=CLIENTS), top=top, by_minute=True).entries
     except OperationTimedOut:
@@ -300,7 +296,7 @@ def with_images(
 def recorded_apart(
     account: Account, table: Table, change_filter: ChangeFilter, top: int
 ) -> list[RecordedChange]:
-    """Return the first matching changes of a table that records them apart, and of the time before it did."""
+    """Return the first matching changes of a table with its own history, including those before it had one."""
     change_filter = replace(change_filter, table="", table_id=table.pk, span=None)
     changes = with_images(account, table, change_filter, top)
     selection, record = select(account, change_filter), recorded_changes(account.pk, change_filter.since)
@@ -336,10 +332,7 @@ def selection_of(done: Activity) -> ChangeFilter:
 
 
 def made_by(done: Activity, top: int | None = None) -> list[RecordedChange]:
-    """Return the first changes that an activity made, in its order, as far as they are kept.
-
-    Raises OperationTimedOut.
-    """
+    """Return the first changes of an activity, in order, that are still kept."""
     if done.recorded is None and "began" not in done.detail:
         return activity.former_changes(done, top=top)
     change_filter = selection_of(done)
@@ -358,7 +351,7 @@ def made_by(done: Activity, top: int | None = None) -> list[RecordedChange]:
 
 
 def select(account: Account, change_filter: ChangeFilter) -> Selection | None:
-    """Find the ids of the tables and actors that a filter names; None if nothing can match."""
+    """Resolve the table and actor names of a filter to ids; None if nothing can match."""
     tables: tuple[int, ...] | None = None if change_filter.table_id is None else (change_filter.table_id,)
     if change_filter.table:
         named = Table.objects.filter(account=account, name__iexact=change_filter.table)

@@ -49,16 +49,16 @@ _ATTEMPTS: Final = 5  # when segments come and go meanwhile
 
 
 class NoHistory(Refused):
-    """The account keeps no history, so it has no feed."""
+    """The account keeps no history and so has no feed."""
 
 
 class TableWithoutFeed(NoHistory):
-    """A table of the feed records its changes apart from the others."""
+    """A table of the feed has its own history."""
 
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """The changes of an account, or of some of its tables by their ids."""
+    """Change feed of an account, or of some of its tables by id."""
 
     account_id: int
     tables: tuple[int, ...] | None = None
@@ -71,7 +71,7 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The start of a reader without a token: now, at a time, or (``since`` None) at the oldest change that is kept."""
+    """Start of a reader without a token: now, a time, or the oldest kept change (``since`` None)."""
 
     is_now: bool = True
     since: datetime | None = None
@@ -97,10 +97,7 @@ def read(feed: Feed, after: str | Start, top: int = TOP) -> tuple[FeedPage, str]
 
 
 def keep_mark() -> None:
-    """Keep the present snapshot for readers who are far behind, now and then; notice a restored database.
-
-    Close the past, so that it stays what it was if the clock is set back.
-    """
+    """Store the present snapshot as a mark for slow readers, and detect a restored database."""
     history.end_unless_available()
     history.begin_in_this_cluster()
     # before the snapshot is taken: the mark must not seem to belong to a segment that starts after it
@@ -108,24 +105,21 @@ def keep_mark() -> None:
 
 
 def tidy(_: datetime) -> None:
-    """Delete the marks that are older than any change that is kept."""
+    """Delete marks older than all kept changes."""
     oldest = HistorySegment.objects.filter(dropped_at=None).aggregate(oldest=Min("started_at"))["oldest"]
     if oldest is not None:
         Mark.objects.filter(at__lt=to_ticks(oldest)).delete()
 
 
 def present_token(feed: Feed) -> str:
-    """Return the token after which all changes come that are made from now on; raises NoHistory."""
+    """Return the token of the present position; raises NoHistory."""
     return sql.walk(read_steps(feed, NOW))[1]
 
 
 def read_steps(
     feed: Feed, after: str | Start, top: int = TOP, *, target: str = ""
 ) -> Steps[tuple[FeedPage, str]]:
-    """Read as `read` does; the caller runs the statements.
-
-    ``target``: a snapshot that was taken after the token was, and is on disk; the page ends there.
-    """
+    """Return the statements of ``read``, for the caller to run."""
     for _ in range(_ATTEMPTS):
         state: HistoryState = yield statements.state(feed.account_id, feed.tables)
         if not state.cluster:
@@ -143,7 +137,7 @@ def read_steps(
 
 
 def tokens(feed: Feed, page: FeedPage, last: str) -> list[str]:
-    """Return a token for each change of a page; ``last`` is that of the next page."""
+    """Return a token for each change of a page; ``last`` is the token of the next page."""
     cluster = read_token(last, _secret()).cluster
     return [_write(cluster, feed, page.position_after(change)) for change in page.changes]
 
@@ -183,7 +177,7 @@ def _xmax(position: FeedPosition) -> int:
 
 
 def _used(segments: Sequence[Segment], ticks: int) -> int:
-    """Return the number of the segment that was written to at a time, or of an older one."""
+    """Return the number of the segment in use at a time, or of an older one."""
     present = _present(segments)
     kept = after_last_gap(segments)
     return max(
@@ -192,7 +186,7 @@ def _used(segments: Sequence[Segment], ticks: int) -> int:
 
 
 class _Retry(Exception):
-    """Changes are written to another segment than the one that was read about."""
+    """The current segment has changed since the segments were listed."""
 
 
 def _secret() -> bytes:
@@ -200,7 +194,7 @@ def _secret() -> bytes:
 
 
 def _present(segments: Sequence[Segment]) -> int:
-    """Return the number of the segment that changes are written to."""
+    """Return the number of the segment in use."""
     present = next((it for it in segments if it.is_open), None)
     if present is None:
         raise NoHistory(Reason.NO_FEED)
@@ -252,7 +246,7 @@ def _start(feed: Feed, start: Start, segments: Sequence[Segment]) -> Steps[FeedP
 def _page(
     feed: Feed, position: FeedPosition, segments: Sequence[Segment], top: int, *, is_latest: bool = False
 ) -> Steps[FeedPage]:
-    """Read a page; ``is_latest``: its target is as good as the present, and on disk."""
+    """Read a page; ``is_latest`` means that its target is the present and durable."""
     present = _present(segments)
     numbers = (it.number for it in segments if position.segment <= it.number <= present and not it.is_broken)
     record = Record.of(feed.account_id, numbers)
@@ -278,7 +272,7 @@ def _page(
 
 
 def _complete(record: Record, page: RawPage) -> Steps[list[RecordedChange]]:
-    """Add the images after; the page ends before the first change for whose images it has no room."""
+    """Add the images after each change, ending the page at the first change without room for its images."""
     images: statements.Images = {}
     if page.relations:
         images = yield statements.rows(page)

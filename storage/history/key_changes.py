@@ -1,11 +1,4 @@
-"""Remember changes of the keys of entities, for their comments and for operations that take these changes back.
-
-A thread is found by the key of its entity. An operation that changes keys calls ``move``, which notes the moves of
-entities that have comments or a history. An operation that makes entities equal to images, such as an undo or a
-restore, does not know about changed keys: it calls ``follow`` with the keys that it has written. Then the threads of an
-entity that it has deleted go to the key that the entity had before or afterwards, if it has inserted that. An undo
-applies the images of both keys, ``linked`` by their move, together or not at all.
-"""
+"""Record of changed entity keys, for comments and for reversing operations."""
 
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -37,7 +30,7 @@ SELECT partition_key, row_key, new_partition_key, new_row_key FROM storage_entit
 
 
 def move(table: Table, moved: Collection[tuple[EntityKey, EntityKey]]) -> None:
-    """Note that entities got new keys, and let comments follow them, in the caller's transaction."""
+    """Record new keys of entities and move their comments, in the caller's transaction."""
     commented = {pair for follower in registry.key_followers() for pair in follower.move(table, moved)}
     noted = moved if history.is_recorded(table.account) else commented
     now = timezone.now()
@@ -75,11 +68,7 @@ def linked(table: Table, images: Images) -> Images:
 
 
 def follow(table: Table, moves: Moves, written: Iterable[EntityKey], recorder: Recorder | None) -> None:
-    """Let comments follow entities whose keys are changed back, or again, in the caller's transaction.
-
-    ``written`` are keys under which entities may have been inserted or deleted just now, as the ``recorder`` knows. An
-    entity that another request has deleted or inserted under these keys is a different one.
-    """
+    """Move comments with entities whose keys are changed back or again, in the caller's transaction."""
     touched = list(dict.fromkeys(it for key in written for it in _reachable(moves, key)))
     if not touched:
         return
@@ -97,7 +86,7 @@ def follow(table: Table, moves: Moves, written: Iterable[EntityKey], recorder: R
 
 
 def _reachable(moves: Moves, key: EntityKey) -> Iterator[EntityKey]:
-    """Yield a key that has moves, and all that these lead to, the nearest first."""
+    """Yield a key and all keys that it was moved to, nearest first."""
     seen, waiting = {key}, deque([key] if key in moves else [])
     while waiting:
         key = waiting.popleft()
@@ -108,7 +97,7 @@ def _reachable(moves: Moves, key: EntityKey) -> Iterator[EntityKey]:
 
 
 def tidy(now: datetime) -> None:
-    """Forget moves that no history reaches back to."""
+    """Delete moves beyond the retention of all histories."""
     EntityMove.objects.filter(moved_at__lt=now - timedelta(days=HISTORY_DAYS_LIMIT)).delete()
     # there may be millions: they are kept no longer than the changes of their accounts
     days = ExpressionWrapper(

@@ -1,7 +1,4 @@
-"""The last change of an entity or a table: its author, its time, and what can be restored.
-
-The history has the changes of all clients; in an account without one, the activity log has those of the console.
-"""
+"""Last change of an entity or table: author, time, and restorable state."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -35,16 +35,12 @@ _PAUSES: Final = (0.002, 0.005, 0.01, 0.02, 0.05)  # seconds between looks at th
 
 
 def kept_since(account: Account) -> datetime | None:
-    """Return since when all changes of an account are kept; None if none are."""
+    """Return the time since which all changes of an account are kept; None without a history."""
     return kept_history(account.pk).since
 
 
 def find(table: Table, moment: Moment) -> Past:
-    """Return what has the entities of a table as they were at a moment.
-
-    Raises TableNotFound if there was no such table then, OutOfRangeInput if the moment is in the future or its entities
-    of then are not known, and ServerBusy while writes run on that may belong to the moment.
-    """
+    """Return the source of a table's entities as of a moment; raises OutOfRangeInput."""
     at = to_datetime(moment.ticks)
     kept = kept_history(table.account_id)
     if kept.since is None:
@@ -66,7 +62,7 @@ def find(table: Table, moment: Moment) -> Past:
 
 
 def _close(past: Past) -> None:
-    """Make sure that what is read as of a time can change no more."""
+    """Ensure that reads as of a time can no longer change."""
     moment = past.moment
     running = sql.run(moments.close(moment, past.source))
     if running is None:
@@ -82,17 +78,17 @@ def _close(past: Past) -> None:
 
 
 def present() -> Moment:
-    """Return the present moment of the database; more changes may get Timestamps up to it."""
+    """Return the present moment of the database; later changes may still get earlier Timestamps."""
     return Moment(sql.run(moments.present()))
 
 
 def closed_present() -> Moment:
-    """Return the present moment of the database, which is later than all tables; later changes get later Timestamps."""
+    """Return a closed present moment: all later changes get later Timestamps."""
     return Moment(sql.run(moments.close_present()))
 
 
 def changes_since(table: Table, moment: Moment) -> Record | None:
-    """Return the record of the changes after the snapshot of a moment; None if not all are kept."""
+    """Return the record of the changes after a moment's snapshot; None if it is incomplete."""
     kept = kept_history(table.account_id)
     if kept.since is None or not is_readable(table):
         return None
@@ -108,10 +104,7 @@ def changes_since(table: Table, moment: Moment) -> Record | None:
 def find_by_name(
     account: Account, name: str, moment: Moment, *, includes_deleted: bool = True
 ) -> tuple[Table, Past]:
-    """Return the table that had a name at a moment, as ``find`` does; raises TableNotFound if none had.
-
-    ``includes_deleted``: also a table that has been deleted since; else there seems to have been none.
-    """
+    """Return a table by its name at a moment, as ``find`` does; raises TableNotFound."""
     table = find_table(account, name, moment)
     if table.deleted_at is not None and not includes_deleted:
         raise TableNotFound
@@ -119,23 +112,23 @@ def find_by_name(
 
 
 def run_as_of(statement: Statement[T], past: Past | None, *, limit: timedelta | None = None) -> T:
-    """Run a statement that reads entities, of now or of a moment of the past."""
+    """Run a statement that reads entities of the present or a past moment."""
     return sql.run_in_lane(statement if past is None else as_of(statement, past), limit=limit)
 
 
 def is_readable(table: Table) -> bool:
-    """Return whether a table has a past that can be read; the nodes of a cluster have none in common."""
+    """Return whether a table's past can be read, which is not the case for distributed tables."""
     return table.form.capabilities.has_past
 
 
 def source_of(table: Table) -> str:
-    """Return the relation with the entities of a table, which has another name if the table is deleted."""
+    """Return the relation of a table's entities, which is renamed if the table is deleted."""
     relation = relation_of(table)
     return relation if table.deleted_at is None else deleted_name(relation)
 
 
 def find_table(account: Account, name: str, moment: Moment) -> Table:
-    """Return the table that had a name at a moment, which may have been deleted since; raises TableNotFound."""
+    """Return the table with a name at a moment, even if deleted since; raises TableNotFound."""
     at = to_datetime(moment.ticks)
     table = Table.objects.filter(
         Q(deleted_at=None) | Q(deleted_at__gt=at),
@@ -149,7 +142,7 @@ def find_table(account: Account, name: str, moment: Moment) -> Table:
 
 
 def find_last(account: Account, name: str) -> Table:
-    """Return the deleted table that had a name last, since changes are kept; raises TableNotFound if none had."""
+    """Return the last deleted table of a name within the history; raises TableNotFound."""
     since = kept_since(account)
     if since is None:
         raise TableNotFound

@@ -1,9 +1,4 @@
-"""Retention of the history of an account, by time and by size: its segments end, and are dropped, in time.
-
-A segment ends after an eighth of the time or of the bytes that an account may keep, so that at most an eighth more is
-kept than wanted; then it is packed. Nothing here waits long for writers: if a lock is not available at once, the next
-run tries again.
-"""
+"""Retention of account histories by time and size: segments end and are dropped."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -41,7 +36,7 @@ class Kept(NamedTuple):
 
 
 def kept(account: Account) -> Kept:
-    """Return what is kept of an account, ``since`` None if nothing is."""
+    """Return the time and size that an account's history covers; ``since`` is None without one."""
     segments = HistorySegment.objects.filter(account=account, dropped_at=None).order_by("number")
     if not segments or not history.is_recorded(account):
         return Kept(None, 0)
@@ -59,14 +54,14 @@ def _part(accounts: int) -> int:
 
 
 def share_of_disk() -> int:
-    """Return the bytes that all histories may take together."""
+    """Return the bytes available to all histories together."""
     if settings.OPTIONS.database_url:
         return _REMOTE
     return int(disk.space_of(settings.OPTIONS.data).total * _SHARE)
 
 
 def tidy(now: datetime) -> None:
-    """End the segments that are old or large enough, and drop those that need not be kept."""
+    """End old or large segments, and drop expired ones."""
     sizes = statements.sizes_of_used()
     share = _part(Account.objects.count())
     with attempting_each("Not every history could be tidied") as attempt:
@@ -130,7 +125,7 @@ def _pack(segment: HistorySegment) -> None:
 
 
 def _try(do: Callable[[], None]) -> None:
-    """Do something in a transaction that gives up rather than let others wait."""
+    """Run a function in a transaction that times out instead of blocking others."""
     try:
         with transaction.atomic():
             sql.execute(f"SET LOCAL lock_timeout = '{_PATIENCE}'")

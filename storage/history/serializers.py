@@ -105,7 +105,7 @@ class ChangeListSerializer(TypedSerializer):
 
 @extend_schema_field({"type": "string", "format": "date-time"})
 class AsOfField(StrictCharField):
-    """A time as Timestamps are written."""
+    """Time in the format of Timestamps."""
 
     def to_internal_value(self, data: Any) -> Any:
         found = read_moment(super().to_internal_value(data))
@@ -136,7 +136,7 @@ class VersionActorSerializer(ChangeActorSerializer):
 
 
 class StoredEntityField(serializers.DictField):
-    """An entity as the Table service writes it."""
+    """Entity in the Table service's format."""
 
     def to_representation(self, value: StoredEntity) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(write_document(value))

@@ -1,4 +1,4 @@
-"""Contributions of the subject of the history of entities: see storage.core.registry."""
+"""Declaration of the subject "history": see storage.core.registry."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The versions of an entity, as far back as its account keeps changes."""
+"""Versions of an entity, as far back as its account keeps changes."""
 
 from collections.abc import Collection
 from typing import Final
@@ -36,10 +36,7 @@ def is_entity_key(key: EntityKey) -> bool:
 def page(
     table: Table, key: EntityKey, *, first: int | None = None, top: int = TOP
 ) -> ChangePage[RecordedChange]:
-    """Return versions from the newest to the oldest, from the one with the sequence ``first`` on.
-
-    An invalid key has none.
-    """
+    """Return versions, newest first, starting at the sequence ``first``."""
     kept = kept_history(table.account_id).after()
     if not (kept and is_entity_key(key)):
         return ChangePage([], None)
@@ -66,10 +63,7 @@ def newest(table: Table, key: EntityKey) -> RecordedChange | None:
 def newest_of(
     account_id: int, keys: Collection[tuple[int, EntityKey]]
 ) -> dict[tuple[int, EntityKey], RecordedChange]:
-    """Return the latest recorded change of each of the entities, given with the ids of their tables.
-
-    The changes are without the entities. Changes that are recorded apart are not looked for.
-    """
+    """Return the latest recorded change of each entity, given by table id and key."""
     kept = kept_history(account_id).after()
     if not (keys and kept):
         return {}

@@ -1,1 +1,1 @@
-"""The first page: accounts, recent visits, and the search."""
+"""Home page: accounts, recent visits, and the search."""

@@ -26,12 +26,12 @@ _FUZZY_LENGTH: Final = 3  # characters of a word at least; fewer are in most nam
 
 
 def has_text(field: str, text: str) -> Q:
-    """Return the condition that a field contains a text, without regard to case and marks."""
+    """Return the condition that a field contains a text, ignoring case and diacritics."""
     return Q(**{f"{field}__icontains": text}) | Q(Contains(Folded(field), Value(fold(text))))
 
 
 class Folded(Func):
-    """A text without case and marks, as ``fold`` makes it from the searched text."""
+    """Database function that folds case and diacritics like ``fold``."""
 
     template = "replace(lower(regexp_replace(normalize(%(expressions)s, NFKD), '[\u0300-\u036f]', '', 'g')), 'ı', 'i')"
     output_field = TextField()

@@ -1,4 +1,4 @@
-"""Contributions of the subject of the first page: see storage.core.registry."""
+"""Declaration of the subject "home": see storage.core.registry."""
 
 from storage.core.subject import Page, Place, Subject
 from storage.domain.translation import mark as _
