@@ -1,7 +1,4 @@
-"""Explain why a token, a connection string or a request is refused, by the rules that the service applies.
-
-The text is not kept, and a report contains neither a key nor a whole signature.
-"""
+"""Inspector: explains why a token, connection string or request is refused, by the service's own rules."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Why the service refuses a token or request: every reason, in the service's order, by its own rules."""
+"""Causes of a refusal of a token or request, all of them, in the service's order."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -46,7 +46,7 @@ Token = TableSas | AccountSas
 
 
 class Cause(NamedTuple):
-    """An error of the service, and a finding that explains it; either may come without the other."""
+    """Error of the service with the finding that explains it; either may be missing."""
 
     error: StorageError | None = None
     finding: Finding | None = None
@@ -61,7 +61,7 @@ def attempt(check: Callable[[], object]) -> Iterator[Cause]:
 
 
 def first_error(causes: Iterable[Cause]) -> StorageError | None:
-    """Return the service's answer."""
+    """Return the first error, which is the service's response."""
     return next((cause.error for cause in causes if cause.error), None)
 
 
@@ -94,7 +94,7 @@ def of_network(account: ManagedAccount, client: str) -> Iterator[Cause]:
 
 
 def of_policy(token: TableSas, account: ManagedAccount) -> Iterator[Cause]:
-    """Find what is wrong with the table or policy of a token."""
+    """Yield the problems of a token's table or policy."""
     policies = account.policies.get(token.folded, {})
     policy = policies.get(token.identifier)
     if token.table and token.folded not in account.policies:
@@ -114,7 +114,7 @@ def of_policy(token: TableSas, account: ManagedAccount) -> Iterator[Cause]:
 
 
 def _terms(token: TableSas, policy: AccessPolicy | None) -> Iterator[tuple[str, bool, bool]]:
-    """Yield the terms that the token, and that its policy sets."""
+    """Yield the terms set by the token and by its policy."""
     for name, attribute in (("st", "start"), ("se", "expiry"), ("sp", "permissions")):
         yield name, bool(getattr(token, attribute)), attribute in sas.fields_set_by(policy)
 
@@ -196,7 +196,7 @@ def of_operation(
 
 
 def _resolve(sent: IncomingRequest, kind: AccountKind) -> tuple[Target, Operation | None]:
-    """Resolve a request to target and operation; raises the service's error for an invalid path."""
+    """Resolve a request to its target and operation; raises the service's error for an invalid path."""
     method = sent.effective_method
     resource = resolve_target(sent.address.rest, method, sent.address.account, kind)
     options = read_options(sent.query)

@@ -1,4 +1,4 @@
-"""Connection strings: their parts, and what is wrong with them."""
+"""Connection strings: their parts, and their problems."""
 
 import binascii
 import hmac
@@ -153,7 +153,7 @@ def _is_url(text: str) -> bool:
 
 
 def _judge(value: bytes | None, account: ManagedAccount, facts: Facts) -> Verdict:
-    """Judge requests that are signed with the key of a connection string."""
+    """Return the verdict on requests signed with the key of a connection string."""
     key = next((key for key in account.keys if hmac.compare_digest(key.value, value or b"")), None)
     if key is None or not key.is_accepted:
         return Verdict(key.name if key else "", AuthenticationFailed())

@@ -1,4 +1,4 @@
-"""Reading of curl commands as the requests that they send."""
+"""Parsing of curl commands to the requests that they send."""
 
 import re
 import shlex
@@ -94,7 +94,7 @@ def read(text: str) -> Command:
 
 
 def _join(words: list[str]) -> Iterator[str]:
-    """Join options with their arguments, which may look like options."""
+    """Join options with their arguments, which may start with a hyphen."""
     left = iter(words)
     for word in left:
         if word not in _TAKING_WORD:
@@ -104,7 +104,7 @@ def _join(words: list[str]) -> Iterator[str]:
 
 
 def _parse_known(words: list[str]) -> tuple[Namespace, list[str], list[str]]:
-    """Return the options, other words, and options that are not known."""
+    """Parse a command; return known options, other words, and unknown options."""
     parsed, unreadable = _parse(words), set[str]()
     if parsed is None:  # letters that are joined, and not all of them known
         unreadable = {word for word in words if word.startswith("-") and _parse([word, ""]) is None}

@@ -1,4 +1,4 @@
-"""The facts of an inspection: the accounts that its reader manages, and how a request would arrive."""
+"""Facts for an inspection: the user's managed accounts, and the circumstances of a request."""
 
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ Parameters = tuple[tuple[str, str], ...]
 
 
 class Key(NamedTuple):
-    """An account key; one that is not accepted was replaced."""
+    """Account key; one that is not accepted was replaced."""
 
     name: str
     value: bytes
@@ -23,10 +23,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ManagedAccount:
-    """An account; ``policies`` has every table by its lower-case name.
-
-    ``blocked`` contains fingerprints; ``known`` returns the fields of an issued or used token by its fingerprint.
-    """
+    """Managed account; ``policies`` has every table by its lower-case name."""
 
     name: str
     keys: tuple[Key, ...] = field(repr=False)
@@ -46,7 +43,7 @@ class ManagedAccount:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """``now`` is in seconds since 1970; ``scheme`` and ``client`` are those of a request that would arrive."""
+    """Facts; ``now`` is in seconds since 1970, ``scheme`` and ``client`` are those of an arriving request."""
 
     accounts: Mapping[str, ManagedAccount]
     now: float
@@ -77,6 +74,6 @@ class IncomingRequest:
 
     @property
     def effective_method(self) -> str:
-        """The method, even if tunnelled through POST."""
+        """Return the method, also if tunnelled through POST."""
         tunnelled = self.headers.get(b"x-http-method", b"")
         return tunnelled.decode("latin-1").upper() if tunnelled and self.method == "POST" else self.method

@@ -1,4 +1,4 @@
-"""Mistakes of clients and refusals of the service, each with its sentence in English."""
+"""Mistakes of clients and refusals of the service, with English sentences."""
 
 from enum import StrEnum, unique
 from typing import Final

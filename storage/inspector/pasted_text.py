@@ -1,4 +1,4 @@
-"""Recognition of pasted text: a token, a connection string, or a request as HTTP text, URL or curl command."""
+"""Classification of pasted text: a token, connection string, or request as HTTP text, URL or curl command."""
 
 import re
 from dataclasses import dataclass, field
@@ -84,7 +84,7 @@ def _of_line(text: str, first: str) -> PastedText:
 
 
 def read_url(text: str) -> SplitResult:
-    """Split a URL without decoding it."""
+    """Split a URL without decoding; None if it is malformed."""
     text = text.partition("#")[0]
     try:
         return urlsplit(text)

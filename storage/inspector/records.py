@@ -1,4 +1,4 @@
-"""Reports as they are kept: without secrets, and without keys of entities."""
+"""Stored reports, without secrets and keys of entities."""
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -158,12 +158,12 @@ def _clean_account(text: str) -> str:
 
 
 def _clean_names(text: str) -> str:
-    """Keep names of parameters."""
+    """Keep known parameter names in a text."""
     return text if all(it in SAS_NAMES for it in text.split(", ")) else LEFT_OUT
 
 
 def _clean_addressed_table(text: str) -> str:
-    """Keep the name of a table, also as an address has it."""
+    """Keep a valid table name, also with the parentheses of an address."""
     return text if not text or clean_table(text.removesuffix("()")) else LEFT_OUT
 
 
@@ -182,7 +182,7 @@ _DETAILS: Final[Mapping[str, Callable[[str], str]]] = {
 
 
 def load_report(kept: Mapping[str, Any]) -> Report:
-    """Read a report that dump_report has written; it has no token."""
+    """Load a report from dump_report; it contains no token."""
     error = getattr(errors, kept["error"], None)
     refusal = error() if isinstance(error, type) and issubclass(error, StorageError) else None
     return Report(

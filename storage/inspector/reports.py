@@ -1,4 +1,4 @@
-"""The report of an inspection, as codes that callers put into words."""
+"""Report of an inspection, as codes for which callers have texts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ def finding(mistake: Mistake, **details: str) -> Finding:
 
 
 def mask(secret: str) -> str:
-    """Keep the last four characters of a long secret, and nothing of a short one."""
+    """Mask a secret except its last four characters; short secrets completely."""
     return f"…{secret[-4:]}" if len(secret) >= 16 else "…"
 
 
@@ -64,7 +64,7 @@ class RequestField:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSetting:
-    """A part of a connection string, masked if it is secret."""
+    """Setting of a connection string, masked if it is secret."""
 
     name: str
     value: str
@@ -73,21 +73,21 @@ class ConnectionSetting:
 
 @dataclass(frozen=True, slots=True)
 class SignedLine:
-    """A line of the signed text; ``name`` is the field or header that it contains."""
+    """Line of the string to sign; ``name`` is the field or header that it contains."""
 
     name: str
     text: str
 
 
 def name_lines(texts: Sequence[str], names: Sequence[str]) -> list[SignedLine]:
-    """Name the lines of the signed text, unless a header or a copied value contains newlines itself."""
+    """Label the lines of the string to sign, unless values contain newlines themselves."""
     named = names if len(texts) == len(names) else [""] * len(texts)
     return [SignedLine(name, text) for name, text in zip(named, texts, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The service's decision: ``key`` is the name of the signing key; without ``error`` the request is accepted."""
+    """Decision of the service: ``key`` is the signing key; without ``error`` the request is accepted."""
 
     key: str = ""
     error: StorageError | None = None
@@ -122,10 +122,10 @@ class Report:
 
     @property
     def key(self) -> str:
-        """The name of the key that signed it, or that a connection string contains."""
+        """Return the name of the signing key, or of the key in a connection string."""
         return self.verdict.key if self.verdict is not None else ""
 
     @property
     def text(self) -> str:
-        """The whole signed text."""
+        """Return the whole string to sign."""
         return "\n".join(line.text for line in self.lines)

@@ -133,7 +133,7 @@ def _find_causes(
 
 
 def _verify(sent: IncomingRequest, account: ManagedAccount, authorization: Authorization, now: float) -> Key:
-    """Return the key that signed the request; raises the service's error."""
+    """Return the name of the key that signed the request; raises the service's error."""
     keys = account.accepted_keys
     return keys[verify(sent.signed, authorization, [key.value for key in keys], now)]
 

@@ -1,4 +1,4 @@
-"""Sentences that explain a refusal, in English; the console shows them in the language of its reader."""
+"""English sentences that explain a refusal; the console translates them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ _POLICY_PERMISSION: Final = _(
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence that is marked for translation, and its details; ``seconds`` are shown as a duration."""
+    """Translatable sentence with its details; ``seconds`` are shown as a duration."""
 
     text: str
     details: Mapping[str, str] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class Sentence:
 
 
 class Details(dict[str, str]):
-    """Details for the placeholders of a text; some may be missing."""
+    """Details for placeholders; some may be missing."""
 
     def __missing__(self, name: str) -> str:
         return MISSING
@@ -43,7 +43,7 @@ def describe(found: Finding) -> Sentence:
 
 
 def describe_duration(seconds: int) -> str:
-    """Return a duration in its largest unit, of minutes, hours and days, that it has two of."""
+    """Format a duration in days, hours, minutes or seconds, using the largest unit with at least two."""
     for unit, length in (("day", 86_400), ("hour", 3600), ("minute", 60)):
         if seconds >= 2 * length:
             return f"{seconds // length} {unit}s"

@@ -28,7 +28,7 @@ class SigningKey(NamedTuple):
 
 
 class OtherText(NamedTuple):
-    """A text that clients sign instead of the right one."""
+    """String that clients sign by mistake."""
 
     value: bytes
     mistake: Finding
@@ -50,7 +50,7 @@ def explain_signature(
 
 
 def _correct(signature: str) -> Iterator[tuple[bytes, Finding]]:
-    """Yield what the signature was before a client or a proxy changed its text."""
+    """Yield the possible originals of a signature that was altered in transit."""
     for corrected, mistake in (
         (signature.replace(" ", "+"), finding(Mistake.PLUS_AS_SPACE, name="sig")),
         (unquote(signature), finding(Mistake.ENCODED_TWICE, name="sig")),
@@ -64,7 +64,7 @@ def _correct(signature: str) -> Iterator[tuple[bytes, Finding]]:
 
 
 def candidate_keys(account: ManagedAccount, facts: Facts) -> list[SigningKey]:
-    """Return the accepted keys first, then keys that people confuse with them."""
+    """Return the accepted keys, then keys often confused with them."""
     keys = [SigningKey(key.value) for key in account.accepted_keys]
     keys += (
         SigningKey(key.value, finding(Mistake.RETIRED_KEY, key=key.name))
@@ -88,7 +88,7 @@ def candidate_keys(account: ManagedAccount, facts: Facts) -> list[SigningKey]:
 
 
 def confused_accounts(account: str, facts: Facts) -> Iterator[tuple[str, Finding]]:
-    """Yield the account names that a client may have signed instead."""
+    """Yield account names that a client may have signed by mistake."""
     for name in sorted({account + SECONDARY, *facts.accounts, DEVELOPMENT_ACCOUNT} - {account}):
         yield name, finding(Mistake.OTHER_ACCOUNT, account=name)
 

@@ -96,7 +96,7 @@ def _find_causes(
 
 
 def read_pairs(query: str) -> list[tuple[str, str]]:
-    """Return names and values in their order, decoded as far as possible."""
+    """Split a query string into name-value pairs in order, decoding leniently."""
     pieces = (piece.partition("=") for piece in query.removeprefix("?").split("&") if piece)
     return [(_decode(name), _decode(value)) for name, _, value in pieces]
 
@@ -121,7 +121,7 @@ def _tolerant(pairs: list[tuple[str, str]]) -> dict[str, str]:
 
 
 def _find_owner(token: Token, facts: Facts) -> str:
-    """Return the account whose keys signed the token, or that knows its signature."""
+    """Return the account whose keys signed the token, or that has registered it."""
     fingerprint = sas.fingerprint(token)
     for account in facts.accounts.values():
         signed = sas.find_signing_key(token, account.name, [key.value for key in account.keys])
@@ -152,7 +152,7 @@ def _needed(options: dict[str, str]) -> tuple[str, ...]:
 
 
 def _signing_key(token: Token, account: ManagedAccount) -> str:
-    """Return the name of the accepted key that signed the token; "" if none did."""
+    """Return the name of the accepted key that signed the token; "" if there is none."""
     keys = account.accepted_keys
     index = sas.find_signing_key(token, account.name, [key.value for key in keys])
     return "" if index is None else keys[index].name
@@ -196,7 +196,7 @@ def _other_texts(token: Token, account: str, facts: Facts) -> Iterator[OtherText
 
 
 def _lines(token: Token, account: str) -> list[SignedLine]:
-    """Return the signed text, with the name of each line."""
+    """Return the lines of the string to sign with their names."""
     if isinstance(token, TableSas):
         resource = "/table/…" if token.version >= NAMED_SERVICE else "/…"
         restricted = ("sip", "spr") if token.version >= RESTRICTED else ()
