@@ -1,4 +1,1 @@
-"""Jobs: work that takes longer than a request may.
-
-storage/runtime/job_runner.py runs them.
-"""
+"""Jobs: work that exceeds the time limit of a request."""

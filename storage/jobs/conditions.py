@@ -1,4 +1,4 @@
-"""Find what notices tell about failed jobs."""
+"""Condition of the notice about failed jobs."""
 
 from collections.abc import Iterator
 

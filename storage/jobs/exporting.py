@@ -27,7 +27,7 @@ class FileType(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """The contents of an exported file, which are also the result of its job."""
+    """Numbers of an export, which are also the result of its job."""
 
     tables: int
     entities: int
@@ -43,7 +43,7 @@ class ExportJob(JobKind[A, NoState]):
 
     @abstractmethod
     def export(self, run: Run[A], stream: BinaryIO, progress: Progress) -> Exported:
-        """Write the file; progress raises JobInterrupted when the job is to be paused or cancelled."""
+        """Write the file; ``progress`` raises JobInterrupted when the job is to be paused or cancelled."""
 
     def step(self, run: Run[A], state: NoState) -> Step[NoState]:
         files.discard_results(run.job)  # results of a process that was interrupted

@@ -1,8 +1,4 @@
-"""Files of jobs: uploads to read, downloads that were made. They are stored in the database, in pieces.
-
-Every server process reaches the database, whatever machine it runs on, and what a step writes to a file is committed
-with the step. A file that is not complete, or belongs to no job, expires after a day.
-"""
+"""Files of jobs, uploads and downloads, stored in pieces in the database."""
 
 import io
 from collections.abc import Generator, Iterable, Iterator
@@ -22,7 +18,7 @@ from storage.models import Account, Job, JobFile, JobFilePiece
 
 
 class FileExpired(Refused):
-    """A file is needed that is no longer kept."""
+    """A required file has expired."""
 
 
 PIECE: Final = 1 << 20  # bytes at most
@@ -44,12 +40,12 @@ def create(
 
 
 def owner_of(by: Actor) -> str:
-    """Return what the files of a user are found by."""
+    """Return the owner value by which a user's files are looked up."""
     return by.name[:256]
 
 
 def disown(user: str) -> None:
-    """Take a deleted user's files from the name, which another user may get; they expire, or go on with their jobs."""
+    """Clear the owner of a deleted user's files, as another user may get the name."""
     JobFile.objects.filter(owner=user).update(owner="")
 
 
@@ -75,10 +71,7 @@ def discard_results(job: Job) -> None:
 
 @transaction.atomic
 def append_at(file: JobFile, start: int, content: bytes) -> int:
-    """Write bytes that begin at ``start``, except those that the file has already; return its size.
-
-    So a piece may arrive twice; one that does not join the others is left out, and the size says where to go on.
-    """
+    """Write bytes at ``start``, skipping those already stored; return the file's size."""
     locked = JobFile.objects.select_for_update().get(pk=file.pk)
     if start <= locked.size < start + len(content):
         append(locked, content[locked.size - start :])
@@ -93,7 +86,7 @@ def complete(file: JobFile) -> None:
 
 
 def upload(file: JobFile, pieces: Iterable[bytes]) -> None:
-    """Write a stream to a file and complete it."""
+    """Write a stream to a file and mark it as complete."""
     with writing(file) as stream:
         for piece in pieces:
             stream.write(piece)
@@ -102,10 +95,7 @@ def upload(file: JobFile, pieces: Iterable[bytes]) -> None:
 
 @contextmanager
 def writing(file: JobFile) -> Iterator[BinaryIO]:
-    """Yield a stream that writes to a file, each piece in a transaction of its own.
-
-    Once the block has raised, what is written is lost, such as the rest of a compressor that was left in the middle.
-    """
+    """Yield a stream that writes to a file, with a transaction per piece."""
     writer = _FileWriter(file)
     try:
         yield cast("BinaryIO", writer)
@@ -136,7 +126,7 @@ class _FileWriter(io.RawIOBase):
 
 
 def find(pk: int) -> JobFile | None:
-    """Return a file that is complete and has not expired."""
+    """Return a complete file that has not expired."""
     return _usable().filter(pk=pk).select_related("job", "account").first()
 
 
@@ -160,7 +150,7 @@ def of_run(run: Run[Any], name: str, content_type: str = "") -> JobFile:
 
 
 def read(file: JobFile, start: int = 0, end: int | None = None) -> Generator[bytes, None, None]:
-    """Yield the bytes from ``start`` to before ``end``, piece by piece."""
+    """Yield the bytes from ``start`` (inclusive) to ``end`` (exclusive), in pieces."""
     end = file.size if end is None else min(end, file.size)
     while start < end:
         piece = JobFilePiece.objects.filter(file=file, start__lte=start).order_by("-start").first()
@@ -217,6 +207,6 @@ def keep_after(job: Job) -> None:
 
 
 def tidy(now: datetime) -> None:
-    """Delete files that have expired, except those of jobs that go on."""
+    """Delete expired files, except those of unfinished jobs."""
     expired = JobFile.objects.filter(expires_at__lt=now).exclude(job__isnull=False, job__ended_at=None)
     expired.delete()

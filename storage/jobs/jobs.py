@@ -1,4 +1,4 @@
-"""Start, find, pause, cancel and resume jobs; storage.jobs.running runs them."""
+"""Jobs: start, search, pause, cancel and resume; storage.jobs.running runs them."""
 
 import uuid
 from collections.abc import Collection, Iterable
@@ -64,10 +64,7 @@ def start(
     files: Iterable[JobFile] = (),
     by: Actor = SERVER,
 ) -> Job:
-    """Have a job done, from the commit of the caller's transaction on; a server process then begins at once.
-
-    ``files`` become those of the job: they are deleted with it.
-    """
+    """Start a job; a server process runs it once the caller's transaction commits."""
     job = _new(kind, arguments, account, table, by)
     job.save(force_insert=True)
     JobFile.objects.filter(pk__in=[file.pk for file in files]).update(job=job)
@@ -80,7 +77,7 @@ def start_requested(request: JobRequest[A, S], *, by: Actor) -> Job:
 
 
 def unsaved(request: JobRequest[A, S], *, by: Actor) -> Job:
-    """Return a job that is run at once, in the caller's transaction."""
+    """Return an unsaved job that is run immediately in the caller's transaction."""
     job = _new(request.kind, request.arguments, request.account, request.table, by)
     job.started_at = timezone.now()
     return job
@@ -165,17 +162,17 @@ def unfinished(
 
 
 def of_whole_account(account: Account) -> Job | None:
-    """Return the job that makes or deletes an account, which is incomplete until the job has ended."""
+    """Return the job that is creating or deleting an account, which is incomplete until then."""
     return Job.objects.filter(account=account, kind__in=_OF_WHOLE_ACCOUNTS, ended_at=None).first()
 
 
 def detach(account: Account) -> None:
-    """Keep the jobs that make or delete an account when it is deleted: then they belong to the server."""
+    """Detach jobs that create or delete an account before its deletion, so that they are kept."""
     Job.objects.filter(account=account, kind__in=_OF_WHOLE_ACCOUNTS).update(account=None)
 
 
 def makes_account(job: Job) -> bool:
-    """Return whether a job makes an account, all of it or none."""
+    """Return whether a job creates an account."""
     return job.kind in _MAKING_ACCOUNTS
 
 
@@ -185,13 +182,13 @@ def is_of_one_process(job: Job) -> bool:
 
 
 def for_tray(user: Starter) -> list[Job]:
-    """Return the jobs of a user that run, and the ended ones that the user has not seen, the newest first."""
+    """Return a user's running jobs, and ended ones not yet seen, newest first."""
     found = find(JobFilter()).filter(_started_by(user), Q(ended_at=None) | Q(seen_at=None))
     return list(found[:TRAY])
 
 
 def mark_seen(user: Starter, *, upto: datetime) -> None:
-    """Take the jobs of a user that ended until a time out of the tray."""
+    """Mark a user's jobs that ended until a time as seen."""
     found = Job.objects.filter(_started_by(user), seen_at=None, ended_at__lte=upto)
     found.update(seen_at=timezone.now())
 
@@ -211,12 +208,12 @@ def status_of(job: Job) -> JobStatus:
 
 
 def error_of(job: Job) -> Refusal | None:
-    """Return why a job has failed."""
+    """Return the refusal with which a job failed; None otherwise."""
     return registry.read_refusal(job.error) if job.error else None
 
 
 def failures_of(job: Job) -> list[Failure]:
-    """Return the first failures of single lines or entities; Job.failed counts all."""
+    """Return the first failures of lines or entities; Job.failed counts all."""
     return [
         Failure(it["subject"], registry.read_refusal(it["refusal"]), it.get("details", {}))
         for it in job.failures
@@ -245,7 +242,7 @@ def version(job: Job) -> str:
 
 
 class Change(Protocol):
-    """Cancel, pause or resume."""
+    """Function that cancels, pauses or resumes a job."""
 
     def __call__(self, job: Job, *, by: Actor) -> Job: ...
 
@@ -313,12 +310,12 @@ def _lock(job: Job) -> Job:
 
 
 def abandon(several: QuerySet[Job]) -> None:
-    """Delete jobs whose result is no longer needed, or have them end; no activity records it."""
+    """Delete ended jobs, and cancel running ones, whose result is not needed; without an activity."""
     several.exclude(ended_at=None).delete()
     if several.filter(ended_at=None).update(wish=Wish.CANCEL):
         notify_jobs()
 
 
 def tidy(now: datetime) -> None:
-    """Delete the jobs that ended long ago, with their files."""
+    """Delete expired jobs with their files."""
     Job.objects.filter(ended_at__lt=now - RETENTION).delete()

@@ -49,7 +49,7 @@ _LOOK: Final = 0.5  # seconds
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An item of work that failed, and the reason."""
+    """Failed item of a job, with the reason."""
 
     subject: str  # a line of a file, or the keys of an entity
     refusal: Refusal
@@ -79,12 +79,7 @@ class Step(Generic[S]):
 
 @dataclass(slots=True)
 class Run(Generic[A]):
-    """A job while a process runs it.
-
-    ``by`` is who started the job, with the request id of the job: all its changes in the history have that, so that
-    they can be undone together. ``size`` is how many entities the next step should be about; it is adjusted so that a
-    step takes about a fifth of a second. ``prepared`` is what JobKind.prepare returned for the step.
-    """
+    """Execution of a job by a process."""
 
     job: Job
     arguments: A
@@ -99,13 +94,13 @@ class Run(Generic[A]):
 
     @property
     def account(self) -> Account:
-        """Raises AssertionError for a job of the whole server."""
+        """Return the account; raises AssertionError for a job of the whole server."""
         assert self.job.account is not None
         return self.job.account
 
     @property
     def table(self) -> Table:
-        """Raises ResourceNotFound if it was deleted meanwhile."""
+        """Return the table; raises ResourceNotFound if it was deleted meanwhile."""
         table = self.job.table
         if table is None or table.deleted_at is not None:
             raise ResourceNotFound
@@ -119,14 +114,11 @@ class Run(Generic[A]):
         self._save(step)
 
     def check(self) -> None:
-        """Raise JobInterrupted when the job is to be paused or cancelled; also in the middle of a transaction."""
+        """Raise JobInterrupted when the job is to be paused or cancelled, even within a transaction."""
         self._check()
 
     def look(self) -> None:
-        """Raise JobInterrupted when the job is to be left: paused or cancelled, or because the process ends.
-
-        It is cheap, so that what takes long without saving anything calls it many times in a second.
-        """
+        """Raise JobInterrupted when the job is paused or cancelled, or the process is ending."""
         if time.monotonic() - self._looked_at < _LOOK:
             return
         if self._is_ending():
@@ -135,13 +127,13 @@ class Run(Generic[A]):
         self._looked_at = time.monotonic()
 
     def rest(self) -> None:
-        """Leave the database to requests between two transactions of a long step; raises JobInterrupted too."""
+        """Pause between two transactions of a long step to yield to requests; raises JobInterrupted."""
         self._rest()
 
 
 @dataclass(frozen=True, slots=True)
 class JobRequest(Generic[A, S]):
-    """Work for a job, after a check that it is possible: see jobs.start_requested and running.complete."""
+    """Validated work for a job: see jobs.start_requested and running.complete."""
 
     kind: "JobKind[A, S]"
     arguments: A
@@ -205,18 +197,14 @@ class JobKind(ABC, Generic[A, S]):
 
     @abstractmethod
     def step(self, run: Run[A], state: S) -> Step[S]:
-        """Do the next chunk, in a transaction that is committed together with the returned step.
-
-        Raise an error of the service, or Refused, to end the job as failed; ServerBusy and OperationTimedOut
-        let it be tried again.
-        """
+        """Do the next chunk, in a transaction committed together with the returned step."""
 
     def unit(self, arguments: A) -> Unit:
-        """Return what the progress counts."""
+        """Return the unit of progress."""
         return Unit.ENTITIES
 
     def may_stop(self, state: S | None) -> bool:
-        """Return whether a job may be paused or cancelled now; one that may not is run to its end."""
+        """Return whether a job can be paused or cancelled in this state."""
         return True
 
     def end(self, run: Run[A], state: S | None, status: JobStatus) -> Activity | None:
@@ -230,7 +218,7 @@ class JobKind(ABC, Generic[A, S]):
         return asdict(value)  # type: ignore[call-overload,no-any-return]
 
     def knows(self, job: Job) -> bool:
-        """Return whether a job says nothing that only a newer version of its kind can do."""
+        """Return whether this version knows all arguments and state fields of a job."""
         names, of_state = ({it.name for it in fields(type_)} for type_ in (self.arguments, self.state))
         return set(job.arguments) <= names and set(job.state or ()) <= of_state
 

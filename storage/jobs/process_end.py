@@ -1,4 +1,4 @@
-"""The end of this process, for threads of requests: nothing can cancel them, and the process waits for them."""
+"""Shutdown flag of this process, for threads of requests, which cannot be cancelled."""
 
 from threading import Event
 from typing import Final

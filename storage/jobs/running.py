@@ -1,4 +1,4 @@
-"""Run jobs step by step. See the docstring of the package for the guarantees of a step."""
+"""Runner of jobs, step by step; the docstring of the package states the guarantees of a step."""
 
 import logging
 import time
@@ -60,7 +60,7 @@ _GOES_ON: Final = Outlook(Wish.NONE, is_allowed=True)
 
 
 class _StepTaken(Exception):
-    """Another process has committed the step; this one is rolled back."""
+    """Another process has committed the step, so this one is rolled back."""
 
 
 def pending(kinds: Kinds) -> list[int]:
@@ -78,7 +78,7 @@ def pending(kinds: Kinds) -> list[int]:
 
 
 def _known(kinds: Kinds) -> QuerySet[Job]:
-    """Select the jobs that have not ended and that this version knows completely."""
+    """Select the unfinished jobs that this version can run."""
     return Job.objects.filter(kind__in=kinds, status__in=JobStatus, wish__in=Wish, ended_at=None)
 
 
@@ -252,7 +252,7 @@ class _Runner:
             raise
 
     def run(self) -> bool:
-        """Return whether the job went on."""
+        """Run the job; return whether it made progress."""
         job = self.job
         attributes: Attributes = {"tablero.job.kind": job.kind, "tablero.job.id": job.pk}
         if job.account is not None:
@@ -327,7 +327,7 @@ class _Runner:
         )
 
     def _step(self, size: int) -> bool:
-        """Do the next step; return whether the job has ended."""
+        """Run the next step; return whether the job has ended."""
         with span("step") as noted:
             step = self._take_step(self._run(size))
             noted["tablero.job.done"] = step.done

@@ -16,21 +16,21 @@ OF_USERS = (ActorKind.USER, ActorKind.TOKEN)
 
 
 class NeededAccess(NamedTuple):
-    """The access that a user needs in an account, which is named by its id."""
+    """Access that a user needs in an account, given by its id."""
 
     account: int
     capability: Capability
 
 
 class Outlook(NamedTuple):
-    """A user's wish for a job, and whether the job's starter may still do it."""
+    """Requested action for a job, and whether its starter still has access."""
 
     wish: str
     is_allowed: bool
 
 
 def find_user(by: Actor) -> int | None:
-    """Return the user who starts a job; None for the server, a command, and a name that no user has."""
+    """Return the user who starts a job; None for the server, a command or an unknown name."""
     if by.kind not in OF_USERS:
         return None
     user_id: int | None = _users().filter(username=by.name).values_list("pk", flat=True).first()

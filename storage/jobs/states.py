@@ -1,4 +1,4 @@
-"""Jobs: long work that is done in steps, with its progress. storage.jobs.running runs them."""
+"""States of jobs and their progress; storage.jobs.running runs them."""
 
 from datetime import timedelta
 from enum import StrEnum
@@ -6,7 +6,7 @@ from typing import Final
 
 
 class JobStatus(StrEnum):
-    """The values are stored."""
+    """Status of a job. The values are stored."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -30,7 +30,7 @@ class Unit(StrEnum):
 
 
 class Wish(StrEnum):
-    """A user's wish for a job, which is read between two steps. The values are stored."""
+    """Requested action for a job, read between steps. The values are stored."""
 
     NONE = ""
     PAUSE = "pause"
@@ -46,14 +46,14 @@ FAILURES_KEPT: Final = 100  # the first ones; a kind writes all of them to a fil
 
 
 def time_left(done: int, total: int | None, rate: float) -> timedelta | None:
-    """Estimate when a job ends, from its present rate in units per second; None while that is unknown."""
+    """Estimate the remaining time of a job from its rate in units per second; None if unknown."""
     if total is None or rate <= 0 or total < done:
         return None
     return timedelta(seconds=round((total - done) / rate))
 
 
 def percentage(done: int, total: int | None) -> int | None:
-    """Return the share that is done, below 100 until all is."""
+    """Return the percentage done, below 100 until everything is."""
     if total is None:
         return None
     return 100 if done >= total else done * 100 // total

@@ -1,1 +1,1 @@
-"""Short links to the addresses of pages, kept as long as they are used."""
+"""Short links to pages, kept as long as they are used."""

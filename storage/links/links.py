@@ -1,8 +1,4 @@
-"""Short links: one for each address of an account, which its pages can be opened by.
-
-A link holds no permission: who opens it needs the role that the address needs. It is forgotten 180 days after it was
-last opened, or when an account has too many.
-"""
+"""Short links: one per address of an account."""
 
 import hashlib
 import hmac

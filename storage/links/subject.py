@@ -1,4 +1,4 @@
-"""Contributions of the subject of short links: see storage.core.registry."""
+"""Declaration of the subject "links": see storage.core.registry."""
 
 from storage.core.subject import Key, Part, Slot, StyleSheet, Subject
 from storage.domain.translation import mark as _

@@ -1,4 +1,4 @@
-"""Contributions of the subject of declared accounts: see storage.core.registry."""
+"""Declaration of the subject "manifest": see storage.core.registry."""
 
 from storage.core.subject import Command, CommandGroup, Subject
 

@@ -1,4 +1,4 @@
-"""Contributions of the subject of metrics: see storage.core.registry."""
+"""Declaration of the subject "metrics": see storage.core.registry."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Contributions of the subject of notices and webhooks: see storage.core.registry."""
+"""Declaration of the subject "notices": see storage.core.registry."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Contributions of the subject of users, members and their tokens: see storage.core.registry."""
+"""Declaration of the subject "people": see storage.core.registry."""
 
 from storage.core.notices import Condition, NoticeKind, Severity
 from storage.core.subject import Page, Place, Subject

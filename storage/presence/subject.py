@@ -1,4 +1,4 @@
-"""Declarations of the subject of presence: see storage.core.registry."""
+"""Declaration of the subject "presence": see storage.core.registry."""
 
 from storage.core.subject import Hook, Part, Slot, StyleSheet, Subject
 

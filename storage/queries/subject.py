@@ -1,4 +1,4 @@
-"""Contributions of the subject of saved queries: see storage.core.registry."""
+"""Declaration of the subject "queries": see storage.core.registry."""
 
 from storage.core.subject import Page, Place, StyleSheet, Subject
 from storage.core.verbs import Act, Group, Undo, Verb

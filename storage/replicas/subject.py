@@ -1,4 +1,4 @@
-"""Contributions of the subject of replicas of the database: see storage.core.registry."""
+"""Declaration of the subject "replicas": see storage.core.registry."""
 
 from storage.core.subject import AccountSection, Examination, HelpEntry, Hook, Page, Place, Subject
 from storage.core.variables import Variable

@@ -1,4 +1,4 @@
-"""Contributions of the subject of the request log: see storage.core.registry."""
+"""Declaration of the subject "requests": see storage.core.registry."""
 
 from datetime import timedelta
 

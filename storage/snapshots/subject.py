@@ -1,4 +1,4 @@
-"""Contributions of the subject of snapshots and branches: see storage.core.registry."""
+"""Declaration of the subject "snapshots": see storage.core.registry."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Contributions of the subject of tables and their indexes: see storage.core.registry."""
+"""Declaration of the subject "tables": see storage.core.registry."""
 
 from datetime import timedelta
 

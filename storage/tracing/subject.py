@@ -1,4 +1,4 @@
-"""Contributions of the subject of traces: see storage.core.registry."""
+"""Declaration of the subject "tracing": see storage.core.registry."""
 
 from storage.core.subject import Hook, Subject
 

@@ -1,4 +1,4 @@
-"""Contributions of the subject of imports and exports of files: see storage.core.registry."""
+"""Declaration of the subject "transfer": see storage.core.registry."""
 
 from storage.core.subject import Page, Place, StyleSheet, Subject
 from storage.core.verbs import Act, Group, Undo, Verb

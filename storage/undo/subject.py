@@ -1,4 +1,4 @@
-"""Contributions of the subject of undo: see storage.core.registry."""
+"""Declaration of the subject "undo": see storage.core.registry."""
 
 from storage.core.subject import Subject
 
