@@ -159,7 +159,7 @@ def _take_form(table: Table) -> None:
 
 
 def _leave_form(table: Table) -> None:
-    """Return a table that could not be distributed to its local form."""
+    """Convert a table that could not be distributed back to its local form."""
     with transaction.atomic():
         _lock(table)
         _give_local_form(table)

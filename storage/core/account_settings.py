@@ -241,7 +241,7 @@ _ALL: Final = (
 
 
 def _with_those_of_subjects() -> Iterator[Setting]:
-    """Return all settings, with the settings of subjects inserted after the one they name."""
+    """Yield all settings, with the settings of subjects inserted after the one they name."""
     declared = [setting for subject in registry.subjects() for setting in subject.account_settings]
     for own in _ALL:
         yield own

@@ -1,4 +1,4 @@
-"""The command `bulk-edit`: edit all entities of a table that a query finds."""
+"""The command `bulk-edit`: edit all entities of a table that match a query."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -135,7 +135,7 @@ class Command(DatabaseCommand):
 
 
 def _joined(operations: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Make one change of keys of a new PartitionKey and a new RowKey."""
+    """Merge operations that set PartitionKey and RowKey into a single key change."""
     joined: list[dict[str, Any]] = []
     for it in operations:
         key = next((other for other in joined if other["op"] == it["op"] == "key"), None)

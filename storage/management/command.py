@@ -16,12 +16,12 @@ from storage.tables import tables
 
 
 def find_account(name: str) -> Account:
-    """Return an account, also one that this server may not use; raises CommandError."""
+    """Return an account, even if this server may not serve it; raises CommandError."""
     return _existing(name, accounts.by_name(name))
 
 
 def find_usable_account(name: str) -> Account:
-    """Return an account that this server may use; raises CommandError."""
+    """Return an account that this server may serve; raises CommandError."""
     return _existing(name, accounts.find(name))
 
 
@@ -41,7 +41,7 @@ def find_table(account: str, name: str) -> Table:
 
 
 class TableroCommand(BaseCommand):
-    """A command whose help has only options of Tablero."""
+    """Base command whose help lists only options of Tablero."""
 
     requires_system_checks: list[str] = []
     suppressed_base_arguments = {
@@ -54,7 +54,7 @@ class TableroCommand(BaseCommand):
 
 
 class DatabaseCommand(TableroCommand):
-    """A command that uses the database; what an operation refuses is its error."""
+    """Base of commands that use the database; a refused operation becomes a CommandError."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
@@ -72,5 +72,5 @@ class DatabaseCommand(TableroCommand):
             raise CommandError(error.text) from None
 
     def prepare(self) -> None:
-        """Refuse a database of another version."""
+        """Refuse a database of another version before the command runs."""
         migration.check()

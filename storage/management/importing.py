@@ -54,7 +54,7 @@ def _read_format(text: str) -> tuple[str, str]:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that read_wishes and read_mapping read."""
+    """Add the options for read_wishes and read_mapping to a parser."""
     keys = parser.add_argument_group("columns")
     keys.add_argument(
         "--partition-key",
@@ -125,14 +125,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def open_rows(file: str, wishes: Wishes) -> Iterator[RowFile]:
-    """Yield a file of rows; raises FileRefused."""
+    """Yield a file as rows, with the requested layout; raises FileRefused."""
     with open_stream(file) as opening:
         yield RowFile(opening, wishes)
 
 
 @contextmanager
 def open_stream(file: str) -> Iterator[Callable[[], IO[bytes]]]:
-    """Yield what opens a file, or a copy of the standard input, which cannot be read twice."""
+    """Yield a function that opens a file, or a copy of the standard input, which is read twice."""
     with ExitStack() as stack:
         if file == "-":
             spooled = stack.enter_context(TemporaryFile())
@@ -170,7 +170,7 @@ def read_wishes(file: str, options: dict[str, Any]) -> Wishes:
 
 
 def read_mapping(file: RowFile, options: dict[str, Any]) -> tuple[ColumnMapping, Proposal | None]:
-    """Return the mapping of a file or a proposed one, changed by the options."""
+    """Return the given or proposed mapping of a file, with the options applied."""
     proposal: Proposal | None = None
     if options["mapping"] is not None:
         try:
@@ -223,7 +223,7 @@ def _with_formats(proposal: Proposal, mapping: ColumnMapping, name: str, format_
 
 
 def _require_keys(proposal: Proposal, partition_key: str, row_key: str) -> None:
-    """Raise CommandError with the possible keys, if one is missing."""
+    """Raise CommandError with the possible keys if one is missing."""
     proposed = proposals.propose_missing_keys(proposal, partition_key, row_key).proposals
     if not proposed:
         return
@@ -245,7 +245,7 @@ def _require_keys(proposal: Proposal, partition_key: str, row_key: str) -> None:
 
 
 def find_unused_formats(mapping: ColumnMapping, options: dict[str, Any]) -> list[str]:
-    """Return the formats that are wanted for all columns that have them, if there are none."""
+    """Return the formats requested for all columns (*) that no column has."""
     used = [read_format(column.format) for column in mapping.columns if column.format]
     formats = (
         text for option in _FORMAT_OPTIONS for name, text in options[option.replace("-", "_")] if name == "*"
@@ -254,7 +254,7 @@ def find_unused_formats(mapping: ColumnMapping, options: dict[str, Any]) -> list
 
 
 def describe_options(column: str, proposal: FormatProposal) -> list[str]:
-    """Return the options that apply a proposal."""
+    """Return the command-line options that apply a proposal."""
     if not proposal.format:
         option = f"--type {shlex.quote(f'{column}={proposal.type.short_name}')}"
     else:

@@ -1,4 +1,4 @@
-"""Destinations of `apply`: the database of this machine, or any server over the management API."""
+"""Destinations of `apply`: the local database, or a server through the management API."""
 
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -22,20 +22,18 @@ _CHANGED: Final = "The accounts have changed since the plan was made; plan again
 
 
 class Server(Protocol):
-    """A server that applies manifests; changes are in the JSON of the management API."""
+    """Destination of manifests; changes have the JSON of the management API."""
 
     def plan(self, manifest: Mapping[str, Any], *, prunes: bool) -> list[dict[str, Any]]: ...
 
     def apply(self, manifest: Mapping[str, Any], *, prunes: bool, as_planned: bool) -> list[dict[str, Any]]:
-        """Make the changes; with ``as_planned``, raise CommandError if they are no longer the changes of the last
-        plan.
-        """
+        """Apply a manifest; with ``as_planned``, raise CommandError if the changes differ from the last plan."""
 
     def show(self, names: Sequence[str]) -> dict[str, Any]: ...
 
 
 class LocalServer:
-    """The database of this machine."""
+    """Local database as the destination of manifests."""
 
     def __init__(self) -> None:
         self._planned: list[Change] = []
@@ -70,7 +68,7 @@ def _written(changes: Sequence[Change]) -> list[dict[str, Any]]:
 
 
 class RemoteServer:
-    """A server at a URL, which the bearer of a token asks."""
+    """Remote server as the destination, with an API token."""
 
     def __init__(self, url: str, token: str) -> None:
         self._url = f"{url.rstrip('/')}/ui/api/v1/manifest"
@@ -134,7 +132,7 @@ def _problem(answer: requests.Response) -> Mapping[str, Any]:
 
 
 def _describe(problem: Mapping[str, Any]) -> str:
-    """Write problem details as lines; each names its place in the manifest."""
+    """Format problem details as lines, each with its place in the manifest."""
     lines = [problem.get("detail") or f"{problem.get('title', 'The server refused the request')}."]
     for error in problem.get("errors", ()):
         place = error.get("pointer", "#").removeprefix("#").lstrip("/").replace("/", ".")

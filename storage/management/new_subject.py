@@ -25,7 +25,7 @@ urlpatterns: list[URLPattern] = []
 
 
 class NotMade(Exception):
-    """The subject cannot be made; the message says why."""
+    """The subject cannot be created; the message tells why."""
 
 
 def make_subject(root: Path, name: str, about: str, *, above: str, has_pages: bool) -> list[Path]:
@@ -79,7 +79,7 @@ def _folders(root: Path, name: str) -> Iterator[Path]:
 
 
 def _insert_layer(project: str, package: str, name: str, above: str) -> str:
-    """Return pyproject.toml with a layer in a package's import contract, above that of another module."""
+    """Return pyproject.toml with a new layer in an import contract, above another module."""
     start = project.index(f'containers = ["{package}"]')
     contract = re.compile(rf'^    "{above}",\n', re.MULTILINE).search(
         project, start, project.index("\n]\n", start)

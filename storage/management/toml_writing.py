@@ -1,4 +1,4 @@
-"""Writing of JSON values as TOML; tomllib only reads it."""
+"""Serialization of JSON values to TOML, which tomllib lacks."""
 
 import json
 import re

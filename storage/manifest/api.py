@@ -1,4 +1,4 @@
-"""Manifests: planning and applying one, and the accounts as a manifest declares them."""
+"""Manifests in the management API: planning, application, and accounts as manifests."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response

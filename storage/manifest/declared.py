@@ -17,7 +17,7 @@ Section = Mapping[str, Fields | None]
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTable:
-    """A table; ``policies`` and ``indexes`` are None where the manifest does not mention them."""
+    """Declaration of a table; ``policies`` and ``indexes`` are None if left out."""
 
     fields: Fields = field(default_factory=dict)
     policies: Section | None = None
@@ -49,7 +49,7 @@ class Action(StrEnum):
 
 
 class Resource(StrEnum):
-    """The kinds of resources that changes are about. The values are part of the management API."""
+    """Kind of resource that a change concerns. The values are part of the management API."""
 
     ACCOUNT = "account"
     SERVICE_PROPERTIES = "service_properties"

@@ -1,4 +1,4 @@
-"""Comparing a manifest with the accounts: what would be created, changed and deleted."""
+"""Planning of a manifest: the changes from the accounts' actual state."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -28,7 +28,7 @@ _OWNER = Role.OWNER.name.lower()
 
 
 def plan(manifest: Manifest, *, prunes: bool = False) -> list[Change]:
-    """Return the differences from a manifest, by account; ``prunes`` deletes items that its sections lack."""
+    """Return the changes that a manifest requires, by account; ``prunes`` deletes undeclared items of its sections."""
     return [
         change
         for name, declared in sorted(manifest.items())
@@ -37,7 +37,7 @@ def plan(manifest: Manifest, *, prunes: bool = False) -> list[Change]:
 
 
 def plan_account(name: str, declared: DeclaredAccount | None, *, prunes: bool) -> list[Change]:
-    """Return the changes of an account in the order in which they are made."""
+    """Return the changes of an account in order of execution."""
     account = accounts.find(name)
     if declared is None:
         return [] if account is None else [_checked(account, _deletion(account), AccountKind(account.kind))]
@@ -65,7 +65,7 @@ def _deletion(account: Account) -> Change:
 
 
 class _Comparison:
-    """The changes of one account."""
+    """Comparison of an account with its declaration."""
 
     def __init__(self, name: str, account: Account | None, kind: AccountKind, *, prunes: bool) -> None:
         self._exists = account is not None
@@ -107,7 +107,7 @@ class _Comparison:
                     yield from self._compare(resources.INDEX, {it: {} for it in declared.indexes}, name)
 
     def _policies(self, table: str, section: Section | None) -> Iterator[Change]:
-        """Yield one change of all policies, which are replaced together."""
+        """Yield one change for all policies of a table, as they are replaced together."""
         if section is None:
             return
         stored = self._stored(resources.POLICIES, table)
@@ -120,7 +120,7 @@ class _Comparison:
             yield Change(Action.CHANGE, resource, self._account.name, table, before=before, after=after)
 
     def _compare(self, kind: ResourceKind, section: Section | None, table: str = "") -> Iterator[Change]:
-        """Yield the changes of a kind of resource, deletions first."""
+        """Yield the changes of one resource kind, deletions first."""
         if section is None:
             return
         stored = self._stored(kind, table)
@@ -177,7 +177,7 @@ def _owners_first(change: Change) -> tuple[bool, bool]:
 
 
 def _without_owner(account: Account | None, changes: list[Change]) -> Iterator[Change]:
-    """Note at the changes that would leave an account without an owner that they are refused."""
+    """Mark the changes that would leave an account without an owner as refused."""
     listed = [] if account is None else members.members(account)
     owners = {it.user.get_username(): it.user for it in listed if it.role == Role.OWNER}
     roles = {it.name: it.after.get("role") for it in changes if it.resource is resources.MEMBER.resource}

@@ -1,4 +1,4 @@
-"""The manifest that describes accounts as they are, without secrets."""
+"""Manifest of the accounts' present state, without secrets."""
 
 from typing import Any, Final
 
@@ -12,10 +12,7 @@ _NO_FRACTION: Final = ".0000000Z"
 
 
 def describe(account: Account) -> dict[str, Any]:
-    """Return an account in JSON as a manifest declares it.
-
-    Webhooks are left out, because their addresses often contain a token, and so is what has no value.
-    """
+    """Return the declaration of an account's present state as JSON."""
     settings = account_settings.to_json(resources.ACCOUNT.stored(account)[""])
     described = {name: value for name, value in settings.items() if value is not None}
     if account.kind == AccountKind.STORAGE:

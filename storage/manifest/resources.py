@@ -37,7 +37,7 @@ AT_CREATION: Final = ("label", "description", "colour", "labels", "expires_at")
 
 
 class ResourceKind(ABC):
-    """A kind of resource that a manifest declares."""
+    """Resource kind that a manifest declares."""
 
     resource: ClassVar[Resource]
     capability: ClassVar[Capability]  # the capability in the account that changing it requires
@@ -51,26 +51,26 @@ class ResourceKind(ABC):
 
     @abstractmethod
     def make(self, account: Account, change: Change, *, by: Actor) -> None:
-        """Make a change, in the caller's transaction."""
+        """Apply a change, in the caller's transaction."""
 
     def identify(self, kind: AccountKind, name: str) -> str:
         """Return the identity of a name in an account of this kind, equal for its spellings; may raise StorageError."""
         return name
 
     def check(self, account: Account | None, kind: AccountKind, change: Change) -> None:  # noqa: B027
-        """Raise Refused or a StorageError if a change would be refused; the account may not exist yet."""
+        """Raise Refused or StorageError if a change would be refused; the account may not exist yet."""
 
 
 class TableResourceKind(ResourceKind):
-    """A kind of resource that belongs to tables."""
+    """Resource kind that belongs to tables."""
 
     def stored(self, account: Account) -> Mapping[str, Fields]:
-        """Return nothing: an account has none of its own."""
+        """Return no fields, as they belong to tables."""
         return {}
 
     @abstractmethod
     def stored_by_table(self, account: Account) -> Mapping[str, Mapping[str, Fields]]:
-        """Return the fields of the tables' items, by the folded name of the table and by name."""
+        """Return the stored fields by folded table name and item name."""
 
 
 class AccountResource(ResourceKind):
@@ -103,7 +103,7 @@ class AccountResource(ResourceKind):
         account_settings.change(account, by=by, **change.after)
 
     def create(self, change: Change, *, by: Actor) -> Account:
-        """Create an account; it gets its other settings by a change."""
+        """Create an account; a second change applies its other settings."""
         new = NewAccount(
             kind=AccountKind(change.after["kind"]),
             **{name: change.after[name] for name in AT_CREATION if name in change.after},
@@ -191,7 +191,7 @@ class TableResource(ResourceKind):
 
 
 class PoliciesResource(TableResourceKind):
-    """All policies of a table together: they are replaced as a whole."""
+    """Policies of a table as one resource, replaced as a whole."""
 
     resource, capability = Resource.POLICIES, Capability.MANAGE_ACCESS
     is_write = True

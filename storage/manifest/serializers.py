@@ -1,4 +1,4 @@
-"""Manifests, the changes that they lead to, and the accounts as a manifest declares them."""
+"""Serializers of manifests, planned changes and declared accounts."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -50,7 +50,7 @@ _TWICE: Final = "The same user is named twice, in different letter cases."
 
 
 class DeletableSerializer(StrictSerializer):
-    """An item that a manifest may also declare to be absent."""
+    """Base of items that a manifest can also declare to be absent."""
 
     absent = StrictBooleanField(required=False, help_text="True, as the only member: delete it if it exists.")
 
@@ -99,7 +99,7 @@ class DeclaredScheduleSerializer(DeletableSerializer, NewScheduleSerializer):
 
 
 class DeclaredServicePropertiesSerializer(StrictSerializer):
-    """Each member that is named replaces what the account has."""
+    """Service properties in a manifest; each declared member replaces the present one."""
 
     logging = LoggingSerializer(required=False)
     hour_metrics = MetricsSerializer(required=False)
@@ -184,12 +184,12 @@ class ManifestSerializer(StrictSerializer):
         )
 
     def validate(self, attrs: dict[str, Any]) -> Any:
-        """Return the Manifest under its own name; serializers validate to a dict."""
+        """Return the validated Manifest under the key ``manifest``, as serializers must return a dict."""
         return {"manifest": {name: _read_account(data) for name, data in attrs["accounts"].items()}}
 
 
 def read_manifest(data: Any) -> Manifest:
-    """Read a manifest in JSON; raises a ValidationError."""
+    """Parse a manifest in JSON; raises a ValidationError."""
     serializer = ManifestSerializer(data=data)
     serializer.is_valid(raise_exception=True)
     manifest: Manifest = serializer.validated_data["manifest"]
@@ -295,6 +295,6 @@ class PlanSerializer(TypedSerializer):
 
 
 def write_plan(changes: Iterable[Change]) -> dict[str, Any]:
-    """Write changes as the API answers them."""
+    """Convert changes to the API's response."""
     found: dict[str, Any] = PlanSerializer({"changes": list(changes)}).data
     return found

@@ -56,7 +56,7 @@ class Command(DatabaseCommand):
         )
 
     def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> CommandParser:
-        """Let a wrong command line end with status 1: 2 says that something differs."""
+        """Exit with status 1 for an invalid command line, as 2 means that differences exist."""
         parser = super().create_parser(prog_name, subcommand, **options)
 
         def refuse(message: str) -> NoReturn:
@@ -177,7 +177,7 @@ def _in_json(value: Any) -> Any:
 
 
 def _describe(change: Mapping[str, Any]) -> list[str]:
-    """Write a change as a line, with a line below it for each member that differs."""
+    """Format a change as a line, followed by a line for each differing member."""
     path = "/".join(filter(None, (change["table"], change["name"])))
     # a name that others gave must not look like other lines of the plan
     shown = path if path.isprintable() else json.dumps(path)

@@ -1,4 +1,4 @@
-"""The command `backup`: back up the whole server, list backups, or see that one can be restored."""
+"""The command `backup`: back up the whole server, list backups, or verify that one can be restored."""
 
 import argparse
 import time

@@ -1,4 +1,4 @@
-"""The command `branch`: make, list and reset branches of an account."""
+"""The command `branch`: create, list and reset branches of an account."""
 
 import argparse
 from typing import Any

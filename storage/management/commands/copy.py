@@ -196,7 +196,7 @@ def _describe_table(table: dict[str, Any], *, dry_run: bool, is_outgoing: bool) 
 
 
 def _resolve(text: str) -> str:
-    """Return a text, or the value of the environment variable it names."""
+    """Return a text, or the value of the environment variable that it names."""
     if not text.startswith(_VARIABLE):
         return text
     name = text.removeprefix(_VARIABLE)

@@ -91,7 +91,7 @@ class Command(DatabaseCommand):
 
 
 def _save(pieces: Generator[bytes, None, T], stream: IO[bytes], *, compresses: bool = False) -> T:
-    """Write the pieces of a file; return what their generator returns."""
+    """Write the pieces of a file to a stream; return the generator's result."""
     sink = gzip.GzipFile(fileobj=stream, mode="wb", compresslevel=3) if compresses else stream
     try:
         while True:

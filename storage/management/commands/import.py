@@ -99,7 +99,7 @@ class Command(DatabaseCommand):
             self._run(source, options)
 
     def _import_account(self, account: Account, file: str, wishes: Wishes, options: dict[str, Any]) -> None:
-        """Import each file of a ZIP file into the table of its name; nothing if a row of any does not fit."""
+        """Import each file of a ZIP archive into the table of its name, or none if any row is rejected."""
         if (
             options["rejects"] is not None
             or options["mapping"] is not None
@@ -289,7 +289,7 @@ class Command(DatabaseCommand):
 
 
 def _options_for(column: str, repairs: Sequence[str]) -> Iterator[str]:
-    """Yield the options that would repair a group of rejects."""
+    """Yield the command-line options that repair a group of rejects."""
     for repair in repairs:
         match repair:
             case "string" | "unset":
@@ -303,7 +303,7 @@ def _options_for(column: str, repairs: Sequence[str]) -> Iterator[str]:
 
 
 def _find_table(account: Account, name: str, *, creates: bool) -> Table:
-    """Return a table, or one that is not created yet."""
+    """Return a table, unsaved if it does not exist yet; raises CommandError unless it may be created."""
     table = tables.get_or_new(account, name)
     if table.pk is None and not creates:
         raise CommandError(f"The table {name} does not exist; create it with --create.")
@@ -312,7 +312,7 @@ def _find_table(account: Account, name: str, *, creates: bool) -> Table:
 
 @dataclass(slots=True)
 class _Source:
-    """A file and the import of it."""
+    """File with its import."""
 
     wanted: Import
     file: RowFile

@@ -1,4 +1,4 @@
-"""Make the rooms and the declaration of a new subject."""
+"""The command `newsubject`: create the folders and the declaration of a subject."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The command `notice`: list notices, look for conditions now, and test e-mail."""
+"""The command `notice`: list notices, evaluate conditions, and test e-mail."""
 
 import argparse
 from typing import Any

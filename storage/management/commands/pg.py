@@ -51,7 +51,7 @@ def _check(options: Options) -> None:
 
 
 def _environment(options: Options) -> Mapping[str, str]:
-    """Return the variables by which the programs find each other, the database and the data folder."""
+    """Return the environment in which PostgreSQL's programs find each other and the database."""
     parameters = database.parameters(options)
     path = os.environ.get("PATH", os.defpath)
     return {

@@ -1,4 +1,4 @@
-"""The command `requests`: what was refused, failed or slow, and why."""
+"""The command `requests`: list refused, failed and slow requests with their explanations."""
 
 import argparse
 import time

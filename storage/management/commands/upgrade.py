@@ -1,4 +1,4 @@
-"""The command `upgrade`: bring the database to this version without starting a server."""
+"""The command `upgrade`: migrate the database to this version without starting a server."""
 
 import argparse
 from typing import Any
