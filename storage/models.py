@@ -1,4 +1,4 @@
-"""The ORM schema: accounts, tables, access, usage and activity. Entities are in storage.sql."""
+"""ORM models: accounts, tables, access, usage and activity; the rows of entities are in storage.sql."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,7 +18,7 @@ from storage.domain.history.recorded import RecordedChange
 
 
 class Account(models.Model):
-    """A storage account. Its keys are sealed with the server's secret."""
+    """Storage account; its keys are encrypted with the server's secret."""
 
     name = models.CharField(max_length=24, unique=True)
     # storage.domain.values.kinds; never changes
@@ -65,14 +65,14 @@ class Account(models.Model):
 
     @property
     def purged_at(self) -> datetime | None:
-        """The time at which an expired account will be deleted; None if it is not expired, or is guarded."""
+        """Return when an expired account will be deleted; None if it is not expired, or is protected."""
         if self.frozen_at is None or self.protected or self.read_only:
             return None
         return lifetimes.purge_time(self.frozen_at)
 
 
 class Membership(models.Model):
-    """The role of a user in an account."""
+    """Role of a user in an account."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="+")
@@ -104,15 +104,15 @@ class RetiredKey(models.Model):
 
 class Tables(models.QuerySet["Table"]):
     def existing(self) -> Self:
-        """Return the tables that are not deleted."""
+        """Filter to tables that are not deleted."""
         return self.filter(deleted_at=None)
 
     def recording_apart(self) -> Self:
-        """Return the tables whose relations record changes themselves, not in the history of the account."""
+        """Filter to tables whose relations record their own history."""
         return self.filter(distributed=True)
 
     def local(self) -> Self:
-        """Return the tables whose relations are local."""
+        """Filter to tables with local relations."""
         return self.filter(distributed=False)
 
 
@@ -168,17 +168,17 @@ class Table(models.Model):
 
     @property
     def form(self) -> RelationForm:
-        """The form of its relation."""
+        """Return the relation form of the table."""
         return registry.form_of(self)
 
     @property
     def bytes_elsewhere(self) -> int:
-        """The bytes that its relation takes elsewhere, as last measured."""
+        """Return the bytes of the relation on other nodes, as last measured."""
         return self.distributed_bytes
 
 
 class PropertyIndex(models.Model):
-    """An index of a property of a table; a job makes and drops what storage.sql.indexes stores."""
+    """Property index of a table; jobs create and drop it by storage.sql.indexes."""
 
     table = models.ForeignKey(Table, on_delete=models.CASCADE, related_name="indexes")
     name = models.CharField(max_length=255)  # the property
@@ -199,7 +199,7 @@ class PropertyIndex(models.Model):
 
 
 class PropertyScans(models.Model):
-    """Costly scans of a day that an index of the property would have spared."""
+    """Costly scans of a day that an index on the property would have avoided."""
 
     # no constraint: writing counts must not wait for changes of the table
     table = models.ForeignKey(
@@ -221,7 +221,7 @@ class PropertyScans(models.Model):
 
 
 class StoredAccessPolicy(models.Model):
-    """A stored access policy of a table; null for an absent element, empty for an empty one."""
+    """Stored access policy of a table; null stands for an absent element."""
 
     table = models.ForeignKey(Table, on_delete=models.CASCADE, related_name="policies")
     place = models.PositiveSmallIntegerField()  # position in the list, from 0
@@ -242,12 +242,12 @@ class StoredAccessPolicy(models.Model):
 
     @property
     def terms(self) -> AccessPolicy:
-        """The fields that tokens inherit; an identifier alone has empty terms."""
+        """Return the terms that tokens inherit; a policy with only an identifier has empty ones."""
         return AccessPolicy(self.start, self.expiry, self.permission)
 
 
 class RegisteredSas(models.Model):
-    """A shared access signature that was issued or labelled here, without its signature."""
+    """SAS token issued or labelled here, without its signature."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="registered_sas")
     fingerprint = models.CharField(max_length=64)  # domain.sas.fingerprint
@@ -271,7 +271,7 @@ class RegisteredSas(models.Model):
 
 
 class BlockedSas(models.Model):
-    """A shared access signature that is refused."""
+    """Blocked SAS token."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="blocked_sas")
     fingerprint = models.CharField(max_length=64)
@@ -287,7 +287,7 @@ class BlockedSas(models.Model):
 
 
 class ApiToken(models.Model):
-    """A token with which a script acts for a user in the management API; only its hash is stored."""
+    """API token with which a script acts for a user; only its hash is stored."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(max_length=64)
@@ -332,10 +332,7 @@ REQUEST_SERIES_KEY: Final = ("account", "table_id", "minutes", "period", "proces
 
 
 class RecordedRequest(models.Model):
-    """A request to the Table service that was refused, failed or slow, or one of a sample of the others.
-
-    It contains neither signatures and keys of accounts nor keys and values of entities; see domain.requests.cleaning.
-    """
+    """Logged request to the Table service: refused, failed, slow, or sampled."""
 
     # ordered by id as they were committed, so that a follower misses none
     account = models.ForeignKey(
@@ -385,11 +382,7 @@ class RecordedRequest(models.Model):
 
 
 class RequestSeries(models.Model):
-    """Requests to an account or table in a period: each is counted here only; see domain.requests.series.
-
-    Minutes are written by each process, whole, so that they can be written again. Past ones are added up in rows with
-    an empty process, of a minute and of longer periods.
-    """
+    """Request counts of an account or table in a period; see domain.requests.series."""
 
     # account 0: an empty count in each minute in which a server ran
     account = models.ForeignKey(Account, on_delete=models.CASCADE, db_constraint=False, db_index=False)
@@ -442,7 +435,7 @@ class SizeSample(models.Model):
 
 
 class SeenCredential(models.Model):
-    """A key or token that requests used; ``name`` as in domain.requests.observed, never a signature."""
+    """Key or token seen in requests; ``name`` as in domain.requests.observed, never a signature."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, db_constraint=False, db_index=False)
     authentication = models.CharField(max_length=16)
@@ -464,7 +457,7 @@ class SeenCredential(models.Model):
 
 
 class CredentialUse(models.Model):
-    """The number of times a client used a key or token in an hour, as counted by one process."""
+    """Uses of a key or token by a client in an hour, counted by one process."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, db_constraint=False, db_index=False)
     authentication = models.CharField(max_length=16)
@@ -490,7 +483,7 @@ class CredentialUse(models.Model):
 
 
 class Activity(models.Model):
-    """An entry of the activity log; it never changes and is deleted after its retention."""
+    """Activity log entry, immutable and deleted after its retention."""
 
     at = models.DateTimeField(auto_now_add=True)
     verb = models.CharField(max_length=32)  # storage.core.verbs.Verb
@@ -536,7 +529,7 @@ class Activity(models.Model):
 
     @property
     def effective_verb(self) -> Verb:
-        """The verb of the activity; for an UNDO, the verb of the change that it made to undo another."""
+        """Return the verb of the activity, or for an UNDO, the verb of the reverted change."""
         return registry.find_verb(
             self.detail.get("verb", self.verb) if self.verb == ActivityVerb.UNDO else self.verb
         )
@@ -573,11 +566,7 @@ class EntityChange(models.Model):
 
 
 class HistorySegment(models.Model):
-    """A relation with changes of an account, in the order of time: see storage.sql.history.
-
-    Changes are written to the first one that has not ended; the one after it is made beforehand. A dropped one is
-    remembered by its last transaction, so that a reader who has not got beyond it is told.
-    """
+    """Segment of an account's history: see storage.sql.history."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="+")
     number = models.PositiveIntegerField()
@@ -597,7 +586,7 @@ class HistorySegment(models.Model):
 
     @property
     def is_broken(self) -> bool:
-        """Return whether the segment is dropped, or changes after it were not recorded."""
+        """Return whether the segment is dropped, or followed by a gap."""
         return self.dropped_at is not None or (self.ended_at is not None and self.last_xid is None)
 
 
@@ -614,7 +603,7 @@ class FeedMark(models.Model):
 
 
 class HistoryActor(models.Model):
-    """The actor of recorded changes: domain.access.actor.Actor without its request."""
+    """Actor of recorded changes: domain.access.actor.Actor without its request."""
 
     id = models.AutoField(primary_key=True)
     kind = models.CharField(max_length=8)
@@ -633,10 +622,7 @@ class HistoryActor(models.Model):
 
 
 class Snapshot(models.Model):
-    """An account as it was at a moment: see storage.snapshots.snapshots.
-
-    ``visible`` is the pg_snapshot that tells which changes it has, ``ticks`` a Timestamp up to which it has all.
-    """
+    """Snapshot of an account: see storage.snapshots.snapshots."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="snapshots")
     name = models.CharField(max_length=64)
@@ -682,7 +668,7 @@ class SnapshotTable(models.Model):
 
 
 class SnapshotSchedule(models.Model):
-    """A schedule of the snapshots of an account: snapshots.schedule.Schedule."""
+    """Snapshot schedule of an account: snapshots.schedule.Schedule."""
 
     account = models.OneToOneField(Account, on_delete=models.CASCADE, primary_key=True, related_name="+")
     hour = models.PositiveSmallIntegerField()  # in UTC
@@ -695,7 +681,7 @@ class SnapshotSchedule(models.Model):
 
 
 class Branch(models.Model):
-    """An account that was made from another one's past or present: see storage.branches.branches."""
+    """Branch, an account created from another one's present or past: see storage.branches.branches."""
 
     account = models.OneToOneField(Account, on_delete=models.CASCADE, primary_key=True, related_name="branch")
     source = models.ForeignKey(Account, on_delete=models.SET_NULL, null=True, related_name="branches")
@@ -718,7 +704,7 @@ class Branch(models.Model):
 
 
 class CopiedTable(models.Model):
-    """The progress of copying a table between an account and another service: see storage.copies.copying."""
+    """Progress of copying a table between an account and another service: see storage.copies.copying."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, db_index=False, related_name="+")
     is_outgoing = models.BooleanField()
@@ -751,7 +737,7 @@ class DatabaseVersion(models.Model):
 
 
 class OldRows(models.Model):
-    """A table that may have rows of versions before 1.1: see storage.relations.old_rows."""
+    """Table that may have rows from versions before 1.1: see storage.relations.old_rows."""
 
     table = models.OneToOneField(Table, on_delete=models.CASCADE, primary_key=True)
     last = models.JSONField(null=True, default=None)  # the key up to which they are rewritten, as two texts
@@ -774,7 +760,7 @@ class PeriodicRun(models.Model):
 
 
 class Job(models.Model):
-    """Long work that a user has started, in steps: see storage.jobs.running."""
+    """Job, long work in steps: see storage.jobs.running."""
 
     kind = models.CharField(max_length=32)  # the name of an operations.jobs.kinds.JobKind
     account = models.ForeignKey(
@@ -832,7 +818,7 @@ class Job(models.Model):
 
 
 class JobFile(models.Model):
-    """A file that a job reads or has made, in pieces of the database, which every server process can reach."""
+    """File that a job reads or produces, stored in pieces so that every process can reach it."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, null=True, related_name="+")
     job = models.ForeignKey(
@@ -855,7 +841,7 @@ class JobFile(models.Model):
 
 
 class JobFilePiece(models.Model):
-    """Bytes of a file from ``start`` on."""
+    """Piece of a file, beginning at the byte ``start``."""
 
     file = models.ForeignKey(JobFile, on_delete=models.CASCADE, db_index=False, related_name="pieces")
     start = models.BigIntegerField()
@@ -910,7 +896,7 @@ class KeyRotation(models.Model):
 
 
 class Notice(models.Model):
-    """A condition that was found, until it is resolved: see storage.notices."""
+    """Notice about a condition, until it is resolved: see storage.notices."""
 
     kind = models.CharField(max_length=32)  # storage.core.notices.NoticeKind
     account = models.ForeignKey(
@@ -984,7 +970,7 @@ class NoticeReader(models.Model):
 
 
 class NoticeMute(models.Model):
-    """Notices that a user does not want to see: those that match all that is given."""
+    """Muted notices of a user: those that match all given fields."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     account = models.ForeignKey(Account, on_delete=models.CASCADE, null=True, related_name="+")  # null: any
@@ -1004,7 +990,7 @@ class NoticeMute(models.Model):
 
 
 class Webhook(models.Model):
-    """A URL that is sent the notices of an account; without one, notices of the server and all accounts."""
+    """Webhook that receives the notices of an account, or without one of the server and all accounts."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, null=True, related_name="+")
     name = models.CharField(max_length=64)
@@ -1056,7 +1042,7 @@ class NoticeDelivery(models.Model):
 
 
 class CommentThread(models.Model):
-    """A discussion of an entity, a table or a saved query: see storage.comments."""
+    """Thread of comments on an entity, table or saved query: see storage.comments."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, db_index=False, related_name="+")
     # without a constraint, so that deleting a table does not wait for locks
@@ -1109,7 +1095,7 @@ class Comment(models.Model):
 
 
 class EntityMove(models.Model):
-    """A change of the key of an entity: see storage.history.key_changes."""
+    """Changed key of an entity: see storage.history.key_changes."""
 
     table = models.ForeignKey(Table, on_delete=models.CASCADE, db_constraint=False, related_name="+")
     partition_key = models.TextField(blank=True)
@@ -1160,7 +1146,7 @@ class ShortLink(models.Model):
 
 
 class Presence(models.Model):
-    """A tab of a browser that shows a table now: see storage.presence.presence. The relation is unlogged."""
+    """Browser tab that views a table: see storage.presence.presence. The relation is unlogged."""
 
     tab = models.UUIDField()  # as the browser names it
     user = models.ForeignKey(

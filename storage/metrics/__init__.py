@@ -1,1 +1,1 @@
-"""Metrics: counts and times of requests, and sizes, as charts and numbers."""
+"""Metrics: request counts, latencies and sizes, as charts and numbers."""

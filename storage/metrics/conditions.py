@@ -1,4 +1,4 @@
-"""Find what notices tell about many errors and slow requests."""
+"""Conditions of notices about errors and slow requests."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -21,7 +21,7 @@ def _recent(look: Look) -> Iterator[tuple[int, PeriodCounts]]:
 
 
 def _is_wrong(status: int) -> bool:
-    """Return whether an answer is a failure of the server, or a refusal for lack of permission."""
+    """Return whether a status is a server failure or a denied permission."""
     return is_server_failure(status) or status in (401, 403)
 
 

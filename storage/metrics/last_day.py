@@ -21,7 +21,7 @@ Hours = tuple[int, ...]  # requests in each of the last 24 hours, the current on
 
 @dataclass(frozen=True, slots=True)
 class Hour:
-    """The requests of an hour; ``refused`` by an error of the client, ``failed`` by one of the server."""
+    """Requests of one hour; ``refused`` counts client errors, ``failed`` server errors."""
 
     start: datetime
     requests: int
@@ -54,7 +54,7 @@ class Day:
 
     @property
     def errors(self) -> list[tuple[str, int]]:
-        """Codes with their numbers, the most frequent first."""
+        """Return error codes with their numbers, most frequent first."""
         by_code: Counter[str] = Counter()
         for (_, code), number in self.counts.by_code().items():
             if code:
@@ -85,7 +85,7 @@ def _hour(start: datetime, counts: PeriodCounts) -> Hour:
 
 
 def day_rows(now: datetime) -> QuerySet[Any]:
-    """Select rows that together count each request of the last day once."""
+    """Select the rows that together count each request of the last day once."""
     return series.rows(QUARTER).filter(period__gte=_first_hour(now))
 
 
@@ -107,5 +107,5 @@ def hour_of(moment: datetime) -> datetime:
 
 
 def _first_hour(now: datetime) -> datetime:
-    """Return the first of the last 24 hours, counting the current one."""
+    """Return the first of the last 24 hours, including the current one."""
     return hour_of(now) - (HOURS - 1) * HOUR

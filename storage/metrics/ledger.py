@@ -43,7 +43,7 @@ class Ledger(Generic[K, V]):
         self._clear()
 
     def give_up(self) -> None:
-        """Drop what is not written."""
+        """Discard the unwritten counts."""
         self._clear()
 
     def forget(self, now: datetime) -> None:

@@ -13,7 +13,7 @@ _SECONDS: Final = 60.0
 
 
 class Remembered(Generic[T]):
-    """Values by account, in one process."""
+    """Cached values by account, per process."""
 
     def __init__(self) -> None:
         self._found: dict[int, tuple[float, T]] = {}

@@ -1,4 +1,4 @@
-"""Reports on the traffic and size of an account or table: a range of time in equal steps."""
+"""Reports on traffic and size of an account or table over a range of equal periods."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _MARKS_LIMIT: Final = 200
 
 
 class UnknownRange(Refused):
-    """A range of time that no report can be made of."""
+    """The range of time is not valid for a report."""
 
 
 class Range(NamedTuple):
@@ -53,7 +53,7 @@ class Range(NamedTuple):
 
 
 def choose_range(since: datetime, until: datetime, now: datetime, step: int | None = None) -> Range:
-    """Return the periods that cover a range of time, by default with steps for a chart; raises UnknownRange."""
+    """Divide a time range into periods, by default with a step for charts; raises UnknownRange."""
     until = min(until, now)
     if since >= until:
         raise UnknownRange(Reason.METRICS_RANGE)
@@ -76,14 +76,14 @@ def _with_step(since: datetime, until: datetime, step: int) -> Range:
 
 
 def is_kept(wanted: Range, now: datetime) -> bool:
-    """Return whether the counts that a range is made of are still kept from its start on."""
+    """Return whether the counts of a range are kept from its start."""
     longest = max(series.KEPT)
     return wanted.since >= now - series.KEPT[wanted.stored] or wanted.stored == longest
 
 
 @dataclass(frozen=True)
 class Report:
-    """``counts``, ``observed`` (whether a server ran) and ``sizes`` by period; ``marks`` are the oldest first."""
+    """Report with ``counts``, ``observed`` (whether a server ran) and ``sizes`` by period; ``marks`` oldest first."""
 
     range: Range
     counts: Sequence[PeriodCounts]
@@ -109,7 +109,7 @@ def report(account: Account, table: Table | None, span: Range) -> Report:
 
 
 def total_before(account: Account, table: Table | None, span: Range, now: datetime) -> PeriodCounts | None:
-    """Return the counts of the same length of time before a range; None if they are not kept any more."""
+    """Return the counts of the preceding range of the same length; None if they are not kept."""
     before = span.before
     if before.since < now - LONGEST or not is_kept(before, now):
         return None
@@ -130,5 +130,5 @@ def _marks(account: Account, table: Table | None, span: Range) -> list[Activity]
 
 @transaction.atomic
 def mark_deployment(account: Account, name: str, *, by: Actor) -> Activity:
-    """Record that a new version of a client was deployed, which reports then show."""
+    """Record a client's deployment, to be marked in reports."""
     return activity.record(MetricsVerb.DEPLOYMENT_MARK, by, account=account, detail={"deployment": name})

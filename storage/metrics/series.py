@@ -1,4 +1,4 @@
-"""Time series of requests by account and table: written by each process by the minute, added up for 90 days."""
+"""Time series of requests by account and table, written per minute and process, aggregated for 90 days."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -44,7 +44,7 @@ Place = tuple[int, int]  # account and table by id
 
 
 class Series(Ledger[Key, PeriodCounts]):
-    """The counts of one process until they are written, by minute, account and name of table."""
+    """Unwritten counts of one process, by minute, account and table name."""
 
     is_whole, settled, late = True, 2 * MINUTE, LATE
 
@@ -149,11 +149,7 @@ def read(
     *,
     with_frequent: bool = False,
 ) -> list[PeriodCounts]:
-    """Return the counts in each period, of all processes; the last one ends at ``end``.
-
-    The periods begin and end at multiples of ``minutes``, a length that is still kept of them. The most frequent
-    partitions and credentials are most of a row, and read only on demand.
-    """
+    """Return the counts of all processes in each period; the last one ends at ``end``."""
     mine = rows(minutes).filter(
         account_id=account_id, table_id=table_id, period__gte=periods[0], period__lt=end
     )
@@ -165,7 +161,7 @@ def read(
 
 
 def read_latest(since: datetime) -> dict[int, PeriodCounts]:
-    """Return the counts of each account in the minutes that begin after a time."""
+    """Return the counts of each account in minutes starting after a time."""
     latest = RequestSeries.objects.filter(minutes=1, period__gt=since, table_id=WHOLE)
     totals: defaultdict[int, PeriodCounts] = defaultdict(PeriodCounts)
     for account_id, kinds in latest.exclude(account_id=SERVER).values_list("account_id", "counts__0"):
@@ -196,7 +192,7 @@ def read_span(account_id: int, since: datetime, until: datetime, now: datetime) 
 
 
 def observed_periods(periods: Sequence[datetime], end: datetime, minutes: int) -> list[bool]:
-    """Return for each period whether a server ran in it."""
+    """Return whether a server ran, for each period."""
     servers = rows(minutes).filter(account_id=SERVER, period__gte=periods[0], period__lt=end)
     observed = [False] * len(periods)
     for moment in set(servers.values_list("period", flat=True)):

@@ -1,4 +1,4 @@
-"""Entities and bytes of accounts and tables over time: sampled from PostgreSQL's statistics, kept when they change."""
+"""Sizes of accounts and tables over time, sampled from PostgreSQL's statistics and stored on change."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -22,7 +22,10 @@ _CHUNK: Final = 500  # tables in one query
 
 
 class Size(NamedTuple):
-    """``entities`` is an estimate, ``size`` and ``history`` are bytes on disk; only an account has a history."""
+    """Size of an account or table: estimated ``entities``; ``size`` and ``history`` are bytes on disk.
+
+    Only an account has a history.
+    """
 
     entities: int = 0
     size: int = 0
@@ -67,7 +70,7 @@ def _of_accounts() -> dict[Place, Size]:
 
 
 def latest(places: Collection[Place], until: datetime | None = None) -> dict[Place, Size]:
-    """Return the last sizes that were sampled before a time, by account and table."""
+    """Return the last sampled sizes before a time, by account and table."""
     rows = SizeSample.objects.filter(
         account_id__in={account_id for account_id, _ in places},
         table_id__in={table_id for _, table_id in places},

@@ -1,4 +1,4 @@
-"""Times of the last write to tables, and the number of their requests in each hour."""
+"""Last writes to tables, and their requests per hour."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ from storage.sql.background import commit_asynchronously
 
 
 class TableWrites(Ledger[tuple[int], datetime]):
-    """Times of the last write to tables, by id, until they are stored."""
+    """Unstored times of the last write, by table id."""
 
     def add(self, moment: datetime, written: Iterable[int]) -> None:
         self._counted |= {(table_id,): moment for table_id in written}
@@ -30,12 +30,12 @@ class TableWrites(Ledger[tuple[int], datetime]):
             self._counted = {key: at for key, at in self._counted.items() if key[0] not in done}
 
     def forget(self, now: datetime) -> None:
-        """Drop writes that are too old, such as those to tables that were deleted since."""
+        """Drop old writes that could not be stored, such as those to deleted tables."""
         self._counted = {key: at for key, at in self._counted.items() if at + LATE > now}
 
 
 def record_write(table: Table) -> None:
-    """Record that the current transaction writes to a table, as soon as it commits."""
+    """Record a write to a table when the current transaction commits."""
     transaction.on_commit(lambda: _record_now(table.pk))
 
 
@@ -44,7 +44,7 @@ def _record_now(table_id: int) -> None:
 
 
 def last_day(tables: Sequence[Table], now: datetime) -> dict[int, Hours]:
-    """Return the requests in each hour of the last day by table id; tables without requests are missing."""
+    """Return the requests per hour of the last day by table id, without idle tables."""
     rows = day_rows(now).filter(
         account_id__in={table.account_id for table in tables}, table_id__in=[table.pk for table in tables]
     )
@@ -52,6 +52,6 @@ def last_day(tables: Sequence[Table], now: datetime) -> dict[int, Hours]:
 
 
 def requests_of_table(now: datetime) -> Coalesce:
-    """Return an expression for the requests of the last day, in a query of tables."""
+    """Return a query expression for a table's requests of the last day."""
     mine = day_rows(now).filter(account_id=OuterRef("account_id"), table_id=OuterRef("pk"))
     return Coalesce(Subquery(mine.values("table_id").annotate(total=Sum("requests")).values("total")), 0)

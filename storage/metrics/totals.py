@@ -18,7 +18,7 @@ _contents: Final = Remembered[Contents]()
 
 
 def contents(account_ids: Collection[int]) -> dict[int, Contents]:
-    """Return the contents by account; for an account with thousands of tables they may be a minute old."""
+    """Return the contents by account; up to a minute old for accounts with thousands of tables."""
     known = {pk: content for pk in account_ids if (content := _contents.get(pk)) is not None}
     others = [pk for pk in account_ids if pk not in known]
     fresh = background.totals(others) if others else {}
@@ -34,7 +34,7 @@ def count_policies(account_id: int) -> int:
 
 
 def traffic(account_ids: Collection[int], now: datetime) -> dict[int, Traffic]:
-    """Return the traffic by account; accounts without requests for a month are missing."""
+    """Return the traffic by account, without accounts idle for a month."""
     by_account = traffic_by(
         "account_id", day_rows(now).filter(account_id__in=account_ids, table_id=WHOLE), now
     )

@@ -27,7 +27,7 @@ Use = tuple[datetime, CredentialClient]  # in an hour
 
 
 class Uses(Ledger[Use, UseCount]):
-    """The uses that one process has counted until they are written, by hour and client."""
+    """Unwritten counts of uses by one process, by hour and client."""
 
     is_whole, settled, late = True, HOUR + timedelta(minutes=2), HOUR + LATE
 
@@ -129,7 +129,7 @@ class Uses(Ledger[Use, UseCount]):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The use of a key or token."""
+    """Usage of a key or token."""
 
     authentication: Authentication
     name: str
@@ -143,7 +143,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ClientUsage:
-    """The use of a key or token by a client; address and agent are empty for clients counted together."""
+    """Usage of a key or token by a client; address and agent are empty for clients counted together."""
 
     address: str
     agent: str
@@ -172,7 +172,7 @@ def credentials(
 
 
 def credential(account_id: int, authentication: Authentication, name: str, now: datetime) -> Usage | None:
-    """Return the use of a key or token; None if it was not used."""
+    """Return the usage of a key or token; None if it was not used."""
     row = SeenCredential.objects.filter(
         account_id=account_id, authentication=authentication, name=name
     ).first()
@@ -184,7 +184,7 @@ def credential(account_id: int, authentication: Authentication, name: str, now: 
 
 
 def parameters(account_id: int, fingerprint: str) -> Parameters | None:
-    """Return the parameters of a used shared access signature; None if it was not used."""
+    """Return the parameters of a SAS seen in requests; None if it was not used."""
     seen = SeenCredential.objects.filter(
         account_id=account_id, authentication=Authentication.SAS, name=fingerprint
     )
@@ -193,7 +193,7 @@ def parameters(account_id: int, fingerprint: str) -> Parameters | None:
 
 
 def clients(account_id: int, authentication: Authentication, name: str, since: datetime) -> list[ClientUsage]:
-    """Return the clients of a key or token since a time, to the hour and at most eight days back; latest first."""
+    """Return the clients of a key or token since a time, latest first; precise to the hour, at most eight days."""
     uses = CredentialUse.objects.filter(
         account_id=account_id, authentication=authentication, name=name, hour__gt=since - HOUR
     )
@@ -215,7 +215,7 @@ def _usage(row: SeenCredential, uses: int) -> Usage:
 
 
 def tidy(now: datetime) -> None:
-    """Delete what is too old."""
+    """Delete expired usage records."""
     CredentialUse.objects.filter(hour__lt=now - _USES_KEPT).delete()
     # a blocked token is not used, but must be found to be unblocked
     kept = BlockedSas.objects.values("fingerprint")
