@@ -1,4 +1,4 @@
-"""Notices of a user, what mutes them, and the rules and webhooks of accounts and of the server."""
+"""Notices in the management API: a user's notices and mutes, and rules and webhooks."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
@@ -142,7 +142,7 @@ class MuteViewSet(ApiViewSet):
 
 
 class _ScopedViewSet(ApiViewSet):
-    """View sets below an account, or of the server: ``account`` is None there, and the user must be an admin."""
+    """Base of view sets for an account or, with ``account`` None, for the server, which requires an admin."""
 
     account: Account | None = None
 
@@ -305,7 +305,7 @@ _WEBHOOK: Final = "webhooks/<int:webhook>"
 
 
 def _webhooks(scope: str, prefix: str, view_set: Any, rules: Any) -> list[URLPattern]:
-    """Return the paths of the webhooks and rules of an account, or of the server."""
+    """Return the URL paths of webhooks and rules, for an account or the server."""
     return [
         api_path(f"{scope}webhooks", view_set, f"{prefix}webhooks", get="index", post="create"),
         api_path(

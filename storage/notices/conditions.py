@@ -1,4 +1,4 @@
-"""Find what notices tell about webhooks that fail."""
+"""Condition of the notice about failing webhooks."""
 
 from collections.abc import Iterator
 from typing import Final

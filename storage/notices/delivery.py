@@ -1,9 +1,4 @@
-"""Deliveries to webhooks and addresses: stored with their content, sent after that, and tried again.
-
-A delivery is committed with the change of its notice, so none is lost or sent twice for one change. It is
-sent at least once: a process that dies between sending and recording leaves it to be sent again, with the
-same id.
-"""
+"""Deliveries to webhooks and e-mail addresses, stored with their content, then sent and retried."""
 
 import json
 import logging
@@ -99,7 +94,7 @@ def _create(
 
 
 def _content(event: NoticeEvent, now: datetime, notice: Notice | None) -> dict[str, Any]:
-    """Return what a webhook is sent, in the form of Standard Webhooks."""
+    """Return the payload of a webhook in the Standard Webhooks format."""
     content: dict[str, Any] = {"type": f"notice.{event}", "timestamp": now.isoformat(), "data": {}}
     if notice is not None:
         seen = presentation.view(notice)
@@ -187,7 +182,7 @@ def _message(delivery: NoticeDelivery) -> Message:
 
 @transaction.atomic
 def _record(delivery: NoticeDelivery, answer: Answer, now: datetime) -> None:
-    """Record an attempt at a webhook, and when the next one is."""
+    """Record an attempt to deliver to a webhook, and schedule the next one."""
     assert delivery.webhook is not None
     # answers of the former address say nothing about the present one
     webhook = Webhook.objects.filter(pk=delivery.webhook.pk, url=delivery.webhook.url)
@@ -224,7 +219,7 @@ def _end(delivery: NoticeDelivery, error: str) -> None:
 
 
 def _mail(user_id: int, several: list[NoticeDelivery], now: datetime) -> None:
-    """Send one e-mail about several notices, without those that were resolved or muted meanwhile."""
+    """Send one e-mail about several notices, except those resolved or muted meanwhile."""
     person = apps.get_model(settings.AUTH_USER_MODEL)._default_manager.filter(pk=user_id).first()
     if person is None:
         return
@@ -246,7 +241,7 @@ def _mail(user_id: int, several: list[NoticeDelivery], now: datetime) -> None:
 
 
 def send_mail(address: str, subject: str, body: str, *, message_id: str = "") -> str:
-    """Send an e-mail; return why that failed, or an empty string."""
+    """Send an e-mail; return the error, or an empty string."""
     headers = {"Auto-Submitted": "auto-generated"}
     if message_id:
         _name, sender = parseaddr(settings.DEFAULT_FROM_EMAIL)  # there may be a name before the address
@@ -263,7 +258,7 @@ def send_mail(address: str, subject: str, body: str, *, message_id: str = "") ->
 
 
 def for_webhook(webhook: Webhook) -> list[NoticeDelivery]:
-    """Return the latest deliveries of a webhook, the newest first."""
+    """Return the latest deliveries of a webhook, newest first."""
     found = NoticeDelivery.objects.filter(webhook=webhook).select_related("notice", "notice__account")
     return list(found.order_by("-pk")[:_KEPT])
 

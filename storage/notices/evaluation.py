@@ -115,6 +115,6 @@ def _resolve(notice: Notice, now: datetime) -> None:
 
 
 def tidy(now: datetime) -> None:
-    """Delete what was resolved, or delivered, long ago."""
+    """Delete notices and deliveries beyond their retention."""
     Notice.objects.filter(resolved_at__lt=now - timedelta(days=RETENTION_DAYS)).delete()
     delivery.tidy(now)

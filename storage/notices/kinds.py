@@ -1,4 +1,4 @@
-"""The kinds of notices that subjects declare, their facts and their sentences in English."""
+"""Notice kinds with their facts and English sentences."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ _INSTANT: Final = re.compile(r"_at$")
 
 
 class NoticeEvent(StrEnum):
-    """Event of a notice, as webhooks receive it. The values are stored."""
+    """Event of a notice as webhooks receive it. The values are stored."""
 
     OPENED = "opened"
     CHANGED = "changed"  # there is news about a condition that is known already
@@ -27,7 +27,7 @@ class NoticeEvent(StrEnum):
 
 
 def kinds_of(account: Account | None) -> list[NoticeKind]:
-    """Return the kinds that an account, or the server, has rules for."""
+    """Return the notice kinds with rules for an account, or for the server."""
     kinds = registry.notice_kinds().values()
     return [
         kind
@@ -47,7 +47,7 @@ def find_cases(kind: NoticeKind, look: Look) -> Iterable[Found]:
 
 
 def read_facts(facts: Mapping[str, object]) -> dict[str, object]:
-    """Return facts with their instants as such."""
+    """Return facts with instants parsed to datetimes."""
     return {
         name: datetime.fromisoformat(value) if _INSTANT.search(name) and isinstance(value, str) else value
         for name, value in facts.items()

@@ -1,4 +1,4 @@
-"""A notice in words and as JSON, for all doors; the console has its own words."""
+"""Notices as text and JSON for all channels; the console has its own translations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Readers of notices: the notices they see, have seen and have muted, and their e-mail addresses."""
+"""Readers of notices: what they see, have seen and have muted, and their e-mail addresses."""
 
 import hashlib
 import hmac
@@ -26,14 +26,14 @@ _MOST_ATTEMPTS: Final = 5
 
 
 class MuteError(Refused):
-    """A notice cannot be muted."""
+    """The notice cannot be muted."""
 
 
 # visible notices
 
 
 def visible(user: Person) -> QuerySet[Notice]:
-    """Select the notices that a user may see, the latest news first."""
+    """Select the notices that a user may see, latest news first."""
     shown = Q(user_id=user.pk)
     if user.is_admin:
         shown |= Q(user=None, account=None)
@@ -53,12 +53,12 @@ def _kinds_by_capability() -> dict[Capability, list[str]]:
 
 
 def current(user: Person) -> QuerySet[Notice]:
-    """Select the notices that are open and not muted by a user."""
+    """Select the open notices that a user has not muted."""
     return visible(user).filter(~Exists(_muting(user.pk)), resolved_at=None)
 
 
 def open_notices(account: Account | None = None) -> QuerySet[Notice]:
-    """Select all open notices, or those of an account, the oldest first."""
+    """Select all open notices, or those of an account, oldest first."""
     notices = Notice.objects.filter(resolved_at=None, kind__in=registry.notice_kinds()).select_related(
         "account"
     )
@@ -66,7 +66,7 @@ def open_notices(account: Account | None = None) -> QuerySet[Notice]:
 
 
 def current_with_news(user: Person, limit: int) -> list[tuple[Notice, bool]]:
-    """Return the current notices, the latest news first, each with whether the user has not seen its news."""
+    """Return the current notices, latest news first, each with whether its news is unseen."""
     if not Notice.objects.filter(resolved_at=None).exists():
         return []  # mostly; to select whose they are takes ten times as long
     notices = current(user).annotate(is_new=~_seen(user.pk))
@@ -79,12 +79,12 @@ def unseen(user: Person) -> QuerySet[Notice]:
 
 
 def _seen(user_id: int) -> Exists:
-    """Match notices whose latest news a user has seen."""
+    """Return the condition that a user has seen a notice's latest news."""
     return Exists(NoticeReader.objects.filter(user_id=user_id, seen_at__gte=OuterRef("news_at")))
 
 
 def mark_seen(user: Person, *, upto: datetime) -> None:
-    """Note that a user has seen the news until a time; an earlier time than before changes nothing."""
+    """Record that a user has seen the news until a time, unless a later time is recorded."""
     NoticeReader.objects.get_or_create(user_id=user.pk)
     is_earlier = Q(seen_at=None) | Q(seen_at__lt=upto)
     seen_at = max(_EARLIEST, min(upto, timezone.now()))
@@ -101,7 +101,7 @@ def mutes(user: Person) -> list[NoticeMute]:
 def mute(
     user: Person, *, account: Account | None = None, kind: str = "", subject: str | None = None
 ) -> NoticeMute:
-    """Hide notices from a user that match all that is given, and send no e-mail about them; raises MuteError."""
+    """Mute notices for a user that match all given fields, including e-mail; raises MuteError."""
     if kind and kind not in registry.notice_kinds():
         raise MuteError(Reason.NO_NOTICE_KIND, kind=kind)
     if not kind and account is None:
@@ -115,12 +115,12 @@ def mute(
 
 
 def unmute(user: Person, pk: int) -> bool:
-    """Return whether the user had such a mute."""
+    """Remove a mute; return whether the user had it."""
     return bool(NoticeMute.objects.filter(user_id=user.pk, pk=pk).delete()[0])
 
 
 def _muting(user_id: int) -> QuerySet[NoticeMute]:
-    """Select what a user has muted that matches the notice of the outer query."""
+    """Select a user's mutes that match the notice of the outer query."""
     of_account = Q(account=None) | Q(account=OuterRef("account"))
     of_kind = Q(kind="") | Q(kind=OuterRef("kind"))
     of_subject = Q(subject=None) | Q(subject=OuterRef("subject"))
@@ -155,14 +155,14 @@ def reader_of(user: Person) -> NoticeReader:
 
 
 def confirmed_address(user_id: int) -> str:
-    """Return the address of a user that e-mail may go to; empty if there is none, or the user is disabled."""
+    """Return a user's confirmed e-mail address; empty without one, or if the user is disabled."""
     found = NoticeReader.objects.exclude(confirmed_at=None).filter(user_id=user_id, user__is_active=True)
     return found.values_list("address", flat=True).first() or ""
 
 
 @transaction.atomic
 def set_address(user: Person, address: str) -> str:
-    """Store an address that is not confirmed yet, and return the code that is to be sent there."""
+    """Store an unconfirmed address, and return the confirmation code to send to it."""
     code = "".join(secrets.choice("0123456789") for _ in range(_CODE_DIGITS))
     NoticeReader.objects.update_or_create(
         user_id=user.pk,
@@ -179,7 +179,7 @@ def set_address(user: Person, address: str) -> str:
 
 @transaction.atomic
 def confirm_address(user: Person, code: str) -> bool:
-    """Confirm the address by the code that was sent there; of a few attempts, all others are refused."""
+    """Confirm the address with the code sent to it; the number of attempts is limited."""
     reader = NoticeReader.objects.select_for_update().filter(user_id=user.pk, confirmed_at=None).first()
     now = timezone.now()
     if reader is None or reader.code_expires_at is None or reader.code_expires_at <= now:

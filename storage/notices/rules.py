@@ -1,4 +1,4 @@
-"""Enabled kinds of notices of each account, and their thresholds."""
+"""Rules of notices: enabled kinds per account, and their thresholds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class RuleError(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A kind of notice in an account, or on the server; ``threshold`` is the one that applies."""
+    """Effective rule of a notice kind for an account or the server."""
 
     kind: NoticeKind
     is_on: bool = True
@@ -77,7 +77,7 @@ def find(account: Account | None, kind: str) -> Rule | None:
 
 
 def check(kind: NoticeKind, threshold: float | None) -> None:
-    """Raise RuleError for a threshold that is out of its bounds, or that the kind does not have."""
+    """Raise RuleError for a threshold out of range, or one that the kind does not have."""
     bounds = kind.condition.threshold
     if threshold is not None and (bounds is None or not bounds.least <= threshold <= bounds.most):
         least, most = (bounds.least, bounds.most) if bounds else (0, 0)
@@ -88,10 +88,7 @@ def check(kind: NoticeKind, threshold: float | None) -> None:
 def change(
     account: Account | None, kind: NoticeKind, *, is_on: bool, threshold: float | None, by: Actor
 ) -> Activity | None:
-    """Turn a kind on or off, and set its threshold, None for the default; return None if nothing changed.
-
-    Raises RuleError for a threshold that is out of its bounds, or that the kind does not have.
-    """
+    """Set whether a kind is on and its threshold, None for the default; return None if nothing changed."""
     if account is not None:
         locking.lock(account)
     former = find(account, kind)

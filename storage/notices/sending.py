@@ -1,9 +1,4 @@
-"""Send a message to a URL that a user gave: signed, within a time limit, and to no private network by mistake.
-
-The signature is that of Standard Webhooks, for which receivers have libraries: https://www.standardwebhooks.com
-
-How the address of a host is checked is described in storage.remote.addresses.
-"""
+"""Sending of messages to URLs from users: signed, with a timeout, and not into private networks."""
 
 import base64
 import hashlib
@@ -38,14 +33,14 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``error`` is empty if the receiver has accepted the message."""
+    """Response of a receiver; ``error`` is empty if it has accepted the message."""
 
     status: int | None = None
     error: str = ""
 
     @property
     def is_gone(self) -> bool:
-        """Return whether the receiver wants no more messages."""
+        """Return whether the receiver responded 410 Gone."""
         return self.status == http.client.GONE
 
 
@@ -71,7 +66,7 @@ def read_url(text: str) -> SplitResult | None:
 
 
 def send(message: Message) -> Answer:
-    """Send a message, and return the receiver's answer; errors of the network never raise."""
+    """Send a message and return the response; network errors become its ``error``."""
     if not message.secret:
         return Answer(error="The secret was sealed with another secret of this server; make a new one.")
     url = read_url(message.url)
@@ -128,7 +123,7 @@ def _connection(url: SplitResult) -> "_Connection":
 
 
 class _Connection(CheckedConnection):
-    """A connection that another thread can end."""
+    """Connection that another thread can close."""
 
     has_given_up = False
 
@@ -138,7 +133,7 @@ class _Connection(CheckedConnection):
             raise TimeoutError
 
     def give_up(self) -> None:
-        """End the exchange, from another thread."""
+        """Abort the exchange from another thread."""
         self.has_given_up = True
         sock = self.sock
         if sock is not None:
@@ -147,5 +142,5 @@ class _Connection(CheckedConnection):
 
 
 def is_allowed(address: Address, is_tls: bool) -> bool:
-    """Return whether a webhook may be sent to an address; without TLS only within the networks that are set."""
+    """Return whether a webhook address is allowed; without TLS, only in configured networks."""
     return allow_public(settings.WEBHOOK_NETWORKS)(address, is_tls)

@@ -1,4 +1,4 @@
-"""Webhooks of accounts and of the server. The secret that signs messages is shown once, and stored sealed."""
+"""Webhooks of accounts and of the server; the signing secret is shown once, and stored encrypted."""
 
 import os
 from collections.abc import Collection
@@ -28,7 +28,7 @@ class WebhookError(Refused):
 
 @dataclass(frozen=True, slots=True)
 class WebhookFields:
-    """Values of a webhook that users set."""
+    """User-defined fields of a webhook."""
 
     name: str
     url: str
@@ -94,7 +94,7 @@ def remove(webhook: Webhook, *, by: Actor) -> None:
 
 
 def open_secret(webhook: Webhook) -> bytes:
-    """Return the secret in the clear; raises Refused when another secret of the server has sealed it."""
+    """Decrypt the signing secret; raises Refused if it was encrypted with another server secret."""
     return sealed_keys.unseal_as(_sealed_for(webhook), webhook.secret_sealed)
 
 
@@ -123,7 +123,7 @@ def _lock(webhook: Webhook) -> Webhook:
 
 
 def check(account: Account | None, fields: WebhookFields) -> None:
-    """Raise WebhookError for an address or a kind of notice that a webhook cannot have."""
+    """Raise WebhookError for an invalid address or notice kind."""
     if read_url(fields.url) is None:
         raise WebhookError(Reason.WEBHOOK_URL)
     unknown = sorted(set(fields.kinds) - set(kinds_for(account)))
@@ -138,7 +138,7 @@ def _set(webhook: Webhook, account: Account | None, wanted: WebhookFields) -> No
 
 
 def kinds_for(account: Account | None) -> list[str]:
-    """Return the kinds of notices that a webhook can be sent: one of the server gets those of all accounts too."""
+    """Return the notice kinds that a webhook can receive; the server's webhooks receive all."""
     kinds = [*kinds_of_accounts(), *([] if account else kinds_of(None))]
     return list(map(str, kinds))
 

@@ -1,4 +1,4 @@
-"""Tokens of the management API. A secret is shown once; the database keeps its hash."""
+"""API tokens of the management API; the secret is shown once, and only its hash is stored."""
 
 import hashlib
 import math
@@ -37,7 +37,7 @@ class TokenError(Refused):
 
 @dataclass(frozen=True, slots=True)
 class TokenRequest:
-    """Values of a new token."""
+    """Fields of a new API token."""
 
     name: str
     scope: Scope
@@ -47,7 +47,7 @@ class TokenRequest:
 
 @transaction.atomic
 def issue(user: Person, request: TokenRequest, *, by: Actor) -> tuple[str, ApiToken]:
-    """Issue a token; return its secret, which cannot be shown again, and its record."""
+    """Issue a token; return its secret, which cannot be read again, and its record."""
     quotas.lock_user(user.pk)
     if allowance(user).is_used_up:
         raise TokenError(Reason.TOO_MANY_TOKENS, most=allowance(user).most)
@@ -82,7 +82,7 @@ def listed() -> QuerySet[ApiToken]:
 
 
 def authenticate(secret: str, now: datetime, address: str) -> ApiToken | None:
-    """Return the valid token of a secret, with its user; record its use at most once a minute."""
+    """Return the valid token of a secret with its user; record its use at most once a minute."""
     if not api_tokens.is_token(secret):
         return None
     working = ApiToken.objects.filter(digest=_digest(secret), revoked_at=None, user__is_active=True)
@@ -116,7 +116,7 @@ def _record_use(token: ApiToken, now: datetime, address: str) -> None:
 
 
 def seconds_to_wait(token: ApiToken, limit: int, now: datetime) -> int:
-    """Count a request; return 0, or the seconds to wait when ``limit`` is used up in this minute by all processes."""
+    """Count a request; return 0, or the seconds to wait if all processes have used up ``limit`` for this minute."""
     since = now - _WINDOW
     is_new = Q(window_started_at=None) | Q(window_started_at__lte=since)
     is_new |= Q(window_started_at__gt=now + _WINDOW)  # the clock was set back
@@ -132,19 +132,19 @@ def seconds_to_wait(token: ApiToken, limit: int, now: datetime) -> int:
 
 @transaction.atomic
 def revoke(token: ApiToken, *, by: Actor) -> Activity | None:
-    """Revoke a token permanently, from the next request on; return None if it was revoked before."""
+    """Revoke a token permanently, effective immediately; return None if it was revoked already."""
     revoked = ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
     return _record(PeopleVerb.API_TOKEN_REVOKE, token, token.user, by) if revoked else None
 
 
 def revoke_all(user: Person, *, by: Actor) -> int:
-    """Revoke all tokens of a user who is deactivated: reactivating the user must not revive them."""
+    """Revoke all tokens of a deactivated user, so that reactivation does not revive them."""
     found: Iterable[ApiToken] = for_user(user).select_related("user")
     return sum(revoke(token, by=by) is not None for token in found)
 
 
 def tidy(now: datetime) -> None:
-    """Delete tokens 90 days after they ended, and idempotency records after their retention."""
+    """Delete tokens 90 days after their end, and expired idempotency records."""
     IdempotencyRecord.objects.filter(created_at__lte=now - IDEMPOTENCY_RETENTION).delete()
     long_ago = now - timedelta(days=90)
     ApiToken.objects.filter(Q(revoked_at__lt=long_ago) | Q(expires_at__lt=long_ago)).delete()

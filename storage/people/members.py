@@ -1,4 +1,4 @@
-"""The members of an account and their roles. The last owner of an account cannot be removed."""
+"""Members of accounts and their roles; the last owner cannot be removed."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -20,7 +20,7 @@ from storage.people.subject import PeopleVerb
 
 
 class Person(Protocol):
-    """A user, of the model in settings.AUTH_USER_MODEL."""
+    """Protocol of a user, the model in settings.AUTH_USER_MODEL."""
 
     pk: int
     username: str
@@ -30,11 +30,11 @@ class Person(Protocol):
 
 
 class LastOwner(Exception):
-    """The change would remove the only owner of the account."""
+    """The change would leave the account without an owner."""
 
 
 def role_in(user: Person, account: Account) -> Role | None:
-    """Return the user's role; None for no access. An admin of the server is an owner of every account."""
+    """Return the user's role, None without access; server admins are owners of every account."""
     return Role.OWNER if user.is_admin else _role(account, user)
 
 
@@ -57,7 +57,7 @@ def visible_accounts(user: Person, capability: Capability = Capability.READ) -> 
 
 
 def with_roles(user: Person, shown: Iterable[Account]) -> list[tuple[Account, Role]]:
-    """Return accounts that a user can see with the user's role in each."""
+    """Return visible accounts with the user's role in each."""
     listed = list(shown)
     if user.is_admin:
         return [(account, Role.OWNER) for account in listed]
@@ -89,13 +89,13 @@ def members(account: Account) -> list[Membership]:
 
 
 def memberships(user: Person) -> list[Membership]:
-    """Return the memberships of a user by the names of their accounts."""
+    """Return the memberships of a user by account name."""
     own = Membership.objects.filter(user_id=user.pk)
     return list(own.select_related("account").order_by("account__name"))
 
 
 def all_memberships() -> dict[int, list[Membership]]:
-    """Return the memberships of all users, by the primary key of the user and the names of their accounts."""
+    """Return all memberships by user id and account name."""
     by_user: dict[int, list[Membership]] = {}
     for membership in Membership.objects.select_related("account").order_by("account__name"):
         by_user.setdefault(membership.user_id, []).append(membership)
@@ -103,7 +103,7 @@ def all_memberships() -> dict[int, list[Membership]]:
 
 
 def given_role(user: Person, account: Account) -> Role | None:
-    """Return the role that a user has as a member, also if the user is an admin of the server."""
+    """Return the role of a membership, ignoring server admin rights."""
     return _role(account, user)
 
 
@@ -119,12 +119,7 @@ def set_role(
     invited_by: str = "",
     given_by: str = "",
 ) -> Activity | None:
-    """Add a member or change their role; return None if they have it already.
-
-    ``invited_by`` is the user who sent the accepted invitation, if one did. ``given_by`` is the sign-in
-    provider whose groups give the role; empty if a person gives it, which then replaces the provider's
-    choice. Commands on the server may leave an account without an owner: ``keeps_owner`` is false there.
-    """
+    """Add a member or change their role; return None if it is unchanged."""
     locking.lock(account)
     before = _role(account, user)
     if before == role:
@@ -180,7 +175,7 @@ def set_given_roles(user: Person, roles: Mapping[str, Role], *, given_by: str, b
 
 @transaction.atomic
 def undo(done: Activity, *, by: Actor) -> Activity:
-    """Restore the previous role; raises ChangedSince, LastOwner."""
+    """Restore the previous role; raises ChangedSince or LastOwner."""
     account = Account.objects.filter(name=done.account_name).first()
     user = find_person(str(done.detail.get("user")))
     # another user may have the name now

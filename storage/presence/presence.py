@@ -48,14 +48,14 @@ def beat(process: str, tabs: Collection[Tab], new: Iterable[Tab] = ()) -> list[P
 
 
 def leave(process: str, tabs: Collection[Tab]) -> None:
-    """Forget tabs of a process, unless another process has them meanwhile."""
+    """Remove tabs of a process, unless another process has taken them over."""
     for it in tabs:
         Presence.objects.filter(tab=it.tab, user_id=it.user_id, process=process).delete()
     _tell(tabs)
 
 
 def move(user: Person, tab: UUID, table_id: int, entity: str) -> bool:
-    """Note which entity a tab shows now, empty for none; return whether the tab is known."""
+    """Record the entity that a tab shows, empty for none; return whether the tab is known."""
     own = Presence.objects.filter(tab=tab, user_id=user.pk, table_id=table_id)
     is_known = bool(own.update(entity=entity[:LONGEST_ENTITY]))
     if is_known:
@@ -64,7 +64,7 @@ def move(user: Person, tab: UUID, table_id: int, entity: str) -> bool:
 
 
 def announce(user: Person) -> None:
-    """Have the tables that a user has open looked at again: the user may wish to be seen, or not any more."""
+    """Refresh the presence at a user's open tables, after the user has changed their visibility."""
     for table_id in set(Presence.objects.filter(user_id=user.pk).values_list("table_id", flat=True)):
         notify_presence(table_id)
 
