@@ -1,7 +1,4 @@
-"""Formats that an Accept header or a ``$format`` asks for.
-
-https://learn.microsoft.com/rest/api/storageservices/payload-format-for-table-service-operations
-"""
+"""Response formats by Accept and ``$format``."""
 
 from collections.abc import Iterator
 from enum import Enum, auto
@@ -13,7 +10,7 @@ _READ: Final = 2048  # bytes of an Accept that are parsed, so that a client cann
 
 
 class Format(Enum):
-    """A format of tables and entities: JSON with a level of control information, or Atom."""
+    """Format of tables and entities: JSON with a metadata level, or Atom."""
 
     JSON_NONE = b"application/json;odata=nometadata;streaming=true;charset=utf-8"
     JSON_MINIMAL = b"application/json;odata=minimalmetadata;streaming=true;charset=utf-8"
@@ -27,7 +24,7 @@ class Format(Enum):
 
 
 class MediaRange(Enum):
-    """An entry of an Accept header that names no format."""
+    """Wildcard media range in an Accept header."""
 
     ANYTHING = auto()
     UNKNOWN = auto()
@@ -43,7 +40,7 @@ def read_best(format_option: str | None, accept: bytes | None) -> Format | Media
 
 
 def read_ranked(format_option: str | None, accept: bytes | None) -> list[Format | MediaRange]:
-    """Everything that is accepted, the best first; ``$format`` takes precedence over Accept."""
+    """Return all accepted formats, best first; ``$format`` takes precedence over Accept."""
     return _ranked(_sent(format_option, accept))
 
 

@@ -1,4 +1,4 @@
-"""The header ``x-tablero-as-of``, an addition to the protocol: read entities as they were at a time."""
+"""The header ``x-tablero-as-of``, a protocol extension to read the past."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ _ENCODED: Final = NAME.encode()
 
 
 def read(request: OperationRequest) -> Moment | None:
-    """Return the time that a request asks for; None: now. Raises InvalidHeaderValue."""
+    """Return the requested moment of the past; None for the present. Raises InvalidHeaderValue."""
     value = request.headers.get(_ENCODED)
     if value is None:
         return None
@@ -25,14 +25,14 @@ def read(request: OperationRequest) -> Moment | None:
 
 
 def refuse(request: OperationRequest) -> None:
-    """Raise InvalidHeaderValue if a request that cannot be of the past has the header."""
+    """Raise InvalidHeaderValue if the header is on a request that cannot read the past."""
     value = request.headers.get(_ENCODED)
     if value is not None:
         raise _invalid(value)
 
 
 def write(moment: Moment | None, dialect: Dialect) -> Headers:
-    """Return the headers of an answer, with the time as the account writes times."""
+    """Return the response headers with the time in the account's format."""
     return [] if moment is None else [(_ENCODED, write_datetime(moment.ticks, dialect.kind).encode())]
 
 

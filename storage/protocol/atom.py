@@ -1,7 +1,4 @@
-"""Entities and tables ↔ Atom, which versions before 2015-12-11 speak.
-
-https://learn.microsoft.com/rest/api/storageservices/json_format-format-for-table-service-operations
-"""
+"""Conversion between entities or tables and Atom, for versions before 2015-12-11."""
 
 import json
 import re
@@ -120,7 +117,7 @@ def _feed(context: Context, updated: str, entries: Iterable[str]) -> bytes:
 
 
 def _alone(context: Context, entry: str) -> bytes:
-    """Write an entry outside of a feed, with the base and the namespaces that a feed would declare."""
+    """Serialize an entry outside a feed, with the base URL and namespaces of a feed."""
     attributes = entry.removeprefix("<entry")
     return f'{_DECLARATION}<entry xml:base="{context.base}/" {_NAMESPACES}{attributes}'.encode()
 

@@ -1,4 +1,4 @@
-"""Authentication and authorization: verifies account keys, shared access signatures (SAS) and bearer tokens."""
+"""Authentication and authorization by account key, SAS or bearer token."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -126,10 +126,7 @@ class _PresentedSas(NamedTuple):
 
 @lru_cache(maxsize=512)
 def _read_sas(query: bytes) -> _PresentedSas | None:
-    """Read a shared access signature, checking its form only.
-
-    Cached, because a client sends the same one with each request.
-    """
+    """Parse a SAS, validating only its form."""
     token = sas.read(read_options(query))
     if token is None:
         return None

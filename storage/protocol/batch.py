@@ -109,7 +109,7 @@ class _Operation(NamedTuple):
 
 
 class _Applied(NamedTuple):
-    """A change set that was made; a list for the parts in order, ``operations`` by the identity of their heads."""
+    """Applied change set, with the parts in order; ``operations`` are keyed by the identity of their heads."""
 
     operations: Mapping[int, _Operation]
     read: list[_Operation]
@@ -118,7 +118,7 @@ class _Applied(NamedTuple):
 
 
 async def _apply(call: Call, parts: list[Part]) -> _Applied:
-    """Make all changes or none; raises ChangeSetError, and TableNotFound before anything that is wrong with them."""
+    """Apply all changes atomically; raises TableNotFound first, then ChangeSetError."""
     operations: dict[int, _Operation] = {}
     changes: list[Change] = []
     read: list[_Operation] = []
@@ -204,7 +204,7 @@ def _cosmos_failure(call: Call, error: StorageError, index: int | None) -> Answe
 
 
 async def _change_set(call: Call, parts: list[Part]) -> list[bytes]:
-    """Return the answers to the parts, as they are sent; the service accepts an empty change set."""
+    """Apply a change set and return its serialized responses; an empty one is valid."""
     if not parts:
         return []
     try:
@@ -274,7 +274,7 @@ def _observe_refusal(call: Call, error: StorageError, index: int | None) -> None
 
 
 async def _check_table(call: Call, part: Part) -> None:
-    """Raise TableNotFound, which is reported before anything that is wrong with the entities."""
+    """Raise TableNotFound, which takes precedence over errors of the entities."""
     try:
         folded = call.fold(_inner_call(call, part).request.target.table)
         call.grant.check(Operation.ENTITY_GROUP_TRANSACTION, folded)
@@ -284,7 +284,7 @@ async def _check_table(call: Call, part: Part) -> None:
 
 
 def _read_change(call: Call, index: int, part: Part, operations: dict[int, _Operation]) -> Change:
-    """Return the change that a part asks for; its head is read once and kept in ``operations``."""
+    """Return the change of a part; operations of equal heads are cached in ``operations``."""
     try:
         operation = operations.get(id(part.head))
         if operation is None:
@@ -393,7 +393,7 @@ _BEFORE_ENTITIES: Final = (TableNotFound, MethodNotAllowed)
 
 
 def _preference(part: PartHead, version: str) -> Preference:
-    """Return the preference of a part that inserts; other parts have none."""
+    """Return the Prefer preference of an inserting part; other parts have none."""
     return (
         read_preference(part.headers.get(b"prefer"), version) if part.method == "POST" else Preference.ABSENT
     )

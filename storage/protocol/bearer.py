@@ -19,7 +19,7 @@ CHALLENGED: Final = (
 
 
 def token_required(trust: Trust, **details: str) -> InvalidAuthenticationInfo:
-    """Return the 401 whose WWW-Authenticate header names where to get a token."""
+    """Build the 401 with the WWW-Authenticate header that names the token authority."""
     return InvalidAuthenticationInfo(CHALLENGED, **{"WWW-Authenticate": write_challenge(trust)}, **details)
 
 
@@ -38,11 +38,7 @@ def is_bearer(header: bytes) -> bool:
 async def grant(
     identity: "Identity", header: bytes, scheme: str, account: str, now: float
 ) -> tuple[Grant, str]:
-    """Return the permissions of the token of an Authorization header, and its subject; see Identity.
-
-    x-ms-version is not checked: the service requires 2020-12-06 for tables, but its own Python SDK sends
-    2019-02-02 with a token.
-    """
+    """Return the grant of a bearer token and its subject; see Identity."""
     if scheme != "https":
         raise AuthenticationFailed(
             AuthenticationErrorDetail="Authentication scheme Bearer is not allowed with HTTP."

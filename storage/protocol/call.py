@@ -1,4 +1,4 @@
-"""The call of an operation, and its result."""
+"""Call of an operation, and its result."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """The settings that differ between servers."""
+    """Server-specific settings."""
 
     conninfo: str
     host_suffixes: tuple[str, ...] = ()
@@ -55,12 +55,12 @@ class OperationRequest(NamedTuple):
     body: bytes
 
     def response_format(self) -> Format:
-        """Return the format of the answer, if it has a body."""
+        """Return the negotiated format of the response."""
         return response_format(self.options.get("$format"), self.headers.get(b"accept"), self.version)
 
 
 class Call(NamedTuple):
-    """An authorized request for one operation, with everything needed to carry it out."""
+    """Authorized call of one operation, with all that is needed to execute it."""
 
     request: OperationRequest
     account: KnownAccount
@@ -74,7 +74,7 @@ class Call(NamedTuple):
     terms: ReadTerms | None = None  # None: at the level strong
 
     def actor(self) -> Actor:
-        """Return the caller, as the activity log records it."""
+        """Return the caller as an actor for the activity log."""
         credential, caller = self.credential, self.caller
         return Actor(
             ACTORS[credential.authentication],
@@ -110,7 +110,7 @@ class Call(NamedTuple):
         return b"Content-Type", cosmos.CONTENT_TYPES[form] if self.dialect.is_cosmos else form.content_type
 
     def data_service_id(self, location: bytes) -> Headers:
-        """Return the header that repeats Location if no entity is returned; Cosmos has none."""
+        """Return the DataServiceId header, which repeats Location if no entity is returned; none for Cosmos."""
         return [] if self.dialect.is_cosmos else [(b"DataServiceId", location)]
 
     def etag(self, timestamp: int) -> tuple[bytes, bytes]:

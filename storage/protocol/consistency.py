@@ -1,4 +1,4 @@
-"""The headers of consistency, which are those of Cosmos DB, for accounts of either kind."""
+"""Consistency headers, as in Cosmos DB, for accounts of any kind."""
 
 from typing import Final
 
@@ -36,7 +36,7 @@ def read_terms(request: IncomingRequest, account: KnownAccount) -> ReadTerms | N
 
 
 def write_session(terms: ReadTerms | None) -> Headers:
-    """Return the headers that tell what a session has seen."""
+    """Return the session token header with the log position that the session has seen."""
     if terms is None or terms.session is None:
         return []
     session = terms.session
@@ -45,10 +45,7 @@ def write_session(terms: ReadTerms | None) -> Headers:
 
 
 def _default_level(account: KnownAccount, is_secondary: bool) -> Consistency:
-    """Return the default level of an account.
-
-    A secondary is behind if there are regions to write to and others; in Cosmos DB every region is alike.
-    """
+    """Return the default consistency level of an account."""
     is_behind = is_secondary and account.kind is AccountKind.STORAGE
     if is_behind and account.consistency is Consistency.STRONG:
         return Consistency.EVENTUAL

@@ -1,7 +1,4 @@
-"""CORS: the headers that the rules of an account give to preflight requests and to other answers.
-
-https://learn.microsoft.com/rest/api/storageservices/cross-origin-resource-sharing--cors--support-for-the-azure-storage-services
-"""
+"""CORS headers of preflight and other responses, by the rules of an account."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -22,7 +19,7 @@ _READING: Final = frozenset({"GET", "HEAD"})  # methods whose answers may be cac
 
 
 def preflight(rules: Sequence[CorsRule], headers: Mapping[bytes, bytes]) -> Headers:
-    """Return the headers of the answer to a preflight request; raises CorsPreflightFailure."""
+    """Return the response headers of a preflight request; raises CorsPreflightFailure."""
     origin = headers.get(b"origin")
     method = headers.get(b"access-control-request-method")
     if not origin or not method:
@@ -42,7 +39,7 @@ def preflight(rules: Sequence[CorsRule], headers: Mapping[bytes, bytes]) -> Head
 
 
 def response_headers(rules: Sequence[CorsRule], method: str, origin: bytes | None, sent: Headers) -> Headers:
-    """Return the CORS headers of any answer, errors included; ``sent`` are its other headers."""
+    """Return the CORS headers of any response, including errors; ``sent`` are its other headers."""
     if origin is None:
         # a rule for every origin holds for a request without one, too, by the service's table of results
         place = next((at for at, it in enumerate(rules) if "*" in it.origins and method in it.methods), None)
@@ -72,7 +69,7 @@ def _allowed_origin(rule: CorsRule, origin: bytes) -> Headers:
 
 
 def _exposed(rule: CorsRule, sent: Headers) -> Iterator[bytes]:
-    """Yield the headers that the rule names, and the headers of the answer that match one of its prefixes."""
+    """Yield the exposed headers: those named by the rule, and sent ones that match its prefixes."""
     names = {pattern.lower(): pattern.encode() for pattern in rule.exposed_headers if pattern[-1] != "*"}
     for prefix in (pattern for pattern in rule.exposed_headers if pattern[-1] == "*"):
         for name, _ in sent:

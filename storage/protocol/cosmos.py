@@ -27,7 +27,7 @@ NO_CONTENT: Final = (b"Content-Type", b"application/json")  # sent where there i
 
 
 class _Form(NamedTuple):
-    """Form of an error; ``has_activity`` marks errors that the service raises below its Table API."""
+    """Form of a Cosmos error; ``has_activity`` marks errors from below its Table API."""
 
     code: str
     text: str
@@ -101,7 +101,7 @@ class ErrorAnswer(NamedTuple):
 
 
 def write_error(error: StorageError, request_id: str, index: int | None = None) -> ErrorAnswer:
-    """``index`` is the position of a failed operation in its change set."""
+    """Serialize an error; ``index`` is the position of a failed operation in its change set."""
     form = _form(error)
     if index is None or isinstance(error, _WITHOUT_INDEX):
         text, end = form.text, "\n"
@@ -117,7 +117,7 @@ def write_error(error: StorageError, request_id: str, index: int | None = None) 
 def refuse(
     error: StorageError, request_id: str, method: str, fields: Mapping[bytes, bytes]
 ) -> tuple[int, Headers, bytes]:
-    """Status, headers and body of the answer to a request that is not in a batch."""
+    """Return status, headers and body of the response to a refused request outside a batch."""
     written = write_error(error, request_id)
     headers: Headers = [(b"Content-Type", _error_type(error, method, fields))]
     if written.status == _THROTTLED.status:

@@ -1,8 +1,4 @@
-"""Tables and entities → JSON as accounts of the kind cosmos answer it.
-
-The order of members follows recorded answers of the service: control information of a list comes after it, and the
-Timestamp of an entity after its properties.
-"""
+"""Serialization of tables and entities to the JSON of Cosmos accounts."""
 
 import json
 import re
@@ -38,7 +34,7 @@ def write_entity(context: Context, entity: StoredEntity) -> bytes:
 
 
 def _unescaped(body: bytes) -> bytes:
-    """Write characters beyond ASCII as they are, which rows keep escaped, as storage accounts write them."""
+    """Unescape characters beyond ASCII, which rows store escaped as storage accounts return them."""
     return _ESCAPES.sub(_unescape, body) if b"\\u" in body else body
 
 
@@ -60,7 +56,7 @@ _ESCAPES: Final = re.compile(rb"(?:\\u[0-9a-f]{4})+|\\.")
 
 
 def _metadata(context: Context, suffix: str) -> bytes:
-    """Write the control information of a whole answer, led by a comma."""
+    """Serialize the control information of a response, with a leading comma."""
     if context.format is Format.JSON_NONE:
         return b""
     return b',"odata.metadata":%b' % edm.quote(f"{context.base}/$metadata#{suffix}").encode()
@@ -79,7 +75,7 @@ def _table(context: Context, name: str) -> str:
 
 
 def _entity(context: Context, entity: StoredEntity, metadata: bytes = b"") -> bytes:
-    """Write the members of an entity; ``metadata`` is given for an entity outside of a list."""
+    """Serialize the members of an entity; ``metadata`` is for entities outside a list."""
     ticks = int(entity.ticks)
     selected = SYSTEM_PROPERTIES if context.select is None else context.select
     members = [*_control(context, entity, ticks, metadata), *write_keys(entity, frozenset(selected))]

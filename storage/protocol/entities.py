@@ -37,7 +37,7 @@ def handle_entity(call: Call) -> Awaitable[Answer]:
 
 
 async def refuse_entity_without_keys(call: Call) -> Answer:
-    """TableNotFound first: a client that deletes a table by a wrong URL takes only that as success."""
+    """Refuse an entity URL without keys, with TableNotFound first, which clients that delete tables rely on."""
     table = call.request.target.table
     await call.service.check_table(call.account, call.fold(table))
     raise key_count_error(f"{call.account.name}.{table}")
@@ -128,7 +128,7 @@ class ChangeReader:
     """Reader of changes whose requests differ only in keys and bodies."""
 
     def __init__(self, request: OperationRequest, dialect: Dialect) -> None:
-        """Take one of the requests; raises MethodNotAllowed."""
+        """Create a reader from one of the requests; raises MethodNotAllowed."""
         kind, method = request.target.kind, request.method
         if kind is TargetKind.ENTITIES and method != "POST":
             raise MethodNotAllowed(Allow="GET, POST")
@@ -140,7 +140,7 @@ class ChangeReader:
         self._make: _Make | None = None
 
     def members(self, body: bytes) -> Members | EncodedProperties:
-        """Return the properties in the body of a write; a deletion has none."""
+        """Parse the properties in the body of a write; a deletion has none."""
         request = self._request
         if request.method == "DELETE":
             return {}
@@ -152,7 +152,7 @@ class ChangeReader:
         return self._make(key, members)
 
     def _maker(self) -> _Make:
-        """Return the function that makes the changes; raises every error that the requests alone show."""
+        """Return the function that makes the changes; raises errors that do not depend on the body."""
         request, dialect = self._request, self._dialect
         as_of.refuse(request)
         if request.target.kind is TargetKind.ENTITIES:

@@ -22,7 +22,7 @@ HEADERS: Final = ("Allow", "WWW-Authenticate")  # details that are sent as heade
 
 
 class ErrorOrigin(Enum):
-    """The stage that refuses a request; the format of the error depends on it and on the client's formats."""
+    """Stage that refuses a request, on which the format of the error depends."""
 
     CONNECTION = auto()  # the client sent something other than an HTTP request
     FRONT_END = auto()  # it is one, and names no resource or no version
@@ -33,7 +33,7 @@ class ErrorOrigin(Enum):
 
 
 class ErrorFormat(Enum):
-    """The value is the Content-Type."""
+    """Format of an error; the value is the Content-Type."""
 
     JSON = b"application/json"
     JSON_NONE = Format.JSON_NONE.content_type
@@ -69,10 +69,7 @@ def write_error(
     index: int | None = None,
     now: int | None = None,
 ) -> ErrorAnswer:
-    """Write the answer to an error; no other function decides the format of one.
-
-    ``index`` is the position of a failed operation in its change set; ``now`` is in ticks since 1970.
-    """
+    """Serialize an error in the format that its origin and the client's formats require."""
     form = _error_format(origin, format_option, accept, version)
     prefix = "" if index is None else f"{index}:"
     time = _write_time(time_ns() // 100 if now is None else now)
@@ -109,7 +106,7 @@ _ODATA_FORMATS: Final[Mapping[Format | MediaRange, ErrorFormat]] = {
 
 @lru_cache
 def reason_phrase(status: int) -> bytes:
-    """Return the reason phrase, which every sub-response of a batch needs."""
+    """Return the reason phrase of a status, as used in batch responses."""
     try:
         return HTTPStatus(status).phrase.encode()
     except ValueError:
@@ -117,11 +114,7 @@ def reason_phrase(status: int) -> bytes:
 
 
 def error_reason(error: StorageError, origin: ErrorOrigin) -> bytes | None:
-    """Return the reason phrase of an error, None to use the phrase of its status.
-
-    Errors before the service's OData layer, and in operations in XML, have their message as the reason
-    phrase, as recorded answers show; some clients show nothing else to their users.
-    """
+    """Return the reason phrase of an error; None for the default of its status."""
     is_sentence = origin in _WITH_SENTENCE and _SENTENCE.fullmatch(error.text)
     return error.text.encode() if is_sentence else None
 
@@ -161,6 +154,6 @@ def _escape(text: str) -> str:
 
 
 def _write_time(ticks: int) -> str:
-    """With all seven fraction digits, unlike the times of entities."""
+    """Format a time with all seven fraction digits, unlike those of entities."""
     seconds, fraction = divmod(ticks, TICKS_PER_SECOND)
     return f"{second_text(seconds)}.{fraction:07}Z"

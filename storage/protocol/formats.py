@@ -1,4 +1,4 @@
-"""Bodies of tables and entities, read and written in the format that a request is in or asks for."""
+"""Bodies of tables and entities in the format of the request or the negotiated one."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -33,7 +33,7 @@ def read_object(content_type: bytes | None, body: bytes, version: str) -> Member
 
 
 class Writer(Protocol):
-    """A module that writes one format."""
+    """Interface of a module that serializes one format."""
 
     def write_tables(self, context: Context, names: Sequence[str]) -> bytes: ...
 

@@ -1,10 +1,4 @@
-"""An HTTP/1.1 connection: requests parsed, limited and put in order, and error answers for malformed requests.
-
-httptools parses. uvicorn accepts connections, stops, and runs the ASGI applications behind the same port; its own
-protocol would spend half the time of a request on dictionaries, tasks, events and timers that the Table service
-does not need. Servers in Rust (granian, robyn) and hypercorn were compared: they hand every request to Python as
-the same ASGI dictionaries and tasks, and have neither these limits nor an answer of ours to a malformed request.
-"""
+"""HTTP/1.1 connection: parsing, limits and ordering of requests, and errors for malformed ones."""
 
 import asyncio
 import logging
@@ -71,10 +65,7 @@ _TOO_LONG: Final = "The request line and the headers are longer than 65536 bytes
 
 
 class Applications(NamedTuple):
-    """Applications that answer requests: ``serve`` for the Table service, ``asgi`` for requests with ``is_asgi``.
-
-    ``proxies`` are the addresses and networks whose X-Forwarded headers are believed.
-    """
+    """Applications behind a connection: ``serve`` for the Table service, ``asgi`` for requests with ``is_asgi``."""
 
     serve: Serve
     asgi: AsgiApplication
@@ -99,7 +90,7 @@ class _Stage(Enum):
 
 
 class _Begun(Enum):
-    """Begin of the head that arrives: in an earlier piece, or as the first or a later one of this piece."""
+    """Position where the current head began: in an earlier piece, first in this piece, or later in it."""
 
     EARLIER = auto()
     NOT_YET = auto()
@@ -127,7 +118,7 @@ class HttpConnection(asyncio.Protocol):
         *,
         most_connections: float = inf,
     ) -> None:
-        """Refuse connections beyond ``most_connections`` of the process."""
+        """Create a connection; beyond ``most_connections`` of the process it is refused."""
         self.loop = _loop or asyncio.get_running_loop()
         self.state = server_state
         self._applications = applications
@@ -185,9 +176,7 @@ class HttpConnection(asyncio.Protocol):
         self._parser = None
 
     def eof_received(self) -> bool:
-        """Keep the connection: a client may close its side after a complete request and still wait for the
-        answer.
-        """
+        """Keep the connection open, as a client may half-close it and wait for the response."""
         if self._unparsed:
             self._has_ended = True
             return True
@@ -227,7 +216,7 @@ class HttpConnection(asyncio.Protocol):
         self._unparsed = b""
 
     def shutdown(self) -> None:
-        """Close when nothing is left to answer; called by uvicorn when the server ends."""
+        """Close once no response is pending; called by uvicorn on shutdown."""
         if self._is_answering:
             self._exchanges[-1].keep_alive = False
             for exchange in self._exchanges:
@@ -345,7 +334,7 @@ class HttpConnection(asyncio.Protocol):
             memory.arriving.release(self)
 
     def _feed(self, data: bytes) -> None:
-        """Parse until too many requests wait; keep the rest."""
+        """Parse data until too many requests wait, and keep the rest."""
         if len(data) <= PIECE and len(self._exchanges) < PIPELINED:
             self._feed_piece(data)
             return
@@ -400,7 +389,7 @@ class HttpConnection(asyncio.Protocol):
             self._pending = max(0, len(piece) - before)
 
     def _head_size(self) -> int:
-        """Return the size of the head that ends in this piece and began in an earlier one."""
+        """Return the size of a head that began in an earlier piece and ends in this one."""
         piece = self._tail + self._piece
         end = piece.find(_END_OF_HEAD)
         return self._pending if end < 0 else self._pending - (len(piece) - end - len(_END_OF_HEAD))
@@ -454,7 +443,7 @@ class HttpConnection(asyncio.Protocol):
             self._close()
 
     def _advance(self) -> None:
-        """Begin the next requests, as long as the client takes the answers: until then, the last one stays."""
+        """Start the next requests while the client accepts responses."""
         if self._is_advancing:
             return  # in the loop below, which goes on by itself: pipelined requests must not nest
         self._is_advancing = True
@@ -484,7 +473,7 @@ class HttpConnection(asyncio.Protocol):
     # deadlines
 
     def _expect(self, seconds: float) -> None:
-        """Have the client do something within so many seconds."""
+        """Set a deadline for the client in seconds."""
         self._expect_at(self.loop.time() + seconds)
 
     def _expect_at(self, deadline: float) -> None:
@@ -533,7 +522,7 @@ class HttpConnection(asyncio.Protocol):
         return InvalidHeaderValue()
 
     def _refuse(self, error: StorageError) -> None:
-        """Answer a request that cannot be read, and close; the answer to an earlier request goes out first."""
+        """Respond to a malformed request and close, after earlier responses are sent."""
         self._is_refused = True
         logger.info("Refused a request: %s", error.message)
         if self._stage is not _BODY:
@@ -577,10 +566,7 @@ class HttpConnection(asyncio.Protocol):
 def _forwarded(
     proxies: tuple[str, ...], scheme: str, client: tuple[str, int], fields: Headers
 ) -> tuple[str, tuple[str, int]]:
-    """Return scheme and client as a trusted proxy names them, without an address if it is malformed.
-
-    uvicorn decides, whose middleware does nothing else to a scope.
-    """
+    """Return scheme and client from a trusted proxy's headers, without a malformed address."""
     scope: MutableMapping[str, Any] = {"type": "http", "scheme": scheme, "client": client, "headers": fields}
     coroutine: Any = _middleware(proxies)(scope, None, None)  # type: ignore[arg-type]
     try:

@@ -1,8 +1,4 @@
-"""A request and its answer on a connection: one of the Table service, or one of an ASGI application.
-
-The Table service gets a request when it is complete and answers with one write. It needs no task: most of its work is
-done in one go, and a task with its turn of the event loop would cost as much as reading an entity.
-"""
+"""Exchange of a request and response on a connection, by the Table service or an ASGI application."""
 
 import asyncio
 import logging
@@ -31,7 +27,7 @@ class Write(Protocol):
     def __call__(
         self, status: int, headers: Headers, body: bytes, reusable: bool, reason: bytes | None = None, /
     ) -> None:
-        """Send an answer; ``reusable`` keeps the connection open, ``reason`` replaces the usual reason phrase."""
+        """Send a response; ``reusable`` keeps the connection open, ``reason`` replaces the reason phrase."""
 
 
 Serve = Callable[[RequestHead, RequestBody, Write], Coroutine[Any, Any, None]]
@@ -50,39 +46,39 @@ class Connection(Protocol):
 
 
 class Exchange(Protocol):
-    """``keep_alive`` tells whether the connection stays open after the answer."""
+    """Exchange of a request and its response; ``keep_alive`` tells whether the connection stays open after it."""
 
     keep_alive: bool
 
     @property
     def is_started(self) -> bool:
-        """Return whether a part of the answer has been written."""
+        """Return whether part of the response was written."""
 
     @property
     def is_complete(self) -> bool:
-        """Return whether the answer has been written."""
+        """Return whether the response was written completely."""
 
     @property
     def arriving(self) -> int:
-        """Bytes that have arrived and are not in the budget of memory yet."""
+        """Return the received bytes that are not in the memory budget yet."""
 
     def begin(self) -> None:
-        """Its turn has come: all earlier requests of the connection are answered."""
+        """Start processing, after all earlier requests of the connection are answered."""
 
     def feed(self, chunk: bytes) -> None: ...
 
     def finish(self) -> None:
-        """Note that the request has arrived completely."""
+        """Note that the request was received completely."""
 
     def lose(self) -> None:
-        """Note that the connection is gone, or that an error has been answered instead."""
+        """Note that the connection was lost, or that an error was sent instead."""
 
     def end(self) -> None:
-        """Note that the server ends: an answer without an end should end too."""
+        """Note the shutdown, so that an endless response ends, too."""
 
 
 class ServiceExchange:
-    """A request of the Table service."""
+    """Exchange of a Table service request."""
 
     __slots__ = (
         "_body",
@@ -144,7 +140,7 @@ class ServiceExchange:
             self._step()
 
     def _step(self, _: "asyncio.Future[Any] | None" = None) -> None:
-        """Go on until the next wait, as a task would, but at once."""
+        """Run the coroutine until its next await, like a task but immediately."""
         assert self._steps is not None
         try:
             future = self._steps.send(None)
@@ -194,7 +190,7 @@ def write_head(status: int, headers: Headers, *, keep_alive: bool, reason: bytes
 
 
 class AsgiExchange:
-    """A request of an ASGI application; uvicorn does the work."""
+    """Exchange of an ASGI request, processed by uvicorn."""
 
     def __init__(
         self,

@@ -28,11 +28,7 @@ _WITH_BODY: Final = frozenset({"POST", "PUT", "MERGE", "PATCH"})
 
 
 class RequestHead(NamedTuple):
-    """``path`` and ``query`` are as on the wire; ``fields`` are the headers as sent, with lower-case names.
-
-    In ``headers`` the values of a repeated header are joined by commas. ``client`` and ``port`` are the address that
-    the request came from, empty and 0 if there is none.
-    """
+    """Head of a request; ``path`` and ``query`` as on the wire, ``fields`` as sent with lower-case names."""
 
     method: str
     path: bytes
@@ -45,7 +41,7 @@ class RequestHead(NamedTuple):
 
 
 def join_repeated(fields: Headers) -> dict[bytes, bytes]:
-    """Headers by name; the values of a repeated one are joined by commas, as HTTP allows."""
+    """Return headers by name, joining repeated ones with commas as in HTTP."""
     headers = dict(fields)
     if len(headers) == len(fields):
         return headers
@@ -102,7 +98,7 @@ class RequestBody:
 
     @property
     def arriving(self) -> int:
-        """Return how many bytes wait here without a share of the budget."""
+        """Return the bytes that wait here outside the memory budget."""
         return self.received - self._taken if self._turn is None and not self._held else 0
 
     def feed(self, chunk: bytes) -> None:
@@ -120,7 +116,7 @@ class RequestBody:
         self._wake()
 
     def release(self) -> None:
-        """Give the memory back to the budget; the request is answered, or what was read is not needed."""
+        """Release the memory to the budget, once the request is answered or the body is not needed."""
         held, self._held = self._held, 0
         if self._timer is not None:
             self._timer.cancel()
@@ -141,12 +137,7 @@ class RequestBody:
     # for the service
 
     async def read(self, head: RequestHead) -> bytes:
-        """Read the body of a request.
-
-        Raises MissingContentLengthHeader, RequestBodyTooLarge, InvalidMd5, Md5Mismatch, ClientDisconnected.
-        If memory is short, raises ServerBusy too, and OperationTimedOut for a large body that arrives too
-        slowly.
-        """
+        """Read the whole body of a request."""
         headers = head.headers
         if b"content-length" not in headers and b"transfer-encoding" not in headers:
             if head.method in _WITH_BODY:
@@ -209,7 +200,7 @@ class RequestBody:
             await self._arrival()
 
     async def _arrival(self) -> None:
-        """Wait for more of the body; the connection disconnects a client that stalls."""
+        """Wait for more of the body; stalled clients are disconnected by the connection."""
         if not self._lost:
             self._waiter = asyncio.get_running_loop().create_future()
             self._flow.resume_reading()

@@ -25,11 +25,7 @@ _AGENT_LIMIT: Final = 256  # bytes that are remembered
 
 
 class IncomingRequest(NamedTuple):
-    """The head of a request that is not authorized yet.
-
-    ``path`` and ``query`` are as on the wire, ``client`` is the address it came from. ``version`` is empty when the
-    version cannot be used; ``version_error`` is then told only to authorized callers.
-    """
+    """Head of a request before authorization."""
 
     address: Address
     method: str
@@ -44,7 +40,7 @@ class IncomingRequest(NamedTuple):
 
     @property
     def operation_origin(self) -> ErrorOrigin:
-        """Origin of an error that the operation raises."""
+        """Return the origin of an error that the operation raises."""
         is_xml = "comp" in self.options or "restype" in self.options
         return ErrorOrigin.XML_OPERATION if is_xml else ErrorOrigin.ODATA
 
@@ -108,7 +104,7 @@ def as_cosmos(request: IncomingRequest) -> IncomingRequest:
 def resolve_request(
     request: IncomingRequest, fields: Sequence[tuple[bytes, bytes]], account: str, dialect: Dialect
 ) -> ResolvedRequest:
-    """Resolve an authorized request to its operation and resource; ``fields`` are its headers as sent."""
+    """Resolve an authorized request to operation and resource; ``fields`` are its headers as sent."""
     if request.version_error is not None:
         raise request.version_error
     method = request.method

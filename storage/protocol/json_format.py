@@ -1,7 +1,4 @@
-"""Entities and tables ↔ OData JSON.
-
-https://learn.microsoft.com/rest/api/storageservices/payload-format-for-table-service-operations
-"""
+"""Conversion between entities or tables and OData JSON."""
 
 import json
 import re
@@ -42,7 +39,7 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 def read_object(body: bytes) -> dict[str, Any]:
-    """Return the members of a JSON object; raises for a name that comes twice."""
+    """Parse a JSON object; raises an error for duplicate members."""
     body = body.removeprefix(_BOM)
     try:
         document = orjson.loads(body)
@@ -72,10 +69,7 @@ _LONG_NUMBER = re.compile(rb":[ \t\r\n]*-?[0-9]{19}")
 
 
 def _needs_strict_reading(body: bytes, document: dict[str, Any]) -> bool:
-    """Return whether orjson may have overlooked a repeated name or an integer of more than 64 bits.
-
-    Every name and every string has two quotation marks; one pair too many is a name that was overwritten.
-    """
+    """Return whether orjson may have missed a duplicate member or an integer beyond 64 bits."""
     if b"\\" in body:
         return True
     strings = list(map(type, document.values())).count(str)
@@ -115,7 +109,7 @@ def read_table_name(members: Mapping[str, Any]) -> str:
 
 
 def read_new_entity(members: Mapping[str, Any] | EncodedProperties, dialect: Dialect) -> Entity:
-    """Return the entity of an insert, whose keys are in the body and must be strings."""
+    """Return the entity of an insert, whose keys must be strings in the body."""
     if isinstance(members, EncodedProperties):
         if members.key is None:
             raise PropertiesNeedValue
@@ -128,10 +122,7 @@ def read_new_entity(members: Mapping[str, Any] | EncodedProperties, dialect: Dia
 
 
 def read_entity(members: Mapping[str, Any] | EncodedProperties, key: EntityKey, dialect: Dialect) -> Entity:
-    """Return the entity of an update or upsert, with the keys of the URI even if the body names others [inferred].
-
-    Cosmos accepts only String for keys in the body.
-    """
+    """Return the entity of an update or upsert; keys in the URI override those in the body [inferred]."""
     if isinstance(members, EncodedProperties):
         check_entity_key(*key, dialect)
         return Entity(key, members, dialect.kind)
@@ -166,7 +157,7 @@ _KEYS: Final = frozenset({"PartitionKey", "RowKey"})
 
 
 class Context(NamedTuple):
-    """Values that the control information of an answer needs; ``base`` holds nothing that JSON would escape."""
+    """Context for control information of a response; ``base`` needs no JSON escaping."""
 
     format: Format
     base: str
@@ -271,10 +262,7 @@ def _plain_heads(entities: Sequence[StoredEntity], selected: frozenset[str]) -> 
 
 
 def _instants(entities: Sequence[StoredEntity]) -> list[tuple[bytes, bytes]]:
-    """Return the Timestamps, each also in its form in ETags.
-
-    Neighbours often share theirs, because they were written in one batch.
-    """
+    """Return the Timestamps, each plain and as in ETags."""
     instants = []
     last, both = b"", (b"", b"")
     for _, ticks, _ in entities:
@@ -286,7 +274,7 @@ def _instants(entities: Sequence[StoredEntity]) -> list[tuple[bytes, bytes]]:
 
 
 def _instant(ticks: bytes) -> bytes:
-    """Write a Timestamp, from ticks in decimal."""
+    """Format a Timestamp from decimal ticks."""
     fraction = ticks[-7:].rstrip(b"0")
     return _second(ticks[:-7]) + (b".%bZ" % fraction if fraction else b"Z")
 
@@ -297,7 +285,7 @@ def _second(digits: bytes) -> bytes:
 
 
 def _some_system(entity: StoredEntity, selected: frozenset[str]) -> bytes:
-    """Write selected system properties, each led by a comma."""
+    """Serialize the selected system properties, each with a leading comma."""
     if not selected:
         return b""
     members = [b"", *write_keys(entity, selected)]
@@ -307,7 +295,7 @@ def _some_system(entity: StoredEntity, selected: frozenset[str]) -> bytes:
 
 
 def write_keys(entity: StoredEntity, selected: frozenset[str]) -> list[bytes]:
-    """Write the selected keys as members of an object."""
+    """Serialize the selected keys as members of an object."""
     if selected >= _KEYS:
         return [entity.keys]
     keys = orjson.loads(b"{%b}" % entity.keys)
@@ -334,7 +322,7 @@ def table_link(name: str) -> str:
 
 
 def entity_link(table: str, partition_key: str, row_key: str) -> str:
-    """``people(PartitionKey='p',RowKey='r')`` with quotes doubled and everything but the unreserved escaped."""
+    """Return a link such as ``people(PartitionKey='p',RowKey='r')``, with quotes doubled and the rest escaped."""
     # the name of a storage account's table needs no escape
     name = table if table.isalnum() and table.isascii() else quote(table, safe="$'")
     return f"{name}(PartitionKey='{_in_link(partition_key)}',RowKey='{_in_link(row_key)}')"

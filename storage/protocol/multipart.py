@@ -1,8 +1,4 @@
-"""Entity group transactions: a batch read from multipart/mixed, and its answer written.
-
-Clients differ in line ends, blank lines and quoting: only what separates the parts is required.
-https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions
-"""
+"""Multipart batches of entity group transactions: parsing, and serialization of responses."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,10 +28,7 @@ _COSMOS_SUBRESPONSE: Final = _SUBRESPONSE.replace(b"\r\n", b"\n")
 
 
 class PartHead(NamedTuple):
-    """Method and headers; header names are lower-case.
-
-    ``content_id`` is the one among the HTTP headers, which is echoed; one among the MIME headers is not.
-    """
+    """Head of a part: method and headers with lower-case names."""
 
     method: str
     headers: Mapping[bytes, bytes]
@@ -43,10 +36,7 @@ class PartHead(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One operation; ``target`` is the URI as sent.
-
-    Parts of a change set share a head if they differ in their bodies and the keys in their URIs only.
-    """
+    """Part of a batch, one operation; ``target`` is the URI as sent."""
 
     head: PartHead
     target: bytes
@@ -58,7 +48,7 @@ class Query(NamedTuple):
 
 
 class ChangeSet(NamedTuple):
-    """A change set; of too many parts, only MAX_CHANGES + 1 are read."""
+    """Change set; of an oversized one only MAX_CHANGES + 1 parts are parsed."""
 
     parts: list[Part]
 
@@ -108,7 +98,7 @@ def write_cosmos_change_set(parts: Sequence[AnswerPart]) -> tuple[bytes, bytes]:
 
 
 def write_query(part: bytes) -> tuple[bytes, bytes]:
-    """Content type and body of the answer to a batch of a single query."""
+    """Return content type and body of the response to a batch with a single query."""
     batch = b"batchresponse_%b" % _guid()
     return b"multipart/mixed; boundary=" + batch, b"--%b\r\n%b--%b--\r\n" % (batch, part, batch)
 
@@ -187,7 +177,7 @@ def _read_part_head(segment: bytes, at: int) -> tuple[PartHead, bytes, int]:
 
 
 def _split(text: bytes, boundary: bytes, start: int = 0) -> Iterator[bytes]:
-    """Yield the text between the delimiters; the last delimiter may be missing."""
+    """Yield the texts between the delimiters; the closing delimiter is optional."""
     delimiter = b"--" + boundary
     begin = -1
     at = text.find(delimiter, start)
@@ -209,10 +199,7 @@ def _split(text: bytes, boundary: bytes, start: int = 0) -> Iterator[bytes]:
 
 
 def _read_headers(text: bytes, at: int) -> tuple[Mapping[bytes, bytes], int]:
-    """Return the header fields from ``at`` on, and the position after them and one blank line.
-
-    Blank lines before them are skipped; the first line that is not a field ends them, and there may be none.
-    """
+    """Parse header fields at a position; return them and the position after the blank line."""
     at = _skip_blank(text, at)
     blank_line = text.find(b"\r\n\r\n", at, at + _MAX_CACHED)
     if blank_line < 0:
@@ -265,7 +252,7 @@ def _split_media_type(value: bytes) -> tuple[bytes, bytes]:
 
 
 def _boundary(parameters: bytes) -> bytes:
-    """Return the value of ``boundary``, quoted or not; empty if it is missing or unusable."""
+    """Return the value of ``boundary``; empty if it is missing or invalid."""
     rest = parameters if len(parameters) <= _MAX_PARAMETERS else b""
     while rest:
         names, _, rest = rest.partition(b"=")

@@ -32,7 +32,7 @@ _BEFORE_BODY: Final = b"\xef\xbb\xbf \t\r\n"
 
 
 class Preference(Enum):
-    """Choice of the client whether an insert returns the entity; ``headers`` confirm it, also in refusals."""
+    """Preference whether an insert returns the entity; ``headers`` confirm it, also in errors."""
 
     ABSENT = None
     CONTENT = b"return-content"
@@ -43,7 +43,7 @@ class Preference(Enum):
 
 
 def response_format(format_option: str | None, accept: bytes | None, version: str) -> Format:
-    """``$format`` takes precedence over Accept; without either, the default of the version applies."""
+    """Return the response format: ``$format`` before Accept, then the default of the version."""
     if len(accept or b"") > CACHED or (format_option and len(format_option) > CACHED):
         return _response_format.__wrapped__(format_option, accept, version)
     return _response_format(format_option, accept, version)
@@ -64,7 +64,7 @@ def _response_format(format_option: str | None, accept: bytes | None, version: s
 
 
 def _old_format(ranked: Sequence[Format | MediaRange], version: str) -> Format:
-    """Atom is the default, and the only format before 2013-08-15."""
+    """Return the format for versions before 2015-12-11; Atom is the default, and the only one before 2013-08-15."""
     for media_range in ranked:
         if media_range in (MediaRange.ANYTHING, Format.ATOM):
             return Format.ATOM
@@ -74,10 +74,7 @@ def _old_format(ranked: Sequence[Format | MediaRange], version: str) -> Format:
 
 
 def request_format(content_type: bytes | None, body: bytes, version: str) -> Format:
-    """Return the format of a body by its Content-Type, or else by its first character.
-
-    JSON_MINIMAL stands for all JSON.
-    """
+    """Return the format of a body by its Content-Type, or else its first character."""
     if content_type is None:
         request_form = _sniff_format(body)
     else:
@@ -110,11 +107,7 @@ def _format_of(content_type: bytes) -> Format:
 
 
 def read_version(headers: Mapping[bytes, bytes], options: Mapping[str, str]) -> str:
-    """Return the version to serve a request as.
-
-    A shared access signature names one, which api-version or x-ms-version override, in this order. Without a
-    version the oldest applies, unless the request uses JSON or is an XML operation [inferred].
-    """
+    """Return the protocol version of a request; raises an error for an unsupported one."""
     sent = headers.get(b"x-ms-version")
     if "sv" in options:
         for name in ("api-version", "sv") if sent is None else ("api-version",):
@@ -160,14 +153,14 @@ def _read_version(value: bytes) -> str:
 
 
 def supported_options(options: Mapping[str, str], version: str) -> Mapping[str, str]:
-    """Return the options that exist in the version."""
+    """Return the options supported in a version."""
     if version >= FIRST_WITH_UPSERT:
         return options
     return {name: value for name, value in options.items() if name not in ("$select", "raw:$select")}
 
 
 def read_preference(value: bytes | None, version: str) -> Preference:
-    """Return the value of Prefer; unknown preferences are ignored."""
+    """Parse the Prefer header, ignoring unknown preferences."""
     if value is not None and version >= FIRST_WITH_JSON:
         for preference in value.lower().split(b","):
             known = _PREFERENCES.get(preference.partition(b";")[0].strip())
@@ -177,7 +170,7 @@ def read_preference(value: bytes | None, version: str) -> Preference:
 
 
 def effective_method(method: str, values: Sequence[bytes]) -> str:
-    """Return the method to carry out, given the values of all X-HTTP-Method headers."""
+    """Return the effective method, given all X-HTTP-Method headers."""
     if not values:
         return method
     if len(values) > 1:

@@ -1,4 +1,4 @@
-"""Progress of a request: the results of its stages, and the record that is made of them."""
+"""Progress of a request through its stages, and the record made of it."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,11 +20,7 @@ from storage.runtime.catalog import KnownAccount
 
 @dataclass(slots=True)
 class Progress:
-    """Results of the stages of a request so far; ``origin`` is the present origin of an error.
-
-    The account may be None after its stage. The operation notes in ``observed`` facts that only it knows, such as
-    the partition; ``observe`` adds the rest.
-    """
+    """Results of a request's stages so far; ``origin`` is the current origin of an error."""
 
     head: RequestHead
     observed: ObservedRequest

@@ -1,7 +1,4 @@
-"""Query options and continuation tokens ↔ the values of a query.
-
-https://learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities
-"""
+"""Query options and continuation tokens: parsing and serialization."""
 
 import base64
 import binascii
@@ -34,7 +31,7 @@ _INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 
 def check_options(options: Mapping[str, str]) -> None:
-    """Refuse system options that the service does not implement, and an invalid timeout."""
+    """Refuse unsupported system options and an invalid timeout."""
     for name in options:
         if name.startswith("$") and name not in _SUPPORTED:
             raise NotImplemented().within(PartKind.OPTION, name)
@@ -43,7 +40,7 @@ def check_options(options: Mapping[str, str]) -> None:
 
 
 def _check_timeout(value: str) -> None:
-    """Seconds; the service silently reduces more than 30, and no operation here takes that long."""
+    """Validate the timeout in seconds; it has no effect, as no operation takes 30 seconds."""
     if not _INTEGER.fullmatch(value):
         raise InvalidQueryParameterValue(QueryParameterName="timeout", QueryParameterValue=value)
     if int(value) <= 0:
@@ -66,7 +63,7 @@ def read_entity_query(
 def read_point_query(
     options: Mapping[str, str], dialect: Dialect = dialects.STORAGE, *, annotations: bool
 ) -> EntityQuery:
-    """Read the options of a query for one entity, which has to match a ``$filter`` as well."""
+    """Parse the options of a point query, including a ``$filter`` that the entity must match."""
     return EntityQuery(
         filter=_filter(options, dialect),
         select=read_select(options),
@@ -92,7 +89,7 @@ def _filter(options: Mapping[str, str], dialect: Dialect) -> Filter | None:
 
 
 def read_select(options: Mapping[str, str]) -> tuple[str, ...] | None:
-    """Return the selected names without repetitions, None for all properties."""
+    """Return the selected names without duplicates; None for all properties."""
     text = options.get("$select", "")
     if len(text) > _SELECT_TEXT_LIMIT:
         raise InvalidInput().within(PartKind.OPTION, "$select")
@@ -142,7 +139,7 @@ def read_token(token: str) -> str:
 
 
 def write_position(position: Position, dialect: Dialect) -> tuple[str, str]:
-    """NextPartitionKey and NextRowKey; Cosmos has one token, a JSON document."""
+    """Return NextPartitionKey and NextRowKey; for Cosmos a single JSON token."""
     tokens = (write_token(position.partition_key), write_token(position.row_key))
     if not dialect.is_cosmos:
         return tokens

@@ -36,16 +36,12 @@ _WAITING: Final = 128 * 1024  # bytes that the connection of a waiting body hold
 
 
 def longest_arrival(size: int) -> float:
-    """Return the seconds that a body of so many bytes may take to arrive."""
+    """Return the seconds within which a body of so many bytes must arrive."""
     return max(SHORTEST, size / SLOWEST)
 
 
 class BodyBudget:
-    """Memory of the bodies that are read and worked on.
-
-    Large bodies may take three quarters. An eighth is left to small ones, which are answered while large ones wait;
-    an eighth is what waiting connections hold. A large body without others is admitted, whatever its size.
-    """
+    """Memory budget of bodies being processed."""
 
     def __init__(self, size: int, count_refusal: Callable[[], None] = lambda: None) -> None:
         self._count_refusal = count_refusal
@@ -63,7 +59,7 @@ class BodyBudget:
         self._places = max(4, size // 8 // _WAITING)
 
     def take(self, size: int, held: int = 0) -> int:
-        """Take memory for a body at once, in place of its present share; return the new share. Raises ServerBusy."""
+        """Reserve memory for a body in place of its present share; return the new share. Raises ServerBusy."""
         weight = size * FACTOR
         used = self.used - held + weight
         if size > SMALL:
@@ -77,11 +73,11 @@ class BodyBudget:
         return weight
 
     def _has_room(self, others: int, weight: int) -> bool:
-        """Return whether a large body may take memory beside other large ones."""
+        """Return whether a large body fits into the budget beside other large ones."""
         return not others or others + weight <= self._most_large
 
     def wait(self, size: int) -> "asyncio.Future[int]":
-        """Return what is done when memory for a large body is taken, with ServerBusy if that takes too long."""
+        """Return a future for the memory of a large body; it raises ServerBusy on timeout."""
         if len(self._waiting) >= self._places:
             raise self._busy()
         loop = asyncio.get_running_loop()
@@ -105,7 +101,7 @@ class BodyBudget:
             self._admit()
 
     def _give_back(self) -> None:
-        """Return freed memory of large bodies to the system, as the allocator would keep it."""
+        """Release freed memory of large bodies to the system, as the allocator would keep it."""
         if self._large:
             self._released = _TRIM
         else:
@@ -128,7 +124,7 @@ class BodyBudget:
             self._admit()
 
     def _busy(self) -> ServerBusy:
-        """Have clients come back the later, the longer the first in the queue has waited."""
+        """Return ServerBusy with a Retry-After that grows with the wait of the first in the queue."""
         self._count_refusal()
         error = RequestMemoryFull()
         if self._waiting:
@@ -144,10 +140,10 @@ def _trim() -> None:
 
 
 class Holder(Protocol):
-    """A connection that holds bytes because its client is slow."""
+    """Connection that holds bytes of a slow client."""
 
     def drop_answer(self) -> None:
-        """Close the connection, whose client does not take an answer."""
+        """Close the connection, whose client does not read the response."""
 
     def drop_request(self) -> None:
         """Refuse the request that is arriving."""
@@ -175,7 +171,7 @@ class HeldBytes:
 
 
 class RequestMemory:
-    """The budget of a process, in bytes; ``count_refusal`` is called with the name of a share that is full."""
+    """Memory budget of a process in bytes; ``count_refusal`` is called with the name of an exhausted share."""
 
     def __init__(self) -> None:
         self.count_refusal: Callable[[str], None] = lambda share: None

@@ -1,8 +1,4 @@
-"""The front door of the Table service, in which a request passes through named stages.
-
-read_incoming_request → authorize → resolve_request → RequestBody.read → perform → Response. Each stage takes the values
-of the earlier ones and returns its own; an error is answered in the format of the stage that raised it.
-"""
+"""Front end of the Table service, which passes a request through named stages."""
 
 import asyncio
 import logging
@@ -59,7 +55,7 @@ _ERROR: Final = 400  # the lowest status of an error
 
 
 class Response(NamedTuple):
-    """An answer as it is sent, with all headers."""
+    """Complete response with all headers."""
 
     status: int
     headers: Headers
@@ -132,7 +128,7 @@ class TableService:
             observer.keep(observed, sent)
 
     async def _respond(self, progress: Progress, body: RequestBody) -> Response:
-        """Take a request through its stages; what they raise is answered too."""
+        """Process a request through its stages, converting errors to responses."""
         try:
             answer = await self._answer(progress, body)
         except StorageError as error:
@@ -207,7 +203,7 @@ class TableService:
 
 
 def perform(call: Call) -> Awaitable[Answer]:
-    """Carry out the operation of an authorized request."""
+    """Execute the operation of an authorized request."""
     options = call.request.options
     if call.request.method != "GET" or call.request.target.kind not in _AS_OF:
         as_of.refuse(call.request)
@@ -233,7 +229,7 @@ def perform(call: Call) -> Awaitable[Answer]:
 
 
 def _xml_headers(status: int) -> Headers:
-    """Return the headers of an answer to an operation in XML; Azure sends no Cache-Control there."""
+    """Return the headers of an XML response, without Cache-Control like Azure."""
     # an error repeats what the client sent
     return [_SERVER, _NO_SNIFFING] if status >= _ERROR else [_SERVER]
 
@@ -262,7 +258,7 @@ def _log_error(progress: Progress, operation: Operation | None) -> None:
 
 
 def _log_fields(observed: ObservedRequest, operation: Operation | None) -> dict[str, str]:
-    """Return the fields of `storage.server.logs.REQUEST_FIELDS`; an unknown one is empty."""
+    """Return the fields of `storage.server.logs.REQUEST_FIELDS`; unknown ones are empty."""
     credential = observed.credential
     return {
         "request_id": observed.request_id,
@@ -307,7 +303,7 @@ def _write_refusal(error: StorageError, progress: Progress) -> Answer:
 
 
 def _complete(answer: Answer, progress: Progress) -> Response:
-    """Add the headers that every response has."""
+    """Add the common headers to a response."""
     fields, method = progress.head.headers, progress.head.method
     request, terms, request_id = progress.request, progress.terms, progress.observed.request_id
     if progress.dialect.is_cosmos:

@@ -1,4 +1,4 @@
-"""Query Tables, Get Table, Create Table, Delete Table."""
+"""Table operations of the protocol: query, get, create and delete."""
 
 from collections.abc import Awaitable
 

@@ -1,9 +1,4 @@
-"""The operations of ``comp`` and ``restype``: access policies of a table, properties and statistics of the service.
-
-https://learn.microsoft.com/rest/api/storageservices/get-table-acl
-https://learn.microsoft.com/rest/api/storageservices/get-table-service-properties
-https://learn.microsoft.com/rest/api/storageservices/get-table-service-stats
-"""
+"""XML operations selected by ``comp`` and ``restype``: table policies, service properties and statistics."""
 
 from collections.abc import Awaitable
 from email.utils import formatdate
@@ -46,7 +41,7 @@ def handle_xml_operation(call: Call) -> Awaitable[Answer]:
 
 
 async def handle_policies(call: Call) -> Answer:
-    """Get Table ACL and Set Table ACL; both work at versions that had no policies yet."""
+    """Handle Get and Set Table ACL, also for versions that predate policies."""
     table = fold_table_name(call.request.target.table)
     match call.request.method:
         case "GET":
@@ -71,10 +66,7 @@ async def handle_properties(call: Call) -> Answer:
 
 
 async def get_stats(call: Call) -> Answer:
-    """Return statistics of the secondary: the least fresh of the databases beside the primary decides.
-
-    Without any, this server itself answers, and is never behind.
-    """
+    """Return the service statistics, by the least current of the secondary databases."""
     if call.request.method != "GET":
         raise UnsupportedHttpVerb(Allow="GET")
     if not call.address.secondary:
@@ -90,10 +82,7 @@ async def get_stats(call: Call) -> Answer:
 
 
 def write_stats(synchronized: float | None, *, status: str = "live") -> bytes:
-    """Write the statistics of the service.
-
-    ``synchronized`` is in seconds since 1970, None if the secondary never was.
-    """
+    """Serialize the service statistics to XML."""
     written = "" if synchronized is None else formatdate(synchronized, usegmt=True)
     return START + (
         f"<StorageServiceStats><GeoReplication><Status>{status}</Status>"
