@@ -1,1 +1,1 @@
-"""The relations of tables, histories and snapshots."""
+"""Relations of tables, histories and snapshots."""

@@ -1,4 +1,4 @@
-"""Record entity changes in the history of their account, with the actor who made them."""
+"""Recording of entity changes with their actors in the account's history."""
 
 import uuid
 from collections import OrderedDict
@@ -31,16 +31,12 @@ _KNOWN_LIMIT: Final = 10_000
 
 
 def is_available() -> bool:
-    """Return whether the database can record changes: whether it is PostgreSQL 18 or later."""
+    """Return whether the database can record changes, which takes PostgreSQL 18 or later."""
     return sql.server_version() >= statements.OLDEST_POSTGRESQL
 
 
 def start(account: Account, *, is_new: bool = False) -> None:
-    """Begin to record the changes of an account, in the caller's transaction.
-
-    Does nothing on a database that cannot record. Existing history has a gap, so it is discarded. The history of a new
-    account begins not after its creation, any other one later: see ``KeptHistory.is_complete``.
-    """
+    """Start recording an account's changes, in the caller's transaction."""
     if not is_available():
         return
     older = HistorySegment.objects.filter(account=account)
@@ -64,10 +60,7 @@ def _make(account_id: int, number: int, started_at: Combinable) -> None:
 
 
 def go_on(account_id: int) -> None:
-    """Let the changes of an account be written to its next segment, in the caller's transaction.
-
-    Waits for the writers of the present one, and others wait meanwhile; so the next one is there already.
-    """
+    """Switch an account's writers to the next segment, in the caller's transaction."""
     present, following = HistorySegment.objects.filter(account_id=account_id, ended_at=None).order_by(
         "number"
     )
@@ -91,10 +84,7 @@ def prepare_next(account_id: int) -> None:
 
 
 def begin_in_this_cluster() -> None:
-    """Have the changes of a database that was restored from a dump written to new segments.
-
-    The transactions of the others are those of the cluster that they come from, which says nothing about ours.
-    """
+    """Start new segments for all accounts after a restore from a dump."""
     opened = HistorySegment.objects.filter(ended_at=None)
     for account_id in set(opened.exclude(cluster=_THIS_CLUSTER).values_list("account_id", flat=True)):
         with transaction.atomic():
@@ -108,7 +98,7 @@ def begin_in_this_cluster() -> None:
 
 
 def end(account: Account) -> None:
-    """Record no more; what was recorded is dropped soon."""
+    """Stop recording; existing segments are dropped soon."""
     HistorySegment.objects.filter(account=account, ended_at=None).update(ended_at=present_time())
 
 
@@ -119,7 +109,7 @@ def end_unless_available() -> None:
 
 
 def remove(account: Account) -> None:
-    """Remove the history of an account that is being deleted."""
+    """Drop the history of an account that is being deleted."""
     sql.execute(statements.drop_view(account.pk))
     kept = HistorySegment.objects.filter(account=account, dropped_at=None)
     for number, packed in kept.values_list("number", "packed"):
@@ -127,10 +117,7 @@ def remove(account: Account) -> None:
 
 
 def is_recorded(account: Account) -> bool:
-    """Return whether changes are recorded; an account that a server before 1.0 has added has no segment at first.
-
-    A standby may be asked. No segment is open in a database that cannot record: see ``end_unless_available``.
-    """
+    """Return whether changes are recorded; accounts created by a server before 1.0 lack a segment at first."""
     return account.history_days > 0 and HistorySegment.objects.filter(account=account, ended_at=None).exists()
 
 
@@ -143,7 +130,7 @@ def recorded_of(account_ids: Collection[int]) -> set[int]:
 
 
 def recorder(account: Account, by: Actor) -> Recorder | None:
-    """Return the recorder of an actor's changes in an account; None if it keeps no history."""
+    """Return the recorder for an actor in an account; None without a history."""
     if not is_recorded(account):
         return None
     for _ in range(_ATTEMPTS):

@@ -41,7 +41,7 @@ def rewrite(_: datetime) -> None:
 
 
 def _rewrite_some(table_id: int) -> bool:
-    """Rewrite the old ones among the next rows of a table; return whether others follow."""
+    """Rewrite old rows among the next ones of a table; return whether more follow."""
     with transaction.atomic():
         # so that the table is neither deleted nor restored meanwhile
         pending = OldRows.objects.select_for_update(of=("self", "table")).select_related("table")

@@ -1,4 +1,4 @@
-"""Find the recorded changes of an account that a reader needs: all that are kept, or those of a time."""
+"""Records of an account's changes: all that are kept, or those of a period."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ SLACK: Final = timedelta(minutes=1)  # by which the end of a segment may be reco
 
 @dataclass(frozen=True, slots=True)
 class KeptHistory:
-    """The segments of an account since the last change that is not kept, the oldest first; none: nothing is kept."""
+    """Segments of an account since the last gap, oldest first; empty without a history."""
 
     account_id: int
     segments: Sequence[HistorySegment]
@@ -25,11 +25,11 @@ class KeptHistory:
         return self.segments[0].started_at if self.segments else None
 
     def is_complete(self, account: Account) -> bool:
-        """Return whether it has all changes that were ever made in the account."""
+        """Return whether the history reaches back to the creation of the account."""
         return self.since is not None and self.since <= account.created_at
 
     def after(self, moment: datetime | None = None) -> Record:
-        """Return the record of the changes after a moment, or of all."""
+        """Return the record of all changes, or those after a moment."""
         return Record.of(
             self.account_id,
             (

@@ -20,7 +20,7 @@ def moment_of(snapshot: Snapshot) -> Moment:
 
 
 def past_of(snapshot_table: SnapshotTable) -> Past:
-    """Return a table as of its snapshot, for storage.sql.past."""
+    """Return the past of a table as of its snapshot, for storage.sql.past."""
     snapshot = snapshot_table.snapshot
     if snapshot_table.is_copied:
         relation = statements.relation_name(snapshot.pk, snapshot_table.table_id)
@@ -54,7 +54,7 @@ def copy(snapshot: Snapshot, only: Table | None = None) -> int:
 
 
 def copy_those_before(account: Account, moment: datetime) -> None:
-    """Copy the snapshots that need a segment that ended at a moment, before it is dropped."""
+    """Copy the snapshots that need a segment, given its end, before it is dropped."""
     needing = Snapshot.objects.filter(account=account, tables__is_copied=False, taken_at__lt=moment + SLACK)
     for snapshot in needing.distinct():
         with transaction.atomic():
@@ -62,11 +62,11 @@ def copy_those_before(account: Account, moment: datetime) -> None:
 
 
 def copy_outstanding(account: Account) -> None:
-    """Copy all snapshots of an account, before it ceases to keep history."""
+    """Copy all snapshots of an account before its history is disabled."""
     copy_those_before(account, timezone.now() + SLACK)
 
 
 def drop_relations(snapshot: Snapshot) -> None:
-    """Drop what was copied for a snapshot that is being deleted."""
+    """Drop the relations copied for a snapshot that is being deleted."""
     for table_id in snapshot.tables.filter(is_copied=True).values_list("table_id", flat=True):
         sql.execute(statements.drop(statements.relation_name(snapshot.pk, table_id)))

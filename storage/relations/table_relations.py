@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class RelationOperations(Protocol):
-    """Operations on the relations of a form, in the module that the form names; each may raise ServerBusy."""
+    """Operations on relations of a form, implemented by its module; each may raise ServerBusy."""
 
     def create(self, table: Table, kind: AccountKind) -> None: ...
 
@@ -31,19 +31,19 @@ class RelationOperations(Protocol):
 
 
 def _operations_of(table: Table) -> RelationOperations | None:
-    """Return what is done with relations of the form of a table; None for the local form."""
+    """Return the operations of a table's relation form; None for the local form."""
     path = table.form.operations
     return cast("RelationOperations", import_module(path)) if path else None
 
 
 def refuse_without_images(table: Table) -> None:
-    """Refuse what takes images of entities, for a relation whose form has none; raises NotImplemented."""
+    """Refuse operations with images on a form that does not support them; raises NotImplemented."""
     if reason := table.form.lacks.get(Ability.IMAGES):
         raise NotImplemented(reason.of(table=table.name))
 
 
 def create(table: Table, kind: AccountKind) -> None:
-    """Make the relation of a new table; raises ServerBusy if that takes another server that cannot be reached."""
+    """Create the relation of a new table; raises ServerBusy if another server it needs is unreachable."""
     if operations := _operations_of(table):
         operations.create(table, kind)
     else:
@@ -51,7 +51,7 @@ def create(table: Table, kind: AccountKind) -> None:
 
 
 def soft_delete(table: Table) -> None:
-    """Hide the relation from all statements; ``table`` may be marked as deleted already."""
+    """Soft-delete the relation by renaming it; ``table`` may be marked as deleted already."""
     if operations := _operations_of(table):
         operations.soft_delete(table)
     else:
@@ -67,7 +67,7 @@ def restore(table: Table, kind: AccountKind) -> None:
 
 
 def drop(table: Table) -> None:
-    """Remove a hidden relation."""
+    """Drop a soft-deleted relation."""
     if operations := _operations_of(table):
         operations.drop(table)
     else:
@@ -75,13 +75,13 @@ def drop(table: Table) -> None:
 
 
 def incomplete() -> list[Table]:
-    """Return the tables without their function: a server of an older version has created or restored them."""
+    """Return the tables that lack their function, as a server of an older version created or restored them."""
     found = relations.find_without_function()
     return list(Table.objects.filter(pk__in=found).select_related("account").order_by("pk")) if found else []
 
 
 def complete_all() -> None:
-    """Give all tables their function."""
+    """Create the missing functions of all tables."""
     with attempting_each("Not every table could be completed") as attempt:
         for table_id in relations.find_without_function():
             with attempt():
@@ -89,7 +89,7 @@ def complete_all() -> None:
 
 
 def complete(table_id: int) -> bool:
-    """Give a table its function; return whether it was missing."""
+    """Create a table's function if it is missing; return whether it was."""
     if not relations.find_without_function(table_id):
         return False
     with transaction.atomic():
@@ -109,7 +109,7 @@ def complete(table_id: int) -> bool:
 
 
 def describe(relation: str) -> str:
-    """Return the name of the table that a relation belongs to, for an operator; of others, their own name."""
+    """Return the table of a relation for messages to operators; other relations by their own name."""
     match = re.fullmatch("(?:deleted_)?entity_([0-9]+)(?:_long)?", relation)
     table = Table.objects.select_related("account").filter(pk=int(match[1])).first() if match else None
     return f"the relation {relation}" if table is None else f"the table {table.account.name}/{table.name}"

@@ -1,8 +1,4 @@
-"""Connect to hosts that users name, and to no private network by mistake.
-
-An address is checked where it is connected to, not before: a name whose address changes between a check and its use
-(DNS rebinding) gains nothing. No proxy is used and no redirect is followed, because both would evade the check.
-"""
+"""Connections to hosts from users, with protection of private networks."""
 
 import socket
 import ssl
@@ -53,7 +49,7 @@ IsAllowed = Callable[[Address, bool], bool]
 
 
 class AddressRefused(OSError):
-    """An error: none of the addresses of a host may be connected to."""
+    """No address of the host is allowed."""
 
     def __init__(self, *, has_public: bool) -> None:
         self.has_public = has_public  # one could be connected to with TLS
@@ -65,7 +61,7 @@ def allow_all(address: Address, is_tls: bool) -> bool:
 
 
 def allow_public(networks: Sequence[Network]) -> IsAllowed:
-    """Return a check that allows public addresses with TLS, and what is in these networks."""
+    """Return a check that allows public addresses with TLS, and all addresses in these networks."""
 
     def is_allowed(address: Address, is_tls: bool) -> bool:
         return any(address in network for network in networks) or (is_tls and is_public(address))
@@ -74,7 +70,7 @@ def allow_public(networks: Sequence[Network]) -> IsAllowed:
 
 
 def is_public(address: Address) -> bool:
-    """Return whether an address is one of the public network, and not of a special purpose."""
+    """Return whether an address is publicly routable."""
     if isinstance(address, IPv4Address):
         return address.is_global and not any(address in network for network in _SPECIAL_IPV4)
     if (inner := _inner(address)) is not None:
@@ -90,7 +86,7 @@ def _inner(address: IPv6Address) -> IPv4Address | None:
 
 
 class CheckedConnection(HTTPConnection):
-    """An HTTP connection to the first allowed address of a host that answers."""
+    """HTTP connection to the first allowed address of a host that responds."""
 
     def __init__(self, host: str, port: int, is_allowed: IsAllowed, *, is_tls: bool, timeout: float) -> None:
         super().__init__(host, port, timeout=timeout)

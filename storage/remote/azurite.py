@@ -37,19 +37,15 @@ _OTHER_DOCUMENT: Final = (ValueError, KeyError, TypeError, AttributeError, Recur
 
 
 class NotAzurite(Refused):
-    """A file is not one of Azurite's table service."""
+    """The file is not from Azurite's table service."""
 
 
 class _IsFar(Exception):
-    """The value lies further in a file than the reader may look."""
+    """The value is beyond the part of the file that the reader may read."""
 
 
 class AzuriteFile:
-    """A file of Azurite; ``opening`` opens it at its beginning, and ``name`` is for messages.
-
-    ``check`` is called between the pieces of the reading, and may raise to end it. With ``has_accounts_only``,
-    only the names of tables are read, as far as these are at the beginning of the file.
-    """
+    """Azurite file; ``opening`` opens it at the beginning, ``name`` is for messages."""
 
     def __init__(
         self,
@@ -95,7 +91,7 @@ class AzuriteFile:
             )
 
     def entities(self, account: str, table: str) -> Iterator[Mapping[str, Any]]:
-        """Yield the entities of a table as members of JSON objects, in the order of the file."""
+        """Yield the entities of a table as JSON objects, in file order."""
         start = self._starts.get(f"{account}${table}".lower())
         if start is None:
             return
@@ -139,7 +135,7 @@ class AzuriteFile:
 
     @contextmanager
     def _refusing_others(self) -> Iterator[None]:
-        """Raise NotAzurite for another document than Azurite writes."""
+        """Convert errors of a document that is not Azurite's to NotAzurite."""
         try:
             yield
         except _OTHER_DOCUMENT:
@@ -160,7 +156,7 @@ class AzuriteFile:
 
 
 def find_accounts(opening: Callable[[], IO[bytes]], name: str) -> list[str] | None:
-    """Return the accounts with tables, or None if they are too far in the file; raises NotAzurite."""
+    """Return the accounts with tables; None if they are too far into the file. Raises NotAzurite."""
     try:
         return AzuriteFile(opening, name, has_accounts_only=True).accounts()
     except _IsFar:
@@ -168,7 +164,7 @@ def find_accounts(opening: Callable[[], IO[bytes]], name: str) -> list[str] | No
 
 
 class _Scanner:
-    """JSON that is read piece by piece: objects and arrays by their members, or a value at once."""
+    """Streaming JSON scanner: iterates over objects and arrays, or reads a value at once."""
 
     def __init__(self, stream: IO[bytes], start: int, count: Callable[[int], None]) -> None:
         self._stream = stream
@@ -181,18 +177,18 @@ class _Scanner:
 
     @property
     def offset(self) -> int:
-        """Position at which reading goes on, in bytes."""
+        """Return the current position in bytes."""
         return self._start + len(self._text[: self._at].encode())
 
     def members(self) -> Iterator[str]:
-        """Yield the names of the members of an object; the caller reads the value of each."""
+        """Yield the member names of an object; the caller must read each value."""
         for _ in self._items("{", "}"):
             name = self.value()
             self._expect(":")
             yield name
 
     def elements(self) -> Iterator[None]:
-        """Go through an array; the caller reads each of its values."""
+        """Iterate over an array; the caller must read each value."""
         for _ in self._items("[", "]"):
             yield
 
@@ -209,7 +205,7 @@ class _Scanner:
             self._expect(",")
 
     def skip(self) -> None:
-        """Pass a value, which may be larger than memory."""
+        """Skip a value of any size."""
         match self._peek():
             case "{":
                 for _ in self.members():
@@ -221,7 +217,7 @@ class _Scanner:
                 self.value()
 
     def value(self) -> Any:
-        """Read a value; raises ValueError if it is longer than any document."""
+        """Read a value; raises ValueError beyond the maximum size of a document."""
         self._peek()
         size = _PIECE
         while True:
@@ -242,9 +238,7 @@ class _Scanner:
         self._at += 1
 
     def _peek(self) -> str:
-        """Return the next character except blanks, or an empty text at the end. Raises ValueError for too many
-        blanks.
-        """
+        """Return the next non-blank character, or an empty string at the end; raises ValueError for too many blanks."""
         passed = 0
         while passed <= _LONGEST:
             before = self._at
@@ -284,7 +278,7 @@ def _read_object(value: object) -> Mapping[str, Any]:
 
 
 def _read_members(stored: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return members as the protocol has them: Azurite keeps a Guid as base64 of its text, and 1.0 as 1."""
+    """Convert members to the protocol's form: Azurite stores a Guid as base64 text, and 1.0 as 1."""
     members = dict(stored)
     for name, type_ in stored.items():
         if (property_ := described_name(name)) is None:

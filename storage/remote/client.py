@@ -1,11 +1,4 @@
-"""A client of the Table service protocol, for copies between services.
-
-It is synchronous and may be used by several threads, each with a connection of its own. A request that failed for a
-passing reason (throttling, a busy or restarted service, a lost connection) is repeated with growing delays, or when the
-service says; all requests here may be.
-
-https://learn.microsoft.com/rest/api/storageservices/table-service-rest-api
-"""
+"""Client of the Table service protocol, for copies between services."""
 
 import random
 import re
@@ -64,7 +57,7 @@ Look = Callable[[], None]  # it may raise to give up
 
 
 class RemoteRefused(Refused):
-    """The other service refuses a request, with a status and the code of the service."""
+    """The other service refused a request, with its status and error code."""
 
     def __init__(self, service: str, operation: str, status: int, code: str) -> None:
         self.status = status
@@ -77,7 +70,7 @@ class RemoteRefused(Refused):
 
 
 class RemoteUnavailable(Refused):
-    """The other service cannot be reached, or was busy for too long."""
+    """The other service is unreachable, or was busy for too long."""
 
 
 class _Answer(NamedTuple):
@@ -100,7 +93,7 @@ class _Answer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RemotePage:
-    """Entities as members of JSON objects, and where the next page begins."""
+    """Page of entities as JSON objects, with the start of the next page."""
 
     entities: Sequence[Mapping[str, Any]]
     next: tuple[str, str] | None
@@ -113,7 +106,7 @@ class FeedEnded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FeedPage:
-    """Changes as another Tablero writes them, and the token after them."""
+    """Changes from another Tablero's feed, with the token after them."""
 
     changes: Sequence[Mapping[str, Any]]
     token: str
@@ -122,11 +115,7 @@ class FeedPage:
 
 
 class TableClient:
-    """``wait`` is called between the attempts of a request.
-
-    ``look`` is called during those of the thread that has made the client, so that it does not wait for a service that
-    is slow to answer once it is to give up.
-    """
+    """Client of a table service; ``wait`` is called between retries."""
 
     def __init__(
         self, endpoint: Endpoint, is_allowed: IsAllowed, wait: Wait, look: Look | None = None
@@ -160,7 +149,7 @@ class TableClient:
                 raise RemoteRefused(self.endpoint.url, "Query Tables", answer.status, "with no end")
 
     def create_table(self, name: str) -> bool:
-        """Return False if it existed."""
+        """Create a table; return False if it existed."""
         body = orjson.dumps({"TableName": name})
         answer = self._send(
             "POST", "/Tables", "", body, {"Content-Type": "application/json", "Prefer": "return-no-content"}
@@ -196,7 +185,7 @@ class TableClient:
         return RemotePage(self._rows("Query Entities", answer, "value"), following, _time_of(answer))
 
     def changes(self, table: str, token: str = "") -> FeedPage:
-        """Read the change feed of another Tablero after a token, or a token to begin with; raises FeedEnded."""
+        """Read another Tablero's change feed after a token, or just its current token; raises FeedEnded."""
         start = f"after={quote(token, safe='')}" if token else "from=now"
         path = f"/ui/api/v1/accounts/{quote(self.endpoint.account)}/changes"
         headers = {"Authorization": f"Bearer {self.endpoint.feed_token}", "Accept": "application/json"}
@@ -208,7 +197,7 @@ class TableClient:
         return FeedPage(items, str(page.get("token", "")), bool(page.get("has_more")), _time_of(answer))
 
     def write(self, table: str, entities: Sequence[StoredEntity]) -> None:
-        """Insert or replace entities of one partition, all or none."""
+        """Insert or replace entities of one partition atomically."""
         self._transact(table, [(b"PUT", it.key, _write_entity(it)) for it in entities])
 
     def delete(self, table: str, keys: Sequence[EntityKey]) -> int:
@@ -222,7 +211,7 @@ class TableClient:
         return len(keys)
 
     def _transact(self, table: str, changes: Sequence[tuple[bytes, EntityKey, bytes]]) -> None:
-        """Send an entity group transaction; raises RemoteRefused for the change that failed."""
+        """Send an entity group transaction; raises RemoteRefused with the failed change."""
         outer, inner = f"batch_{uuid.uuid4()}", f"changeset_{uuid.uuid4()}"
         parts = [f"--{outer}\r\nContent-Type: multipart/mixed; boundary={inner}\r\n\r\n".encode()]
         for method, (partition_key, row_key), body in changes:
@@ -265,7 +254,7 @@ class TableClient:
         self._check(answer, "Set Table Service Properties", 202)
 
     def _rows(self, operation: str, answer: _Answer, name: str) -> list[Mapping[str, Any]]:
-        """Return the objects that a document lists; raises RemoteRefused for another document."""
+        """Return the objects listed in a response; raises RemoteRefused for another document."""
         try:
             rows = orjson.loads(answer.body)[name]
         except (ValueError, KeyError, TypeError):
@@ -303,7 +292,7 @@ class TableClient:
         *,
         root: str | None = None,
     ) -> _Answer:
-        """Send a request until it is answered for good; raises RemoteUnavailable."""
+        """Send a request with retries; raises RemoteUnavailable."""
         whole = f"{self._url.path if root is None else root}{path}"
         delay, waited = _FIRST_DELAY, 0.0
         while True:
@@ -412,13 +401,13 @@ class TableClient:
         return connection
 
     def close(self) -> None:
-        """Close the connections of all threads, which no longer use it."""
+        """Close the connections of all threads, which must be idle."""
         self._sender.shutdown(wait=False)
         while self._connections:
             self._connections.pop().close()
 
     def abort(self) -> None:
-        """End the exchanges of other threads, whose waiting then fails, and let no other begin."""
+        """Abort the exchanges of other threads and prevent new ones."""
         self._is_aborted = True
         for connection in [*self._connections]:
             if connection.sock is not None:

@@ -1,4 +1,4 @@
-"""Address of another table service, and the credentials for it, read from the text that users paste."""
+"""Address of another table service and its credentials, parsed from pasted text."""
 
 import binascii
 import re
@@ -22,12 +22,12 @@ _is_account: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}", re.ASCII).f
 
 
 class EndpointMalformed(Refused):
-    """A text names no table service, or nothing that authorizes requests to it."""
+    """The text is not a table service with credentials."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A table service and its credentials: an account key, a SAS, or a bearer token."""
+    """Table service endpoint with an account key, SAS or bearer token."""
 
     url: str  # without a slash at its end, and without a query
     account: str  # the account of the key
@@ -44,12 +44,12 @@ class Endpoint:
 
 
 def looks_remote(text: str) -> bool:
-    """Return whether a text is an address or a connection string rather than the name of an account or a file."""
+    """Return whether a text is a URL or connection string, not an account name or file."""
     return "://" in text or "=" in text
 
 
 def read_endpoint(text: str, bearer: str = "") -> Endpoint:
-    """Read a connection string, or a URL with a SAS or beside a bearer token; raises EndpointMalformed."""
+    """Parse a connection string, or a URL with a SAS or with a bearer token; raises EndpointMalformed."""
     text = text.strip()
     is_url = text.lower().startswith(("http://", "https://"))
     endpoint = _read_url(text, bearer) if is_url else _read_connection_string(text, bearer)
@@ -123,5 +123,5 @@ def _read_url(text: str, bearer: str, account: str = "") -> Endpoint:
 
 
 def _has_service_host(host: str) -> bool:
-    """Return whether the account is in the name of the host, as Azure and Cosmos DB have it."""
+    """Return whether the host name contains the account, as for Azure and Cosmos DB."""
     return ".table." in host or ".tables." in host

@@ -1,4 +1,1 @@
-"""Replicas: which database answers a read, and how far each is behind.
-
-Console: console/replicas/. SQL: storage/sql/positions.py, storage/replicas/samples.py, storage/replicas/links.py.
-"""
+"""Replicas: choice of the database for a read, and replication lag."""

@@ -38,7 +38,7 @@ class Link:
         self.system: int | None = None  # the number that a primary and its replicas share, once connected
 
     async def sample(self) -> Sample:
-        """Take a sample; raises ServerBusy if the server does not answer soon. The next call reconnects."""
+        """Take a sample; raises ServerBusy on timeout. The next call reconnects."""
         try:
             if not self._lanes.is_open:
                 await self._connect()
@@ -48,7 +48,7 @@ class Link:
             raise ServerBusy from None
 
     async def flush(self) -> None:
-        """Have the log written to disk, without which replicas do not get it; raises ServerBusy."""
+        """Flush the WAL to disk, so that replicas receive it; drop the connection on failure."""
         try:
             await self._run(flush())
         except (Canceled, StorageError, TimeoutError, UnexpectedFailure):
@@ -80,7 +80,7 @@ class Link:
 
 
 async def open_lanes(lanes: Lanes) -> None:
-    """Connect once for each lane, so that no request waits for that; raises ServerBusy."""
+    """Open one connection per lane in advance; raises ServerBusy."""
     lanes.resume()
     try:
         async with asyncio.timeout(_CONNECT_PATIENCE):
@@ -90,5 +90,5 @@ async def open_lanes(lanes: Lanes) -> None:
 
 
 def replica_lanes(conninfo: str) -> Lanes:
-    """Return lanes that fail at once where those of the primary wait: the primary answers instead."""
+    """Return lanes that fail fast, as the primary can serve the read instead."""
     return Lanes(conninfo, patience=_READ_PATIENCE, attempts=1, is_primary=False)

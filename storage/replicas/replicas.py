@@ -1,8 +1,4 @@
-"""Replicas of the database: which of them may answer a read, and how far each is behind.
-
-How old a replica is, is measured without comparing clocks. The primary is asked for its position in the log; a replica
-that has got there has everything that was acknowledged before the question was sent.
-"""
+"""Replicas of the database: choice for reads, and replication lag."""
 
 import asyncio
 from bisect import bisect_right
@@ -43,7 +39,7 @@ _LAG: Final = Gauge(
 
 
 class ReplicaProblem(StrEnum):
-    """Why a replica cannot be used as well as it could."""
+    """Reason why a replica is unusable or limited."""
 
     NO_ANSWER = "no answer"
     ACCEPTS_WRITES = "accepts writes"  # it has become a primary, or always was one
@@ -86,7 +82,7 @@ class _Log:
         return self._positions[-1] if self._positions else None
 
     def note(self, asked_at: float, sample: Sample) -> bool:
-        """Return whether there is another primary than before."""
+        """Record a sample of the primary; return whether it is a different primary."""
         is_other = self.timeline not in (None, sample.timeline)
         if sample.timeline != self.timeline or sample.position < (self.position or 0):
             # there is another primary: what the former one said does not count among its replicas
@@ -104,13 +100,13 @@ class _Log:
         return is_other
 
     def fresh_at(self, position: int) -> float | None:
-        """Return when a server that is at a position had everything acknowledged; None if that is too long ago."""
+        """Return when a server at a log position was last current; None if that is too long ago."""
         place = bisect_right(self._positions, position)
         return self._times[place - 1] if place else None
 
 
 class Replica:
-    """A replica and its last known state; ``alias`` is its name among Django's databases."""
+    """Replica with its last known state; ``alias`` is its name among Django's databases."""
 
     def __init__(self, address: SourceAddress, clock: Clock) -> None:
         self.name, self.alias = address.name, address.alias
@@ -143,7 +139,7 @@ class Replica:
 
     @property
     def follows(self) -> bool:
-        """Return whether it follows the present primary."""
+        """Return whether the replica follows the current primary."""
         return self.problem is None
 
     def exclude(self, problem: ReplicaProblem) -> None:
@@ -157,7 +153,7 @@ class Replica:
         return self._clock() < self._suspect_until
 
     def mark_suspect(self) -> None:
-        """Stop reads here for a moment, because one has failed."""
+        """Suspend reads here for a moment after a failure."""
         self._suspect_until = self._clock() + _PENALTY
 
     @property
@@ -165,7 +161,7 @@ class Replica:
         return self._clock() >= self._no_wait_until
 
     async def reach(self, position: int) -> bool:
-        """Wait for a moment until the replica has got to a position; return whether it has."""
+        """Wait briefly until the replica reaches a log position; return whether it did."""
         pause = 0.001
         deadline = self._clock() + _SESSION_WAIT
         while self.answers and (left := deadline - self._clock()) > 0:
@@ -201,10 +197,7 @@ class Replicas(ReadRouter):
         clock: Clock = monotonic,
         on_new_primary: Callable[[float], None] = lambda _: None,
     ) -> None:
-        """``limit``: seconds by which a replica may be behind.
-
-        ``on_new_primary`` is called when another server has become the primary, with when the former one answered last.
-        """
+        """Create the router; ``limit`` is the maximum lag in seconds."""
         self._clock = clock
         self._on_new_primary = on_new_primary
         self._limit = limit
@@ -223,7 +216,7 @@ class Replicas(ReadRouter):
         self.start()
 
     def start(self) -> None:
-        """Begin to look after the servers; nothing waits for one."""
+        """Start monitoring the servers in the background."""
         self._tasks = [
             asyncio.create_task(self._look_after_primary()),
             *(asyncio.create_task(self._look_after(replica)) for replica in self._replicas),
@@ -240,10 +233,7 @@ class Replicas(ReadRouter):
             replica.close()
 
     async def choose(self, terms: ReadTerms, *, is_required: bool = False) -> Replica | None:
-        """Return a replica that may answer a read now, one of the nearest; None: the primary is to answer.
-
-        A replica that ``is_required`` is waited for as if the primary did not answer.
-        """
+        """Return a nearby replica for a read; None for the primary."""
         usable = self._usable(terms)
         if not usable and (is_required or not self.primary_answers):
             usable = await self._wait_for_usable(terms)
@@ -263,7 +253,7 @@ class Replicas(ReadRouter):
         return furthest if await furthest.reach(token) else None
 
     async def wait_for_health_checks(self) -> None:
-        """Wait until each server was looked at, and each replica again after the primary."""
+        """Wait until each server was checked, and each replica again after the primary."""
         while not self._primary_looks:
             await self._next_look()
         looks_needed = [replica.looks + 2 for replica in self._replicas]  # one of them may have begun before
@@ -271,7 +261,7 @@ class Replicas(ReadRouter):
             await self._next_look()
 
     async def look_again(self) -> None:
-        """Wait until the primary has been looked at from now on."""
+        """Wait for a new health check of the primary."""
         wanted = self._primary_looks + 2  # one of them may have begun before
         while self._primary_looks < wanted:
             await self._next_look()
@@ -312,7 +302,7 @@ class Replicas(ReadRouter):
         return self._age(replica.fresh_at, now) <= self._limit
 
     def _age(self, fresh_at: float, now: float) -> float:
-        """Return how far a replica is behind; while the primary does not answer, as far as it was then."""
+        """Return the lag of a replica; while the primary is down, the lag at that time."""
         return (now if self.primary_answers else self._primary_seen_at) - fresh_at
 
     def _one_of_nearest(self, replicas: list[Replica]) -> Replica:
@@ -386,7 +376,7 @@ class Replicas(ReadRouter):
             await asyncio.sleep(INTERVAL)
 
     def _find_obstacle(self, replica: Replica, sample: Sample) -> ReplicaProblem | None:
-        """Return why positions of a server cannot be compared with positions of the primary."""
+        """Return why a server's log positions are not comparable with the primary's; None if they are."""
         if not sample.is_replica:
             return ReplicaProblem.ACCEPTS_WRITES
         if self._primary.system is not None and replica.link.system != self._primary.system:

@@ -43,5 +43,5 @@ def _read_sample(result: Result) -> Sample:
 
 
 def system() -> Statement[int]:
-    """Return the statement that asks for the number that a primary and its replicas have in common."""
+    """Return the statement for the system identifier, which a primary and its replicas share."""
     return Statement(_SYSTEM, (), Lane.KEY, lambda result: integer_at(result, 0, 0))
