@@ -1,4 +1,1 @@
-"""The request log: what was refused, failed or slow, and why.
-
-Explanations of signatures: storage/inspector/.
-"""
+"""Request log: refused, failed and slow requests, with explanations."""

@@ -1,4 +1,4 @@
-"""The request log: what was refused, failed or slow, and why; as an answer or as server-sent events."""
+"""Request log in the management API, as lists or server-sent events."""
 
 from datetime import UTC, datetime
 from typing import cast

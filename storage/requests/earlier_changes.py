@@ -1,8 +1,4 @@
-"""Earlier changes of the entity or table of a refused request: their author, their time, and their number.
-
-They are looked up once, soon after the request, because only then is the key of the entity known. The log
-keeps the number of the change in the history, never the key.
-"""
+"""Earlier changes that explain a refused request: author, time and sequence."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -36,7 +32,7 @@ TABLE: Final = "table"  # in place of an operation: the table was deleted
 
 @dataclass(frozen=True, slots=True)
 class EarlierChange:
-    """The last change before a request."""
+    """Last change of the entity or table before a request."""
 
     number: int  # its number in the history, or 0
     op: str  # ``insert``, ``update``, ``delete``, or ``table`` for the deletion of a table
@@ -64,7 +60,7 @@ class EarlierChange:
 
 
 def is_explained(row: RecordedRequest, key: EntityKey | None) -> bool:
-    """Return whether an earlier change can be the cause of a refusal."""
+    """Return whether an earlier change may explain a refusal."""
     return row.error == TableNotFound.__name__ or (key is not None and row.error in _OF_ENTITIES)
 
 
@@ -92,7 +88,7 @@ def find_earlier_change(
 
 
 def _logged(table: Table, key: EntityKey) -> RecordedChange | None:
-    """Return the deletion that the activity log has, if the account keeps no history."""
+    """Return the deletion in the activity log, for an account without a history."""
     return last_change.of_entity(table, key, None)
 
 

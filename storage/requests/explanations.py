@@ -1,4 +1,4 @@
-"""Why a request was refused or slow: the causes, and their sentences in English, which the console translates."""
+"""Explanations of refused and slow requests: causes, with English sentences that the console translates."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -162,7 +162,7 @@ def correct_filter(request: RecordedRequest) -> str:
 
 
 def message_of(request: RecordedRequest) -> str:
-    """Return the service's own sentence for the code."""
+    """Return the service's own message for the error code."""
     error = getattr(errors, request.error, None) if request.error else None
     return error.message if isinstance(error, type) and issubclass(error, errors.StorageError) else ""
 

@@ -1,4 +1,4 @@
-"""Writing of the request log: requests are cleaned, explained and written in the background; and their lifetime."""
+"""Writing of the request log: redaction, explanation and storage in the background, and retention."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -65,14 +65,14 @@ class _Pending(NamedTuple):
 
 
 class RequestLog:
-    """Requests that one process keeps until they are written."""
+    """Unwritten log entries of one process."""
 
     def __init__(self) -> None:
         self._pending: list[_Pending] = []
         self._tried: set[UUID] = set()  # ids of requests that a write which failed may have written
 
     def add(self, kept: KeptRequest, began: float, alike: int = 0) -> None:
-        """Take a request; ``began`` is in seconds since 1970, ``alike`` the number of others that are only counted."""
+        """Add a request; ``began`` is in seconds since 1970, ``alike`` the number of similar, uncounted ones."""
         if len(self._pending) < _UNWRITTEN:
             address = _address(kept)
             self._pending.append(
@@ -97,7 +97,7 @@ class RequestLog:
         self.give_up()
 
     def _written(self) -> set[UUID]:
-        """Return which requests are written although the write failed: the answer to its COMMIT was lost."""
+        """Return the requests stored despite a failed write, whose COMMIT response was lost."""
         if not self._tried:
             return set()
         known = RecordedRequest.objects.filter(request_id__in=self._tried)
@@ -108,7 +108,7 @@ class RequestLog:
         self._tried.clear()
 
     def forget(self, now: datetime) -> None:
-        """Do nothing: what could not be written is bounded by number."""
+        """Do nothing, as unwritten entries are limited by number."""
 
 
 def _resolve(sent: SentRequest, suffixes: Sequence[str]) -> Address:
@@ -161,7 +161,7 @@ def _row(kept: KeptRequest, address: KeptAddress, began: float, alike: int) -> R
 
 
 def _operation(observed: ObservedRequest, sent: SentRequest) -> tuple[str, str]:
-    """Return the table and the operation, also of a request that was refused before these were looked at."""
+    """Return the table and operation, even of a request refused before they were resolved."""
     if observed.operation is not None or observed.table:
         return observed.table, observed.operation or ""
     try:
@@ -180,7 +180,7 @@ def _header(sent: SentRequest, name: bytes) -> str:
 
 
 def _options(sent: SentRequest, fault: Fault | None) -> tuple[list[tuple[str, str]], tuple[int, int] | None]:
-    """Return the cleaned options of the query string, and the place of a fault in the filter."""
+    """Return the redacted query options, and the position of a fault in the filter."""
     options = list(clean_options(sent.query))
     if fault is None or fault.span is None or fault.part is None or fault.part.kind is not PartKind.OPTION:
         return options, None
@@ -189,7 +189,7 @@ def _options(sent: SentRequest, fault: Fault | None) -> tuple[list[tuple[str, st
 
 
 def _credential(observed: ObservedRequest, sent: SentRequest) -> str:
-    """Return the name of the credential; of a SAS that was refused its fingerprint."""
+    """Return the name of the credential; for a refused SAS, its fingerprint."""
     if observed.credential is not None:
         return observed.credential.name
     if observed.authentication is Authentication.SAS:
@@ -203,7 +203,7 @@ def _credential(observed: ObservedRequest, sent: SentRequest) -> str:
 
 
 def _name_tables(pending: Sequence[_Pending]) -> None:
-    """Name the tables that are in addresses in the place of a name, or with signs in it: those that exist."""
+    """Reveal uncertain table names in addresses if such tables exist."""
     unsure: dict[int, list[_Pending]] = {}
     for it in pending:
         if it.address.name and not it.address.is_known:
@@ -217,7 +217,7 @@ def _name_tables(pending: Sequence[_Pending]) -> None:
 
 
 def _explain(pending: Sequence[_Pending]) -> None:
-    """Explain refusals of access, each cause once."""
+    """Explain refused access, once per cause."""
     causes: dict[tuple[Any, ...], list[_Pending]] = {}
     for it in pending:
         row = it.row
@@ -259,7 +259,7 @@ def _find_earlier_changes(pending: Sequence[_Pending], deadline: float) -> None:
 
 
 def _facts(account: Account) -> Facts:
-    """Return the facts of one account: a reader of its log must learn nothing of others."""
+    """Return the facts of a single account, as its log must not reveal others."""
     return inspection.facts(
         [account],
         datetime.now(UTC),
@@ -301,7 +301,7 @@ def _storable(kept: Any) -> Any:
 
 
 def tidy(now: datetime) -> None:
-    """Delete what is too old or too much, in chunks."""
+    """Delete expired or excess entries, in chunks."""
     kept: RequestLogSettings = settings.REQUEST_LOG
     every = RecordedRequest.objects.order_by("pk")
     while _delete(every, at__lt=now - kept.keep):
@@ -315,14 +315,14 @@ def tidy(now: datetime) -> None:
 
 
 def _delete_beyond(found: QuerySet[RecordedRequest], number: int) -> None:
-    """Delete all but the newest."""
+    """Delete all but the newest entries."""
     last = found.reverse().values_list("pk", flat=True)[number : number + 1].first()
     while last is not None and _delete(found, pk__lte=last):
         pass
 
 
 def _delete(rows: QuerySet[RecordedRequest], **condition: Any) -> bool:
-    """Delete those of the oldest that meet a condition; return whether there may be more of them."""
+    """Delete the oldest entries that meet a condition; return whether there may be more."""
     oldest = rows.values("pk")[:_CHUNK]
     with transaction.atomic():
         background.commit_asynchronously()

@@ -1,4 +1,4 @@
-"""Reading the request log."""
+"""Queries of the request log."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -40,7 +40,7 @@ SAS_LABEL: Final = Case(
 
 
 class RequestClass(StrEnum):
-    """Class of requests that a reader selects."""
+    """Class of requests to select."""
 
     PROBLEM = "problem"  # refused, failed or slow
     REFUSED = "refused"
@@ -92,13 +92,13 @@ def _of_kind(kind: RequestClass) -> Q:
 
 
 def find(wanted: RequestFilter) -> QuerySet[RecordedRequest]:
-    """Find requests, the newest first, each with ``sas_label``."""
+    """Select requests, newest first, each with ``sas_label``."""
     found = matching(wanted).select_related("account")
     return found.annotate(sas_label=SAS_LABEL).order_by("-pk")
 
 
 def matching(criteria: RequestFilter) -> QuerySet[RecordedRequest]:
-    """Select requests, in no order."""
+    """Select matching requests, unordered."""
     conditions = Q()
     if criteria.account_ids is not None:
         conditions &= Q(account__in=criteria.account_ids)
@@ -132,7 +132,7 @@ def _is_client(text: str) -> Q:
 
 
 def _found(text: str) -> Q:
-    """Return the condition for a search: an id in the text, or else a client or its id."""
+    """Return the search condition: an id in the text, or else a client or its request id."""
     identifier = read_identifier(text)
     if identifier:
         return _identified(identifier)
@@ -146,7 +146,7 @@ def read_identifier(text: str) -> str:
 
 
 def _identified(identifier: str) -> Q:
-    """Return the condition that a request has this id; both the service's and the client's are often GUIDs."""
+    """Return the condition for a request id, which may be the service's or the client's."""
     try:
         return Q(client_request_id=identifier) | Q(request_id=UUID(identifier))
     except ValueError:
@@ -176,13 +176,13 @@ def export(criteria: RequestFilter) -> Iterator[RecordedRequest]:
 
 
 def following(wanted: RequestFilter, after: int, top: int = 100) -> list[RecordedRequest]:
-    """Return the first requests after an id, oldest first; they are numbered in the order of their commits."""
+    """Return the first requests after an id, oldest first; ids follow the order of commits."""
     with limited(TIMEOUT):
         return list(find(wanted).filter(pk__gt=after).reverse()[:top])
 
 
 def last_id(account_ids: Collection[int] | None = None) -> int:
-    """Return the id after which requests follow that are not written yet."""
+    """Return the id of the latest logged request, of all or these accounts; 0 without one."""
     rows = RecordedRequest.objects.order_by("-pk")
     if account_ids is not None:
         rows = rows.filter(account__in=account_ids)
@@ -190,7 +190,7 @@ def last_id(account_ids: Collection[int] | None = None) -> int:
 
 
 def find_by_text(accounts: QuerySet[Account], text: str, top: int) -> list[RecordedRequest]:
-    """Return the newest requests with the id in a text; none if it contains no id."""
+    """Return the newest requests with the id contained in a text; none without an id."""
     identifier = read_identifier(text)
     if not identifier:
         return []
@@ -203,7 +203,7 @@ def get(account: Account, request_id: UUID) -> RecordedRequest | None:
 
 
 def missing_indexes(request: RecordedRequest) -> list[str]:
-    """Return the properties whose index would spare a query rows, and that have none yet."""
+    """Return properties without an index that would have sped up the query."""
     if not request.candidates:
         return []
     table = tables.find(request.account, request.table_name.lower())

@@ -1,9 +1,4 @@
-"""Numbers of requests by code and by credential.
-
-Numbers by code come from series, so that they are exact for any number of requests. Numbers by credential are
-about refused and failed requests, from the log: requests that are only counted belong to the one that is kept
-before them.
-"""
+"""Request statistics by code and by credential."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -47,7 +42,7 @@ class RequestStatistics:
 
 
 def statistics(account: Account, since: datetime, until: datetime) -> RequestStatistics:
-    """Return the numbers of a period, to the minute for the last day: see series.KEPT."""
+    """Return the statistics of a period, precise to the minute for the last day: see series.KEPT."""
     counts = series.read_span(account.pk, since, until, timezone.now())
     codes = [CodeCount(*kind, number) for kind, number in counts.by_code().items()][:_SHOWN]
     kept = RecordedRequest.objects.filter(account=account, at__gte=since, at__lt=until)

@@ -1,8 +1,4 @@
-"""Requests over time by outcome, with their numbers by code and by credential, as a filter selects them.
-
-All requests are counted by table, operation and code, so that these numbers are exact. With other conditions
-the numbers come from the log: exact for refused and failed requests, a sample of the rest.
-"""
+"""Timeline of requests by outcome, with counts by code and credential, for a filter."""
 
 from collections import Counter
 from collections.abc import Sequence
