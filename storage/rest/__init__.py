@@ -1,1 +1,1 @@
-"""The frame of the management API, on which the views of all subjects stand."""
+"""Framework of the management API, the base of all subjects' views."""

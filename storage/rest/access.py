@@ -30,7 +30,7 @@ REALM: Final = 'Bearer realm="Tablero"'
 
 
 class BearerAuthentication(BaseAuthentication):
-    """Authenticate by the token in the Authorization header; cookies are ignored."""
+    """Authentication by the bearer token in the Authorization header; cookies are ignored."""
 
     def authenticate(self, request: Request) -> tuple[Person, ApiToken] | None:
         scheme, _, secret = get_authorization_header(request).decode("latin-1").partition(" ")
@@ -47,7 +47,7 @@ class BearerAuthentication(BaseAuthentication):
 
 
 def actor_of(request: Request) -> Actor:
-    """Return the user of the token, as the activity log records who acts."""
+    """Return the token's user as an actor for the activity log."""
     token: ApiToken = request.auth
     return Actor(
         ActorKind.TOKEN,
@@ -101,7 +101,7 @@ def find_account(token: ApiToken, name: str, capability: Capability) -> tuple[Ac
 
 
 def check_server(token: ApiToken) -> None:
-    """Check the right to operations that concern no single account."""
+    """Require the rights for server-wide operations."""
     if not token.user.is_admin:
         raise Problem(problems.FORBIDDEN, "Only admins of the server can do this.")
     if token.account_id is not None:
@@ -109,7 +109,7 @@ def check_server(token: ApiToken) -> None:
 
 
 class TokenThrottle(BaseThrottle):
-    """Limit the requests of a token per minute, counted over all processes."""
+    """Rate limit per token and minute, counted over all processes."""
 
     seconds = 0
 

@@ -1,4 +1,4 @@
-"""Serializers of answers, made from the types of their members, and of pages."""
+"""Response serializers derived from type annotations, and their pages."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
@@ -43,14 +43,7 @@ ActivityId = Annotated[
 
 
 class TypedSerializer(serializers.Serializer[Any]):
-    """Serializer of answers whose members are declared by types: fields of ``of``, and fields of the class itself.
-
-    ``of`` is a dataclass or a tuple. A text in ``Annotated`` describes a member in the documentation; a mapping
-    has options of its field, such as ``source``. A member with a method ``get_NAME`` is the result of that method.
-    A member that is a field is answered by it, after the others if it has no type. ``names`` selects and orders
-    the members; ``help`` describes members of an ``of`` that does not describe them itself; ``more`` are
-    members that subjects declare, with their types.
-    """
+    """Serializer of responses, declared by types: the fields of ``of`` and of the class itself."""
 
     of: ClassVar[type | None] = None
     names: ClassVar[Sequence[str]] = ()
@@ -74,13 +67,13 @@ class TypedSerializer(serializers.Serializer[Any]):
 
 
 def _hints(class_: type) -> dict[str, Any]:
-    """Return the types of the members that a class declares."""
+    """Return the annotated members of a class."""
     hints = get_type_hints(class_, include_extras=True)
     return {name: hint for name, hint in hints.items() if get_origin(hint) is not ClassVar}
 
 
 class ComputedField(serializers.SerializerMethodField):
-    """Field for the result of a method of the serializer, answered by the field ``child``."""
+    """Field for the result of a serializer method, serialized by the field ``child``."""
 
     def __init__(self, *, child: serializers.Field, **options: Any) -> None:
         super().__init__(**options)
@@ -101,7 +94,7 @@ _DECLARED: Final[Mapping[type, Callable[[], Iterable[str]]]] = {
 
 
 def make_field(hint: Any, **options: Any) -> serializers.Field:
-    """Make the field of a type; what may be None may be null."""
+    """Create the field for a type; optional types allow null."""
     type_, noted = _split(hint)
     options = noted | options
     if get_origin(type_) in (Union, UnionType):
@@ -124,7 +117,7 @@ def make_field(hint: Any, **options: Any) -> serializers.Field:
 
 
 def _split(hint: Any) -> tuple[Any, dict[str, Any]]:
-    """Return a type without its annotations, and the options of a field that they are."""
+    """Split a type into the bare type and the field options in its annotations."""
     if get_origin(hint) is not Annotated:
         return hint, {}
     options: dict[str, Any] = {}
@@ -143,7 +136,7 @@ def _is_answer(type_: Any) -> bool:
 
 @cache
 def serializer_of(answer: type) -> type[serializers.Serializer[Any]]:
-    """Return the serializer for a declaration: made from a dataclass or a tuple, or the serializer itself."""
+    """Return the serializer for a declaration: derived from a dataclass or tuple, or the serializer itself."""
     if issubclass(answer, serializers.BaseSerializer):
         return answer
     return type(f"{answer.__name__}Serializer", (TypedSerializer,), {"of": answer})
@@ -151,7 +144,7 @@ def serializer_of(answer: type) -> type[serializers.Serializer[Any]]:
 
 @cache
 def page_of(answer: type) -> type[PageSerializer]:
-    """Return the serializer of a page of items."""
+    """Return the serializer for a page of items."""
     serializer = serializer_of(answer)
     name = serializer.__name__.replace("Serializer", "ListSerializer")
     return type(name, (PageSerializer,), {"items": serializer(many=True)})

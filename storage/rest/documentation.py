@@ -59,7 +59,7 @@ _ETAG: Final = OpenApiParameter(
 
 
 def document() -> dict[str, Any]:
-    """Return the OpenAPI document; the generator fails when two threads use it."""
+    """Return the OpenAPI document, generated under a lock as the generator is not thread-safe."""
     with _generating:
         return _generate()
 
@@ -103,7 +103,7 @@ class ProblemSerializer(TypedSerializer):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Input and output of an action: its schema and its responses use the same serializers."""
+    """Declared input and output of an action, for both schema and responses."""
 
     answer: type[serializers.Serializer[Any]] | None
     body: type[StrictSerializer] | None
@@ -128,12 +128,7 @@ def operation(
     file_examples: Mapping[str, Any] | None = None,
     other_responses: Mapping[Any, Any] | None = None,
 ) -> Callable[[F], F]:
-    """Declare an action of a view set; ``problems`` are refusals that not every action can answer.
-
-    ``answer``: a serializer, or a dataclass or tuple to make one from. An action that ``is_job`` answers 202 with
-    its job: always if that is its ``answer``, else if the client prefers so. ``file_examples``: the media types of
-    files that the body may be, each with an example.
-    """
+    """Declare an action of a view set; ``problems`` are those beyond the common ones."""
     serializer = None if answer is None else serializer_of(answer)
     responses = {} if is_job and answer is JobSerializer else _responses(serializer, is_creation=is_creation)
     responses |= other_responses or {}
@@ -174,14 +169,14 @@ def _responses(answer: type[serializers.Serializer[Any]] | None, *, is_creation:
 
 
 class Schema(AutoSchema):
-    """Group operations by view set and add the problems that any operation can answer."""
+    """OpenAPI schema that groups operations by view set and adds the common problems."""
 
     def get_description(self) -> str:
-        """Describe an operation that has no description: not by the docstring of its view set."""
+        """Return the operation's description, never the docstring of its view set."""
         return ""
 
     def get_operation(self, *args: Any, **options: Any) -> dict[str, Any] | None:
-        """Tell apart the operations of a view set that has a part of the server beside that of an account."""
+        """Make operation ids unique for view sets that exist both below an account and for the server."""
         operation: dict[str, Any] | None = super().get_operation(*args, **options)
         if operation is not None:
             operation["operationId"] += getattr(self.view, "operation_suffix", "")

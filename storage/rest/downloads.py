@@ -1,7 +1,4 @@
-"""Download files of jobs, in whole or from where a download was interrupted.
-
-https://www.rfc-editor.org/rfc/rfc9110#name-range-requests
-"""
+"""Download of job files, whole or resumed."""
 
 import re
 from typing import Final

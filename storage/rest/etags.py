@@ -1,4 +1,4 @@
-"""ETags of resources that clients replace as a whole, and the If-Match header with the version a client saw."""
+"""ETags of resources that clients replace as a whole, and If-Match."""
 
 import hashlib
 from typing import Any
@@ -11,12 +11,12 @@ from storage.rest.problems import Problem
 
 
 def compute(content: Any) -> str:
-    """Return the ETag of serialized content: the same content has the same ETag."""
+    """Return the ETag of serialized content, equal for equal content."""
     return f'"{hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]}"'
 
 
 def check_match(request: Request, content: Any) -> bool:
-    """Return whether the request has a condition; raise a Problem when the content does not fulfil it."""
+    """Check If-Match against the content; return whether it was sent, raise a Problem on mismatch."""
     condition = request.headers.get("If-Match", "").strip()
     if condition in {"", "*"}:
         return False

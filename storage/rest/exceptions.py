@@ -1,4 +1,4 @@
-"""Errors of every stage of a request as problem details."""
+"""Conversion of errors at any stage of a request to problem details."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -22,11 +22,11 @@ RETRY_AFTER: Final = 5  # seconds
 
 
 class InvalidParameters(exceptions.ValidationError):
-    """Validation errors of the query string, not of the body."""
+    """The query string is invalid."""
 
 
 def handle_exception(error: Exception, context: Mapping[str, Any]) -> Response | None:
-    """Return the response to an exception of a view; None lets Django log it as a server error."""
+    """Convert an exception of a view to a response; None lets Django log it as a server error."""
     problem = problem_of(error)
     if problem is None:
         return None

@@ -23,7 +23,7 @@ _INSTANT: Final = re.compile(
 
 
 class StrictSerializer(serializers.Serializer[Any]):
-    """A request body; unknown members are refused."""
+    """Request body that refuses unknown members."""
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping):
@@ -47,7 +47,7 @@ class QueryParameters(StrictSerializer):
 
 
 class StrictCharField(serializers.CharField):
-    """A JSON string, with its white space kept."""
+    """JSON string that keeps its whitespace."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"trim_whitespace": False, **options})
@@ -89,7 +89,7 @@ class StrictChoiceField(serializers.ChoiceField):
 
 
 class InstantField(serializers.DateTimeField):
-    """A time with a UTC offset (RFC 3339), answered in UTC."""
+    """Time with a UTC offset (RFC 3339), returned in UTC."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(default_timezone=UTC, **options)
@@ -123,7 +123,7 @@ class StringMapField(serializers.DictField):
 
 
 class RoleField(serializers.ChoiceField):
-    """A role, answered by its name."""
+    """Role by its name."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(choices=ROLES, **options)
@@ -137,7 +137,7 @@ class StringsField(serializers.ListField):
 
 
 def read_expiry(data: Mapping[str, Any], now: datetime) -> datetime | None:
-    """Return the end that `ttl` or `expires_at` sets; None when both are missing."""
+    """Return the expiry set by `ttl` or `expires_at`; None if both are missing."""
     lifetime: timedelta | None = data.get("ttl")
     end: datetime | None = data.get("expires_at")
     if lifetime is not None and end is not None:
@@ -150,5 +150,5 @@ def read_expiry(data: Mapping[str, Any], now: datetime) -> datetime | None:
 
 
 def endpoint(request: Request, account: str) -> str:
-    """Return the URL of an account for SDKs, on the host at which this request reached the server."""
+    """Return the endpoint URL of an account for SDKs, on the host of this request."""
     return f"{request.scheme}://{request.get_host()}/{account}"

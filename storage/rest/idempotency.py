@@ -1,7 +1,4 @@
-"""Idempotency records: a creation request that arrives twice is answered with the result of the first.
-
-No secret of either is kept. https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/
-"""
+"""Idempotency of creation requests: a retry gets the result of the first request."""
 
 import hashlib
 import re
@@ -24,13 +21,13 @@ _KEY: Final = re.compile(r"[\x21-\x7e]{1,255}")
 
 
 def request_digest(request: Request) -> str:
-    """Return a digest of a request's content, independent of the order and spacing of its JSON."""
+    """Return a digest of the request's content, independent of member order and whitespace."""
     content = [request.method, request.path, request.data]
     return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def upload_digest(request: Request, size: int) -> str:
-    """Return a digest of a request with an upload, whose body has not arrived."""
+    """Return a digest of an upload request, before its body arrives."""
     content = [request.method, request.path, sorted(request.query_params.lists()), size]
     return hashlib.sha256(orjson.dumps(content)).hexdigest()
 
@@ -44,7 +41,7 @@ def read_key(request: Request) -> str:
 
 
 def find(token: ApiToken, key: str, digest: str, now: datetime) -> IdempotencyRecord | None:
-    """Return the record of a key that is still valid; raise a Problem when another request used the key."""
+    """Return the unexpired record of a key; raise a Problem if another request used the key."""
     record = idempotency_keys.find(token, key, now)
     if record is not None and record.digest != digest:
         raise Problem(problems.KEY_REUSED)

@@ -1,4 +1,4 @@
-"""Jobs and their files."""
+"""Jobs and their files in the management API."""
 
 from datetime import datetime
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""Turn every error under the API's path into problem details, including those raised outside its views."""
+"""Middleware that turns every error below the API's path into problem details."""
 
 import json
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def problem_details(
 
 
 def unavailable(request: HttpRequest, reason: str) -> HttpResponse:
-    """Refuse a request that the server cannot serve, for a reason in a sentence."""
+    """Respond that the server cannot serve the request, with a reason."""
     problem = problems.Problem(problems.UNAVAILABLE, reason).serialize(getattr(request, "number", ""))
     return HttpResponse(json.dumps(problem), status=503, content_type=problems.MEDIA_TYPE)
 

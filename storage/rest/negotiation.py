@@ -1,4 +1,4 @@
-"""Request bodies are JSON; so are responses, whatever the client accepts."""
+"""JSON-only content negotiation of the management API."""
 
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
@@ -12,7 +12,7 @@ from rest_framework.request import Request
 
 
 class StrictJSONParser(BaseParser):
-    """Refuse NaN, lone surrogates, numbers beyond a double, and nesting without end."""
+    """JSON parser that refuses NaN, lone surrogates, numbers beyond a double, and excessive nesting."""
 
     media_type = "application/json"
 
@@ -29,7 +29,7 @@ class StrictJSONParser(BaseParser):
 
 
 class ProblemJSONRenderer(JSONRenderer):
-    """Render JSON; the media type of problem details is set by exceptions.handle_exception."""
+    """JSON renderer; exceptions.handle_exception sets the media type of problem details."""
 
     charset = None
 
@@ -46,6 +46,6 @@ class JSONNegotiation(BaseContentNegotiation):
 
 
 class EscapingRenderer(ProblemJSONRenderer):
-    """Render JSON in ASCII: a key of an entity may contain what UTF-8 cannot encode."""
+    """JSON renderer in ASCII, as entity keys may hold lone surrogates."""
 
     ensure_ascii = True

@@ -1,4 +1,4 @@
-"""Lists are answered a page at a time: `limit`, an opaque `cursor`, and the URL of the next page."""
+"""Pagination: `limit`, an opaque `cursor`, and the URL of the next page."""
 
 import base64
 import binascii
@@ -36,7 +36,7 @@ class PageParameters(QueryParameters):
 
 
 class PageSerializer(serializers.Serializer[Any]):
-    """A list; those that are always complete have the form of a last page."""
+    """Page of a list; unpaged lists have the form of a last page."""
 
     next = serializers.URLField(allow_null=True, help_text="URL of the next page; null on the last one.")
 

@@ -1,7 +1,4 @@
-"""Problem details, the form of all errors of the API; `exceptions` makes them from the exceptions of views.
-
-https://www.rfc-editor.org/rfc/rfc9457
-"""
+"""Problem details, the error format of the API; `exceptions` converts exceptions of views."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +11,7 @@ DOCUMENTED_AT: Final = "/ui/api/docs/"
 
 @dataclass(frozen=True, slots=True)
 class ProblemType:
-    """``name`` is part of the type's URL and never changes; ``description`` is for the documentation."""
+    """Type of a problem; ``name`` is part of its URL and never changes, ``description`` is for documentation."""
 
     name: str
     status: int
@@ -98,7 +95,7 @@ BY_STATUS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """A fault at a ``pointer`` into the body (RFC 6901), or in a query ``parameter``."""
+    """Error at a ``pointer`` into the body (RFC 6901), or in a query ``parameter``."""
 
     detail: str
     pointer: str = ""
@@ -111,7 +108,7 @@ class FieldError:
 
 @dataclass(slots=True)
 class Problem(Exception):
-    """An error that a view raises; exceptions.problem_of makes one of every other error."""
+    """Problem that a view raises; exceptions.problem_of converts every other error."""
 
     type: ProblemType
     detail: str = ""
@@ -137,11 +134,11 @@ def invalid(detail: str, pointer: str = "") -> Problem:
 
 
 def from_status(status: int) -> Problem:
-    """Return the problem for an error response that another part of the server made."""
+    """Return the problem for an error response from another part of the server."""
     kind = BY_STATUS.get(status) or ProblemType("other", status, HTTPStatus(status).phrase, "")
     return Problem(kind)
 
 
 def replace_surrogates(text: str) -> str:
-    """Replace lone surrogates, which a client may send and UTF-8 cannot encode."""
+    """Replace lone surrogates, which UTF-8 cannot encode."""
     return text.encode(errors="replace").decode()

@@ -1,4 +1,4 @@
-"""Write the paths of the management API: what the modules of its views share."""
+"""URL paths of the management API."""
 
 from typing import Any, Final
 

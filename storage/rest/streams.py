@@ -64,15 +64,12 @@ class Stream(Protocol):
     def is_allowed(self) -> Callable[[], bool]: ...
 
     def events(self, live: LiveFeed) -> AsyncGenerator[bytes, None]:
-        """Yield events until the stream ends; raises ExpiredToken or NoHistory if the client has to learn why."""
+        """Yield events until the stream ends; raises ExpiredToken or NoHistory."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeedStream:
-    """Changes after a page, which has been read, so that the token is valid.
-
-    ``write`` writes the data of an event, which must be one line.
-    """
+    """Stream of changes after a first page, which was read already to validate the token."""
 
     feed: Feed
     page: FeedPage
@@ -145,10 +142,7 @@ class JobStream:
 
 @dataclass(frozen=True, slots=True)
 class RequestStream:
-    """Requests of the request log after an id, as they are written.
-
-    ``write`` writes one in one line, in a thread.
-    """
+    """Stream of request log entries after an id."""
 
     wanted: RequestFilter
     after: int
@@ -167,7 +161,7 @@ class RequestStream:
                 await asyncio.sleep(_LOG_INTERVAL)
 
     def _look(self, after: int) -> tuple[bytes, int]:
-        """Return events, and the id of the last one."""
+        """Return new events, and the id of the last one."""
         found = requests.following(self.wanted, after)
         events = b"".join(b"id: %d\ndata: %b\n\n" % (it.pk, self.write(it)) for it in found)
         return events, found[-1].pk if found else after
@@ -175,10 +169,7 @@ class RequestStream:
 
 @dataclass(frozen=True, slots=True)
 class TableStream:
-    """Stream of the changes of a table, if it has a feed, and of ``others``.
-
-    It is one stream, since browsers open few to a server.
-    """
+    """Stream of a table's changes, if it has a feed, merged with ``others``."""
 
     changes: FeedStream | None
     others: Sequence[Callable[[], AsyncGenerator[bytes, None]]]
@@ -216,7 +207,7 @@ async def _merge(several: Sequence[AsyncGenerator[bytes, None]]) -> AsyncGenerat
 
 
 class TooManyStreams(Exception):
-    """The reader, the account or the process has as many streams as it may."""
+    """The reader, account or process has too many streams."""
 
 
 # streams whose views have answered, of each reader, account, and the process
@@ -225,7 +216,7 @@ _counting: Final = Lock()  # views run in threads
 
 
 def respond(request: HttpRequest, stream: Stream) -> HttpResponse:
-    """Return the head of a stream, and count the stream from then on; raises TooManyStreams."""
+    """Return the response head of a stream and count the stream; raises TooManyStreams."""
     _admit(request.scope["state"], stream)  # type: ignore[attr-defined]
     # proxies must not wait for more
     return HttpResponse(
@@ -300,7 +291,7 @@ async def _write(
     receive: Receive,
     send: Send,
 ) -> None:
-    """Write events until the client goes, the server ends, or the reader is not allowed any more."""
+    """Write events until the client disconnects, the server shuts down, or access is lost."""
 
     async def send_text(text: bytes) -> None:
         await send({"type": "http.response.body", "body": text, "more_body": True})
@@ -333,7 +324,7 @@ async def _write(
 async def _wait(
     following: asyncio.Future[bytes], access: StreamAccess, ends: Sequence[asyncio.Future[Any]]
 ) -> bool:
-    """Wait for an event, the next look at the access, or an end; return whether the stream goes on."""
+    """Wait for an event, an access check or an end; return whether the stream continues."""
     due = asyncio.ensure_future(access.wait_until_due())
     waiting: list[asyncio.Future[Any]] = [following, due, *ends]
     try:

@@ -1,4 +1,4 @@
-"""Operations whose body is a file: see storage.rest.uploads."""
+"""Base of operations whose body is a file: see storage.rest.uploads."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,7 +42,7 @@ class UploadViewSet(AccountScopedViewSet):
         return upload.file if upload.has_arrived else None
 
     def ask_for_body(self) -> Response:
-        """Return the answer to a request whose file is accepted, which the client does not get."""
+        """Return a placeholder response once a file is accepted, which is not sent to the client."""
         return Response(status=202)
 
 

@@ -1,10 +1,4 @@
-"""Uploads: bodies of requests of any size, which go into a file of jobs piece by piece.
-
-Django stores a body on a disk before the view that authenticates the request runs. So the view of an upload answers
-twice. First it gets no body: it authenticates and authorizes, and answers, or accepts the upload by naming a file. Then
-the body is received into that file, and the view is called again, which checks everything again, because hours may have
-gone by, and uses the file.
-"""
+"""Uploads: request bodies of any size, written to a job file in pieces."""
 
 import asyncio
 import re
@@ -59,7 +53,7 @@ class Upload:
 
 
 class _WholeUpload(Upload):
-    """The body of a request that a WSGI server passes on, which can be read at once."""
+    """Body of a request under WSGI, which is read at once."""
 
     def __init__(self, request: HttpRequest) -> None:
         super().__init__(int(request.META.get("CONTENT_LENGTH") or 0))
@@ -72,7 +66,7 @@ class _WholeUpload(Upload):
 
 
 class UploadRefused(Exception):
-    """An error: the rest of a body is not received."""
+    """The rest of the body is refused."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -80,7 +74,7 @@ class UploadRefused(Exception):
 
 
 def of_request(request: HttpRequest) -> Upload:
-    """Return the upload of a request to one of the paths that take uploads."""
+    """Return the upload of a request to an upload path."""
     scope = getattr(request, "scope", None)
     if scope is None:
         return _WholeUpload(request)
@@ -122,7 +116,7 @@ async def run(
 
 
 async def _ask(application: Application, scope: Scope, upload: Upload, send: Send) -> bool:
-    """Return whether the view has answered without the body."""
+    """Run the view before the body arrives; return whether it has responded."""
 
     async def send_refusal(message: Message) -> None:
         if upload.file is not None:
@@ -144,7 +138,7 @@ async def _ask(application: Application, scope: Scope, upload: Upload, send: Sen
 
 
 async def _linger(receive: Receive, send: Send) -> None:
-    """End an answer when the client has ended its request, or had the time to read the answer."""
+    """End a response after the client has finished sending, or had time to read it."""
     with suppress(TimeoutError):
         async with asyncio.timeout(_LINGER):
             while (message := await receive())["type"] != "http.disconnect" and message.get("more_body"):
@@ -167,7 +161,7 @@ def _after_body(receive: Receive) -> Receive:
 
 
 async def _receive(upload: Upload, receive: Receive, patience: float) -> bool:
-    """Receive a body into the file of an upload; return False if the client has gone."""
+    """Receive a body into the file of an upload; return False if the client disconnects."""
     waiting, goes_on = bytearray(), True
     while goes_on or waiting:
         try:

@@ -1,4 +1,4 @@
-"""Paths of the management API, which the console includes under /ui/api/v1/."""
+"""URL paths of the management API, included by the console under /ui/api/v1/."""
 
 from django.urls import path
 

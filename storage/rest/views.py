@@ -1,4 +1,4 @@
-"""Common parts of all view sets: the policies, the target of the path, reading and answering."""
+"""Base of all view sets: authorization, resolution of the path, validation and responses."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, cast
@@ -38,7 +38,7 @@ from storage.tables import tables
 
 
 class ApiViewSet(ViewSet):
-    """A view set of the management API; it requires a token, and answers with JSON."""
+    """Base view set of the management API, with token authentication and JSON responses."""
 
     authentication_classes = (BearerAuthentication,)
     permission_classes = (TokenPermission,)
@@ -63,13 +63,13 @@ class ApiViewSet(ViewSet):
             return response
 
     def check_permissions(self, request: Request) -> None:
-        """Count the request before its permissions are checked: a refused one counts too."""
+        """Count the request for the rate limit before checking permissions, so that refused ones count."""
         if isinstance(request.auth, ApiToken):
             super().check_throttles(request)
         super().check_permissions(request)
 
     def check_throttles(self, request: Request) -> None:
-        """Do nothing: check_permissions has counted the request."""
+        """Do nothing, as check_permissions has counted the request."""
 
     def resolve_target(self, token: ApiToken, capability: Capability) -> None:
         """Load the resource in the path; raises the problem that refuses the request."""
@@ -108,22 +108,22 @@ class ApiViewSet(ViewSet):
         return Response(self.serialize(found))
 
     def answer_created(self, found: Any, *, is_new: bool) -> Response:
-        """Answer 201 for a new resource, or 200 if an identical request created it before."""
+        """Respond 201 for a new resource, or 200 if an identical request created it before."""
         return Response(self.serialize(found), status=201 if is_new else 200)
 
     @property
     def is_async(self) -> bool:
-        """Return whether the client does not wait for the end of a job."""
+        """Return whether the client prefers not to wait for a job."""
         return ASYNC in self.request.headers.get("Prefer", "").lower()
 
     def answer_job(self, job: Job) -> Response:
-        """Answer 202 with a job that goes on."""
+        """Respond 202 with a running job."""
         applied = {"Preference-Applied": ASYNC} if self.is_async else {}
         headers = {"Location": reverse("api-job", args=(job.pk,)), **applied}
         return Response(JobSerializer(job).data, status=202, headers=headers)
 
     def answer_by_job(self, wanted: JobRequest[Any, Any], answer: Callable[[Job], Response]) -> Response:
-        """Start a job and answer its result, or the job itself if the client does not wait."""
+        """Start a job and respond with its result, or with the job if the client does not wait."""
         if self.is_async:
             return self.answer_job(jobs.start_requested(wanted, by=self.by))
         return answer(running.complete(wanted, by=self.by))
@@ -133,7 +133,7 @@ class ApiViewSet(ViewSet):
         return Response(content, headers={"ETag": etags.compute(content)})
 
     def answer_page(self, page: Page) -> Response:
-        """Answer a page with the URL of the next one, which is also in the Link header."""
+        """Respond with a page and the URL of the next one, also in the Link header."""
         following = None
         if page.end is not None:
             following = replace_query_param(
@@ -145,7 +145,7 @@ class ApiViewSet(ViewSet):
         return response
 
     def answer_stream(self, stream: streams.Stream) -> HttpResponse:
-        """Begin a stream of events; refuses one more than a token can have."""
+        """Respond with a stream of events; raises a Problem beyond the quota of the token."""
         try:
             return streams.respond(cast("HttpRequest", self.request._request), stream)
         except streams.TooManyStreams:
@@ -180,7 +180,7 @@ class AccountScopedViewSet(ApiViewSet):
         return {**super().serializer_context(), "account": self.account}
 
     def table(self) -> Table:
-        """Return the table in the path, whose name may be in any case."""
+        """Return the table in the path, in any letter case; raises 404."""
         try:
             table = tables.get(self.account, self.kwargs["table"])
         except StorageError:
