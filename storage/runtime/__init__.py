@@ -1,1 +1,1 @@
-"""A running process: the catalog, jobs, counters and the Table service's operations."""
+"""Running process: catalog, jobs, counters and the operations of the Table service."""

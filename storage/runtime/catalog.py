@@ -1,10 +1,4 @@
-"""The catalog: a cache in each process of accounts with keys and tables with policies, which every request needs.
-
-It is filled on demand. A change of an account or a policy waits until no process has a catalog, so cached ones are
-always current; they expire when the database has not answered for LEASE. News of deleted tables may arrive late: a
-statement on a dropped relation fails, and the table is then looked up again; a table that is not cached is always
-looked up.
-"""
+"""Catalog: per-process cache of accounts with keys and tables with policies, used by every request."""
 
 import asyncio
 import logging
@@ -78,7 +72,7 @@ class KnownAccount(NamedTuple):
 
 
 class KnownTable(NamedTuple):
-    """A table in the catalog; news of its property indexes may arrive late."""
+    """Cached table; its property indexes may be slightly outdated."""
 
     id: int
     relation: str
@@ -102,10 +96,7 @@ class Catalog:
         job_news: JobNews | None = None,
         until_reachable: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """Announcements that concern the access of streams, and jobs, are passed on.
-
-        ``until_reachable`` raises ServerBusy when the database cannot be reached; it is awaited before a look-up.
-        """
+        """Create a catalog; announcements about access and jobs are forwarded."""
         self._conninfo = conninfo
         self._until_reachable = until_reachable
         self._access_changes = access_changes or AccessChanges()
@@ -237,10 +228,7 @@ _STANDBY: Final = ReadTerms(Consistency.EVENTUAL, 0.0)
 
 
 class StandbyCatalog:
-    """Accounts and tables as a standby has them, for reads while the primary does not answer.
-
-    Changes of them are not announced, so they are read again after a moment.
-    """
+    """Catalog of a standby, for reads while the primary is down."""
 
     def __init__(self, router: ReadRouter, clock: Callable[[], float] = monotonic) -> None:
         self._router = router
@@ -249,7 +237,7 @@ class StandbyCatalog:
         self._tables: dict[tuple[int, str], tuple[float, KnownTable | None]] = {}
 
     async def account(self, name: str) -> KnownAccount | None:
-        """Return an account by its name; raises ServerBusy if no standby answers."""
+        """Return an account by name; raises ServerBusy if no standby responds."""
         kept = self._accounts.get(name)
         if kept is not None and kept[0] > self._clock():
             return kept[1]
@@ -261,7 +249,7 @@ class StandbyCatalog:
         return known
 
     async def table(self, account: KnownAccount, folded_name: str) -> KnownTable:
-        """Return a table of an account; raises TableNotFound, and ServerBusy if no standby answers."""
+        """Return a table of an account; raises TableNotFound, or ServerBusy if no standby responds."""
         key = (account.id, folded_name)
         kept = self._tables.get(key)
         if kept is not None and kept[0] > self._clock():
@@ -279,11 +267,7 @@ class StandbyCatalog:
     async def after_primary(
         self, cached: T | None, ask_primary: Callable[[], Awaitable[T]], ask: Callable[[], Awaitable[T]]
     ) -> T:
-        """Return the cached value, the answer of the primary, or a standby's once the primary is lost.
-
-        A standby is not asked for things that may have changed while the primary answers. If the primary fails, it
-        is asked once more: it may have been lost, or come back, a moment ago.
-        """
+        """Return the cached value, the primary's, or a standby's once the primary is down."""
         if cached is not None:
             return cached
         for is_last in (False, True):

@@ -1,9 +1,4 @@
-"""Detection of clocks that jump: the clock of this machine is compared with the time that has passed.
-
-A clock that jumps ahead makes everything expire at once. Expired things are then kept for a while, in which the
-clock can be set right, and in which an alarm can be noticed. The clock of the database is noted by it, so that it
-knows when it has been set back: storage.sql.moments.
-"""
+"""Detection of clock jumps, by comparing the clock with a monotonic time."""
 
 import asyncio
 import logging
@@ -38,7 +33,7 @@ class ClockWatch:
         self._held_until: float | None = None
 
     def may_delete(self) -> bool:
-        """Return whether things that have expired by the clock can be deleted."""
+        """Return whether expired records can be deleted, which a clock jump postpones."""
         wall, passed = self._wall(), self._passed()
         jump = (wall - self._known[0]) - (passed - self._known[1])
         if jump <= _ALLOWED:
@@ -59,7 +54,7 @@ class ClockWatch:
 
 
 async def keep_noting(lanes: Lanes) -> None:
-    """Have the database note its clock, until cancelled; its first run is before the first write."""
+    """Let the database record its clock repeatedly until cancelled, starting before the first write."""
     while True:
         try:
             await lanes.run(moments.present())

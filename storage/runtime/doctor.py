@@ -41,7 +41,7 @@ Part = Callable[[], Iterable[Finding]]
 
 
 def examine() -> Iterator[tuple[str, Finding]]:
-    """Yield the findings of all parts with the names of the parts; no part takes longer than its time limit."""
+    """Yield the findings of all parts, each with the part's name; parts have a time limit."""
     for name, part in parts().items():
         yield from ((name, finding) for finding in _examine(part))
 
@@ -85,7 +85,7 @@ def _database() -> Iterator[Finding]:
 
 
 def _settings() -> Iterator[Finding]:
-    """Check settings of PostgreSQL on which promises of the server, or its speed, depend."""
+    """Check PostgreSQL settings that durability or performance depend on."""
     values = statements.settings(*_SETTINGS, "server_encoding")
     wrong = {name: value for name, value in values.items() if (name, value) in _WRONG}
     if settings.OPTIONS.relaxed:
@@ -200,7 +200,7 @@ _PARTS: Final[Mapping[str, Part]] = {
 
 
 def parts() -> dict[str, Part]:
-    """Return all parts in their order."""
+    """Return all parts in order."""
     examinations = list(_PARTS.items())
     for part in registry.examinations():
         examinations.insert(part.position, (part.name, import_string(part.do)))

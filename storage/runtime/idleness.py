@@ -8,7 +8,7 @@ IDLE_AFTER: Final = 60.0  # seconds without a request; those for its health do n
 
 
 class Idleness:
-    """Knows when the last request came; a process that has just started is not idle."""
+    """Tracker of the last request; a new process does not count as idle."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock

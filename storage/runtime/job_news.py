@@ -1,4 +1,4 @@
-"""News of jobs for the threads that run them, so that they need not ask the database all the time."""
+"""Announcements of jobs to the threads that run them, to avoid polling."""
 
 from threading import Condition
 from typing import Final
@@ -9,7 +9,7 @@ LONGEST_WAIT: Final = (
 
 
 class JobNews:
-    """Announcements to the threads of this process that there may be a job to run."""
+    """Announcements to this process's threads that a job may be available."""
 
     def __init__(self, longest_wait: float = LONGEST_WAIT) -> None:
         self.longest_wait = longest_wait

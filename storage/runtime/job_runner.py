@@ -1,4 +1,4 @@
-"""Run the jobs that users started, in threads of this process; every process of every server takes part."""
+"""Job runner threads of this process; all processes of all servers share the work."""
 
 import asyncio
 import logging
@@ -40,7 +40,7 @@ _waiting_lane: Final = BoundedSemaphore(1)
 
 
 async def run(news: JobNews) -> None:
-    """Run jobs until cancelled; then the steps that run are waited for."""
+    """Run jobs until cancelled, then wait for the current steps."""
     ends = Event()
     loop = asyncio.get_running_loop()
     lanes = _lanes()
@@ -59,7 +59,7 @@ async def run(news: JobNews) -> None:
 
 
 def _lanes() -> list[Kinds]:
-    """Return the kinds of each thread: nothing waits for the files of users, nor a small job for a long step."""
+    """Return the job kinds of each thread, so that small jobs never wait for file parsing or long steps."""
     lanes: list[Kinds] = []
     for parses_files in (False, True):
         lane = {name: kind for name, kind in KINDS.items() if kind.parses_files is parses_files}
@@ -126,10 +126,7 @@ def resume(job: Job, *, by: Actor) -> Job:
 
 
 def capability_to_change(job: Job, user: Starter) -> Capability:
-    """Return the capability that a user needs in the account of a job to pause, cancel or resume it.
-
-    For an own job it is the one that starting it takes; for a job of another user, at least that of a maintainer.
-    """
+    """Return the capability that a user needs to pause, cancel or resume a job."""
     kind = KINDS.get(job.kind)
     needed = Capability.OWN if kind is None else kind.capability
     if jobs.is_started_by(job, user):
@@ -138,7 +135,7 @@ def capability_to_change(job: Job, user: Starter) -> Capability:
 
 
 def unit_of(job: Job) -> Unit:
-    """Return what the progress of a job counts."""
+    """Return the unit of a job's progress."""
     kind = KINDS.get(job.kind)
     return (
         Unit.ENTITIES

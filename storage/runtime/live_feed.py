@@ -1,10 +1,4 @@
-"""Changes as they happen, for all streams of a process: one poller wakes them, and they read together.
-
-Writers do not notify anybody: pg_notify takes a lock of the whole database while its transaction commits, so that every
-write would wait for all others. Instead the poller asks a few times a second for the present snapshot, which takes
-0.03 ms, and wakes the streams if it has changed. They read up to that snapshot, so that streams of the same tables are
-at the same position afterwards and share what they read next.
-"""
+"""Live change feed for all streams of a process: one poller wakes them, and they share reads."""
 
 import asyncio
 import logging
@@ -45,10 +39,7 @@ class LiveFeed:
             await asyncio.gather(self._poller, return_exceptions=True)
 
     async def follow(self, feed: Feed, token: str, *, has_more: bool) -> AsyncGenerator[Read, None]:
-        """Yield pages after a token, also empty ones, whose tokens stay valid for longer.
-
-        Raises ExpiredToken or NoHistory when the next page cannot be read.
-        """
+        """Yield pages after a token, including empty ones with fresher tokens."""
         with self._counted():
             next_look = self._begun + 1
             while True:

@@ -1,4 +1,4 @@
-"""Measurements for Prometheus besides counts: the disk, the database, its connections and jobs."""
+"""Prometheus gauges: disk, database, connections and jobs."""
 
 from collections.abc import Callable, Sized
 from typing import Any, Final, cast
@@ -20,7 +20,7 @@ INTERVAL: Final = 30.0  # seconds
 
 
 def measure(late_jobs: Callable[[], Sized], failing_parts: Callable[[], Sized] = tuple) -> None:
-    """Update the gauges of this process, those first that are known also without a database."""
+    """Update the gauges of this process; gauges that need no database come first."""
     with attempting_each("Not everything could be measured") as attempt:
         for part in (_measure_disk, *registry.hooks(Hook.MEASURES), _measure_pool):
             with attempt():

@@ -1,4 +1,4 @@
-"""Count every request in memory on the event loop, and write the counts in the background."""
+"""In-memory counting of requests on the event loop, written in the background."""
 
 import asyncio
 import logging
@@ -69,7 +69,7 @@ _Table = tuple[int, str]  # account id, and a table's name as addressed
 
 @dataclass(slots=True)
 class _Group:
-    """Requests that were refused or slow alike: those that are kept, and the number of further ones."""
+    """Group of similar refused or slow requests: the kept ones, and the number of others."""
 
     kept: list[KeptRequest] = field(default_factory=list)
     further: int = 0
@@ -77,7 +77,7 @@ class _Group:
 
 @dataclass(slots=True)
 class _Use:
-    """The use of a key or token by a client; ``last`` in seconds of perf_counter."""
+    """Use of a key or token by a client; ``last`` is in seconds of perf_counter."""
 
     parameters: tuple[tuple[str, str], ...]
     count: int = 0
@@ -86,7 +86,7 @@ class _Use:
 
 @dataclass(slots=True)
 class _Queries:
-    """Queries of a table with a filter, and the first of the filters: reading the keys in each would take too long."""
+    """Filtered queries of a table; only the first filter is kept, as parsing each would be slow."""
 
     number: int = 0
     sample: list[Filter] = field(default_factory=list)
@@ -115,13 +115,13 @@ class _Batch:
         return not any((self.tallies, self.written, self.slow.groups, self.samples, self.groups))
 
     def new_group(self, alike: tuple[Any, ...]) -> _Group:
-        """Tell requests apart by less when there are too many groups."""
+        """Return the group of similar requests, coarser beyond a limit of groups."""
         if len(self.groups) >= _GROUPS_LIMIT:
             alike = alike[:2]
         return self.groups.setdefault(alike, _Group())
 
     def has_room(self, sent: SentRequest) -> bool:
-        """Return whether a request may be held until the next write, and if so take its room."""
+        """Reserve room to hold a request until the next write; return whether there is any."""
         size = sent.size
         if self.kept_size + size > _KEPT_SIZE:
             return False
@@ -129,13 +129,13 @@ class _Batch:
         return True
 
     def new_tally(self, kind: tuple[Any, ...]) -> Tally:
-        """Count a kind of requests; when there are too many, without the table, which callers can invent."""
+        """Add a tally for a kind of request; beyond a limit, without the table, which callers can invent."""
         if len(self.tallies) >= _KINDS_LIMIT:
             kind = (*kind[:-1], "")
         return self.tallies.setdefault(kind, Tally(latencies=[0] * BUCKETS))
 
     def new_use(self, client: tuple[Any, ...], parameters: tuple[tuple[str, str], ...]) -> _Use:
-        """Count a client; when there are too many, its key or token without the client, then neither."""
+        """Add a use by a client; beyond a limit, only its key or token, then neither."""
         if len(self.uses) >= _CLIENTS_LIMIT:
             client = (*client[:3], "", b"", "")
         is_key = client[1] is Authentication.KEY
@@ -162,7 +162,7 @@ class _Batch:
 
 
 class Observer:
-    """The counter of one process. ``record`` takes about a microsecond and never fails."""
+    """Request counter of one process; ``record`` takes about a microsecond and never fails."""
 
     def __init__(self) -> None:
         process = secrets.token_hex(8)
@@ -183,7 +183,7 @@ class Observer:
         self._task: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Start writing in the background."""
+        """Start the background writes."""
         self._batch = _Batch(_now())
         self._task = asyncio.create_task(self._run())
 
@@ -195,7 +195,7 @@ class Observer:
             self._task.cancel()
 
     def record(self, observed: ObservedRequest) -> bool:
-        """Count a finished request, and return whether ``keep`` must be called; called on the event loop."""
+        """Count a finished request; return whether ``keep`` must be called. Called on the event loop."""
         batch = self._batch
         account_id = observed.account_id
         authentication = observed.authentication
@@ -248,7 +248,7 @@ class Observer:
         )
 
     def keep(self, observed: ObservedRequest, sent: SentRequest) -> None:
-        """Keep a request for the request log: of many alike the first, of others a sample."""
+        """Keep a request for the log: the first of similar failures, a sample of others."""
         batch, error = self._batch, observed.refusal
         if not observed.account_id:
             observed.refusal = None
@@ -280,7 +280,7 @@ class Observer:
     async def time_query(
         self, table_id: int, query: EntityQuery, page: Awaitable[Page[StoredEntity]]
     ) -> Page[StoredEntity]:
-        """Await the page of a query, and record a query that takes long if an index may make it cheaper."""
+        """Await a query's page, and record a slow query that an index might speed up."""
         began = perf_counter()
         result = await page
         seconds = perf_counter() - began
@@ -356,7 +356,7 @@ class Observer:
             self._labelled_at = perf_counter()
 
     def _take(self, batch: _Batch, offset: float) -> None:
-        """Hand a batch to the ledgers; ``offset`` is perf_counter minus the wall clock."""
+        """Pass a batch to the ledgers; ``offset`` is perf_counter minus the wall clock."""
         minute = batch.began.replace(second=0, microsecond=0)
         hour = minute.replace(minute=0)
         counted: dict[RequestKind, Tally] = {}
@@ -379,7 +379,7 @@ class Observer:
 
 
 def _counts_by_table(batch: _Batch) -> dict[_Table, PeriodCounts]:
-    """Return the counts by account and table; the counts of the whole account have an empty name."""
+    """Return the counts by account and table; counts of the whole account have an empty name."""
     by_table: defaultdict[_Table, PeriodCounts] = defaultdict(PeriodCounts)
     for (account_id, _, operation, _, status, error, table), tally in batch.tallies.items():
         for name in {"", table} if account_id else ():
@@ -400,7 +400,7 @@ def _counts_by_table(batch: _Batch) -> dict[_Table, PeriodCounts]:
 def _frequent(
     counted: Iterable[tuple[_Table, str, int]], *, names_table: bool = False
 ) -> dict[_Table, dict[str, int]]:
-    """Sum up by account and table; ``names_table``: the keys of an account begin with the table."""
+    """Sum counts by account and table; with ``names_table``, keys of accounts begin with the table."""
     by_table: defaultdict[_Table, Counter[str]] = defaultdict(Counter)
     for (account_id, table), key, number in counted:
         text = storable_text(shorten_key(key), 256)

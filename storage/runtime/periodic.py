@@ -1,8 +1,4 @@
-"""Periodic work; subjects declare most of it.
-
-Every process of every server tries to do it; locks prevent doing it twice. Work that users start and wait for is a
-job: storage.runtime.job_runner.
-"""
+"""Periodic work, mostly declared by subjects."""
 
 import asyncio
 import logging
@@ -67,7 +63,7 @@ class _Work(NamedTuple):
 
 
 async def run() -> None:
-    """Do all work until cancelled."""
+    """Run all periodic work until cancelled."""
     works = (
         *map(_declared, registry.periodic()),
         _Work(
@@ -99,7 +95,7 @@ async def run() -> None:
 
 
 def _declared(work: Periodic) -> _Work:
-    """Return the work that a subject has declared."""
+    """Convert a subject's declaration to periodic work."""
 
     # imported before the first run, which may find no file descriptor left to read a module
     function = import_string(work.do)
@@ -132,7 +128,7 @@ def _exclusive(
     deletes: bool = False,
     is_wanted: Callable[[], bool] = lambda: True,
 ) -> _Work:
-    """Return work that one of all processes does once in the interval."""
+    """Return work that one of all processes does once per interval."""
     return _Work(
         name,
         lambda: run_exclusively(name, interval, do),
@@ -161,12 +157,12 @@ async def _repeat(work: _Work) -> None:
 
 
 def current_interval(interval: float, idleness: Idleness = idleness) -> float:
-    """Return the seconds between two runs of work: up to three times as many while there are no requests."""
+    """Return the current interval in seconds, up to three times as long while idle."""
     return max(interval, min(_IDLE_FACTOR * interval, _IDLE_INTERVAL)) if idleness.is_idle() else interval
 
 
 def _until_tick(seconds: float) -> float:
-    """Return the seconds until a moment at which other work begins as well: to wake up costs more than most work."""
+    """Round a delay up to a shared tick, as waking up costs more than most work."""
     if seconds < _TICK:
         return seconds
     now = asyncio.get_running_loop().time()
@@ -185,7 +181,7 @@ async def _run_once(work: _Work) -> None:
 
 
 def _do(work: _Work) -> None:
-    """Look at the clock just before the work, which may have waited for a thread."""
+    """Run work if the clock has not jumped, which is checked right before."""
     if not work.deletes or _clock.may_delete():
         _attempt(work.name, work.do, work.failure)
 
@@ -203,7 +199,7 @@ def _attempt(part: str, do: Callable[[], object], failure: str = "") -> None:
 
 
 def run_parts(work: str, parts: Mapping[str, Callable[[datetime], object]], now: datetime) -> None:
-    """Do each part of work by itself: one that fails is noted with its name, and the others are done."""
+    """Run each part of work separately; failures are noted by part and do not stop others."""
     for name, part in parts.items():
         _attempt(f"{work}.{name}", partial(part, now))
 
@@ -224,7 +220,7 @@ def run_exclusively(name: str, interval: float, do: Callable[[datetime], object]
 
 
 class LateWork(NamedTuple):
-    """Periodic work that is overdue."""
+    """Overdue periodic work."""
 
     name: str
     done_at: datetime
@@ -232,7 +228,7 @@ class LateWork(NamedTuple):
 
 
 def late() -> list[LateWork]:
-    """Return the work that should have been done again long ago."""
+    """Return the work that is long overdue."""
     declared = {work.name: work.late_after for work in registry.periodic() if work.late_after is not None}
     late_after = _LATE_AFTER | declared
     return [
@@ -254,5 +250,5 @@ def _tidy_daily(now: datetime) -> None:
 
 
 def _name_of(path: str) -> str:
-    """Return a short name of a function that is given by its path: the name of its module."""
+    """Return a short name for a dotted function path: its module."""
     return path.split(".")[-2]

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: counters of this server's processes, which share files if there are several."""
+"""Prometheus counters of the server's processes, which share files."""
 
 import os
 import resource
@@ -22,7 +22,7 @@ CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class _Latencies(Histogram):
-    """A histogram to which counted buckets can be added; the library's takes single observations."""
+    """Histogram that accepts pre-counted buckets, unlike the library's."""
 
     def add(self, latencies: Sequence[int], seconds: float) -> None:
         self._sum.inc(seconds)
@@ -78,7 +78,7 @@ _BUILD: Final = Gauge("tablero_build_info", "1, with the version", ("version",),
 def _gauge(
     name: str, text: str, mode: Literal["livemostrecent", "livesum"] = "livemostrecent"
 ) -> tuple[str, Gauge]:
-    """Return a gauge by its name; with ``livesum`` it shows the sum over the processes."""
+    """Return a gauge by name; the mode ``livesum`` sums over processes."""
     return name, Gauge(f"tablero_{name}", text, multiprocess_mode=mode)
 
 
@@ -133,7 +133,7 @@ def count_memory_refusal(share: str) -> None:
 
 
 def count_work_failure(part: str) -> None:
-    """Count a run of periodic work, or of a part of it, that failed."""
+    """Count a failed run of periodic work or a part of it."""
     _WORK_FAILURES.labels(part).inc()
 
 
@@ -182,7 +182,7 @@ class Process:
 
 
 def write() -> bytes:
-    """Return the metrics of all processes in the text format."""
+    """Return the metrics of all processes in the Prometheus text format."""
     if not os.environ.get(FOLDER):
         return generate_latest(REGISTRY)
     registry = CollectorRegistry()

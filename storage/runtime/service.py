@@ -1,4 +1,4 @@
-"""The operations for the protocol: asynchronous, by the names of account and table."""
+"""Asynchronous operations of the Table service for the protocol, by account and table name."""
 
 import asyncio
 import gc
@@ -158,7 +158,7 @@ class Service:
         self._lanes.close()
 
     async def _run_background(self) -> None:
-        """Do periodic work and run jobs: after the first requests, because their modules take a sixth of a start."""
+        """Run periodic work and jobs, imported after the first requests to shorten the start."""
         await asyncio.sleep(_BACKGROUND_DELAY)
         run_periodic, run_jobs = await asyncio.to_thread(_import_background)
         gc.freeze()  # as the server freezes its objects when it starts
@@ -168,7 +168,7 @@ class Service:
             group.create_task(run_jobs(self._job_news))
 
     async def account(self, name: str, *, secondary: bool = False) -> KnownAccount | None:
-        """Return an account; for its secondary address, also while only a standby answers."""
+        """Return an account; by its secondary address also while only a standby responds."""
         if secondary and self._standby is not None:
             return await self._standby.after_primary(
                 self._catalog.cached_account(name),
@@ -182,7 +182,7 @@ class Service:
         return await self._catalog_of(account).table(account, table)
 
     def knows_table(self, account_id: int, folded_name: str) -> bool:
-        """Return whether a table was used lately, without asking the database."""
+        """Return whether the catalog has a table, without querying the database."""
         return self._catalog.has_cached(account_id, folded_name)
 
     def _catalog_of(self, account: KnownAccount) -> Catalog | StandbyCatalog:
@@ -193,24 +193,24 @@ class Service:
     async def _look_up(
         self, account: KnownAccount, operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run a control operation that only reads."""
+        """Run a read-only control operation, on a standby if needed."""
         if account.standby and self._standby is not None:
             return await self._standby.read(operation, *args, **kwargs)
         return await self._in_thread(operation, *args, **kwargs)
 
     async def _in_thread(self, operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a control operation, unless the database cannot be reached."""
+        """Run a control operation in a thread; raises ServerBusy if the database is unreachable."""
         await self._lanes.until_reachable()
         return await in_thread(operation, *args, **kwargs)
 
     def synchronizations(self) -> Sequence[Synchronization]:
-        """Return how far the databases beside the primary are; none if there are none."""
+        """Return the replication state of the databases beside the primary."""
         return self._router.synchronizations() if self._router is not None else ()
 
     # tables
 
     async def create_table(self, account: KnownAccount, name: str, *, by: Actor = SERVER) -> int:
-        """Create Table; return the time of its creation in ticks."""
+        """Create a table (Create Table); return its creation time in ticks."""
         _check_writable(account)
         create = partial(tables.create, account.row, name, by=by, is_checked=True)
         if not account.new_form.creation_wait:
@@ -229,13 +229,13 @@ class Service:
             turn.cancel()
 
     async def delete_table(self, account: KnownAccount, name: str, *, by: Actor = SERVER) -> None:
-        """Delete Table; people can restore it as long as the account keeps its history."""
+        """Delete a table (Delete Table); it can be restored while the account keeps its history."""
         _check_writable(account)
         await self._in_thread(tables.delete, account.row, name, by=by, is_checked=True)
         self._catalog.forget_table(account, fold_table_name(name, account.kind))
 
     async def get_table(self, account: KnownAccount, name: str) -> str:
-        """Get Table: return the name as created."""
+        """Return the name of a table as created (Get Table)."""
         return (await self._look_up(account, tables.get, account.row, name)).name
 
     async def query_tables(self, account: KnownAccount, query: TableQuery) -> tuple[list[str], str | None]:
@@ -244,7 +244,7 @@ class Service:
     # access; ``table`` is a folded name
 
     async def policies(self, account: KnownAccount, table: str) -> list[SignedIdentifier]:
-        """Get Table ACL."""
+        """Return the policies of a table (Get Table ACL)."""
         return await self._look_up(account, policies.stored_by_name, account.row, table)
 
     async def replace_policies(
@@ -255,7 +255,7 @@ class Service:
         *,
         by: Actor = SERVER,
     ) -> None:
-        """Set Table ACL, effective for every token from now on."""
+        """Replace the policies of a table (Set Table ACL), effective immediately."""
         _check_writable(account)
         async with self._turn:
             await self._in_thread(policies.replace_by_name, account.row, table, identifiers, by=by)
@@ -308,11 +308,7 @@ class Service:
         by: Actor = SERVER,
         terms: ReadTerms | None = None,
     ) -> list[int]:
-        """Apply all changes or none; raises ChangeSetError.
-
-        The changes that ``rest`` returns belong to them: it is called once, and while the others are applied if
-        nothing else waits for the processor. Its exceptions are raised here, and then no change is made.
-        """
+        """Apply changes atomically; raises ChangeSetError."""
         session = _session(terms)
         if account.outdated:
             raise ServerBusy
@@ -350,10 +346,7 @@ class Service:
         *,
         includes_deleted: bool = False,
     ) -> StoredEntity:
-        """Query Entity, of now or as of a moment; without ``terms``, at the level strong.
-
-        ``includes_deleted``: as of a moment, also of a table that has been deleted since.
-        """
+        """Return an entity, at present or as of a moment; without ``terms``, consistency is strong."""
 
         if moment is not None:
 
@@ -390,10 +383,7 @@ class Service:
         *,
         includes_deleted: bool = False,
     ) -> Page[StoredEntity]:
-        """Query Entities, of now or as of a moment; without ``terms``, at the level strong.
-
-        ``includes_deleted``: as of a moment, also of a table that has been deleted since.
-        """
+        """Return a page of entities, at present or as of a moment; without ``terms``, consistency is strong."""
 
         def cost(page: Page[StoredEntity]) -> float:
             return throughput.QUERY + throughput.ENTITY * len(page.entities)
@@ -442,7 +432,7 @@ class Service:
         *,
         includes_deleted: bool,
     ) -> T:
-        """Run a statement on the table that had a name at a moment, whatever has the name now."""
+        """Run a statement on the table that had a name at a moment."""
 
         async def find_and_run() -> T:
             existing, then = await in_thread(
@@ -542,7 +532,7 @@ class Service:
         cost: Callable[[T], float],
         partition: Partition,
     ) -> T:
-        """Run a statement within the throughput of a table; raises OperationTimedOut."""
+        """Run a statement subject to the table's throughput; raises OperationTimedOut."""
         if self._tracer is not None:
             run = self._tracer.trace_statement(run)
         # the units are in the primary: while that is lost, a secondary answers as many reads as it can
@@ -565,7 +555,7 @@ class Service:
 
 
 def _only_partition(changes: Sequence[Change]) -> str | None:
-    """Return the partition of a change set, all of whose changes have the same."""
+    """Return the common partition of a change set."""
     return changes[0].key.partition_key if changes else None
 
 
@@ -574,10 +564,7 @@ def _session(terms: ReadTerms | None) -> Session | None:
 
 
 def _check_writable(account: KnownAccount) -> None:
-    """Raise what refuses writes to an account according to the catalog.
-
-    InsufficientAccountPermissions if it is read-only, and ServerBusy if this server must not write any more.
-    """
+    """Raise the error for writes to a read-only or outdated account."""
     if account.outdated:
         raise ServerBusy
     if account.read_only:

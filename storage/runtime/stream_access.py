@@ -13,12 +13,12 @@ LIMIT: Final = 4.0  # seconds an answer is used for, so that a stream ends withi
 
 
 def announce_change() -> None:
-    """Have all streams of all servers ask whether they may go on when the current transaction commits."""
+    """Have all streams on all servers recheck their access after the commit."""
     notify_access()
 
 
 class AccessChanges:
-    """Announcements to this process that a user or token may have lost access."""
+    """Announcements to this process that users or tokens may have lost access."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self.clock = clock
@@ -31,13 +31,13 @@ class AccessChanges:
         news.set()
 
     async def wait_after(self, number: int) -> None:
-        """Wait until there are more announcements than a number."""
+        """Wait until the number of announcements differs from ``number``."""
         while self.number == number:
             await self._news.wait()
 
 
 class StreamAccess:
-    """The right of one stream to go on; its request was allowed when this is made."""
+    """Access of one stream, granted when this is created."""
 
     def __init__(self, is_allowed: Callable[[], bool], changes: AccessChanges) -> None:
         self._is_allowed = is_allowed
@@ -46,7 +46,7 @@ class StreamAccess:
         self._valid_until = changes.clock() + LIMIT
 
     async def check(self) -> bool | None:
-        """Return whether the stream may go on; None: the database does not answer, so nothing may be sent."""
+        """Return whether access continues; None if the database does not respond, so that nothing may be sent."""
         now, heard = self._changes.clock(), self._changes.number
         if heard == self._heard and now < self._valid_until:
             return True
@@ -59,7 +59,7 @@ class StreamAccess:
         return is_allowed
 
     async def wait_until_due(self) -> None:
-        """Wait until check has to ask again."""
+        """Wait until the access must be checked again."""
         try:
             async with asyncio.timeout(max(0.0, self._valid_until - self._changes.clock())):
                 await self._changes.wait_after(self._heard)

@@ -1,4 +1,4 @@
-"""Threads for control operations that are called from the event loop."""
+"""Threads for blocking operations called from the event loop."""
 
 import asyncio
 import logging
@@ -41,7 +41,7 @@ _background = ThreadPoolExecutor(max_workers=2, thread_name_prefix="background")
 
 
 async def in_thread(operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run an operation in a thread, with a database connection that the console cannot take."""
+    """Run an operation in a thread with a database connection not shared with the console."""
     return await _run(_threads, partial(_reserved, partial(operation, *args, **kwargs)))
 
 
@@ -51,7 +51,7 @@ def _reserved(operation: Callable[[], T]) -> T:
 
 
 async def on_standby(alias: str, operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run an operation that only reads, with a standby as Django's database."""
+    """Run a read-only operation with a standby as Django's database."""
 
     def call() -> T:
         with reading_from(alias):
@@ -61,30 +61,27 @@ async def on_standby(alias: str, operation: Callable[P, T], *args: P.args, **kwa
 
 
 async def in_access_thread(operation: Callable[[], T]) -> T:
-    """Run a question about the access of a stream."""
+    """Run an access check of a stream in a thread."""
     return await _run(_access, operation)
 
 
 async def in_upload_thread(operation: Callable[[], T]) -> T:
-    """Write a piece of a file that is being uploaded."""
+    """Write a piece of an upload in a thread."""
     return await _run(_uploads, operation)
 
 
 async def in_probe_thread(operation: Callable[[], T]) -> T:
-    """Run an operation that tells whether the server is ready, whatever other threads wait for."""
+    """Run a readiness check in a thread of its own, independent of busy ones."""
     return await _run(_probe, partial(_reserved, operation))
 
 
 async def in_background(operation: Callable[[], T]) -> T:
-    """Run an operation for which no request waits."""
+    """Run a background operation in a thread."""
     return await _run(_background, operation, is_awaited=False)
 
 
 async def _run(executor: ThreadPoolExecutor, operation: Callable[[], T], *, is_awaited: bool = True) -> T:
-    """Run an operation in a thread; for one that a request awaits, raise ServerBusy after _PATIENCE.
-
-    The connection that the thread waits for is then closed, which frees the thread.
-    """
+    """Run an operation in a thread; if a request awaits it, raise ServerBusy after _PATIENCE."""
     threads: list[int] = []
 
     def call() -> T:
@@ -121,7 +118,7 @@ _MOST_DOWNLOADS: Final = 64  # downloads of a process; each has a thread until i
 
 
 class TooManyDownloads(Exception):
-    """The reader, or the process, has as many unfinished downloads as it may."""
+    """The reader or process has too many unfinished downloads."""
 
 
 class Download:
@@ -131,7 +128,7 @@ class Download:
     _lock: ClassVar = Lock()
 
     def __init__(self, pieces: Generator[bytes, None, object], reader: str) -> None:
-        """``reader`` is whose downloads are counted; raises TooManyDownloads."""
+        """Create a download counted for ``reader``; raises TooManyDownloads."""
         self._reader = reader
         self._pieces = pieces
         with self._lock:

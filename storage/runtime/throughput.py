@@ -1,10 +1,4 @@
-"""The throughput limit of a table in an account of the kind cosmos: request units per second, as there.
-
-A request is admitted while units are left, and is charged afterwards, so that any request can be carried out at
-all. The cost of an operation is a rule of thumb here: the service charges by size, index and consistency
-[inferred]. All processes of all servers share the units, which are in the database. A process takes them in
-portions of a tenth of a second, so that few requests wait for that.
-"""
+"""Throughput limit of a table in a Cosmos account, in request units per second."""
 
 import asyncio
 import math
@@ -28,7 +22,7 @@ _KEPT: Final = 10_000  # tables
 
 @dataclass(slots=True)
 class _Share:
-    """Share that a process has of the units of a table; times are on its clock."""
+    """Share of a table's units granted to a process; times are on its clock."""
 
     units: float = 0.0  # negative: owed
     expires_at: float = 0.0
@@ -37,7 +31,7 @@ class _Share:
 
 
 class Throughput:
-    """The units that one process has taken."""
+    """Request units granted to one process."""
 
     def __init__(self, lanes: Lanes, clock: Callable[[], float] = monotonic) -> None:
         self._lanes = lanes
@@ -45,7 +39,7 @@ class Throughput:
         self._shares: dict[tuple[int, int], _Share] = {}  # by table and limit
 
     async def admit(self, table: int, limit: int) -> None:
-        """Raise TooManyRequests when nothing is left of the units."""
+        """Admit a request, or raise TooManyRequests if the units are used up."""
         share = self._share(table, limit)
         if self._has_units(share):
             return
@@ -74,7 +68,7 @@ class Throughput:
         return share.units > 0 and self._clock() < share.expires_at
 
     async def _take(self, share: _Share, table: int, limit: int) -> float:
-        """Take a portion; return 0, or the seconds until units are left."""
+        """Request a portion of units; return 0, or the seconds until some are available."""
         share.units = min(share.units, 0.0)
         owed, portion = -share.units, limit * _PORTION
         now = self._clock()

@@ -1,4 +1,4 @@
-"""Runners of statements on relations whose rows are elsewhere: the watch that their form names, made when needed."""
+"""Watched execution of statements on relations of other forms, with lazily created watches."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -26,7 +26,7 @@ class Watches:
             await watch.close()
 
     async def run(self, relation: str, partition: Partition, operation: Callable[[], Awaitable[T]]) -> T:
-        """Run an operation on a relation of a form that has a watch; raises ServerBusy as that does."""
+        """Run an operation on a relation through the watch of its form; raises ServerBusy."""
         return await self._watch_of(form_of_relation(relation)).run(relation, partition, operation)
 
     def _watch_of(self, form: RelationForm) -> RelationWatch:

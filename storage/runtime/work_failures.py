@@ -1,8 +1,4 @@
-"""Failures of the parts of periodic work: each is logged once, counted, and shown by the doctor until the part works.
-
-A part has the name of its work, or a name below it, such as ``tidy.activity``. The database keeps since when a part
-fails, so that another process, such as the command doctor, can tell.
-"""
+"""Failures of periodic work, each logged once, counted, and shown by the doctor until it succeeds."""
 
 import logging
 from contextlib import suppress
@@ -30,7 +26,7 @@ class FailingPart(NamedTuple):
 
 
 class WorkFailures:
-    """Results, in this process, of the parts that it has run."""
+    """Results of periodic work in this process, by part."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}  # by part, how it failed the last time; empty: it works
@@ -70,20 +66,20 @@ work_failures: Final = WorkFailures()
 
 
 def failing() -> list[FailingPart]:
-    """Return the parts whose last run failed, on any server."""
+    """Return the parts whose last run failed on any server."""
     found = PeriodicRun.objects.filter(name__startswith=_PREFIX).order_by("name")
     return [FailingPart(it.name.removeprefix(_PREFIX), it.done_at) for it in found]
 
 
 def _is_unexpected(error: BaseException) -> bool:
-    """Return whether an error may be a mistake of the code: a full disk and a lost database are none."""
+    """Return whether an error may be a bug, unlike a full disk or lost database."""
     if isinstance(error, BaseExceptionGroup):
         return any(map(_is_unexpected, error.exceptions))
     return not isinstance(error, StorageError | OperationalError)
 
 
 def _kind_of(error: BaseException) -> str:
-    """Return the kind of a failure, without details that differ each time, such as the names of relations."""
+    """Return the kind of a failure, without details that vary, such as relation names."""
     if isinstance(error, BaseExceptionGroup):
         return "+".join(sorted({_kind_of(it) for it in error.exceptions}))
     state = getattr(error.__cause__, "sqlstate", None)
