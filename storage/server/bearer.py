@@ -1,4 +1,4 @@
-"""The settings for bearer tokens, read and checked: whose are accepted, and from which proxies https is believed."""
+"""Settings for bearer tokens: trusted issuers, and proxies trusted to report https."""
 
 import ipaddress
 import re
@@ -12,7 +12,7 @@ _ONLY_WITH_ISSUER = ("OIDC_AUDIENCE", "OIDC_JWKS", "OIDC_ROLES_CLAIM")
 
 
 def read_trust(value: Mapping[str, str], *, is_loopback: bool) -> Trust | None:
-    """Read whose bearer tokens are trusted; None if none are accepted. ``value`` holds the settings by name."""
+    """Parse the trusted issuer of bearer tokens, None if there is none; ``value`` holds settings by name."""
     if value["OAUTH"]:
         return _read_basic(value, is_loopback=is_loopback)
     if value["OIDC_ISSUER"]:
@@ -91,7 +91,7 @@ def check_url(name: str, url: str) -> None:
 
 
 def _check_parameter(name: str, text: str) -> str:
-    """Refuse characters that a header's parameter cannot have, because it is not quoted."""
+    """Refuse characters that are invalid in an unquoted header parameter."""
     if not re.fullmatch(r'[^\s,="\x7f-\U0010ffff]+', text):
         raise Refusal(f"TABLERO_{name} holds {text!r}, which has a character that the challenge cannot hold.")
     return text

@@ -1,4 +1,4 @@
-"""State of the server's certificate and faults in it, for `doctor`."""
+"""Certificate checks of `doctor`."""
 
 import ssl
 import warnings
@@ -25,7 +25,7 @@ _EXPIRES_SOON: Final = timedelta(days=14)
 
 
 def examine(options: Options) -> Iterator[Finding]:
-    """Examine whether the certificate can be used, its times, names and chain, and who may read its key."""
+    """Check the certificate: usability, validity, names, chain, and permissions of its key."""
     try:
         tls.check(options)
         chain = x509.load_pem_x509_certificates(Path(options.tls_cert).read_bytes())
@@ -99,7 +99,7 @@ def _chain(options: Options, chain: list[x509.Certificate]) -> Iterator[Finding]
 
 
 def _authorities() -> list[x509.Certificate]:
-    """Return the authorities that this machine trusts."""
+    """Return the certificate authorities trusted by this machine."""
     with warnings.catch_warnings(action="ignore"):  # some authorities are old
         known = ssl.create_default_context().get_ca_certs(binary_form=True)
         return [x509.load_der_x509_certificate(it) for it in known]

@@ -1,4 +1,4 @@
-"""The database cluster in the data folder: made by initdb, configured at each start."""
+"""PostgreSQL cluster in the data folder, created by initdb and configured at each start."""
 
 import contextlib
 import os
@@ -23,7 +23,7 @@ MEGABYTE = 1 << 20
 def prepare(
     installation: Installation, folder: DataFolder, settings: Mapping[str, str], *, workers: int
 ) -> None:
-    """Leave a cluster that can be started; the caller holds the data folder."""
+    """Prepare a startable cluster; the caller holds the data folder."""
     _check_version(installation, folder)
     _check_owner(installation, folder)
     make_socket_folder(installation, folder)
@@ -33,7 +33,7 @@ def prepare(
 
 
 def is_ready(folder: DataFolder) -> bool:
-    """Return whether its PostgreSQL, which runs, accepts connections."""
+    """Return whether the running PostgreSQL accepts connections."""
     try:
         lines = (folder.database / "postmaster.pid").read_text().splitlines()
     except OSError:
@@ -42,7 +42,7 @@ def is_ready(folder: DataFolder) -> bool:
 
 
 def remove_socket_folder(folder: DataFolder) -> None:
-    """Remove the folder of the socket: a temporary folder elsewhere would never be removed."""
+    """Remove the socket folder, which may be outside the data folder."""
     if folder.socket_folder.parent != folder.path:
         with contextlib.suppress(OSError):
             folder.socket_folder.rmdir()
@@ -60,7 +60,7 @@ def command(installation: Installation, folder: DataFolder) -> list[str]:
 
 
 def major_version(folder: DataFolder) -> int | None:
-    """Return the version of PostgreSQL that wrote the database; None without one."""
+    """Return the PostgreSQL version of the database; None without one."""
     try:
         return int((folder.database / "PG_VERSION").read_text())
     except FileNotFoundError:
@@ -111,7 +111,7 @@ def _initialize(installation: Installation, folder: DataFolder) -> None:
 
 
 def initialize(installation: Installation, path: Path, *options: str) -> None:
-    """Make an empty cluster, which is not on disk yet."""
+    """Create an empty cluster, not yet synced to disk."""
     given = ("-U", NAME, "-E", "UTF8", "--no-locale", "-A", "peer", "--no-sync", *options)
     _run(installation, "initdb", path, *given)
 
@@ -216,7 +216,7 @@ _ON_LINUX: Final = {"recovery_init_sync_method": "syncfs"}
 
 
 def _memory() -> int:
-    """Bytes of memory that this process may count on."""
+    """Return the memory in bytes available to this process."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:

@@ -1,4 +1,4 @@
-"""The `tablero` command, and manage.py once its environment stands."""
+"""The `tablero` command, and manage.py once its environment is set up."""
 
 import argparse
 import difflib
@@ -112,7 +112,7 @@ def run(arguments: list[str]) -> None:
 
 
 def list_commands() -> dict[str, dict[str, str]]:
-    """Return the commands in groups with a line about each; subjects' commands have their positions in these."""
+    """Return the commands in groups with their summaries, subjects' commands at their positions."""
     groups = {title: list(commands.items()) for title, commands in _COMMANDS.items()}
     for command in registry.commands():
         groups[command.group.value].insert(command.position, (command.name, command.summary))
@@ -120,7 +120,7 @@ def list_commands() -> dict[str, dict[str, str]]:
 
 
 def own_commands() -> set[str]:
-    """Return the names of our commands that Django runs."""
+    """Return the names of our commands run by Django."""
     names = {name for commands in list_commands().values() for name in commands}
     return names - _NO_COMMANDS_OF_DJANGO
 
@@ -175,7 +175,7 @@ def _examining(arguments: list[str]) -> "Examination":
 
 
 def _is_remote(arguments: Sequence[str]) -> bool:
-    """Return whether a command asks another server over HTTP."""
+    """Return whether a command uses another server over HTTP."""
     return arguments[0] == "apply" and any(it.partition("=")[0] == "--server" for it in arguments)
 
 

@@ -1,8 +1,4 @@
-"""The configuration file, and the origin of each setting: an option wins over its variable, that over the file.
-
-The file is TOML, with settings by the names of their options. Its settings are written into the environment, where
-everything reads settings, and workers inherit it.
-"""
+"""Configuration file and the origin of settings: options override variables, which override the file."""
 
 import re
 import tomllib
@@ -32,7 +28,7 @@ origins: Final[dict[str, str]] = {}
 
 
 class Setting(NamedTuple):
-    """``value`` without secrets."""
+    """Setting with its origin; ``value`` contains no secrets."""
 
     name: str
     value: str
@@ -60,7 +56,7 @@ def apply(environ: MutableMapping[str, str], before: Mapping[str, str]) -> None:
 
 
 def settings(environ: Mapping[str, str]) -> Iterator[Setting]:
-    """Yield all settings as they are."""
+    """Yield all effective settings."""
     for name, key in (("config", FILE), *_KEYS.items()):
         default = _VARIABLES[name].default if name in _VARIABLES else ""
         value = environ.get(key) or default
@@ -82,7 +78,7 @@ def _without_passwords(value: str) -> str:
 
 
 def _without_secrets(value: Any) -> Any:
-    """Return a value of a wrong form as a message may show it."""
+    """Return an invalid value for a message, without secrets."""
     match value:
         case str():
             return _without_passwords(value)
@@ -94,7 +90,7 @@ def _without_secrets(value: Any) -> Any:
 
 
 def _read(path: Path) -> dict[str, str]:
-    """Return the values in a file by variable; raises Refusal for an unknown setting or a value of a wrong form."""
+    """Parse the file to values by variable; raises Refusal for an unknown setting or invalid value."""
     try:
         with path.open("rb") as file:
             document = tomllib.load(file)
@@ -116,7 +112,7 @@ def _read(path: Path) -> dict[str, str]:
 
 
 def _text(value: Any, variable: Variable | None) -> str | None:
-    """Return a value in the form of its variable, None if it has a wrong form."""
+    """Convert a value to the text of its variable; None if it has the wrong type."""
     match value:
         case bool() if variable is not None and variable.is_flag:
             return "1" if value else ""
@@ -144,6 +140,6 @@ def _form(variable: Variable | None) -> str:
 
 
 def _absolute(text: str, variable: Variable | None, folder: Path) -> str:
-    """Let paths begin at the folder of the file, wherever the command is started."""
+    """Resolve relative paths against the folder of the file."""
     is_path = variable is not None and variable.metavar in _PATHS and text and "://" not in text
     return str(folder / Path(text).expanduser()) if is_path else text

@@ -50,7 +50,7 @@ class DataFolder:
 
     @property
     def archiving(self) -> Path:
-        """Folder with the notes of the server and its archiver about the archive."""
+        """Return the folder with the archiver's state."""
         return self.path / "archive"
 
     @property
@@ -88,7 +88,7 @@ class DataFolder:
             self.path.chmod(0o701 if os.geteuid() == 0 else 0o700)
 
     def refuse_missing(self) -> None:
-        """Raise Refusal unless a server has made a database here."""
+        """Raise Refusal if the folder has no database."""
         if not self.database.exists():
             raise Refusal(
                 f"There is no database in {self.path}. Start a server there first, or name its folder with --data DIR."
@@ -107,7 +107,7 @@ class DataFolder:
 
     @contextmanager
     def held(self, purpose: str) -> Iterator[int]:
-        """Hold the folder; yields the descriptor of the lock, which children may keep open."""
+        """Lock the folder; yields the descriptor of the lock, which children may inherit."""
         descriptor = self._open_lock()
         try:
             self._take(descriptor)
@@ -128,7 +128,7 @@ class DataFolder:
             raise Refusal(f"The data folder {self.path} belongs to another user; choose another.") from None
 
     def server(self) -> int | None:
-        """Process id of the live server that holds this folder."""
+        """Return the process id of the server that holds this folder; None without one."""
         pid, purpose = self._holder()
         if purpose != "serve" or not self._is_locked():
             return None

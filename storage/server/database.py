@@ -34,7 +34,7 @@ PROMPT: Final = {
 
 
 def parameters(options: Options) -> dict[str, str]:
-    """Return the connection parameters, by the names libpq gives them."""
+    """Return the connection parameters by libpq's names."""
     if not options.database_url:
         socket_folder = str(DataFolder(options.data).socket_folder)
         return {
@@ -70,7 +70,7 @@ _ESCAPES: Final = (
 
 
 def _has_unescaped_sign(url: str) -> bool:
-    """Return whether libpq would take a part of the password for a host, a database or an escape."""
+    """Return whether libpq would misread part of the password as host, database or escape."""
     address = url.partition("://")[2].partition("?")[0]
     authority, _, name = address.partition("/")
     has_stray_sign = authority.count("@") > 1 or "@" in name or "#" in address
@@ -86,7 +86,7 @@ def conninfo(options: Options) -> str:
 
 
 def read_sources(options: Options) -> tuple[SourceAddress, ...]:
-    """Return the databases that answer reads beside the primary, by names that contain no secrets."""
+    """Return the read-only databases by names that contain no secrets."""
     for variable in _SOURCES:
         if options.declared.get(variable.name) and not options.database_url:
             raise Refusal(
@@ -102,7 +102,7 @@ _SOURCES: Final = [variable for variable in VARIABLES if variable.alias]
 
 
 def _read_sources(options: Options) -> dict[str, dict[str, str]]:
-    """Return the connection parameters of databases beside the primary, by aliases for Django."""
+    """Return the connection parameters of read-only databases by Django alias."""
     return {
         f"{variable.alias}{number}": _read(variable.key, url)
         for variable in _SOURCES
@@ -127,7 +127,7 @@ POOL: Final = {
 
 
 def close_pools() -> None:
-    """Django's connections of this process; a pool that is left open delays the end of the interpreter."""
+    """Close Django's connections and pools, which would delay the interpreter's exit."""
     for connection in connections.all(initialized_only=True):
         connection.close()
     pools: dict[str, Any] = cast("Any", DatabaseWrapper)._connection_pools  # also of threads' own aliases

@@ -1,4 +1,4 @@
-"""File descriptors: each connection of a client takes one, and without any nothing can be opened."""
+"""File descriptor limits, as each client connection needs one."""
 
 import resource
 from functools import cache
@@ -12,7 +12,7 @@ _MOST: Final = 1 << 20  # where the limit of the user is infinite, the system ha
 
 
 def raise_limit() -> None:
-    """Raise the limit of this process and its children as far as possible; raises Refusal if the limit is low."""
+    """Raise the file descriptor limit as far as possible; raises Refusal if it stays too low."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = _MOST if hard == resource.RLIM_INFINITY else hard
     if soft != resource.RLIM_INFINITY and soft < limit:
@@ -30,7 +30,7 @@ def raise_limit() -> None:
 
 @cache
 def most_connections() -> int:
-    """Return how many connections of clients a process may have."""
+    """Return the maximum number of client connections of a process."""
     return _limit() - RESERVED
 
 

@@ -29,7 +29,7 @@ Say = Callable[[str], None]
 
 
 class Embedded:
-    """A running PostgreSQL; ends with `stop`, or with this process however it ends."""
+    """Running PostgreSQL, which ends with `stop` or with this process."""
 
     def __init__(self, plan: str, lock: int, say: Say) -> None:
         self._plan = plan
@@ -39,7 +39,7 @@ class Embedded:
         self._process = self._spawn()
 
     def wait_until_ready(self) -> None:
-        """However long crash recovery takes."""
+        """Wait until PostgreSQL accepts connections, however long crash recovery takes."""
         output = self._process.stdout
         assert output is not None
         warned = time.monotonic() + SLOW
@@ -58,7 +58,7 @@ class Embedded:
         threading.Thread(target=self._watch, name="supervisor", daemon=True).start()
 
     def stop(self) -> None:
-        """Fast shutdown: every acknowledged write is on disk, the next start needs no recovery."""
+        """Shut down fast: every acknowledged write is on disk, and the next start needs no recovery."""
         self._stopping = True
         with (
             contextlib.suppress(OSError),
@@ -67,7 +67,7 @@ class Embedded:
             pass
 
     def stop_at_once(self) -> None:
-        """Immediate shutdown: nothing acknowledged is lost, the next start replays the log."""
+        """Shut down immediately: no acknowledged write is lost, but the next start replays the WAL."""
         self._stopping = True
         self._process.terminate()
 
@@ -100,7 +100,7 @@ def running(
     settings: Mapping[str, str] | None = None,
     meanwhile: Callable[[], object] = lambda: None,
 ) -> Iterator[Embedded]:
-    """Hold the data folder and run its PostgreSQL; do something ``meanwhile`` it starts."""
+    """Lock the data folder and run its PostgreSQL; ``meanwhile`` runs during the start."""
     folder = DataFolder(options.data)
     folder.create()
     with ExitStack() as stack:
@@ -129,7 +129,7 @@ def started(
     settings: Mapping[str, str] | None = None,
     meanwhile: Callable[[], object] = lambda: None,
 ) -> Iterator[Embedded]:
-    """Run the PostgreSQL of an installation on a data folder, which the caller holds."""
+    """Run an installation's PostgreSQL on a data folder that the caller holds."""
     folder = DataFolder(options.data)
     with _explaining(folder):
         given = {**archiving.settings(folder, archive), **(settings or {})}

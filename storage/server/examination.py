@@ -31,14 +31,14 @@ _FEW_DESCRIPTORS: Final = 4096
 
 
 def describe(part: str, finding: Finding, *, in_json: bool) -> str:
-    """Return the line of a finding."""
+    """Format a finding as a line."""
     if in_json:
         return json.dumps({"part": part, "severity": finding.severity, "text": finding.text})
     return f"{part}: {finding.severity}: {finding.text}"
 
 
 class Examination:
-    """The part of `doctor` around the database: a refusal becomes a finding, and errors an exit status."""
+    """Examination of `doctor` outside the database; refusals become findings, and errors the exit status."""
 
     def __init__(self, arguments: Iterable[str]) -> None:
         self._in_json = "--json" in arguments
@@ -62,7 +62,7 @@ class Examination:
             sys.exit(1)
 
     def examine(self, options: Options) -> None:
-        """Show the findings of all parts; what is refused from now on is about the database."""
+        """Print the findings of all parts; later refusals count as findings about the database."""
         for name, part in PARTS.items():
             for finding in part(options):
                 self._show(name, finding)

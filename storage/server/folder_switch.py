@@ -22,7 +22,7 @@ def refuse_running(folder: DataFolder) -> None:
 
 
 def put_in_place(target: Path, new: Path, kept: Path) -> None:
-    """Exchange two folders, whose databases do not run, and keep the former one under a third name."""
+    """Exchange two folders without running databases, and keep the former one under a third name."""
     try:
         with DataFolder(target).held("restore"), DataFolder(new).held("restore"):
             exchange(target, new)

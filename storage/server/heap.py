@@ -1,4 +1,4 @@
-"""Amount of freed memory that a process keeps instead of giving it back to the system."""
+"""Tuning of the allocator's retained memory."""
 
 import ctypes
 import sys
@@ -11,12 +11,7 @@ _MEBIBYTE: Final = 1 << 20
 
 
 def keep_freed() -> None:
-    """Keep up to 16 MiB that are free, and take blocks below 4 MiB from them.
-
-    A page of a thousand entities is copied a few times. With the C library's own limits, the memory of the copies goes
-    back to the system after each answer and comes again in the next, page by page: in a virtual machine that takes
-    half a millisecond, as long as the rest of writing the answer.
-    """
+    """Keep up to 16 MiB of free memory, and allocate blocks below 4 MiB from it."""
     if sys.platform != "linux":
         return
     library = ctypes.CDLL(None)

@@ -1,4 +1,4 @@
-"""The HTTP server of one process: uvicorn on a socket that is already bound."""
+"""HTTP server of one process: uvicorn on a bound socket."""
 
 import asyncio
 import errno
@@ -82,7 +82,7 @@ class Server(uvicorn.Server):
         self._wake()
 
     def _load_certificate(self) -> None:
-        """Use what is in the files for new connections; an unusable certificate changes nothing."""
+        """Load the certificate for new connections; an unusable one changes nothing."""
         if self.config.ssl is None:
             return
         try:
@@ -92,7 +92,7 @@ class Server(uvicorn.Server):
             logger.error("%s The server goes on with the certificate it has.", error)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let threads of requests know when the time for requests is nearly over: they cannot be cancelled."""
+        """Announce the shutdown to threads of requests shortly before the deadline, as they cannot be cancelled."""
         asyncio.get_running_loop().call_later(DRAIN - FAREWELL, process_end.announce)
         await super().shutdown(sockets)
         process_end.announce()
@@ -106,7 +106,7 @@ class Server(uvicorn.Server):
 
 
 def bind(options: Options) -> socket.socket:
-    """Bound but not listening yet: until the database is ready, clients are refused rather than kept waiting."""
+    """Bind the socket without listening: until the database is ready, clients are refused."""
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     bound = socket.socket(family)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -13,5 +13,5 @@ FILE: Final = Path(__file__).with_suffix(".sql")
 
 
 def create() -> None:
-    """Create the tables in an empty database, in a transaction; the PostgreSQL must be the one we bring."""
+    """Create the tables in an empty database, in a transaction; requires the bundled PostgreSQL."""
     execute(FILE.read_text(encoding="utf-8"))

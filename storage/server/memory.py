@@ -1,4 +1,4 @@
-"""Amount of memory that this process may use."""
+"""Memory available to this process."""
 
 import os
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ _GROUPS: Final = Path("/proc/self/cgroup")
 
 
 def available(root: Path = _ROOT, groups: Path = _GROUPS) -> int:
-    """Return the bytes of the machine, or the least limit of the control groups that the process is in."""
+    """Return the bytes of memory of the machine or the tightest control group."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min([machine, *_limits(root, groups)])
 

@@ -1,6 +1,4 @@
-"""Connections that this server may make by itself: e-mail, webhooks and copies; and the console's address in
-messages.
-"""
+"""Settings of outgoing connections: e-mail, webhooks and copies; and the console's address in messages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

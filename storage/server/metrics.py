@@ -41,7 +41,7 @@ def counting() -> Iterator[None]:
 
 @contextmanager
 def _held(folder: Path) -> Iterator[None]:
-    """Hold a lock in a folder, which ends with this process, however it ends."""
+    """Hold a lock on a folder until this process ends."""
     draft = folder / "lock.new"
     with draft.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -50,7 +50,7 @@ def _held(folder: Path) -> Iterator[None]:
 
 
 def _remove_abandoned() -> None:
-    """Remove the folders of servers that were killed."""
+    """Remove the folders of killed servers."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError), (folder / _LOCK).open() as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -58,7 +58,7 @@ def _remove_abandoned() -> None:
 
 
 def forget(process: int) -> None:
-    """Drop the gauges of an ended process, but not its counters."""
+    """Drop the gauges of an ended process, keeping its counters."""
     from prometheus_client.multiprocess import mark_process_dead
 
     mark_process_dead(process)  # type: ignore[no-untyped-call]
@@ -97,7 +97,7 @@ def _start(host: str, port: int) -> WSGIServer:
 
 
 def _answering_head(application: Any) -> Callable[..., Iterable[bytes]]:
-    """Answer HEAD, which monitors of availability send, like GET without the body."""
+    """Support HEAD, as uptime monitors send it, like GET without the body."""
 
     def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if environ["REQUEST_METHOD"] != "HEAD":

@@ -1,4 +1,4 @@
-"""Check the database, upgrade it to this version, and create the declared accounts."""
+"""Database upgrade to this version, and creation of the declared accounts."""
 
 import gc
 from collections.abc import Callable, Iterable, Iterator
@@ -44,7 +44,7 @@ def prepare(options: Options, say: Callable[[str], None]) -> None:
 
 
 def upgrade(options: Options, say: Callable[[str], None]) -> None:
-    """Upgrade the database; raises Refusal if a newer version has done that."""
+    """Upgrade the database; raises Refusal if it is of a newer version."""
     with _alone(say):
         _upgrade(options, say)
 
@@ -60,7 +60,7 @@ def check() -> None:
 
 
 def declared_accounts(options: Options) -> list[AccountKeys]:
-    """Like the emulator: AZURITE_ACCOUNTS takes the place of the development account."""
+    """Return the declared accounts; as in the emulator, AZURITE_ACCOUNTS replaces the development account."""
     declared = declarations.read_declaration(options.azurite_accounts) + declarations.read_declaration(
         options.accounts
     )
@@ -71,7 +71,7 @@ def declared_accounts(options: Options) -> list[AccountKeys]:
 
 @contextmanager
 def _alone(say: Callable[[str], None]) -> Iterator[None]:
-    """One process at a time; the others that start on the same database wait here."""
+    """Run the block in one process at a time; others that start on the same database wait."""
     if settings.OPTIONS.database_url:
         refuse_transaction_pool(settings.LANES_CONNINFO)
     with _connected() as conn:
@@ -97,7 +97,7 @@ def _connected(conninfo: str | None = None) -> Iterator[psycopg.Connection]:
 
 
 def refuse_transaction_pool(conninfo: str) -> None:
-    """Raise Refusal if connections do not keep their session, as behind a pooler in transaction mode."""
+    """Raise Refusal if connections lose their session, as behind a pooler in transaction mode."""
     with _connected(conninfo) as one, _connected(conninfo) as other:
         session = _session(one)
         with other.transaction():

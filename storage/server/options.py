@@ -1,4 +1,4 @@
-"""Settings from outside: environment variables, and the options of `serve` that write into them."""
+"""Settings from environment variables, and the options of `serve` that set them."""
 
 import argparse
 import difflib
@@ -124,7 +124,7 @@ _OWN = (
 
 
 def _with_declared(variables: Iterable[Variable]) -> Iterator[Variable]:
-    """Return variables, each followed by the variables that subjects declare after it."""
+    """Yield variables, each followed by the variables that subjects declare after it."""
     declared = [variable for subject in registry.subjects() for variable in subject.variables]
     for variable in variables:
         yield variable
@@ -183,13 +183,13 @@ _OF_AZURITE = {
 
 @dataclass(frozen=True, slots=True)
 class ListenOptions:
-    """The options --host and --port; each changes one half of the address to listen on."""
+    """Options --host and --port; each changes one half of the listen address."""
 
     host: str | None = None
     port: str | None = None
 
     def apply(self, environ: MutableMapping[str, str]) -> None:
-        """Change the address of the other settings, whether they come from a variable or from a file."""
+        """Apply the options to the listen address from a variable or file."""
         if self == ListenOptions():
             return
         host, port = read_address(environ.get(f"{PREFIX}LISTEN") or DEFAULT_LISTEN)
@@ -208,7 +208,7 @@ class ListenOptions:
 
 @dataclass(frozen=True, slots=True)
 class BackupSchedule:
-    """The backups that the server makes by itself."""
+    """Schedule of automatic backups."""
 
     folder: Path | str  # a URL
     every: timedelta
@@ -219,7 +219,7 @@ class BackupSchedule:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveOptions:
-    """The archive of the embedded database's log."""
+    """Settings of the embedded database's WAL archive."""
 
     folder: Path
     keep: timedelta
@@ -231,7 +231,7 @@ class ArchiveOptions:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """All settings of this process, checked."""
+    """Validated settings of this process."""
 
     host: str
     port: int
@@ -295,7 +295,7 @@ def _read_declared(variable: Variable, value: str) -> Any:
 
 
 def read(environ: Mapping[str, str]) -> Options:
-    """Return the settings in these environment variables.
+    """Parse the settings in environment variables.
 
     Raises Refusal for one that is unknown or makes no sense.
     """
@@ -381,7 +381,7 @@ def read_without(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def is_on(environ: Mapping[str, str], name: str) -> bool:
-    """Return whether a variable that is on or off is on, whatever else is set."""
+    """Return whether a Boolean variable is on, without validating others."""
     return _read_flag(name, environ.get(PREFIX + name, ""))
 
 
@@ -404,10 +404,7 @@ def add_arguments(parser: argparse.ArgumentParser, command: str = "serve") -> No
 def export(
     arguments: Sequence[str], environ: MutableMapping[str, str], command: str = "serve"
 ) -> ListenOptions:
-    """Write the options of a command into the variables of the same name, where everything reads them.
-
-    Return the parts of an address, which change what --listen is: see ``ListenOptions.apply``.
-    """
+    """Write the options of a command to the environment variables of the same name."""
     parser = _Parser(prog=command, allow_abbrev=False)
     add_arguments(parser, command)
     known, unknown = parser.parse_known_args(arguments)
@@ -447,7 +444,7 @@ def _of(command: str) -> list[Variable]:
 
 
 def read_address(text: str) -> tuple[str, int]:
-    """Host and port of `HOST:PORT`, `[V6]:PORT`, `HOST` or `:PORT`."""
+    """Parse host and port from `HOST:PORT`, `[V6]:PORT`, `HOST` or `:PORT`."""
     match = re.fullmatch(r"(?:\[([^\]]+)\]|([^:\[\]]*))(?::(\d{1,5}))?", text)
     if match is None or not text or int(match[3] or 0) > 65535:
         raise Refusal(
@@ -458,7 +455,7 @@ def read_address(text: str) -> tuple[str, int]:
 
 
 def default_data() -> Path:
-    """Root's PostgreSQL runs as another user, who could not enter root's home."""
+    """Return the default data folder; for root outside its home, which PostgreSQL's user cannot enter."""
     if os.getuid() != 0:
         return platformdirs.user_data_path("tablero")
     return platformdirs.site_data_path("tablero") if sys.platform == "darwin" else Path("/var/lib/tablero")

@@ -1,4 +1,4 @@
-"""Damaged pages: PostgreSQL has a checksum in each, and pg_basebackup reads and checks them all while clients work."""
+"""Check of page checksums by pg_basebackup, while clients work."""
 
 import re
 import subprocess
@@ -18,7 +18,7 @@ _MORE: Final = re.compile(r"([0-9]+) total checksum verification failures")
 
 
 def examine(options: Options) -> Iterator[Finding]:
-    """Read all pages; yield what is damaged."""
+    """Read all pages and yield findings about damaged ones."""
     if options.database_url:
         yield Finding(
             Severity.OK, "The database is not the embedded one. Examine its pages with pg_checksums."

@@ -1,8 +1,4 @@
-"""Convert a data folder of an older PostgreSQL to the packaged version, by pg_upgrade.
-
-The converted database is made in a folder of its own and compared with the old one, which it replaces at the end. The
-old one is kept beside it. A conversion that is interrupted leaves the database as it was, and the next one starts over.
-"""
+"""Conversion of a data folder from an older PostgreSQL by pg_upgrade."""
 
 import os
 import re
@@ -39,7 +35,7 @@ _ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 
 
 def convert(options: Options, say: Say) -> None:
-    """Convert the database if an older PostgreSQL wrote it; raises Refusal if that is not possible."""
+    """Convert the database if an older PostgreSQL wrote it; raises Refusal if that is impossible."""
     folder = DataFolder(options.data)
     if not _is_older(folder) and not _is_exchanging(folder):
         return
@@ -130,7 +126,7 @@ def _processes() -> Iterator[tuple[int, str]]:
 
 
 def _remove(path: Path) -> None:
-    """Remove a folder, also if the last process that was ended still writes to it."""
+    """Remove a folder, retrying while a terminated process still writes to it."""
     deadline = time.monotonic() + _PATIENCE
     while path.exists():
         try:
@@ -188,7 +184,7 @@ def _run_pg_upgrade(old: Installation, new: Installation, folder: DataFolder, dr
 def _run(
     programs: Installation, program: str, *arguments: str | Path, folder: Path = Path("/")
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program that ends with this process."""
+    """Run a program tied to this process."""
     user = [f"--user={programs.user.uid}:{programs.user.gid}"] if programs.user else []
     command = [sys.executable, "-I", "-S", leash.__file__, *user, programs.programs / program, *arguments]
     with subprocess.Popen(

@@ -1,5 +1,5 @@
-"""Refusal to start or to run a command, as one plain sentence with its remedy."""
+"""Refusal to start or run a command: a plain sentence with the remedy."""
 
 
 class Refusal(Exception):
-    """Printed as it is, without a stack trace; the process then exits with status 1."""
+    """Refusal printed without a stack trace; the process exits with status 1."""

@@ -1,4 +1,4 @@
-"""Risks of settings, in sentences for people."""
+"""Risks of settings, as sentences."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from storage.server.options import Options
 
 
 def risks(options: Options) -> Iterator[str]:
-    """Yield what may be lost or read by others with these settings."""
+    """Yield a sentence for each risk of data loss or disclosure in these settings."""
     if options.relaxed:
         yield (
             "durability is relaxed. A crash of the machine or of PostgreSQL can lose the last 0.6 seconds of"

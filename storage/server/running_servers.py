@@ -1,8 +1,4 @@
-"""The servers of this user that run, so that no command takes another database for theirs.
-
-Each server announces itself by a file that it holds a lock on: one that was killed leaves a file without a lock. Where
-there is no place for such files, such as in the home of a user of the system, it runs without.
-"""
+"""Registry of this user's running servers, so that commands do not use a wrong database."""
 
 import fcntl
 import json
@@ -22,7 +18,7 @@ from storage.server.refusal import Refusal
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """``data`` is None for a server whose database is that of DATABASE_URL."""
+    """Running server; ``data`` is None for a server on DATABASE_URL."""
 
     pid: int
     data: Path | None
@@ -30,7 +26,7 @@ class RunningServer:
 
 @contextmanager
 def announced(options: Options) -> Iterator[None]:
-    """Let commands of this user find the server while it runs."""
+    """Register the server during the block, for this user's commands."""
     path = _folder() / f"{os.getpid()}-{secrets.token_hex(4)}.json"
     described = {"pid": os.getpid(), "data": None if options.database_url else str(options.data)}
     descriptor = None
@@ -49,7 +45,7 @@ def announced(options: Options) -> Iterator[None]:
 
 
 def list_running() -> list[RunningServer]:
-    """Return the servers of this user, and remove the remains of killed ones."""
+    """Return this user's running servers, removing the entries of killed ones."""
     servers = []
     for path in sorted(_folder().glob("*.json")):
         with suppress(OSError, ValueError, KeyError), path.open() as file:
@@ -63,7 +59,7 @@ def list_running() -> list[RunningServer]:
 
 
 def refuse_ambiguous(options: Options, environ: Mapping[str, str]) -> None:
-    """Raise Refusal if no database was named, none is in use in the default folder, and a server uses another."""
+    """Raise Refusal if no database was named, and a running server uses another than the default one."""
     if environ.get(f"{PREFIX}DATA") or options.database_url or DataFolder(options.data).server() is not None:
         return
     others = list_running()

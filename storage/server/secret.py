@@ -35,7 +35,7 @@ def read(options: Options) -> bytes | None:
 
 
 def check(options: Options) -> None:
-    """Raise Refusal if the embedded database was sealed with a secret that is missing."""
+    """Raise Refusal if the embedded database was encrypted with a secret that is missing."""
     folder = DataFolder(options.data)
     if read(options) is None and folder.database.exists() and not options.database_url:
         raise Refusal(
@@ -46,7 +46,7 @@ def check(options: Options) -> None:
 
 
 def ensure(options: Options) -> None:
-    """Generate the secret of this data folder if there is none."""
+    """Generate the secret of this data folder if it has none."""
     check(options)
     if read(options) is not None:
         return
@@ -71,5 +71,5 @@ def path_of(options: Options) -> Path:
 
 
 def derive(secret: bytes, purpose: str) -> str:
-    """Derive a key for one purpose, from which the secret cannot be found."""
+    """Derive a key for one purpose, one-way."""
     return hmac.digest(secret, purpose.encode(), hashlib.sha256).hex()

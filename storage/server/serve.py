@@ -1,4 +1,4 @@
-"""The life of a server: bind, database, migrations, workers, drain, stop."""
+"""Life cycle of the server: bind, database, migrations, workers, drain, stop."""
 
 import logging
 import os
@@ -68,7 +68,7 @@ class Signals:
 
 
 def has_terminal() -> bool:
-    """Return whether the process has a terminal; when that is closed, SIGHUP means to end."""
+    """Return whether the process has a terminal, whose closing sends SIGHUP."""
     try:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
     except OSError:
@@ -77,7 +77,7 @@ def has_terminal() -> bool:
 
 
 def run(options: Options, say: Say) -> None:
-    """Serve until a signal comes; raises Refusal when that is not possible."""
+    """Serve until a signal arrives; raises Refusal if that is impossible."""
     signals = Signals()
     manager = ServiceManager()
     descriptors.raise_limit()

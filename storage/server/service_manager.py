@@ -1,7 +1,4 @@
-"""Messages to the service manager that started the server, in the protocol of sd_notify.
-
-https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html
-"""
+"""Notifications to the service manager by the sd_notify protocol."""
 
 import os
 import socket
@@ -14,7 +11,7 @@ ALIVE: Final = "WATCHDOG=1"
 
 
 class ServiceManager:
-    """The manager of this process; without one, messages go nowhere."""
+    """Service manager of this process; without one, notifications are dropped."""
 
     def __init__(self) -> None:
         # our children must not speak for us: PostgreSQL knows the protocol, too
@@ -25,7 +22,7 @@ class ServiceManager:
         self.patience = int(microseconds) / 1e6 if is_watched and self._address else 0.0
 
     def notify(self, message: str) -> None:
-        """Send a message; a manager that cannot be reached is not worth an end of the server."""
+        """Send a notification, ignoring an unreachable manager."""
         if not self._address:
             return
         address = f"\0{self._address[1:]}" if self._address.startswith("@") else self._address
@@ -33,5 +30,5 @@ class ServiceManager:
             manager.sendto(message.encode(), address)
 
     def describe(self, status: str) -> None:
-        """Show what the server is doing in the status of the service."""
+        """Set the status text of the service."""
         self.notify(f"STATUS={status}")

@@ -1,4 +1,4 @@
-"""The settings for signing in to the console with an account that people have elsewhere."""
+"""Settings of identity providers for the console."""
 
 import difflib
 import json
@@ -21,10 +21,7 @@ _ADMITS = ("invited", "everyone")
 
 
 def read(value: Mapping[str, str], environ: Mapping[str, str]) -> tuple[Provider, ...]:
-    """Return the providers in the order of their buttons; ``value`` holds the settings by name.
-
-    Without one, people sign in only with passwords, passkeys and codes that they set up here.
-    """
+    """Parse the providers in the order of their buttons; ``value`` holds settings by name."""
     one = _read_single(value)
     listed = _read_file(Path(value["LOGIN_PROVIDERS"]), environ) if value["LOGIN_PROVIDERS"] else ()
     providers = (*([one] if one else []), *listed)
@@ -74,7 +71,7 @@ def _read_file(path: Path, environ: Mapping[str, str]) -> tuple[Provider, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One object of the file."""
+    """Provider entry of the configuration file."""
 
     given: Any
     where: str
@@ -147,7 +144,7 @@ class _Entry:
         return found
 
     def _secret(self) -> str:
-        """Return the client secret, which the file itself never has."""
+        """Return the client secret, which is never in the file itself."""
         file, variable = self._text("client_secret_file"), self._text("client_secret_env")
         if bool(file) == bool(variable):
             raise Refusal(f"{self.where} needs client_secret_file or client_secret_env, and not both.")

@@ -1,4 +1,4 @@
-"""The lines that a server prints when it is ready."""
+"""Startup message of a ready server."""
 
 from collections.abc import Iterator
 

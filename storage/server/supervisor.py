@@ -1,8 +1,4 @@
-"""A small process that keeps PostgreSQL running for as long as the server lives.
-
-Run by path with `python -I -S`, so it uses the standard library only. Its standard input is a pipe held by the
-server: when that ends, for whatever reason, PostgreSQL is shut down. SIGTERM shuts it down at once.
-"""
+"""Supervisor process that keeps PostgreSQL running as long as the server."""
 
 import contextlib
 import ctypes
@@ -196,7 +192,7 @@ class Supervisor:
         return len(lines) >= 8 and lines[0].strip() == str(pid) and lines[7].strip() == "ready"
 
     def _others_are_gone(self, lock: int) -> bool:
-        """Wait for processes of an earlier PostgreSQL in this folder; False when the server ends meanwhile."""
+        """Wait for processes of an earlier PostgreSQL in this folder; return False if the server ends."""
         began = time.monotonic()
         asked: set[signal.Signals] = set()
         while True:
@@ -225,7 +221,7 @@ class Supervisor:
 
 
 def kill_family(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and its children, which have the lock and may be stopped as well."""
+    """Kill a process and its children, which hold the lock and may be stopped, too."""
     children = children_of(process.pid)
     process.kill()
     for child in children:
@@ -234,7 +230,7 @@ def kill_family(process: subprocess.Popen[bytes]) -> None:
 
 
 def children_of(pid: int) -> list[int]:
-    """Return the children of a process; none where /proc does not tell."""
+    """Return the child processes; none without /proc."""
     try:
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except OSError:
@@ -242,7 +238,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def name_of_process(pid: int) -> str:
-    """Return the name of a program that runs. A small Linux has no `ps`, and macOS no /proc."""
+    """Return the name of a running program, by /proc or ps."""
     if sys.platform == "linux":
         return Path(f"/proc/{pid}/comm").read_text()
     command = ["ps", "-o", "comm=", "-p", str(pid)]
@@ -271,7 +267,7 @@ def bound(log: Path, limit: int) -> None:
 
 
 def is_full(folder: Path) -> bool:
-    """Return whether PostgreSQL finds no space for another segment of its write-ahead log."""
+    """Return whether the disk lacks space for another WAL segment."""
     return shutil.disk_usage(folder).free < 2 * SEGMENT
 
 
@@ -295,7 +291,7 @@ def report(line: str) -> None:
 
 
 def in_json(text: str) -> str:
-    """Return a message with the fields of the server's log, whose modules cannot be used here."""
+    """Format a message with the fields of the server's JSON log, without importing its modules."""
     return json.dumps(
         {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),

@@ -1,4 +1,4 @@
-"""The certificate of the server: whether it can be used, and when its files are replaced."""
+"""Server certificate: validation, and detection of replaced files."""
 
 import ssl
 from pathlib import Path
@@ -26,7 +26,7 @@ def check(options: Options) -> None:
 
 
 class FileWatch:
-    """Notices that files were replaced, each by itself or all with the folder that a link leads to."""
+    """Watch for replaced files, individually or by a relinked folder."""
 
     def __init__(self, *paths: str) -> None:
         self._paths = [Path(path) for path in paths if path]

@@ -1,8 +1,4 @@
-"""Signs of life for the service manager, which restarts a server that no longer answers: WatchdogSec= of systemd.
-
-A server is alive while it answers a request of its own, which comes through its socket as any other does. The database
-does not matter: a restart would not bring it back.
-"""
+"""Watchdog notifications to the service manager, such as for systemd's WatchdogSec=."""
 
 import socket
 import ssl

@@ -1,4 +1,4 @@
-"""One of several processes that serve one socket; started by `workers`."""
+"""Worker process that serves a shared socket; started by `workers`."""
 
 import os
 import signal
@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def _be_killed_first() -> None:
-    """Let a system without memory choose a worker, which is replaced at once, before anything of PostgreSQL."""
+    """Raise the OOM score, so that the kernel kills a worker, which is replaced, before PostgreSQL."""
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(str(OOM_SCORE))
 

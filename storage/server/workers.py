@@ -63,7 +63,7 @@ class Worker:
 
 
 def environment() -> dict[str, str]:
-    """Return the variables of a process that runs a module of ours."""
+    """Return the environment for a subprocess that runs one of our modules."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     return {**os.environ, "PYTHONPATH": path}
 

@@ -1,1 +1,1 @@
-"""The archive of the embedded database's log, from which it is restored to a moment of the past."""
+"""WAL archive of the embedded database, for point-in-time recovery."""

@@ -1,12 +1,4 @@
-"""A process that copies PostgreSQL's write-ahead log into the archive, segment by segment.
-
-Run by path with `python -I -S`, so it uses the standard library only. The supervisor of PostgreSQL starts it and holds
-its standard input. It runs as the user of the server, who may be another than PostgreSQL's.
-
-PostgreSQL marks a complete segment with NAME.ready and keeps it until its archive_command succeeds, which waits for a
-file NAME in the folder `done`. That is made when the segment is in the archive and on its disk, or when it is dropped
-because too much waits: then the state says which, and the server begins with a new base backup.
-"""
+"""Process that copies PostgreSQL's WAL into the archive, segment by segment."""
 
 import contextlib
 import fcntl
@@ -164,7 +156,7 @@ class Push:
 
 
 def push(source: Path, archive: Path, system: str) -> None:
-    """Put a file into the archive: under its name it is always complete and on disk."""
+    """Copy a file into the archive, durably and atomically."""
     check(archive, system)
     target = archive / "wal" / f"{source.name}.gz"
     with held(target.parent):
@@ -187,7 +179,7 @@ def push(source: Path, archive: Path, system: str) -> None:
 
 
 def check(archive: Path, system: str) -> None:
-    """Raise Failure unless the archive is there and is of this database: its disk may not be mounted."""
+    """Raise Failure unless the archive exists and belongs to this database, as its disk may not be mounted."""
     try:
         archived_system = json.loads((archive / "archive.json").read_text())["system"]
     except FileNotFoundError:
@@ -203,7 +195,7 @@ def check(archive: Path, system: str) -> None:
 
 @contextlib.contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Keep out the archiver of a server that was killed, which may still copy the same segment."""
+    """Lock out the archiver of a killed server, which may still copy the same segment."""
     descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -213,7 +205,7 @@ def held(folder: Path) -> Iterator[None]:
 
 
 def compress(content: bytes, modified: int) -> bytes:
-    """Return a gzip file whose comment is the time of the last change, which copies of the file keep."""
+    """Compress with gzip, storing the time of the last change in the comment, which survives copying."""
     when = datetime.fromtimestamp(modified // 1_000_000_000, UTC).replace(
         microsecond=modified // 1000 % 1_000_000
     )

@@ -1,4 +1,4 @@
-"""Archive the log of the embedded database: the settings of PostgreSQL, the plan of the archiver, and the archive."""
+"""WAL archiving of the embedded database: PostgreSQL settings, archiver configuration and archive."""
 
 import json
 import shlex
@@ -46,7 +46,7 @@ class Config:
             raise Refusal(f"{folder.archiving / _CONFIG} cannot be read: {error}.") from None
 
     def write(self, folder: DataFolder) -> None:
-        """Make the folder of the archiver, which PostgreSQL's user may read."""
+        """Create the archiver's folder, readable by PostgreSQL's user."""
         for path in (folder.archiving, folder.archiving / "done"):
             path.mkdir(exist_ok=True)
             path.chmod(0o755)
@@ -56,7 +56,7 @@ class Config:
 
 
 def check(options: Options) -> None:
-    """Raise Refusal for an archive that could never succeed."""
+    """Raise Refusal for an archive configuration that cannot work."""
     if options.archive is None:
         return
     if options.database_url:
@@ -70,7 +70,7 @@ def check(options: Options) -> None:
 
 
 def configure(options: Options, folder: DataFolder) -> Config | None:
-    """Remember the archive that a server was started with; without one, archiving ends."""
+    """Store the archive options with which a server was started; without an archive, archiving stops."""
     if options.archive is None:
         (folder.archiving / _CONFIG).unlink(missing_ok=True)
         return None
@@ -80,7 +80,7 @@ def configure(options: Options, folder: DataFolder) -> Config | None:
 
 
 def settings(folder: DataFolder, config: Config | None) -> Mapping[str, str]:
-    """Return the settings of PostgreSQL."""
+    """Return PostgreSQL's archiving settings."""
     if config is None:
         return {}
     place = shlex.quote(str(folder.archiving)).replace("%", "%%")
@@ -92,7 +92,7 @@ def settings(folder: DataFolder, config: Config | None) -> Mapping[str, str]:
 
 
 def plan(folder: DataFolder, config: Config | None) -> dict[str, Any] | None:
-    """Return the plan of the archiver; makes the archive for a server. The database exists."""
+    """Return the archiver's configuration, creating the archive for a server; the database must exist."""
     if config is None:
         return None
     system = system_of(folder)
@@ -108,7 +108,7 @@ def plan(folder: DataFolder, config: Config | None) -> dict[str, Any] | None:
 
 
 def system_of(folder: DataFolder) -> str:
-    """Return the system identifier of a database, which its copies share."""
+    """Return the system identifier of a database, shared with its copies."""
     with (folder.database / "global" / "pg_control").open("rb") as file:
         return str(struct.unpack("=Q", file.read(8))[0])
 
@@ -151,7 +151,7 @@ def _create(archive: Path, system: str, problem: str) -> None:
 
 
 def begin(options: Options) -> None:
-    """Record the timeline that the server uses from now on; its database runs."""
+    """Record the timeline that the running server uses from now on."""
     config = Config.read(DataFolder(options.data))
     if config is None:
         return

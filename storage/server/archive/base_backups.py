@@ -1,4 +1,4 @@
-"""Base backups of an archive, and how long they and the log since are kept."""
+"""Base backups of an archive, and the retention of backups and WAL."""
 
 import json
 import shutil

@@ -39,7 +39,7 @@ class Segment(NamedTuple):
 
     @classmethod
     def parse(cls, name: str) -> "Segment | None":
-        """Return None for the name of something else."""
+        """Parse the name of a WAL segment; None for other names."""
         try:
             timeline, log, number = (int(name[at : at + 8], 16) for at in (0, 8, 16))
         except ValueError:
@@ -49,7 +49,7 @@ class Segment(NamedTuple):
 
 
 class BaseBackup(NamedTuple):
-    """A copy of the database in the archive."""
+    """Base backup in the archive."""
 
     name: str
     finished_at: datetime
@@ -77,7 +77,7 @@ class Use(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Plan to restore a moment: by replaying segments, in their order, over a base backup."""
+    """Plan of a restore: segments to replay, in order, over a base backup."""
 
     base: BaseBackup
     timeline: int
@@ -85,7 +85,7 @@ class Plan:
 
 
 class NotAnArchive(Exception):
-    """The folder cannot be read as an archive; the text is a sentence."""
+    """The folder is not a readable archive; the text is a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +124,16 @@ class Catalog:
         return self.path / "wal" / f"{segment.name}{SUFFIX}"
 
     def time_of(self, segment: Segment) -> datetime:
-        """Return when the last record of a segment was written."""
+        """Return the time of a segment's last record."""
         return read_time(self.path_of(segment))
 
     @property
     def size(self) -> int:
-        """Bytes of all base backups and segments."""
+        """Return the bytes of all base backups and segments."""
         return sum(it.size for it in self.bases) + sum(self.segments.values())
 
     def periods(self) -> list[Period]:
-        """Return the periods in which every moment can be restored, the oldest first."""
+        """Return the periods in which every moment can be restored, oldest first."""
         periods: list[Period] = []
         for use in self.uses:
             chain: list[Segment] = []
@@ -152,7 +152,7 @@ class Catalog:
         return sorted(periods)
 
     def missing(self, base: BaseBackup) -> list[Segment]:
-        """Return the segments since a base backup that are missing between those of the present timeline."""
+        """Return the missing segments since a base backup on the current timeline."""
         if not self.uses:
             return []
         timeline = self.uses[-1].timeline
@@ -180,7 +180,7 @@ class Catalog:
         return plans
 
     def needed_bases(self, since: datetime) -> set[BaseBackup]:
-        """Return the base backups without which a moment from then on could not be restored."""
+        """Return the base backups needed to restore any moment since a time."""
         moments = [since, *(it.start for it in self.uses if it.start > since)]
         kept = {it for it in self.bases if it.finished_at >= since}
         for moment in moments:
@@ -189,12 +189,12 @@ class Catalog:
         return kept | set(self.bases[-1:])
 
     def bases_for(self, timeline: int) -> list[BaseBackup]:
-        """Return the base backups from which the log leads to a timeline."""
+        """Return the base backups from which the WAL leads to a timeline."""
         forks = self.forks.get(timeline, {})
         return [it for it in self.bases if it.timeline == timeline or it.last < forks.get(it.timeline, 0)]
 
     def _chain(self, base: BaseBackup, timeline: int) -> list[Segment]:
-        """Return the segments from a base backup on, up to the first that is missing."""
+        """Return the segments from a base backup up to the first gap."""
         chain = []
         number = base.first
         while (segment := self._segment(timeline, number)) in self.segments:
@@ -209,7 +209,7 @@ class Catalog:
 
 
 def read_system(path: Path) -> str:
-    """Return the system identifier of the database that an archive is of; raises NotAnArchive."""
+    """Return the system identifier of an archive's database; raises NotAnArchive."""
     try:
         content: dict[str, Any] = json.loads((path / DESCRIPTION).read_text())
         if content["format"] != FORMAT:
@@ -222,13 +222,13 @@ def read_system(path: Path) -> str:
 
 
 def number_of(position: str) -> int:
-    """Return the number of the segment that has a position of the log, written as 0/3000028."""
+    """Return the number of the segment that contains a WAL position such as 0/3000028."""
     high, low = (int(it, 16) for it in position.split("/"))
     return ((high << 32) + low) // SEGMENT
 
 
 def read_time(path: Path) -> datetime:
-    """Return the time in the comment of a gzip header."""
+    """Read the time in the comment of a gzip header."""
     with path.open("rb") as file:
         comment = file.read(64)[10:].partition(b"\0")[0]
     return datetime.fromisoformat(comment.decode())

@@ -29,7 +29,7 @@ _MOST_LOG: Final = 4 << 30  # bytes since a base backup, or twice its size: repl
 def summarize(
     folder: DataFolder, config: Config, every: timedelta | None = None, size: int | None = None
 ) -> ArchiveSummary:
-    """``every`` and ``size``: the options of the server, if they are known."""
+    """Summarize the archive; ``every`` and ``size`` are the server's options, if known."""
     now = datetime.now(UTC)
     state = archiver.read_state(folder.archiving / "state.json")
     lag = lag_of(folder)
@@ -66,7 +66,7 @@ def summarize(
 
 
 def verify(archive: Path, say: Say) -> list[str]:
-    """Return a sentence for each base backup and each segment that cannot be read."""
+    """Return a sentence for each unreadable base backup or segment."""
     faults = []
     catalog = Catalog.read(archive)
     for base in catalog.bases:
@@ -85,14 +85,14 @@ def verify(archive: Path, say: Say) -> list[str]:
 
 
 def read_segment(path: Path) -> bytes:
-    """Return the content of a segment; raises Refusal if it is damaged."""
+    """Read a segment; raises Refusal if it is damaged."""
     if len(content := read_compressed(path)) != SEGMENT:
         raise Refusal(f"{path} is not a complete segment.")
     return content
 
 
 def read_compressed(path: Path) -> bytes:
-    """Return the content of a file of the log; raises Refusal if it is damaged."""
+    """Read a compressed WAL file; raises Refusal if it is damaged."""
     try:
         return gzip.decompress(path.read_bytes())
     except FileNotFoundError:
@@ -104,7 +104,7 @@ def read_compressed(path: Path) -> bytes:
 
 
 def lag_of(folder: DataFolder) -> float:
-    """Return for how many seconds the oldest complete segment has waited."""
+    """Return the seconds that the oldest complete segment has waited for archiving."""
     ages = [0.0]
     for path in (folder.database / "pg_wal" / "archive_status").glob("*.ready"):
         try:
@@ -132,7 +132,7 @@ def is_base_due(folder: DataFolder, catalog: Catalog, every: timedelta, size: in
 
 
 def last_base(catalog: Catalog) -> BaseBackup | None:
-    """Return the newest base backup from which the log leads to the present."""
+    """Return the newest base backup from which the WAL leads to the present."""
     found = catalog.bases_for(catalog.uses[-1].timeline) if catalog.uses else []
     return found[-1] if found else None
 

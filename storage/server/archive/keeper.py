@@ -1,8 +1,4 @@
-"""Keeper of a server's archive: base backups when they are due, retention, and a summary for people.
-
-A thread of the process that starts the others decides when; the command `archive`, in a process of its own, does
-it.
-"""
+"""Maintenance of a server's archive: base backups, retention and a summary."""
 
 import logging
 import threading
@@ -32,7 +28,7 @@ _PAUSE: Final = timedelta(minutes=15).total_seconds()  # after a base backup tha
 
 @contextmanager
 def running(options: Options) -> Iterator[None]:
-    """Look after the archive for as long as this lasts; end a base backup that is being made then."""
+    """Maintain the archive during the block, and abort a running base backup at its end."""
     if options.archive is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""Moments of the past as people write them: ISO 8601 in UTC, `10 minutes ago`, `latest`."""
+"""Points in time as users write them: ISO 8601 in UTC, `10 minutes ago`, `latest`."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -16,7 +16,7 @@ _AGO: Final = re.compile(r"(\d{1,6}) ?([a-z]+?)s? ago")
 
 
 def parse(text: str, now: datetime) -> datetime | None:
-    """Read a moment, None for the latest; raises Refusal for other text, and for the future."""
+    """Parse a point in time, None for the latest; raises Refusal if it is invalid or in the future."""
     if text == LATEST:
         return None
     if (match := _AGO.fullmatch(text.strip().lower())) and match[2] in _UNITS:

@@ -1,4 +1,4 @@
-"""Restore the embedded database to a moment of the past, into a new data folder, and put that into its place."""
+"""Point-in-time restore of the embedded database into a new data folder, which then replaces the old one."""
 
 import json
 import os
@@ -34,7 +34,7 @@ _SHOWN: Final = 5  # periods in a refusal
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request to restore; ``moment`` None is the latest, and ``archive`` None the archive of the data folder."""
+    """Restore request; ``moment`` defaults to the latest, ``archive`` to the data folder's."""
 
     moment: datetime | None
     archive: Path | None = None
@@ -53,7 +53,7 @@ class Restored:
 
 
 def restore_moment(options: Options, request: Request, say: Say) -> Restored:
-    """Restore beside a data folder that has a database, else in its place."""
+    """Restore beside an existing database, or else in place."""
     target = DataFolder(options.data)
     has_database = target.database.exists()
     if os.path.ismount(target.path):
@@ -107,7 +107,7 @@ def restore_moment(options: Options, request: Request, say: Say) -> Restored:
 
 
 def switch(options: Options, new: Path | None) -> Restored:
-    """Put a restored folder into the place of the data folder; by default the newest beside it."""
+    """Replace the data folder by a restored one, by default the newest beside it."""
     target = DataFolder(options.data)
     folder_switch.refuse_running(target)
     if new is None:
@@ -156,7 +156,7 @@ def _remove_unfinished(target: DataFolder) -> None:
 
 
 def _flush(options: Options, archive: Path, say: Say) -> None:
-    """Let everything that was acknowledged until now be in the archive."""
+    """Archive everything acknowledged so far."""
     say("Archiving the log up to now ...")
     try:
         with embedded.attached(options, purpose="archive", say=say):
@@ -186,7 +186,7 @@ def _out_of_range(catalog: Catalog, moment: datetime | None) -> Refusal:
 def _build(
     options: Options, target: DataFolder, catalog: Catalog, plans: list[Plan], request: Request, say: Say
 ) -> tuple[dict[str, int], str]:
-    """Make the folder from the first base backup that is not damaged."""
+    """Build the folder from the first undamaged base backup."""
     for number, plan in enumerate(plans, start=1):
         try:
             base = Backup.read(FolderStore(catalog.path / "base"), plan.base.name)
@@ -217,7 +217,7 @@ def _build(
 
 
 def _copy_base(options: Options, target: DataFolder, base: Backup, request: Request, say: Say) -> None:
-    """Copy a base backup, with the secret of the folder to be replaced: the backup's own may be sealed."""
+    """Copy a base backup with the secret of the folder to replace, as the backup's may be encrypted."""
     kept = secret.path_of(replace(options, data=target.path))
     found = kept.read_bytes().strip() if kept.exists() else restore.secret_of(base, request.passphrase)
     restore.copy(options, base, found, say)
@@ -292,7 +292,7 @@ def _log_of(folder: DataFolder) -> str:
 
 
 def _reserve_timeline(folder: DataFolder, catalog: Catalog) -> None:
-    """Let another restore choose another number for its timeline."""
+    """Reserve the timeline number, so that another restore uses a different one."""
     for path in (folder.database / "pg_wal").glob("*.history"):
         # an archive that can only be read has no server that would use the number
         with suppress(OSError, archiver.Failure):

@@ -45,14 +45,14 @@ class BackupRequest:
 
 
 def back_up(options: Options, request: BackupRequest, say: Say) -> Backup:
-    """Return a new backup, which is complete, verified and stored."""
+    """Create, verify and store a backup."""
     check(options, request)
     with _recording_failures(options, request), _database(options, say):
         return back_up_running(options, request, say)
 
 
 def back_up_running(options: Options, request: BackupRequest, say: Say) -> Backup:
-    """Return a new backup like ``back_up``, for the process that runs the database."""
+    """Create a backup like ``back_up``, in the process that runs the database."""
     store = open_store(request.location)
     with _recording_failures(options, request):
         try:
@@ -66,7 +66,7 @@ def back_up_running(options: Options, request: BackupRequest, say: Say) -> Backu
 
 
 def check(options: Options, request: BackupRequest) -> None:
-    """Raise Refusal for a backup that could never succeed."""
+    """Raise Refusal for a backup configuration that cannot work."""
     secret.check(options)
     if options.database_url and (request.is_incremental or request.full_every > 1):
         raise Refusal(
@@ -106,7 +106,7 @@ def _database(options: Options, say: Say) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """Values that the steps of one backup share."""
+    """Shared values of the steps of a backup."""
 
     options: Options
     request: BackupRequest
@@ -117,7 +117,7 @@ class _Work:
 
 
 class _Database(NamedTuple):
-    """Files written for the database; ``parent`` is the backup that they continue."""
+    """Database files of a backup; ``parent`` is the backup that an incremental one continues."""
 
     written: Written
     relations: dict[str, contents.Relation]
@@ -164,7 +164,7 @@ def _back_up(options: Options, request: BackupRequest, store: Store, lock: int |
 
 
 def _parent(store: Store, request: BackupRequest, say: Say) -> Backup | None:
-    """Return the opened backup to continue; None for a full one."""
+    """Return the backup to continue incrementally; None for a full backup."""
     if not request.is_incremental and request.full_every == 1:
         return None
     others = [it for it in description.backups(store) if it.kind is not Kind.DUMP]
@@ -232,7 +232,7 @@ def _check_space(store: Store, size: int) -> None:
 
 
 def _dump(work: _Work) -> _Database:
-    """Dump the database as of the moment at which it is counted."""
+    """Dump the database in the snapshot in which it is counted."""
     with _connected(work.options) as connection:
         for extension in EXTENSIONS:
             if connection.execute("SELECT FROM pg_extension WHERE extname = %s", [extension.name]).fetchone():
@@ -301,7 +301,7 @@ def _write_settings(work: _Work) -> dict[str, str]:
 
 
 def describe(backup: Backup, seconds: float) -> str:
-    """Return the last line of the command."""
+    """Return a summary sentence about the backup, the last line of the command's output."""
     return f"{backup.location}: {size_of(backup.size)} in {seconds:.1f} seconds, verified."
 
 

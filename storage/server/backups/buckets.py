@@ -1,7 +1,4 @@
-"""Backups in a bucket of S3 or of another store with its protocol, and in a container of Azure Blob Storage.
-
-Credentials come from the environment variables of these services, which obstore reads; none is logged or stored.
-"""
+"""Backups in a bucket of S3 or a compatible store, or in an Azure Blob container."""
 
 import json
 import os
@@ -43,7 +40,7 @@ _EXAMPLES: Final = {
 
 
 def open_bucket(location: str) -> "Bucket":
-    """Return the bucket or container at a URL; raises Refusal for one that is not understood."""
+    """Return the bucket or container at a URL; raises Refusal for an invalid one."""
     parts = urlsplit(location)
     if parts.username or parts.password or parts.query or parts.fragment:
         raise Refusal(
@@ -84,7 +81,7 @@ def _azure_connection() -> dict[str, str]:
 
 
 class Bucket:
-    """A bucket, or the part of it under a prefix."""
+    """Bucket, or a prefix in it."""
 
     def __init__(self, location: str, store: Any) -> None:
         self.location = location
@@ -125,7 +122,7 @@ class Bucket:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Remove abandoned backups; others may be made meanwhile, under names of their own."""
+        """Remove abandoned backups; concurrent backups are allowed."""
         for name in self.names():
             objects = self._objects(name)
             if objects and DESCRIPTION not in objects and self._is_abandoned(name, objects):
@@ -191,7 +188,7 @@ class Bucket:
         self.remove(name)
 
     def remove(self, name: str, file: str = "") -> None:
-        """Remove a file, or all of a backup."""
+        """Delete a file, or all files of a backup."""
         paths = [f"{name}/{it}" for it in ([file] if file else self._objects(name))]
         with _explaining(self.location):
             obstore.delete(self._store, paths)
@@ -280,7 +277,7 @@ class _Ranges:
 
 @contextmanager
 def _explaining(location: str) -> Iterator[None]:
-    """Turn errors of the service into Refusal, without URLs, which may have a signature in them."""
+    """Convert service errors to Refusal, without URLs, which may contain a signature."""
     try:
         yield
     except (FileNotFoundError, exceptions.BaseError) as error:

@@ -1,4 +1,4 @@
-"""Summary of a database's content, to compare a restored database with."""
+"""Summary of a database's content, for verification after a restore."""
 
 import re
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ Sample = frozenset[tuple[str, str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """``rows`` is None if it is not certain; ``sample`` has keys and checksums of entities."""
+    """Summary of a relation; ``rows`` is None if uncertain, ``sample`` has keys and checksums."""
 
     rows: int | None
     sample: Sample = frozenset()
@@ -54,7 +54,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The relations at one moment, and how many rows were ever written in each."""
+    """Summary of all relations in one snapshot, with the rows ever written to each."""
 
     relations: Mapping[str, Relation]
     written: Mapping[str, int]
@@ -83,7 +83,7 @@ def read(connection: psycopg.Connection[Any]) -> Reading:
 
 
 def between(before: Reading, after: Reading) -> dict[str, Relation]:
-    """Return what holds at every moment between two readings."""
+    """Return the facts that hold throughout the time between two readings."""
     relations = {}
     for name in before.relations.keys() & after.relations.keys():
         old, new = before.relations[name], after.relations[name]
@@ -93,7 +93,7 @@ def between(before: Reading, after: Reading) -> dict[str, Relation]:
 
 
 def differences(connection: psycopg.Connection[Any], expected: Mapping[str, Relation]) -> list[str]:
-    """Return a sentence for each relation that is not as expected."""
+    """Return a sentence for each relation that differs from expectations."""
     names = {name for _, name in connection.execute(_RELATIONS).fetchall()}
     differences = []
     for name, relation in expected.items():

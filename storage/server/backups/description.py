@@ -1,4 +1,4 @@
-"""Description of a backup, and the backups of a store: their chains, and which are kept."""
+"""Description of a backup, and the backups of a store with their chains and retention."""
 
 import hashlib
 import json
@@ -31,7 +31,7 @@ class SecretIn(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """``relations`` and ``files`` of a sealed backup are empty until it is opened with its passphrase."""
+    """Backup; if encrypted, ``relations`` and ``files`` are empty until it is opened."""
 
     store: Store
     name: str
@@ -56,11 +56,11 @@ class Backup:
 
     @property
     def folder(self) -> Path | None:
-        """Folder with its files in their original form; None if they are sealed, packed or elsewhere."""
+        """Return the folder with its original files; None if they are encrypted, packed or remote."""
         return self.store.folder_of(self.name) if self.format == PLAIN else None
 
     def publish(self, draft: Draft) -> None:
-        """Describe the files of a draft, which is a backup from then on."""
+        """Describe the files of a draft and publish it as a backup."""
         content = self._facts()
         if self.key is not None:
             with creating(draft, CONTENTS, self.key) as sink:
@@ -180,14 +180,14 @@ def creating(draft: Draft, file: str, key: Key | None, expected: int = 0) -> Ite
 
 
 def find(location: str, store: Store) -> Backup:
-    """Return the backup at a location, or the last one of the store there."""
+    """Return the backup at a location, or the latest of a store."""
     if (found := split_backup(location)) is not None:
         return Backup.read(*found)
     return last(store)
 
 
 def backups(store: Store) -> list[Backup]:
-    """Return the backups whose descriptions can be read, the oldest first."""
+    """Return the readable backups, oldest first."""
     backups = []
     for name in sorted(store.names()):
         with suppress(Refusal):
@@ -203,7 +203,7 @@ def last(store: Store) -> Backup:
 
 
 def chain_of(backup: Backup, passphrase: bytes | None) -> list[Backup]:
-    """Return the backup after those that it continues, all opened."""
+    """Return the chain that ends in a backup, all opened."""
     chain = [backup.opened(passphrase)]
     while parent := chain[0].parent:
         if any(parent == it.name for it in chain):
@@ -223,7 +223,7 @@ def chains(backups: list[Backup]) -> list[list[Backup]]:
 
 
 def delete_older(store: Store, keep: int) -> list[str]:
-    """Delete all but the newest chains, each from its end; return the names of the deleted."""
+    """Delete all but the newest chains, each from its end; return the deleted names."""
     deleted = [it.name for chain in chains(backups(store))[:-keep] for it in reversed(chain)]
     for name in deleted:
         store.delete(name)

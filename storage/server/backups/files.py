@@ -1,8 +1,4 @@
-"""The files of a backup: written from the stream of pg_basebackup, verified, and taken out again.
-
-In a folder, a database is a folder of its files. In a bucket, or sealed, it is one file: the archive that PostgreSQL
-sent.
-"""
+"""Files of a backup: written from pg_basebackup's stream, verified, and extracted."""
 
 import hashlib
 import json
@@ -27,14 +23,14 @@ _PIECE: Final = 1 << 20
 
 
 class Member(NamedTuple):
-    """A file or a folder of a database, by its name in there; a folder has no reader."""
+    """File or folder of a database, by its relative name; a folder has no reader."""
 
     name: str
     reader: Reader | None
 
 
 class Written(NamedTuple):
-    """Files written for a new backup: their checksums, also of files in the archive, and the manifest."""
+    """Files written for a new backup: checksums and manifest."""
 
     digests: dict[str, str]
     manifest: bytes
@@ -115,7 +111,7 @@ class _Tee:
 
 
 def _members(source: Reader, where: str) -> Iterator[Member]:
-    """Yield the files and folders of an archive; raises Refusal for members that could lead out of the folder."""
+    """Yield the members of a tar archive; raises Refusal for a member that could escape the folder."""
     with tarfile.open(fileobj=source, mode="r|", bufsize=_PIECE) as archive:  # type: ignore[call-overload]
         for it in archive:
             name = PurePosixPath(it.name)
@@ -125,7 +121,7 @@ def _members(source: Reader, where: str) -> Iterator[Member]:
 
 
 def read_manifest(text: bytes, where: str) -> dict[str, str]:
-    """Return the checksums that PostgreSQL made while it sent the files, by their names."""
+    """Parse a backup manifest; return PostgreSQL's checksums by file name."""
     # the last line of the manifest is its own checksum, over everything before that line
     try:
         content: dict[str, Any] = json.loads(text)
@@ -152,7 +148,7 @@ def verify(backup: Backup) -> None:
 
 
 def take(backup: Backup, target: Path | None) -> None:
-    """Verify an opened backup, and put its database or its dump into a new folder on the way."""
+    """Verify an opened backup, extracting its database or dump to ``target`` if given."""
     where = backup.location
     expected = dict(backup.files)
     stored = _stored(backup)
@@ -181,7 +177,7 @@ def take(backup: Backup, target: Path | None) -> None:
 
 
 def read_verified(backup: Backup, file: str) -> bytes:
-    """Return the content of a small file of an opened backup."""
+    """Return the verified content of a small file in an opened backup."""
     content = backup.content_of(file)
     if hashlib.sha256(content).hexdigest() != backup.files.get(file):
         raise damaged(backup.location, file)

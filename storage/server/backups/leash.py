@@ -1,9 +1,4 @@
-"""Run a program, with all of its processes, no longer than the process that has started this one.
-
-Run by path with `python -I -S`, and with `--user=UID:GID` if the program is to run as another user. Standard input is a
-pipe held by that process. pg_basebackup needs this: its second process, which streams the log, would run on when the
-first one is gone.
-"""
+"""Child process that ends with all of its descendants when its parent does."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Run the programs of PostgreSQL that back up and restore, without credentials in their arguments."""
+"""PostgreSQL's backup and restore programs, run without credentials in their arguments."""
 
 import io
 import os
@@ -36,7 +36,7 @@ _REMEDIES: Final = {
 
 
 class ProgramFailed(Refusal):
-    """An error: a program of PostgreSQL failed."""
+    """A PostgreSQL program failed."""
 
     def __init__(self, program: str, lines: list[str]) -> None:
         super().__init__(_reason(program, lines))
@@ -47,7 +47,7 @@ class ProgramFailed(Refusal):
 def run(
     options: Options, program: str, *arguments: str | Path, say: Say | None = None, lock: int | None = None
 ) -> None:
-    """Run a program on the database; it ends with this process. Raises ProgramFailed with the reason."""
+    """Run a program on the database, tied to this process; raises ProgramFailed."""
     with reading(options, program, *arguments, say=say, lock=lock) as output:
         while output.read(1 << 20):
             pass

@@ -44,14 +44,14 @@ class Restored:
 
 
 def find(location: str) -> Backup:
-    """Return the backup at a path or URL, or the last one of the folder or bucket there."""
+    """Return the backup at a path or URL, or the latest in the folder or bucket."""
     return description.find(location, open_store(location))
 
 
 def restore(
     options: Options, backup: Backup, say: Say, *, passphrase: bytes | None = None, replaces: bool = False
 ) -> Restored:
-    """Restore into the data folder, or into the empty database of DATABASE_URL."""
+    """Restore into the data folder, or into the empty database at DATABASE_URL."""
     chain = _chain(backup, passphrase)
     if passphrase is not None and backup.sealing is None and backup.secret is not SecretIn.SEALED:
         raise Refusal(
@@ -89,7 +89,7 @@ def restore(
 
 
 def drill(options: Options, backup: Backup, say: Say, *, passphrase: bytes | None = None) -> list[str]:
-    """Restore into a scratch folder; return a sentence for everything that is not as it was."""
+    """Restore into a temporary folder; return a sentence for each difference."""
     chain = _chain(backup, passphrase)
     with _scratch() as folder, _explaining():
         scratch = replace(options, data=folder / "data", database_url="", pooler_url="", declared={})
@@ -102,7 +102,7 @@ def drill(options: Options, backup: Backup, say: Say, *, passphrase: bytes | Non
 
 
 def copy(options: Options, backup: Backup, found: bytes | None, say: Say) -> None:
-    """Make a data folder of an opened backup and the secret, without opening the database."""
+    """Create a data folder from an opened backup and a secret, without opening the database."""
     chain = _chain(backup, None)
     with _explaining():
         _fill(options, chain, found, say)
@@ -110,7 +110,7 @@ def copy(options: Options, backup: Backup, found: bytes | None, say: Say) -> Non
 
 @contextmanager
 def _explaining() -> Iterator[None]:
-    """Turn what fails for reasons of the machine into a Refusal."""
+    """Convert errors caused by the machine to Refusal."""
     try:
         yield
     except shutil.Error as error:  # several files failed
@@ -133,7 +133,7 @@ def _scratch() -> Iterator[Path]:
 
 
 def _chain(backup: Backup, passphrase: bytes | None) -> list[Backup]:
-    """Return the backup after those that it continues, all opened."""
+    """Return the opened chain of a backup; raises Refusal for another PostgreSQL version."""
     chain = description.chain_of(backup, passphrase)
     for it in chain:
         major = it.postgresql.partition(".")[0]
@@ -157,7 +157,7 @@ def secret_of(backup: Backup, passphrase: bytes | None) -> bytes | None:
 
 
 def restore_secret(options: Options, backup: Backup, passphrase: bytes | None = None) -> None:
-    """Bring the secret back into a data folder that has lost it."""
+    """Restore the secret of a data folder that has lost it."""
     server_secret = secret_of(backup.opened(passphrase), passphrase)
     if server_secret is None:
         raise Refusal("The secret is not in this backup: the server had it from TABLERO_SECRET.")
@@ -199,7 +199,7 @@ def _draft(options: Options) -> Path:
 
 
 def _fill(options: Options, chain: list[Backup], server_secret: bytes | None, say: Say) -> Path | None:
-    """Put the verified files of a backup into a data folder; the database appears at the end. Return a dump."""
+    """Extract the verified files of a backup into a data folder, the database last; return a dump to load."""
     folder = DataFolder(options.data)
     folder.create()
     with folder.held("restore"):

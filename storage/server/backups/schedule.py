@@ -1,7 +1,4 @@
-"""The backups that a server makes by itself: `serve --backup-to`.
-
-A thread of the process that starts the others decides when; the command `backup`, in a process of its own, makes them.
-"""
+"""Scheduled backups of a server: `serve --backup-to`."""
 
 import logging
 import signal
@@ -32,27 +29,27 @@ _PATIENCE: Final = 15.0  # seconds for a backup that is ended to remove its file
 
 
 def check(options: Options) -> None:
-    """Raise Refusal for a schedule whose backups could never succeed."""
+    """Raise Refusal for a schedule whose backups cannot work."""
     if options.backups is not None:
         backup.check(options, request(options.backups))
 
 
 def request(schedule: BackupSchedule) -> backup.BackupRequest:
-    """Return the next backup of a schedule; raises Refusal if its passphrase cannot be read."""
+    """Return the next backup request of a schedule; raises Refusal if its passphrase is unreadable."""
     file = schedule.passphrase_file
     passphrase = None if file is None else sealing.read_passphrase(file)
     return backup.BackupRequest(str(schedule.folder), passphrase, full_every=schedule.full_every)
 
 
 def database_settings(options: Options) -> dict[str, str]:
-    """Return the settings that the embedded database needs for incremental backups."""
+    """Return PostgreSQL settings needed for incremental backups."""
     is_incremental = options.backups is not None and options.backups.full_every > 1
     return {"summarize_wal": "on"} if is_incremental else {}
 
 
 @contextmanager
 def running(options: Options) -> Iterator[None]:
-    """Make the backups that are scheduled for as long as this lasts; end one that is being made then."""
+    """Make scheduled backups during the block, and abort a running one at its end."""
     if options.backups is None:
         yield
         return
@@ -97,7 +94,7 @@ class _Scheduler:
         return last_backup.due_at(now, self._schedule.every, last_backup.read(self._data).last) - now
 
     def _back_up(self) -> str:
-        """Return why it failed, or an empty string."""
+        """Make a backup; return the error, or an empty string."""
         return run_command(["backup", *self._arguments()], self._is_stopping)
 
     def _arguments(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""The process of a scheduled backup: a command of ours, which gives up in order when its standard input ends."""
+"""Process of a scheduled backup, which aborts cleanly when its standard input closes."""
 
 import os
 import signal

@@ -37,7 +37,7 @@ _TAG: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Sealing:
-    """Parameters with which a backup is sealed; ``check`` tells the right passphrase from a wrong one."""
+    """Encryption parameters of a backup; ``check`` verifies the passphrase."""
 
     salt: str
     cost: int
@@ -48,7 +48,7 @@ class Sealing:
 
 
 class Key:
-    """The key of one backup."""
+    """Encryption key of one backup."""
 
     def __init__(self, passphrase: bytes, salt: bytes, cost: int) -> None:
         self._key = Scrypt(salt=salt, length=32, n=cost, r=8, p=1).derive(passphrase)
@@ -60,7 +60,7 @@ class Key:
 
     @classmethod
     def open(cls, sealing: Sealing, passphrase: bytes) -> "Key":
-        """Return the key of a backup; raises Refusal if the passphrase is wrong."""
+        """Derive the key of a backup; raises Refusal for a wrong passphrase."""
         cost = sealing.cost
         try:
             if not 2 <= cost <= _LARGEST_COST or cost & (cost - 1):
@@ -183,7 +183,7 @@ def read_passphrase(path: Path) -> bytes:
 
 
 def seal_secret(secret: bytes, passphrase: bytes) -> bytes:
-    """Return a secret that is sealed alone, in a backup that is not, as JSON with everything but the passphrase."""
+    """Encrypt only the secret of an unencrypted backup; return JSON with all parameters."""
     salt, nonce = os.urandom(16), os.urandom(12)
     sealed = _secret_cipher(passphrase, salt).encrypt(nonce, secret, _PURPOSE)
     parts = {"salt": salt, "nonce": nonce, "sealed": sealed}
@@ -191,7 +191,7 @@ def seal_secret(secret: bytes, passphrase: bytes) -> bytes:
 
 
 def unseal_secret(text: bytes, passphrase: bytes) -> bytes:
-    """Return a secret that was sealed alone; raises Refusal if the passphrase is wrong."""
+    """Decrypt a separately encrypted secret; raises Refusal for a wrong passphrase."""
     try:
         parts = {name: base64.b64decode(part) for name, part in json.loads(text).items()}
         return _secret_cipher(passphrase, parts["salt"]).decrypt(parts["nonce"], parts["sealed"], _PURPOSE)

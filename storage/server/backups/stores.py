@@ -1,7 +1,4 @@
-"""Stores of backups: a folder, or a bucket of an object store.
-
-Both hold backups by name, and each backup has files. A backup appears with its description, when it is complete.
-"""
+"""Backup stores: a folder, or a bucket of an object store."""
 
 import fcntl
 import os
@@ -32,14 +29,14 @@ class Writer(Protocol):
 
 
 class Draft(Protocol):
-    """A backup that is being made."""
+    """Backup in progress."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def written(self) -> Mapping[str, int]:
-        """Bytes of each file that is complete."""
+        """Return the bytes of each completed file."""
         ...
 
     def create(self, file: str, expected: int = 0) -> AbstractContextManager[Writer]:
@@ -54,11 +51,11 @@ class Draft(Protocol):
 class Store(Protocol):
     @property
     def location(self) -> str:
-        """The path or URL, without credentials."""
+        """Return the path or URL, without credentials."""
         ...
 
     def names(self) -> list[str]:
-        """Return the names of possible backups; only those with a description are backups."""
+        """Return names of possible backups; only those with a description are complete."""
         ...
 
     def locate(self, name: str) -> str: ...
@@ -68,15 +65,15 @@ class Store(Protocol):
         ...
 
     def files(self, name: str) -> dict[str, int]:
-        """Return the files of a backup with their bytes."""
+        """Return the files of a backup with their sizes in bytes."""
         ...
 
     def open(self, name: str, file: str) -> AbstractContextManager[Reader]:
-        """Yield a file to read; raises FileNotFoundError."""
+        """Yield a reader of a file; raises FileNotFoundError."""
         ...
 
     def held(self) -> AbstractContextManager[int | None]:
-        """Prepare for a new backup and remove abandoned ones; yields a descriptor that its programs inherit."""
+        """Lock the store and remove abandoned backups; yields a descriptor for child programs."""
         ...
 
     def draft(self, started_at: datetime) -> AbstractContextManager[Draft]:
@@ -84,11 +81,11 @@ class Store(Protocol):
         ...
 
     def free(self) -> int | None:
-        """Return the bytes that can still be stored; None if nothing limits them."""
+        """Return the free bytes; None without a limit."""
         ...
 
     def delete(self, name: str) -> None:
-        """Delete a backup; one that is interrupted has no description any more."""
+        """Delete a backup, its description first."""
         ...
 
 
@@ -123,7 +120,7 @@ def name_of(started_at: datetime) -> str:
 
 
 class FolderStore:
-    """A folder with a folder for each backup; a hidden one is not complete."""
+    """Folder with a subfolder per backup; hidden ones are incomplete."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -142,7 +139,7 @@ class FolderStore:
         return self.path / name
 
     def files(self, name: str) -> dict[str, int]:
-        """Return the files; raises Refusal for a link, which would lead a restore by root to other files."""
+        """Return the files; raises Refusal for a symbolic link, which could redirect a restore by root."""
         sizes = {}
         folder = self.path / name
         for path in folder.rglob("*"):
@@ -161,7 +158,7 @@ class FolderStore:
 
     @contextmanager
     def held(self) -> Iterator[int]:
-        """Make the folder if need be and keep other backups out of it; yields the descriptor of the lock."""
+        """Create and lock the folder; yields the descriptor of the lock."""
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             # no link: others may be able to write to the folder, and root makes the backups
