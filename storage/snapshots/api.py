@@ -86,7 +86,7 @@ class SnapshotViewSet(AccountScopedViewSet):
 
 
 def find_snapshot(account: Account, name: str) -> Snapshot:
-    """Return a snapshot that people see; raises Http404 if there is none."""
+    """Return a visible snapshot; raises Http404."""
     snapshot = snapshots.find(account, name)
     if snapshot is None or snapshot.reason == SnapshotReason.BRANCH:
         raise Http404

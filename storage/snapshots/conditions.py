@@ -1,4 +1,4 @@
-"""Find what notices tell about the quota of snapshots."""
+"""Condition of the notice about the quota of snapshots."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Snapshots of an account: their names, why they were taken, and when the next one of a schedule is due."""
+"""Snapshots: valid names, reasons, and schedules."""
 
 import re
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _DAYS_OF_WEEK: Final = 7
 
 
 class SnapshotReason(StrEnum):
-    """Why a snapshot was taken. The values are stored."""
+    """Reason for a snapshot. The values are stored."""
 
     USER = "user"
     SCHEDULE = "schedule"
@@ -35,7 +35,7 @@ def is_snapshot_name(name: str) -> bool:
 
 
 def numbered_name(text: str, number: int) -> str:
-    """Return a name made of a text, with which to try again when those with smaller numbers are taken."""
+    """Derive a snapshot name from a text, numbered to avoid taken names."""
     name = _NOT_ALLOWED.sub("-", text)
     if number == 1:
         return name[:NAME_LIMIT]
@@ -45,14 +45,14 @@ def numbered_name(text: str, number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A snapshot each day, or each week on a ``weekday``."""
+    """Daily schedule, or weekly on a ``weekday``."""
 
     hour: Annotated[int, "In UTC."]
     weekday: Annotated[int | None, "0 is Monday; null: every day."] = None
     keep: Annotated[int, "How many snapshots of the schedule are kept."] = 7
 
     def next_after(self, moment: datetime) -> datetime:
-        """Return when the first snapshot after a moment, in UTC, is due."""
+        """Return when the first snapshot after a time, in UTC, is due."""
         due = moment.replace(hour=self.hour, minute=0, second=0, microsecond=0)
         if self.weekday is not None:
             due += timedelta(days=(self.weekday - due.weekday()) % _DAYS_OF_WEEK)

@@ -1,9 +1,4 @@
-"""Snapshots: an account as it was at a moment, to browse, restore, compare and branch from.
-
-Taking one costs nothing that grows with the data: it is a moment in the history of the account. Its entities are
-copied into relations of their own before the history that it needs is dropped, or at once in an account that keeps
-none.
-"""
+"""Snapshots: immutable states of an account to browse, restore, compare and branch from."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
@@ -60,7 +55,7 @@ class SnapshotExists(SnapshotError):
 
 
 class SnapshotLimitReached(SnapshotError):
-    """The account has as many snapshots as it may, or they take as much space as they may."""
+    """The account has too many snapshots, or they are too large."""
 
 
 class SnapshotNotFound(SnapshotError, Missing):
@@ -89,7 +84,7 @@ def take(
 
 
 def _list_again(take_listed: Callable[[], Snapshot]) -> Snapshot:
-    """List the tables of an account, and take a snapshot of them, until none is deleted in between."""
+    """Take a snapshot of the listed tables, retrying if one is deleted in between."""
     for _ in range(_TRIES):
         try:
             return take_listed()
@@ -147,19 +142,19 @@ def _check_limits(account: Account, *, added: Sequence[Table] | None = None) -> 
 
 
 def allowance(account: Account) -> Allowance:
-    """Return how many snapshots users took of an account, and how many it may have."""
+    """Return the number of user snapshots of an account and the quota."""
     number = Snapshot.objects.filter(account=account, reason=SnapshotReason.USER).count()
     return Allowance(number, quotas.limit(SNAPSHOTS, account))
 
 
 def bytes_limit() -> int:
-    """Return the bytes that the copied snapshots of an account may take."""
+    """Return the size limit in bytes for copied snapshots of an account."""
     limit: int | None = settings.SNAPSHOT_BYTES
     return limit or retention.share_of_disk()
 
 
 def storage_used(account: Account) -> tuple[int, int]:
-    """Return the bytes that the snapshots of an account take beside its history, and how many they may take."""
+    """Return the bytes of an account's copied snapshots and their limit."""
     return _copied_bytes(account), bytes_limit()
 
 
@@ -171,7 +166,7 @@ def _copied_bytes(account: Account) -> int:
 
 
 def _drop_old_automatic(account: Account) -> None:
-    """Delete the oldest snapshots taken before restores and deletions, beyond a number or the space they may take."""
+    """Delete the oldest automatic snapshots beyond the limits of number and size."""
     reasons = (SnapshotReason.RESTORE, SnapshotReason.DELETION)
     automatic = Snapshot.objects.filter(account=account, reason__in=reasons).order_by("-taken_at", "-pk")
     for place, snapshot in enumerate(automatic):
@@ -188,10 +183,7 @@ def take_automatic(
     lifetime: timedelta | None = AUTOMATIC_LIFETIME,
     save: Callable[[Snapshot], object] = lambda snapshot: None,
 ) -> Snapshot:
-    """Take a snapshot for a reason of the server; a number is added to a name that is taken.
-
-    ``save`` is called in its transaction.
-    """
+    """Take an automatic snapshot; a number is appended to a taken name."""
     expires_at = timezone.now() + lifetime if lifetime is not None else None
 
     def take_of(own: Sequence[Table]) -> Snapshot:
@@ -286,7 +278,7 @@ def _add_tables(snapshot: Snapshot, tables: Sequence[Table]) -> None:
 
 
 def _rows(counted: int | None, size: Size | None) -> int:
-    """Return the number of entities, estimated if there are many or if they were not counted."""
+    """Return the number of entities, estimated if there are many or they were not counted."""
     if counted is None:
         return 0 if size is None else size.rows
     return counted if counted < COUNTED or size is None else max(counted, size.rows)
@@ -319,7 +311,7 @@ def get(account: Account, name: str) -> Snapshot:
 
 
 def names(account: Account, top: int) -> list[str]:
-    """Return the names of the latest snapshots, those where branches began included."""
+    """Return the names of the latest snapshots, including origins of branches."""
     return list(_latest_first(account).values_list("name", flat=True)[:top])
 
 
@@ -338,16 +330,13 @@ def tables(snapshot: Snapshot) -> list[SnapshotTable]:
 
 
 def totals(snapshot: Snapshot) -> tuple[int, int]:
-    """Return how many entities a snapshot has, and their bytes."""
+    """Return the number and bytes of entities in a snapshot."""
     found = snapshot.tables.aggregate(entities=Sum("entities", default=0), size=Sum("size", default=0))
     return found["entities"], found["size"]
 
 
 def listed(account: Account) -> list[Snapshot]:
-    """Return the snapshots, latest first, with the sums over their tables: ``table_count``, ``rows`` and ``bytes``.
-
-    Those where branches began are not listed.
-    """
+    """Return the snapshots, latest first, with the sums ``table_count``, ``rows`` and ``bytes``."""
     shown = Snapshot.objects.filter(account=account).exclude(reason=SnapshotReason.BRANCH)
     summed = shown.annotate(
         table_count=Count("tables"),
@@ -379,7 +368,7 @@ def rename(snapshot: Snapshot, name: str, *, by: Actor = SERVER) -> Activity | N
 
 @transaction.atomic
 def keep_until(snapshot: Snapshot, expires_at: datetime | None, *, by: Actor = SERVER) -> Activity | None:
-    """Set when a snapshot is deleted; None: never."""
+    """Set when a snapshot expires; None for never."""
     before = snapshot.expires_at
     if before == expires_at:
         return None
@@ -416,7 +405,7 @@ def delete(snapshot: Snapshot, *, by: Actor = SERVER) -> None:
 
 
 def schedule(account: Account, new_schedule: Schedule | None, *, by: Actor = SERVER) -> None:
-    """Set when snapshots of an account are taken; None: by request only."""
+    """Set the snapshot schedule of an account; None to disable it."""
     with transaction.atomic():
         before = scheduled(account)
         if before == new_schedule:
@@ -440,10 +429,7 @@ def _schedule(found: SnapshotSchedule) -> Schedule:
 
 
 def tidy(now: datetime) -> None:
-    """Take the snapshots that are due, and delete those that have expired or are more than are kept.
-
-    A failure with one does not stop the others; all failures are raised together at the end.
-    """
+    """Take due snapshots, and delete expired or excess ones."""
     with attempting_each("Not every snapshot could be taken or deleted") as attempt:
         for far in SnapshotSchedule.objects.filter(
             next_at__gt=now + _LONGEST_INTERVAL
