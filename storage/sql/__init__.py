@@ -1,1 +1,1 @@
-"""The only place with SQL: one statement per entity operation, and two executors that run statements."""
+"""SQL of the storage: one statement per entity operation, and two executors."""

@@ -20,7 +20,7 @@ _SIZED_BIGINT: Final = struct.Struct(">iq").pack
 
 
 def texts(items: Iterable[str | None]) -> bytes:
-    """Return a text[]."""
+    """Encode a text[]."""
     values = [None if item is None else item.encode() for item in items]
     return _array(_TEXT, [_NULL if value is None else _SIZE(len(value)) + value for value in values])
 
@@ -31,18 +31,18 @@ def columns(rows: Sequence[Sequence[str | bytes | None]]) -> tuple[bytes, ...]:
 
 
 def documents(items: Iterable[str]) -> bytes:
-    """Return a jsonb[]; the items are JSON."""
+    """Encode a jsonb[] from JSON texts."""
     values = [item.encode() for item in items]
     return _array(_JSONB, [b"%b\1%b" % (_SIZE(len(value) + 1), value) for value in values])
 
 
 def integers(items: Iterable[int]) -> bytes:
-    """Return an integer[]."""
+    """Encode an integer[]."""
     return _array(_INTEGER, [_SIZED_INTEGER(4, item) for item in items])
 
 
 def bigints(items: Iterable[int | None]) -> bytes:
-    """Return a bigint[]."""
+    """Encode a bigint[]."""
     return _array(_BIGINT, [_NULL if item is None else _SIZED_BIGINT(8, item) for item in items])
 
 

@@ -1,7 +1,4 @@
-"""Attempts at the items of a background job; an item that fails does not stop the others.
-
-A lost database connection does stop the job: every other item would fail as well.
-"""
+"""Error collection for batches: a failed item does not stop the others."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -11,7 +8,7 @@ from storage.sql.django import is_lost
 
 @contextmanager
 def attempting_each(message: str) -> Iterator[Callable[[], AbstractContextManager[None]]]:
-    """Yield what each item is done in; raise all failures together, with the message, at the end."""
+    """Yield a context manager for each item; all failures are raised together at the end."""
     failed: list[Exception] = []
 
     @contextmanager

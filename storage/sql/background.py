@@ -1,4 +1,4 @@
-"""Locks, deletion and statistics for background jobs and size estimates."""
+"""Locks, clean-up and statistics for background work and size estimates."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,13 +21,13 @@ _JOBS: Final = 0x7461626C  # first key of advisory locks, an arbitrary number
 
 @contextmanager
 def try_job_lock(job: str) -> Iterator[bool]:
-    """Try to lock a job against other processes for the length of the block; yield whether that succeeded."""
+    """Try to hold an inter-process lock on a job during the block; yield whether it was acquired."""
     with try_lock(_JOBS, _job_key(job)) as is_locked:
         yield is_locked
 
 
 def job_lock_holder(job: str) -> int | None:
-    """Return the process id of the session that has locked a job, None if it is free."""
+    """Return the backend process id that holds a job's lock; None if it is free."""
     rows = fetch(_LOCK_HOLDER, _JOBS, _job_key(job) % 2**32)
     return int(rows[0][0]) if rows else None
 
@@ -38,10 +38,7 @@ def _job_key(job: str) -> int:
 
 @contextmanager
 def try_lock(*keys: int) -> Iterator[bool]:
-    """Try to take an advisory lock, two numbers, for the length of the block; yield whether that succeeded.
-
-    When the process dies or hangs, another one can take it soon: see losing_locks.
-    """
+    """Try to hold an advisory lock, two integers, during the block; yield whether it was acquired."""
     with in_session():
         [(is_locked,)] = fetch("SELECT pg_try_advisory_lock(%s, %s)", *keys)
         if not is_locked:
@@ -58,13 +55,13 @@ ASYNCHRONOUS: Final = "SET LOCAL synchronous_commit = off"
 
 
 def commit_asynchronously() -> None:
-    """Commit the current transaction without waiting for the disk: a crash of PostgreSQL may lose 0.6 s."""
+    """Commit the current transaction asynchronously: a crash of PostgreSQL may lose the last 0.6 s."""
     execute(ASYNCHRONOUS)
 
 
 @contextmanager
 def allowing_deletion() -> Iterator[None]:
-    """Allow deleting entries of the activity log, which a trigger refuses; in a transaction, until the block ends."""
+    """Allow deletions from the activity log in the block, which a trigger otherwise refuses."""
     execute("SET LOCAL tablero.tidying = 'on'")
     try:
         yield
@@ -88,10 +85,7 @@ def add_up(
     rows: Iterable[tuple[object, ...]],
     latest: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Add numbers to rows with the same keys, and replace their ``latest`` columns.
-
-    Columns are given with their types; ``rows`` contain keys, then numbers, then the latest values.
-    """
+    """Upsert rows, adding numbers and replacing their ``latest`` columns."""
     columns = {**keys, **numbers, **latest}
     given = ", ".join(f"%s::{kind}[]" for kind in columns.values())
     changes = [f"{name} = known.{name} + excluded.{name}" for name in numbers]
@@ -104,12 +98,12 @@ def add_up(
 
 
 def set_written(moments: Mapping[int, datetime]) -> set[int]:
-    """Set when tables were last written; return their ids, without those that others have locked."""
+    """Set the last write of tables; return the ids that were updated, skipping locked rows."""
     return {table_id for (table_id,) in fetch(_SET_WRITTEN, list(moments), list(moments.values()))}
 
 
 class Size(NamedTuple):
-    """Bytes on disk with indexes, and the estimated number of rows."""
+    """Bytes on disk including indexes, and the estimated number of rows."""
 
     capacity: int
     rows: int
@@ -139,7 +133,7 @@ class Contents(NamedTuple):
 
 
 def totals(account_ids: Sequence[int]) -> dict[int, Contents]:
-    """Return the sums over the tables of each account, from PostgreSQL's statistics."""
+    """Return the sums over each account's tables, from PostgreSQL's statistics."""
     found = fetch(_TOTALS, _MANY, list(account_ids))
     return {account_id: Contents(*numbers) for account_id, *numbers in found}
 
@@ -166,7 +160,7 @@ def partitions_up_to(table_ids: Sequence[int], most: int) -> Statement[dict[int,
 
 
 def _of_each(table_ids: Sequence[int], selected: str, most: int) -> str:
-    """Return SQL that selects the id of each table and something of its first rows, at most so many."""
+    """Return SQL that selects something from the first rows of each table."""
     return " UNION ALL ".join(
         f"SELECT {table_id}, {selected} FROM (SELECT pk FROM {relation_name(table_id)} LIMIT {most}) AS few"
         for table_id in table_ids
@@ -174,13 +168,13 @@ def _of_each(table_ids: Sequence[int], selected: str, most: int) -> str:
 
 
 def partitions_of(table_ids: Sequence[int]) -> dict[int, int]:
-    """Estimate the number of partitions of tables; tables that were never analyzed are missing."""
+    """Estimate the partitions of tables, skipping those never analyzed."""
     relations = {relation_name(table_id): table_id for table_id in table_ids}
     return {relations[name]: partitions for name, partitions in fetch(_PARTITIONS_OF, list(relations))}
 
 
 class DiskUsage(NamedTuple):
-    """The parts of a table in bytes on disk."""
+    """Disk usage of a table by part, in bytes."""
 
     entities: int = 0
     key_index: int = 0

@@ -245,7 +245,7 @@ $$
 
 @lru_cache
 def _function(kind: AccountKind) -> str:
-    """Return a template of SQL that creates the change function of a relation, with its names left open."""
+    """Return the template of the change function, with names left open."""
     merge_of_row = entities.merge_parts(kind, "c.vals", "c.gone")
     merge_of_all = entities.merge_parts(kind, "excluded.vals", _GONE_OF_KEY, is_computed=True)
     return _FUNCTION.format(
@@ -302,7 +302,7 @@ def apply(relation: str, changes: Sequence[Change], recorder: Recorder | None = 
 
 
 class NotInHalves(Exception):
-    """A change set has to be applied by one statement."""
+    """The change set cannot be split into halves."""
 
 
 class Halves:
@@ -313,7 +313,7 @@ class Halves:
     """
 
     def __init__(self, relation: str, first: Sequence[Change], recorder: Recorder | None = None) -> None:
-        """Take the changes of the first half; raises NotInHalves."""
+        """Create from the changes of the first half; raises NotInHalves."""
         if not capabilities(relation).has_floor:
             raise NotInHalves
         self._relation = relation
@@ -324,7 +324,7 @@ class Halves:
         self.first = Statement(_first_half(relation), parameters, Lane.KEY, lambda result: None)
 
     def second(self, changes: Sequence[Change]) -> Statement[list[int]]:
-        """Return the Timestamps of all changes; raises NotInHalves, when it is run too."""
+        """Return the statement for the second half, with the Timestamps of all changes; raises NotInHalves."""
         parameters = self._rows(self._count, changes)
         count = self._count + len(changes)
 
@@ -351,7 +351,7 @@ def _first_half(relation: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _second_half(relation: str) -> str:
-    """Return SQL that fails if the Timestamp is another: an older version, still running, has made the function."""
+    """Return SQL that fails if the Timestamp differs, as a function of an older version would cause."""
     call = change_function.call(relation)
     is_same = f"applied[1]::text = current_setting('{_MOMENT}')"
     return f"SELECT applied[1] / ({is_same})::integer FROM ({call} AS applied) AS second_half"
@@ -371,7 +371,7 @@ def _parameters(
 
 
 def _row(relation: str, index: int, change: Change) -> tuple[str, ChangeRow]:
-    """Return the operation of a change and its row; raises ChangeSetError with its index."""
+    """Return operation and row of a change; raises ChangeSetError with its index."""
     try:
         row = change_row(change)
         return row.operation(relation), row

@@ -1,4 +1,4 @@
-"""Calls of the function of a relation that applies changes; storage.sql.batch has its text."""
+"""Calls of the change function of a relation, which storage.sql.batch defines."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -12,17 +12,17 @@ from storage.sql.statement import Lane, Parameters, Result, Statement
 
 @lru_cache(maxsize=1024)
 def call(relation: str) -> str:
-    """Return the call of the function of a relation that applies changes."""
+    """Return the call of a relation's change function."""
     return f"SELECT {relation}_change_set($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
 
 
 def recording(recorder: Recorder | None) -> tuple[str | None, str | None]:
-    """Return the last parameters of the call."""
+    """Return the trailing history parameters of the call."""
     return (None, None) if recorder is None else recorder.parameters
 
 
 def apply_one(relation: str, row: ChangeRow, recorder: Recorder | None = None) -> Statement[int]:
-    """Change one entity with that function; return its Timestamp (the last one of a deleted entity)."""
+    """Apply one change by the function; return its Timestamp, for a deletion the entity's last one."""
     parameters = (
         row.key.partition_key,
         *columns([ALONE], [row.operation(relation)], [row]),
@@ -33,10 +33,7 @@ def apply_one(relation: str, row: ChangeRow, recorder: Recorder | None = None) -
 
 
 def columns(places: Sequence[int], operations: Sequence[str] | None, rows: Sequence[ChangeRow]) -> Parameters:
-    """Return the parameters of the call between the partition key and ``recording``.
-
-    ``places`` are those of the rows in the request; ``operations`` None: all are insertions, to be made at once.
-    """
+    """Return the array parameters of the call, between the partition key and ``recording``."""
     only_inserts = operations is None
     return (
         arrays.integers(places),
@@ -51,7 +48,7 @@ def columns(places: Sequence[int], operations: Sequence[str] | None, rows: Seque
 
 
 def applied(result: Result) -> bytes:
-    """Return the array of Timestamps; raises the refusal that a function returns which cannot raise it."""
+    """Return the array of Timestamps; raises an error that the function returned as a value."""
     value = result.get_value(0, 0)
     assert value is not None
     if value.startswith(b"{TB001,"):

@@ -13,11 +13,7 @@ _INSERTING: Final = frozenset({"insert", "upsert", "upsert_merge"})
 
 
 class ChangeRow(NamedTuple):
-    """A change as writes take it; ``verb`` is insert, upsert, upsert_merge, replace, merge or delete.
-
-    ``expected`` is the Timestamp in ticks that the entity must have. ``gone`` are the names of the properties
-    that a merge sets, as an array literal. The kind of account makes a difference to merges only.
-    """
+    """Row of a change; ``verb`` is insert, upsert, upsert_merge, replace, merge or delete."""
 
     verb: str
     key: EntityKey
@@ -32,12 +28,12 @@ class ChangeRow(NamedTuple):
         return self.verb in _INSERTING and long_keys.is_long(self.key)
 
     def operation(self, relation: str) -> str:
-        """Return the verb for the function that applies changes; raises KeyValueTooLarge."""
+        """Return the operation's name for the change function; raises KeyValueTooLarge."""
         return long_keys.operation(relation, self.verb, self.key) if self.verb in _INSERTING else self.verb
 
 
 def change_row(change: Change) -> ChangeRow:
-    """Return the row of a change; raises StorageError if its entity exceeds a limit."""
+    """Convert a change to a row; raises StorageError if its entity exceeds a limit."""
     match change:
         case Insert(entity):
             return _row("insert", entity)
@@ -60,12 +56,12 @@ def _row(verb: str, entity: Entity, expected: int | None = None, *, merge: bool 
 
 
 def written(entity: Entity) -> Fragments:
-    """Return the texts of an entity's row; raises StorageError if they exceed a limit."""
+    """Serialize an entity for its row; raises StorageError if it exceeds a limit."""
     texts = entity.fragments
     check_size(entity, texts)
     return texts
 
 
 def text_array(names: Iterable[str]) -> str:
-    """Write property names, quoted as in a row, as a PostgreSQL array literal."""
+    """Return property names, quoted as in rows, as an array literal."""
     return "{" + ",".join(quote_name(name).replace("\\", "\\\\") for name in names) + "}"

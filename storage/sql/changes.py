@@ -1,4 +1,4 @@
-"""Recorded changes of an account: listed, counted by time, and turned around to undo them."""
+"""Recorded changes of an account: lists, counts over time, and images that undo them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,18 +37,13 @@ _SPAN: Final = """
 
 
 def span_of_last(history: str, table_id: int, number: int) -> str:
-    """Return the SQL of the span, as JSON, of the last changes that this transaction has recorded of a table."""
+    """Return SQL for the JSON span of the changes to a table recorded by this transaction."""
     return _SPAN.format(history=history, table_id=table_id, number=number)
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A selection of changes; an empty one selects all.
-
-    ``since`` and ``until`` (exclusive) are in ticks, ``actors`` are ids of storage_historyactor, ``numbers`` are
-    sequence numbers of single changes. ``key`` is part of a PartitionKey or RowKey, case-sensitive; ``entity`` has
-    both, whole. ``span`` is the span of an edit.
-    """
+    """Selection of changes; an empty one matches all."""
 
     tables: tuple[int, ...] | None = None
     since: int | None = None
@@ -62,7 +57,7 @@ class Selection:
     span: Span | None = None
 
     def condition(self, binder: Binder) -> str:
-        """Return the condition on a change ``h``."""
+        """Return the SQL condition on a change ``h``."""
         conditions = []
         if self.tables is not None:
             conditions.append(f"h.tbl = ANY ({binder.bind(_array(self.tables))}::bigint[])")
@@ -147,12 +142,7 @@ def groups(
     oldest_first: bool = False,
     by_minute: bool = False,
 ) -> Statement[ChangePage[ChangeGroup[int, int]]]:
-    """Group the newest (or oldest) changes by request and table; reads at most that many rows.
-
-    ``before``: a Timestamp where another page ended; what belongs to its groups is left out. ``by_minute``: many
-    requests of a client to a table are one group for each minute, and all groups of the minutes that were read whole
-    are returned, or those of one minute; the page then ends with a minute.
-    """
+    """Group the newest or oldest changes by request and table, reading at most ``rows`` changes."""
     binder, direction, newer = Binder(), "ASC" if oldest_first else "DESC", ""
     condition = selection.condition(binder)
     if before is not None:
@@ -221,7 +211,7 @@ SELECT (ts - {since}) / {width}, count(*) FROM ({members}) AS h GROUP BY 1
 
 
 def histogram(record: Record, selection: Selection, since: int, width: int) -> Statement[dict[int, int]]:
-    """Count the selected changes by time, in buckets of ``width`` ticks from ``since`` on."""
+    """Count the selected changes in buckets of ``width`` ticks."""
     binder = Binder()
     condition = selection.condition(binder)
     text = _HISTOGRAM.format(
@@ -233,7 +223,7 @@ def histogram(record: Record, selection: Selection, since: int, width: int) -> S
 
 
 def count(record: Record, selection: Selection, column: str) -> Statement[dict[int, int]]:
-    """Count the selected changes by a column of ids: ``tbl`` or ``actor``."""
+    """Count the selected changes by an id column, ``tbl`` or ``actor``."""
     binder = Binder()
     members = record.changes(f"h.{column}", selection.condition(binder))
     text = f"SELECT {column}, count(*) FROM ({members}) AS h GROUP BY 1 ORDER BY 1"
@@ -241,7 +231,7 @@ def count(record: Record, selection: Selection, column: str) -> Statement[dict[i
 
 
 def count_up_to(record: Record, selection: Selection, most: int) -> Statement[int]:
-    """Count the selected changes, but no more than so many."""
+    """Count the selected changes up to a maximum."""
     binder = Binder()
     members = record.changes("h.seq", selection.condition(binder), f"LIMIT {most}")
     text = f"SELECT count(*) FROM (SELECT * FROM ({members}) AS h LIMIT {most}) AS h"
@@ -270,10 +260,7 @@ Unnamed = list[tuple[int, RecordedChange]]
 def with_images(
     source: str, table: tuple[str, int], record: Record, selection: Selection, top: int | None
 ) -> Statement[Unnamed]:
-    """Return the first of the selected changes of a table, given by its name and id.
-
-    ``record`` reaches up to the present, ``source`` has the entities as they are now.
-    """
+    """Return the first selected changes of a table, given by name and id, with images."""
     binder = Binder()
     condition = selection.condition(binder)
     limit, same = "ALL" if top is None else str(top), is_of(table[1], "r.pk", "r.rk")
@@ -342,10 +329,7 @@ CROSS JOIN LATERAL (SELECT * FROM ({changes}) AS h ORDER BY h.seq DESC LIMIT 1) 
 def latest(
     record: Record, tables: Mapping[int, str], keys: Sequence[tuple[int, EntityKey]]
 ) -> Statement[Unnamed]:
-    """Return the latest change of each of the entities, without the entities themselves.
-
-    ``tables``: names by their ids, with which the keys are given.
-    """
+    """Return the latest change of each entity, without images."""
     columns = "h.seq, h.op::text, h.ts, h.actor, h.request::text, h.tbl"
     changes = record.changes(columns, is_of("k.tbl", "k.pk", "k.rk"), "ORDER BY h.seq DESC LIMIT 1")
     given = (
@@ -380,10 +364,7 @@ FROM chain GROUP BY pk, rk
 
 
 def undoing(table_id: int, record: Record, selection: Selection) -> Images:
-    """Return the images that undo the selected changes of a table; entities with newer work in them never match.
-
-    ``record`` has all changes from the first selected one up to the present.
-    """
+    """Return images that undo the selected changes of a table, except for entities changed since."""
     binder = Binder()
     condition = selection.condition(binder)
     selected = record.changes("h.pk, h.rk, h.seq", f"h.tbl = {table_id} AND {condition}")

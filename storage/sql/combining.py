@@ -55,17 +55,14 @@ class _Queue:
 
 class Combiner:
     def __init__(self, run: Run, is_far: Callable[[], bool] = lambda: False) -> None:
-        """Combine statements that ``run`` executes.
-
-        ``is_far`` returns whether the round trip to the server takes much longer than a statement.
-        """
+        """Create a combiner of statements, which ``run`` executes."""
         self._run = run
         self._is_far = is_far
         self._queues: dict[Combination[Any], _Queue] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self, statement: Statement[Any], session: Session | None = None) -> Any:
-        """Run a statement that has a combination, alone or with others; ``session`` as for lanes."""
+        """Run a combinable statement, alone or combined; ``session`` is as in lanes."""
         combination = statement.combination
         assert combination is not None
         queue = self._queues.get(combination)
@@ -84,7 +81,7 @@ class Combiner:
         return await self._run(statement, session) if outcome is _ALONE else outcome
 
     def _go_on(self, combination: Combination[Any], queue: _Queue) -> None:
-        """Give the place of a statement that has returned to waiting statements."""
+        """Start waiting statements when a running one has returned."""
         loop = asyncio.get_running_loop()
         while queue.waiting and queue.waiting[0].since < loop.time() - PATIENCE:
             late = queue.waiting.popleft().outcome
@@ -138,7 +135,7 @@ class Combiner:
 
 
 def _take(waiting: deque[_Waiting], is_write: bool) -> list[_Waiting]:
-    """Take statements that go together, writes only of different entities; at least one if any waits."""
+    """Take compatible statements from the queue, at least one; writes must be of different entities."""
     group: list[_Waiting] = []
     keys: set[Parameters] = set()
     size = 0

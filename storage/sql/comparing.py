@@ -1,8 +1,4 @@
-"""Compare two tables: which entities differ, and how.
-
-Entities are compared by their stored lines. Most are equal byte by byte or differ in length, which is all that is
-looked at; the lines of the others are compared as sets, because the order of properties is no difference.
-"""
+"""Comparison of two tables: differing entities and kinds of difference."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -34,7 +30,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two relations of entities to compare."""
+    """Pair of entity relations to compare."""
 
     left: str = NO_TABLE
     right: str = NO_TABLE
@@ -44,7 +40,7 @@ class Pair:
 
 
 class Image(NamedTuple):
-    """An entity on one side: its Timestamp in ticks, and the text of its row."""
+    """Entity on one side: its Timestamp in ticks, and its row text."""
 
     timestamp: int
     content: str
@@ -63,7 +59,7 @@ class DifferingEntity(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """The number of entities by how they differ."""
+    """Number of entities by kind of difference."""
 
     only_left: int = 0
     only_right: int = 0
@@ -76,7 +72,7 @@ class Counts(NamedTuple):
         return sum(self) - self.identical
 
     def number(self, kind: DifferenceKind | None) -> int:
-        """Return how many differ in a way, or in any."""
+        """Return the number of entities with this kind of difference, or any."""
         return self.differing if kind is None else self[_IN_ORDER.index(kind)]
 
 
@@ -124,7 +120,7 @@ WHERE ts IS NOT NULL
 
 
 def _complete(statement: Statement[T], pair: Pair) -> Statement[T]:
-    """Put what a pair is read from in front of a statement."""
+    """Prepend the CTEs of a pair's past states to a statement."""
     for past in pair.pasts:
         statement = as_of(statement, past)
     return statement if pair.changed is None else _between(statement, pair.changed)
@@ -145,7 +141,7 @@ def _between(statement: Statement[T], changed: Changed) -> Statement[T]:
 
 
 def _first(past: Past, condition: str) -> str:
-    """Return the query of the first change of each entity that meets a condition."""
+    """Return the query for the first matching change of each entity."""
     columns = "h.seq, h.pk, h.rk, h.was, h.anns, h.vals"
     return _FIRST.format(changes=past.record.changes(columns, f"h.tbl = {past.table_id} AND {condition}"))
 
@@ -170,7 +166,7 @@ def _same_set(text: str) -> str:
 
 
 def _kind(pair: Pair) -> str:
-    """Return SQL of the kind of difference of a row of ``_MERGED`` or ``_JOINED``; null: there is none."""
+    """Return SQL for the kind of difference of a row, null if it has none."""
     timestamps = f"WHEN lts <> rts THEN '{DifferenceKind.CHANGED}'" if pair.with_timestamps else ""
     same_lines = _same_set(_LINES.format(text="{side}vals"))
     return f"""CASE
@@ -254,14 +250,14 @@ PAGE_SETTINGS: Final = (
 
 
 def count(pair: Pair) -> Statement[Counts]:
-    """Count all entities."""
+    """Count all entities by kind of difference."""
     return _join(_COUNT, pair, "true", Binder(), _read_counts, kind=_kind(pair))
 
 
 def _join(
     text: str, pair: Pair, key_condition: str, binder: Binder, read: Callable[[Result], T], **parts: str
 ) -> Statement[T]:
-    """Return the statement of a text that reads both sides as wholes, or the entities that meet ``key_condition``."""
+    """Return a statement over both sides, or over the entities that meet ``key_condition``."""
     changed = pair.changed
     if changed is None or changed.later is not None:
         rows = _JOINED.format(left=pair.left, right=pair.right, wanted=key_condition)
@@ -280,10 +276,7 @@ def page(
     after: EntityKey | None = None,
     top: int,
 ) -> Statement[list[DifferingEntity]]:
-    """Return up to ``top`` differing entities in the order of their keys, fewer if they are large.
-
-    Run it with PAGE_SETTINGS.
-    """
+    """Return up to ``top`` differing entities in key order, fewer if they are large."""
     binder = Binder()
     condition = "true"
     if after is not None:
@@ -337,7 +330,7 @@ def _read_image(result: Result, row: int, column: int) -> Image | None:
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """A condition for entities that changed after a moment, by the changes since, or else by Timestamps."""
+    """Entities changed after a moment, by recorded changes or else Timestamps."""
 
     table_id: int
     is_left: bool

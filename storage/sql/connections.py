@@ -1,4 +1,4 @@
-"""The number of connections that PostgreSQL allows, and the processes that hold them."""
+"""PostgreSQL's connection limit, and the processes that use it."""
 
 from typing import Final, NamedTuple
 
@@ -13,7 +13,7 @@ APPLICATION: Final = "tablero"  # name of those connections that have none of th
 
 
 class ConnectionCounts(NamedTuple):
-    """``allowed`` to roles that are not superusers; ``ours`` of all processes of all servers, in any database."""
+    """Connection counts: ``allowed`` for ordinary roles; ``ours`` of all servers' processes, in any database."""
 
     allowed: int
     used: int
@@ -27,18 +27,18 @@ def counts() -> ConnectionCounts:
 
 
 def servers() -> list[str]:
-    """Return the addresses of the servers of this database, one for each process."""
+    """Return the addresses of this database's servers, one per process."""
     return [address for (address,) in fetch(_SERVERS, LISTENER)]
 
 
 def count_active() -> int:
-    """Return how many other sessions of this database run a statement just now."""
+    """Return the number of other sessions of this database that are running a statement."""
     [(number,)] = fetch(_ACTIVE)
     return int(number)
 
 
 def most_per_process() -> int:
-    """Return the connections to PostgreSQL that a process may open; those to a pooler are not counted."""
+    """Return the maximum connections of a process to PostgreSQL, not counting those to a pooler."""
     # one that listens, and beside other databases one that looks at the primary
     own = sum(COUNTS.values()) + (2 if settings.READ_SOURCES else 1)
     if SESSION in connections:

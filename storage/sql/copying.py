@@ -1,4 +1,4 @@
-"""Copy rows of an entity relation, or of its past, into another relation."""
+"""Copying of rows from an entity relation, or its past, to another relation."""
 
 from collections.abc import Collection, Generator
 from typing import Any, Final
@@ -38,7 +38,7 @@ SELECT CASE WHEN to_regclass($1 || '_long') IS NULL THEN entity_make_room($1, $2
 
 
 def copy_all(source: str, target: str) -> Statement[int]:
-    """Copy all rows into a relation without a limit of keys; return their number."""
+    """Copy all rows to a relation without key length limits; return their number."""
     rows = f"SELECT pk, rk, ts, props, '', {CONTENT} FROM {source}"
     return Statement(_INSERT.format(target=target, rows=rows), (), Lane.FILTER, _count)
 
@@ -46,7 +46,7 @@ def copy_all(source: str, target: str) -> Statement[int]:
 def fill(
     source: str, target: str, query: EntityQuery, masking: Masking | None = None
 ) -> Generator[Statement[Any], Any, int]:
-    """Copy the rows that a query finds into a new entity relation; return their number."""
+    """Copy matching rows to a new entity relation; return their number."""
     count: int = yield copy(source, target, query, masking)
     if (yield make_room(source, target)):
         count += yield copy(source, target, query, masking, are_long=True)
@@ -74,7 +74,7 @@ def copy(
 
 
 def insert(target: str, entities: Collection[Entity]) -> Generator[Statement[Any], Any, None]:
-    """Insert entities, whose keys are free, into a new entity relation; their Timestamps are the present."""
+    """Insert entities with unused keys into a new relation, with present Timestamps."""
     by_length: dict[bool, list[Entity]] = {}
     for entity in entities:
         by_length.setdefault(is_long(entity.key), []).append(entity)
@@ -87,7 +87,7 @@ def insert(target: str, entities: Collection[Entity]) -> Generator[Statement[Any
 
 
 def make_room(source: str, target: str) -> Statement[bool]:
-    """Prepare the target for the source's entities with long keys; return whether the source has any."""
+    """Create the child relation for long keys if the source needs it; return whether it does."""
     text = _MAKE_ROOM.format(source=source, target=target)
     return Statement(text, (), Lane.FILTER, lambda result: _count(result) > 0)
 

@@ -1,4 +1,4 @@
-"""The number of entities that a query finds, and their properties."""
+"""Counts of matching entities and their properties."""
 
 from typing import Final, NamedTuple
 
@@ -25,7 +25,7 @@ def estimate(relation: str, query: EntityQuery) -> Statement[int]:
 
 
 def planned_rows(relation: str, condition: str, binder: Binder) -> Statement[int]:
-    """Return how many rows the planner expects to fulfil a condition."""
+    """Return the planner's row estimate for a condition."""
     return binder.statement(
         f"EXPLAIN (FORMAT json) SELECT 1 FROM {relation} WHERE {condition}",
         Lane.FILTER,
@@ -34,7 +34,7 @@ def planned_rows(relation: str, condition: str, binder: Binder) -> Statement[int
 
 
 def names(relation: str, query: EntityQuery) -> Statement[list[str]]:
-    """Return the names of the properties of all entities that a query finds."""
+    """Return the property names of all matching entities."""
     binder = Binder()
     walk = walks.walk(query, binder)
     text = f"SELECT DISTINCT name FROM {relation}, jsonb_object_keys(props) AS name WHERE {walk.condition}"
@@ -46,7 +46,7 @@ def names(relation: str, query: EntityQuery) -> Statement[list[str]]:
 
 
 class TypeUse(NamedTuple):
-    """A type of a property; of DateTime whether all are whole microseconds, and between 1678 and 2261."""
+    """Type of a property; for DateTime, also whether all are whole microseconds between 1678 and 2261."""
 
     name: str
     type: Edm
@@ -66,7 +66,7 @@ GROUP BY name, type
 
 
 def types(relation: str, query: EntityQuery) -> Statement[list[TypeUse]]:
-    """Return the types of the properties of all entities that a query finds."""
+    """Return the property types of all matching entities."""
     binder = Binder()
     walk = walks.walk(query, binder)
 
@@ -85,7 +85,7 @@ def types(relation: str, query: EntityQuery) -> Statement[list[TypeUse]]:
 
 
 class Occurrence(NamedTuple):
-    """The number of sampled entities in which a property has a type."""
+    """Number of sampled entities in which a property has a type."""
 
     name: str
     type: Edm

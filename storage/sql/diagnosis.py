@@ -1,4 +1,4 @@
-"""The version, size and settings of the database and its cluster, as the database reports them."""
+"""Diagnostics of the database: version, size and settings."""
 
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -27,14 +27,14 @@ def settings(*names: str) -> dict[str, str]:
 
 
 def present() -> datetime:
-    """Return what the clock of the database shows."""
+    """Return the database's current time."""
     [(found,)] = fetch("SELECT clock_timestamp()")
     assert isinstance(found, datetime)
     return found
 
 
 def prepared_transactions(minutes: int) -> list[tuple[str, int]]:
-    """Return the names of transactions that have been prepared for longer, with their ages in minutes."""
+    """Return the names and ages in minutes of long prepared transactions."""
     return [
         (name, age)
         for name, age in fetch(
@@ -46,7 +46,7 @@ def prepared_transactions(minutes: int) -> list[tuple[str, int]]:
 
 
 def has_checksums() -> bool:
-    """Return whether PostgreSQL notices that a page is not as it was written."""
+    """Return whether PostgreSQL verifies page checksums."""
     return fetch("SHOW data_checksums") == [("on",)]
 
 
@@ -59,7 +59,7 @@ class DamagedRelation(NamedTuple):
 
 
 def relation_of_file(filenode: int) -> DamagedRelation | None:
-    """Return the relation that a file of this database belongs to; long values are part of their relation."""
+    """Return the relation of a database file; TOAST files belong to their relation."""
     found = fetch(_RELATION_OF_FILE, filenode)
     return DamagedRelation(*found[0]) if found else None
 
@@ -75,6 +75,6 @@ WHERE c.oid = pg_filenode_relation(0, %s)
 
 
 def database_folder() -> str:
-    """Return the folder of the files of this database, relative to the cluster's."""
+    """Return the database's folder relative to the cluster's."""
     [(name,)] = fetch("SELECT 'base/' || oid FROM pg_database WHERE datname = current_database()")
     return str(name)

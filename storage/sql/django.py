@@ -37,7 +37,7 @@ SESSION: Final = "session"
 
 
 class _Encoded(bytes):
-    """A parameter that is in PostgreSQL's binary format already."""
+    """Parameter in PostgreSQL's binary format."""
 
 
 class _EncodedDumper(Dumper):
@@ -49,11 +49,7 @@ class _EncodedDumper(Dumper):
 
 
 def run(statement: Statement[T]) -> T:
-    """Run a statement; raise its failure as an error of the service.
-
-    If it is rolled back because of a concurrent one, it is repeated. In a transaction, which is rolled back with it, a
-    function that is ``repeatable`` has to be repeated instead.
-    """
+    """Run a statement, converting failures to the service's errors."""
     if connection.in_atomic_block:
         return _run(statement)
     return _repeat(lambda: _run(statement))
@@ -137,10 +133,7 @@ def _run_reason(statement: Statement[T], reason: Statement[T]) -> T:
 
 
 def run_in_lane(statement: Statement[T], *, settings: str = "", limit: timedelta | None = None) -> T:
-    """Run a statement with the planner settings of its lane, or ``settings``, which are ``SET`` commands as well.
-
-    ``limit`` takes the place of the lane's time limit. An outer transaction goes on without the settings.
-    """
+    """Run a statement with the planner settings of its lane, or the given ``SET`` commands."""
     settings = settings or SETTINGS[statement.lane]
     if limit is not None:
         settings += f"; SET {_time_limit(limit)}"
@@ -154,7 +147,7 @@ def run_in_lane(statement: Statement[T], *, settings: str = "", limit: timedelta
 
 
 def run_limited(statement: Statement[T], limit: timedelta, *, settings: str = "") -> T:
-    """Run a statement as ``run_in_lane`` does with a time limit; raises OperationTimedOut."""
+    """Run a statement like ``run_in_lane`` with a time limit; raises OperationTimedOut."""
     try:
         return run_in_lane(statement, settings=settings, limit=limit)
     except Canceled:
@@ -167,12 +160,7 @@ def _time_limit(limit: timedelta) -> str:
 
 @contextmanager
 def in_session() -> Iterator[None]:
-    """Keep one session of PostgreSQL for the length of the block, over the ends of its transactions.
-
-    Features of a session work only in here: advisory locks, temporary tables, settings without LOCAL. A pooler in
-    transaction mode runs each transaction in any session, so Django's connection is then a direct one in the block. A
-    transaction that has begun already has its session.
-    """
+    """Keep one PostgreSQL session for the block, across transactions."""
     pooled = connections[DEFAULT_DB_ALIAS]
     direct = connections[SESSION] if SESSION in connections else pooled  # noqa: SIM401 - it has no get()
     if pooled is direct or pooled.in_atomic_block:
@@ -187,7 +175,7 @@ def in_session() -> Iterator[None]:
 
 
 def release_connection() -> None:
-    """Return Django's connection to its pool, unless a transaction is open."""
+    """Release Django's connection to its pool, unless a transaction is open."""
     if not connection.in_atomic_block:
         connection.close()
 
@@ -202,10 +190,7 @@ _RESERVED: Final = "reserved"
 
 @contextmanager
 def reserved_connection() -> Iterator[None]:
-    """Let Django's connection of the block come from a pool for the Table service and the probes.
-
-    The console's pool may be exhausted, and who waits for it may wait for seconds.
-    """
+    """Use the connection pool reserved for the Table service and probes in the block."""
     usual = connections[DEFAULT_DB_ALIAS]
     reserved = usual.copy(alias=_RESERVED)
     pool = reserved.settings_dict["OPTIONS"].get("pool")
@@ -221,12 +206,7 @@ def reserved_connection() -> Iterator[None]:
 
 @contextmanager
 def losing_locks() -> Iterator[None]:
-    """Have PostgreSQL end this session, and with it its locks, when the client does not go on.
-
-    If the client's machine dies, that takes up to half a minute: by default, PostgreSQL probes an idle client after two
-    hours, and the client of a running statement never. If the process hangs, it takes minutes. With nested blocks, the
-    outermost decides.
-    """
+    """Have PostgreSQL terminate this session and its locks if the client stops responding."""
     if _loses_locks.get():
         yield
         return
@@ -241,13 +221,13 @@ def losing_locks() -> Iterator[None]:
 
 
 def server_version() -> int:
-    """Return the version of PostgreSQL as a number, such as 18_00_04."""
+    """Return the PostgreSQL version as a number, such as 18_00_04."""
     connection.ensure_connection()
     return int(connection.connection.info.server_version)
 
 
 def is_node_lost(error: DatabaseError) -> bool:
-    """Return whether a node of the cluster has ended, perhaps long ago, and may be back."""
+    """Return whether an error means that a cluster node was lost, possibly earlier."""
     cause = error.__cause__
     if not isinstance(cause, psycopg.Error) or is_lost(error):
         return False
@@ -255,7 +235,7 @@ def is_node_lost(error: DatabaseError) -> bool:
 
 
 def is_lock_timeout(error: DatabaseError) -> bool:
-    """Return whether a statement has waited for a lock for as long as it may."""
+    """Return whether a statement hit its lock timeout."""
     return isinstance(error.__cause__, psycopg.errors.LockNotAvailable)
 
 
@@ -323,7 +303,7 @@ _reads_from: ContextVar[str | None] = ContextVar("reads_from", default=None)
 
 @contextmanager
 def reading_from(alias: str) -> Iterator[None]:
-    """Let models be read from another of Django's databases, a standby; its connection is closed at the end."""
+    """Read models from another of Django's databases, a standby, in the block."""
     token = _reads_from.set(alias)
     try:
         yield
@@ -333,19 +313,19 @@ def reading_from(alias: str) -> Iterator[None]:
 
 
 class StandbyRouter:
-    """A database router, for Django's setting DATABASE_ROUTERS, that reads models from a standby."""
+    """Database router for DATABASE_ROUTERS that reads models from a standby."""
 
     def db_for_read(self, model: type[object], **hints: object) -> str | None:
         return _reads_from.get()
 
 
 def storable_text(text: str, limit: int) -> str:
-    """Cut a text, drop NUL, which PostgreSQL refuses, and replace lone surrogates, which UTF-8 cannot encode."""
+    """Truncate a text, dropping NUL and replacing lone surrogates, which PostgreSQL cannot store."""
     return text[:limit].replace("\0", "").encode(errors="replace").decode()
 
 
 def execute(text: str, *parameters: Any) -> None:
-    """Run SQL that returns nothing of interest."""
+    """Run SQL without a result."""
     with connection.cursor() as cursor:
         cursor.execute(text, parameters or None)
 

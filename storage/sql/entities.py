@@ -63,10 +63,7 @@ END
 
 
 def merge_parts(kind: AccountKind, new: str, gone: str, *, is_computed: bool = False) -> dict[str, str]:
-    """Return SQL that merges the text of a change, and the names that it sets, into a row ``e``.
-
-    ``is_computed``: the names are an expression that is to be evaluated once, not for each line.
-    """
+    """Return SQL that merges a change's lines and property names into a row ``e``."""
     names, computed = (
         ("computed.gone", f", (SELECT {gone} AS gone OFFSET 0) AS computed") if is_computed else (gone, "")
     )
@@ -144,7 +141,7 @@ def _given(columns: Sequence[str]) -> str:
 
 
 def _names(relation: str, kind: AccountKind, columns: Sequence[str], *, is_several: bool) -> dict[str, str]:
-    """Return what the commands are formatted with, in SQL."""
+    """Return the SQL fragments with which commands are formatted."""
     if is_several:
         row = {name: f"given.{name}" for name in columns}
     else:
@@ -176,7 +173,7 @@ def _parameter(name: str, number: int) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Verb:
-    """Template of a write: makes the statement of one change or of several, with or without history."""
+    """Template of a write statement, for one or several changes, with or without history."""
 
     op: Op | None  # the operation that history records; None: an insertion or an update, as it turns out
     command: str
@@ -185,10 +182,7 @@ class _Verb:
     others: str | None = None
 
     def text(self, relation: str, kind: AccountKind, history: str | None, *, is_several: bool) -> str:
-        """Return the statement; its rows have a Timestamp, and for several changes the keys before it.
-
-        ``history`` is the view to write to; an actor and a request then follow the other parameters.
-        """
+        """Return the SQL; rows have the Timestamp and, for several changes, the keys before it."""
         if not is_several:
             text = f"{self.command} RETURNING e.ts" if history is None else self._recorded(relation, history)
         else:
@@ -239,7 +233,7 @@ class _Verb:
                 return _OLD
 
     def _timestamp(self, name: str, relation: str, history: str, *, is_several: bool) -> str:
-        """Return SQL of the Timestamp that is recorded."""
+        """Return SQL for the recorded Timestamp."""
         match self._op(name):
             case Op.UPDATE:
                 return "e.ts"
@@ -304,7 +298,7 @@ def _text(
 
 
 def change(relation: str, change: Change, recorder: Recorder | None = None) -> Statement[int]:
-    """Return the statement of a change; its result is the new Timestamp (the last one of a deleted entity)."""
+    """Return the statement of a change, with the new Timestamp as result, for a deletion the last one."""
     row, can = change_row(change), capabilities(relation)
     is_possible = (recorder is None or can.records_in_account) and (
         row.verb != "upsert_merge" or can.merges_in_insert
@@ -329,7 +323,7 @@ def change(relation: str, change: Change, recorder: Recorder | None = None) -> S
 def insert_all(
     relation: str, entities: Iterable[Entity], recorder: Recorder | None = None
 ) -> Iterator[Statement[int]]:
-    """Yield statements that insert entities of any partitions, all of one kind, whose keys are free."""
+    """Yield statements that insert entities of one kind with unused keys, in any partitions."""
     ordinary = []
     alone = not capabilities(relation).joins_partitions
     for entity in entities:
@@ -370,7 +364,7 @@ ON e.pk = given.pk AND e.rk = given.rk
 
 
 def present(relation: str, keys: Sequence[EntityKey]) -> Statement[set[EntityKey]]:
-    """Return the statement that tells which of these entities exist."""
+    """Return the statement for the existing keys among these."""
 
     def read(result: Result) -> set[EntityKey]:
         return {EntityKey(text_at(result, row, 0), text_at(result, row, 1)) for row in range(result.ntuples)}

@@ -25,7 +25,7 @@ class ScanKind(StrEnum):
 
 
 class Plan(NamedTuple):
-    """The plan of a query, in numbers of rows."""
+    """Plan of a query, in row estimates."""
 
     matching: int
     looked_at: int | None  # rows fetched and tested; None if the plan does not tell
@@ -33,7 +33,7 @@ class Plan(NamedTuple):
 
 
 def plan(relation: str, query: EntityQuery) -> Statement[Plan]:
-    """Return the plan of the statement that reads a page."""
+    """Return the plan of the statement for a page."""
     page = pages.page(relation, query)
     return Statement(f"EXPLAIN (FORMAT json) {page.text}", page.parameters, page.lane, _read_plan)
 
@@ -65,7 +65,7 @@ def _scan_kind(indexes: list[str]) -> ScanKind:
 
 
 def _nodes(root: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the nodes of a plan, without those that read the entities with long keys."""
+    """Yield the nodes of a plan, except those on entities with long keys."""
     if is_child(root.get("Relation Name", "")):
         return
     yield root
@@ -76,10 +76,7 @@ def _nodes(root: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def rows_read(
     relation: str, query: EntityQuery, end: Position | None, rows: int
 ) -> Generator[Statement[Any], Any, int]:
-    """Return about how many rows a query has read for a page up to ``end``, of ``rows`` in its relation.
-
-    A continuation was walked by its keys, whatever the plan of all the rest is.
-    """
+    """Estimate the rows read for a page up to ``end``, of ``rows`` in its relation."""
     if query.start is None:
         expected: Plan = yield plan(relation, query)
         if expected.looked_at is not None:
@@ -91,7 +88,7 @@ def rows_read(
 
 
 def in_range(relation: str, query: EntityQuery) -> Statement[int]:
-    """Return how many rows the planner expects in the key range of a query."""
+    """Return the planner's row estimate for the key range of a query."""
     binder = Binder()
     return planned_rows(relation, walks.keys(query, binder), binder)
 
@@ -116,7 +113,7 @@ FROM (SELECT * FROM {relation} {sampling} WHERE {condition} LIMIT {limit}) AS sa
 
 
 def sample(relation: str, query: EntityQuery, *, share: float, limit: int) -> Statement[Sample]:
-    """Count the matches in up to ``limit`` rows of the key range, out of ``share`` percent of the relation's pages."""
+    """Count the matches in up to ``limit`` rows of the key range, from ``share`` percent of the pages."""
     binder = Binder()
     condition = walks.keys(query, binder)
     residual = plan_access(query.filter).bounds.residual

@@ -31,7 +31,7 @@ def read(result: Result) -> Explained:
 
 
 def _remote_plan(extension: Extension, node: dict[str, Any]) -> Explained | None:
-    """Return the plan that an extension says another server has for a node."""
+    """Return the plan that an extension reports for another server; None without one."""
     plan: Any = node
     try:
         for step in extension.remote_plan:

@@ -1,4 +1,4 @@
-"""The frequent values of properties among the entities of a query."""
+"""Frequent property values among matching entities."""
 
 import json
 from typing import Final, NamedTuple
@@ -15,7 +15,7 @@ _VALUES: Final = 10  # per property
 
 
 class Count(NamedTuple):
-    """The number of entities with a value of a property."""
+    """Number of entities with a property value."""
 
     name: str
     value: EdmValue
@@ -54,7 +54,7 @@ ORDER BY name, n DESC, value
 def count(
     relation: str, query: EntityQuery, *, names: tuple[str, ...] | None, kinds: int, share: float, limit: int
 ) -> Statement[Counts]:
-    """Count values in up to ``limit`` entities: of properties with at most ``kinds`` values, or of ``names``."""
+    """Count values in up to ``limit`` entities, of ``names`` or of properties with at most ``kinds`` values."""
     binder = Binder()
     walk = walks.walk(query, binder)
     asked = asked_key = "true"

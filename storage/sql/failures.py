@@ -1,4 +1,4 @@
-"""Map errors of PostgreSQL to errors of the service."""
+"""Mapping of PostgreSQL errors to the service's errors."""
 
 import logging
 import random
@@ -89,15 +89,15 @@ def is_unavailable(sqlstate: str | None) -> bool:
 
 
 def pause_before_repeat(attempt: int) -> float:
-    """Return the seconds to wait after an attempt, counted from zero, that was rolled back."""
+    """Return the seconds to wait before retrying a rolled-back attempt, counted from zero."""
     return random.uniform(0, 0.02) * (attempt + 1)  # noqa: S311
 
 
 def named(code: str) -> StorageError:
-    """Return the error with a code, which is the name of its class."""
+    """Return the error for a code, which is its class name."""
     error: StorageError = getattr(errors, code)()
     return error
 
 
 class UnexpectedFailure(Exception):
-    """A statement failed in a way that no input should cause: a bug."""
+    """A statement failed in an unexpected way, which is a bug."""

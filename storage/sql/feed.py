@@ -1,11 +1,4 @@
-"""The change feed: statements that read the changes which a snapshot does not see, in the order of each entity.
-
-A change counts as seen if its transaction is visible in the reader's snapshot. A cursor over ``seq`` would lose changes
-that commit late, and the order of transactions is not that of the changes of an entity: ``seq`` is, because it is taken
-while the entity is locked. So a page has the changes between two snapshots, by ``seq``.
-
-Only on the primary: the snapshot of a standby leaves out running transactions.
-"""
+"""Change feed statements: changes not visible in a snapshot, in the order of each entity."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -28,7 +21,7 @@ PAGE_BYTES: Final = 4 * 1024 * 1024  # the images before; and the images after t
 
 
 class Segment(NamedTuple):
-    """A segment of a history."""
+    """Segment of an account's history."""
 
     number: int
     is_open: bool
@@ -37,7 +30,7 @@ class Segment(NamedTuple):
 
 
 class HistoryState(NamedTuple):
-    """The segments of an account's history, and the database that has it."""
+    """Segments of an account's history, and the identity of its database."""
 
     cluster: str  # identifies a database, and each state that it was restored to; empty on a standby
     segments: Sequence[Segment]
@@ -63,7 +56,7 @@ ORDER BY number
 
 
 def state(account_id: int, tables: Sequence[int] | None) -> Statement[HistoryState]:
-    """Return the statement that reads which segments the history of an account has; ``tables`` are those of a feed."""
+    """Return the statement for the segments of an account's history; ``tables`` limits the feed."""
 
     def read(result: Result) -> HistoryState:
         rows = range(result.ntuples) if result.get_value(0, 1) is not None else ()
@@ -92,7 +85,7 @@ def _read_apart(text: str) -> tuple[RelationForm, str]:
 
 
 class FeedHead(NamedTuple):
-    """The facts that a page of the feed contains besides its changes."""
+    """Head of a feed page, its facts besides changes."""
 
     unseen: int  # the number of changes, at most one more than were asked for
     snapshot: str  # the snapshot of the statement
@@ -102,7 +95,7 @@ class FeedHead(NamedTuple):
 
 
 class RawPage(NamedTuple):
-    """A page of changes, without the images that have to be read from the tables."""
+    """Page of changes, before the images in tables are read."""
 
     head: FeedHead
     changes: list[RecordedChange]
@@ -122,7 +115,7 @@ _SAME: Final = "u.segment = '{segment}' AND h.tbl = u.tbl AND h.xid = u.xid AND 
 
 
 def _following(record: Record) -> str:
-    """Return the query of the next change of the entity of a change ``c``, with the image before it."""
+    """Return the query for the next change of the entity of ``c``, with the image before it."""
     return record.first("h.was, h.anns, h.vals", f"{is_of('c.tbl', 'c.pk', 'c.rk')} AND h.seq > c.seq")
 
 
@@ -166,10 +159,7 @@ def page(
     position: FeedPosition,
     top: int,
 ) -> Statement[RawPage]:
-    """Return the statement that reads up to ``top`` changes after a position, with the images that history keeps.
-
-    ``tables`` None: of all tables of the account.
-    """
+    """Return the statement for up to ``top`` changes after a position, with images from the history."""
     parameters = (
         str(account_id),
         None if tables is None else arrays.bigints(tables),
@@ -282,7 +272,7 @@ def rows(page: RawPage) -> Statement[Images]:
 
 
 def replaced(record: Record, wanted: Mapping[int, RecordedChange]) -> Statement[Images]:
-    """Return the statement that reads the images before the next changes, which were made while others were read."""
+    """Return the statement for images replaced by newer changes while others were read."""
     return _images(_REPLACED.format(following=_following(record)), wanted)
 
 
@@ -311,7 +301,7 @@ SELECT set_config('synchronous_commit', 'local', true), pg_logical_emit_message(
 
 
 def flush() -> Statement[None]:
-    """Return the statement after which everything that was visible before it would survive a crash."""
+    """Return the statement that makes everything visible before it durable."""
     return Statement(_FLUSH, (), Lane.KEY, lambda _: None)
 
 
@@ -350,15 +340,12 @@ WHERE last_value >= coalesce((SELECT max(changes) FROM storage_feedmark), 0) + $
 
 
 def keep_mark(at: int) -> Statement[None]:
-    """Return the statement that keeps the present snapshot if enough has been changed since the last one.
-
-    ``at`` is the time in ticks before the statement.
-    """
+    """Return the statement that stores the present snapshot as a mark, if enough has changed since the last."""
     return Statement(_KEEP_MARK, (str(at), str(MARK_EVERY)), Lane.KEY, lambda _: None)
 
 
 class FeedMark(NamedTuple):
-    """A snapshot that was taken after ``at``, in ticks."""
+    """Mark: a snapshot taken after ``at``, in ticks."""
 
     snapshot: str
     at: int
@@ -372,7 +359,7 @@ ORDER BY next_xid, at LIMIT $3::bigint
 
 
 def marks(seen: str, since: int, number: int) -> Statement[list[FeedMark]]:
-    """Return the statement that reads the next marks after a snapshot and a time in ticks."""
+    """Return the statement for the next marks after a snapshot and a time in ticks."""
     read: Callable[[Result], list[FeedMark]] = lambda result: [  # noqa: E731
         FeedMark(text_at(result, row, 0), integer_at(result, row, 1)) for row in range(result.ntuples)
     ]

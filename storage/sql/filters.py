@@ -1,8 +1,4 @@
-"""Compile a filter to a SQL condition over the columns pk, rk, ts and props of an entity relation.
-
-The text consists of constants: values and property names are bound. A missing property or another type makes a
-comparison NULL or false; ``not`` treats both alike, hence IS NOT TRUE.
-"""
+"""Compiler from filters to SQL conditions on the columns pk, rk, ts and props."""
 
 import json
 import math
@@ -43,18 +39,14 @@ NOT_A_NUMBER: Final = EdmValue(Edm.DOUBLE, math.nan)
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition that can be joined by AND; ``parameters`` are the values of its ``$n``."""
+    """SQL condition that can be joined by AND; ``parameters`` are the values of its ``$n``."""
 
     text: str
     parameters: tuple[str, ...]
 
 
 class _Span(NamedTuple):
-    """The range of one kind of values in the order of an expression: from ``lower`` to below ``upper``.
-
-    ``others`` is a condition for values of other columns of an index, and ``length`` how many characters of a text the
-    expression has.
-    """
+    """Range of one kind of values in an expression's order, from ``lower`` (inclusive) to ``upper`` (exclusive)."""
 
     expression: str
     cast: str
@@ -100,7 +92,7 @@ _PAIRS: Final = "[\x01\ue000]"  # the first characters of pairs made by encoding
 
 
 class _Equality(NamedTuple):
-    """An equality of a key column or property; not bound yet, because alternatives are bound together."""
+    """Unbound equality of a key column or property, so that alternatives can be combined."""
 
     subject: str
     value: str
@@ -108,7 +100,7 @@ class _Equality(NamedTuple):
 
 
 class _Bound(NamedTuple):
-    """One end of a range of property values; not bound yet, because both ends are written together."""
+    """Unbound bound of a property, so that both ends of a range can be combined."""
 
     span: _Span
     name: str
@@ -125,10 +117,7 @@ _Part: TypeAlias = str | _Equality | _Bound
 
 
 def compile(root: Filter, start: int, indexed: Collection[str] = ()) -> Condition:
-    """Compile a filter; placeholders are numbered from ``$start``, and ``indexed`` properties have an index.
-
-    An index makes no difference to the result: ranges are then written over its columns.
-    """
+    """Compile a filter; placeholders start at ``$start``, and ``indexed`` properties have an index."""
     compiler = _Compiler(start, indexed)
     text = compiler.text(fold(root, compiler.visit))
     return Condition(text, tuple(value for value, _ in compiler.numbers))
@@ -213,7 +202,7 @@ class _Compiler:
         return "(" + " AND ".join(limits) + ")"
 
     def _either(self, operands: Iterable[_Part]) -> str:
-        """Combine equalities of the same column or property into one search for any of their values."""
+        """Combine equalities of the same column or property into a single = ANY condition."""
         texts: list[str] = []
         values: dict[tuple[str, bool], list[str]] = {}
         for operand in operands:
@@ -276,7 +265,7 @@ class _Compiler:
         return _TEXT_MATCHES[match.kind].format(text=column, part=self.bind(match.text, "text"))
 
     def _match_property(self, match: Match) -> _Part:
-        """Match text; a pattern over whole characters is added for values with escaped pairs, which could overlap."""
+        """Match text; escaped pairs, which could overlap, need an additional pattern."""
         text = f"(props->>{self._name(match.property)})"
         part = escape(match.text)
         plain = _TEXT_MATCHES[match.kind].format(text=f"substr({text}, 2)", part=self.bind(part, "text"))
@@ -294,7 +283,7 @@ class _Compiler:
         return having[0] if len(having) == 1 else self._either(having)
 
     def _compare_number(self, comparison: Comparison) -> _Part:
-        """Compare numbers; NaN, which is projected as a string, differs from every number and from itself."""
+        """Compare numbers; NaN, projected as a string, is unequal to everything."""
         literal = comparison.literal.value
         against_nan = isinstance(literal, float) and math.isnan(literal)
         if comparison.operator is not Operator.NE:
@@ -339,7 +328,7 @@ class _Compiler:
         return spans[comparison.literal.type]
 
     def _within(self, comparison: Comparison) -> str:
-        """Return the condition that a property has a value of the literal's kind."""
+        """Return the condition that a property's value is of the literal's kind."""
         span, name = self._span(comparison), self._name(comparison.property)
         expression = span.expression.format(name=name)
         others = f" AND {span.others.format(name=name)}" if span.others else ""
@@ -350,7 +339,7 @@ class _Compiler:
 
 
 def _whole_characters(escaped: str, kind: MatchKind) -> str:
-    """Return a regular expression for strings that contain the text, not starting inside an escaped pair."""
+    """Return a regular expression for strings with the text that does not start inside an escaped pair."""
     quoted = "".join(c if c.isalnum() or ord(c) > 127 or c == "\x01" else f"\\{c}" for c in escaped)
     end = "$" if kind is MatchKind.ENDS_WITH else ""
     return f"^s(?:[^\x01\ue000]|[\x01\ue000].)*{quoted}{end}"
@@ -365,11 +354,11 @@ def _having(name: str, value: EdmValue) -> _Equality:
 
 
 def _document(values: Mapping[str, str]) -> str:
-    """Write projected values by their names as a JSON object."""
+    """Serialize projected values by name to a JSON object."""
     return "{" + ",".join(f"{quote(escape(name))}:{value}" for name, value in values.items()) + "}"
 
 
 def _array(values: Iterable[str]) -> str:
-    """Write a PostgreSQL array literal."""
+    """Build a PostgreSQL array literal."""
     quoted = (value.replace("\\", "\\\\").replace('"', '\\"') for value in values)
     return "{" + ",".join(f'"{value}"' for value in quoted) + "}"

@@ -19,7 +19,7 @@ EXTENSIONS: Final = tuple(form.extension for form in OTHERS if form.extension is
 
 
 class HasRelation(Protocol):
-    """A table: its id, and the form of its relation."""
+    """Table with its id and relation form."""
 
     @property
     def pk(self) -> int: ...
@@ -29,18 +29,18 @@ class HasRelation(Protocol):
 
 
 def relation_name(table_id: int) -> str:
-    """Return the name of the relation of a table that is local."""
+    """Return the relation name of a local table."""
     return LOCAL.relation(table_id)
 
 
 def relation_of_row(table: str) -> str:
-    """Return SQL for the name of the relation of a row of storage_table."""
+    """Return SQL for the relation name of a storage_table row."""
     prefix = by_form(table, "prefix", f"'{LOCAL.prefix}'", is_quoted=True)
     return f"{prefix} || {table}.id"
 
 
 def by_form(table: str, member: str, otherwise: str, *, is_quoted: bool = False) -> str:
-    """Return SQL for a member of the form of a row of storage_table, a text or the name of a column."""
+    """Return SQL for a form's member, a text or column name, of a storage_table row."""
     cases = ""
     for form in OTHERS:
         value = getattr(form, member)
@@ -49,7 +49,7 @@ def by_form(table: str, member: str, otherwise: str, *, is_quoted: bool = False)
 
 
 def has_other_form(table: str) -> str:
-    """Return the SQL condition that the relation of a row of storage_table is not local."""
+    """Return the condition that a storage_table row's relation is not local."""
     return f"({' OR '.join(f'{table}.{form.column}' for form in OTHERS) or 'false'})"
 
 
@@ -75,7 +75,7 @@ def capabilities(relation: str) -> Capabilities:
 
 
 def table_id_of(relation: str) -> str:
-    """Return the id of the table of a relation, as text."""
+    """Return the table id in a relation name, as text."""
     for form in OTHERS:
         relation = relation.removeprefix(form.prefix)
     return relation.removeprefix(LOCAL.prefix)
@@ -100,7 +100,7 @@ def history_of(relation: str) -> str:
 
 
 def locally(ddl: str) -> str:
-    """Return DDL of functions or views that this database alone has, whatever an extension would do with them."""
+    """Wrap DDL of functions or views so that extensions do not propagate it."""
     for extension in EXTENSIONS:
         settings = extension.ddl_settings
         before = "".join(f"SET LOCAL {name} = {value}; " for name, value in settings.items())

@@ -25,7 +25,7 @@ from storage.sql.statement import Lane, Result, Statement, integer_at
 
 @dataclass(frozen=True, slots=True)
 class Recorder:
-    """The place and origin of recorded changes: a view, an id of storage_historyactor, and a GUID of the request."""
+    """Target and origin of recorded changes: a view, an actor id, and a request GUID."""
 
     relation: str
     actor: int
@@ -73,12 +73,12 @@ RECORDED_COLUMNS: Final = "(tbl, op, ts, was, actor, request, pk, rk, anns, vals
 
 
 def recorded_table(relation: str) -> str:
-    """Return the id of the table of an entity relation, which its changes are recorded with."""
+    """Return the table id with which a relation's changes are recorded."""
     return table_id_of(relation)
 
 
 def writers_name(account_id: int) -> str:
-    """Return the name of the view that changes are written to."""
+    """Return the name of the view to which changes are written."""
     return f"history_{account_id}"
 
 
@@ -88,7 +88,7 @@ def create(account_id: int, number: int) -> str:
 
 
 def write_to(account_id: int, number: int) -> str:
-    """Return SQL that makes writers use a segment; it waits for running writes to the segment before."""
+    """Return SQL that redirects writers to a segment, waiting for running writes to the previous one."""
     segment = segment_name(account_id, number)
     writers = writers_name(account_id)
     return locally(
@@ -97,7 +97,7 @@ def write_to(account_id: int, number: int) -> str:
 
 
 def drop(account_id: int, number: int, *, packed: bool) -> str:
-    """Return SQL that drops a segment, and the view of an account that records no more."""
+    """Return SQL that drops a segment, and the view of an account without recording."""
     segment = segment_name(account_id, number)
     relations = f"{segment}_rows, {segment}_images" if packed else segment
     return f"DROP TABLE IF EXISTS {relations} CASCADE"
@@ -134,7 +134,7 @@ ANALYZE {{segment}}_rows, {{segment}}_images
 
 
 def pack(account_id: int, number: int) -> str:
-    """Return SQL that packs a segment that is no longer written to; readers see no difference."""
+    """Return SQL that packs a closed segment, transparently to readers."""
     return locally(_PACK.format(segment=segment_name(account_id, number)))
 
 
@@ -175,12 +175,12 @@ GROUP BY account_id, number
 
 
 def sizes_of_used() -> dict[tuple[int, int], int]:
-    """Return the bytes on disk of the segments of all accounts; empty ones may be missing."""
+    """Return the bytes on disk of all segments; empty ones may be missing."""
     return {(account_id, number): size for account_id, number, size in fetch(_SIZES_OF_USED, _MANY)}
 
 
 def sizes(segments: Sequence[str]) -> dict[str, int]:
-    """Return the bytes on disk of segments by their names, 0 of empty ones."""
+    """Return the bytes on disk of segments by name, 0 for empty ones."""
     return dict(fetch(_SIZES, list(segments)))
 
 

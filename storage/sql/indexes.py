@@ -1,9 +1,4 @@
-"""Indexes of single properties, for ranges, prefixes and order.
-
-An index has two columns, so that one index serves values of all types: the number, and the beginning of the text of all
-other values. It has only the beginning because a write must never fail because an index entry is too large. A jsonb
-column would compare strings by the collation of the database.
-"""
+"""Property indexes for ranges, prefixes and sorting."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -36,7 +31,7 @@ WHERE to_regclass(name) IS NOT NULL
 
 
 class StoredIndex(NamedTuple):
-    """An index as PostgreSQL stores it."""
+    """State of an index in PostgreSQL."""
 
     is_valid: bool  # false while the index is made, and if a crash interrupted that
     size: int  # bytes
@@ -52,10 +47,7 @@ def is_property_index(name: str) -> bool:
 
 
 def create(table: HasRelation, index_id: int, name: str) -> None:
-    """Make the index of a property, without blocking writers; not in a transaction.
-
-    Raises Canceled when the table is being deleted.
-    """
+    """Create the index of a property without blocking writers; not allowed in a transaction."""
     connection.ensure_connection()
     quoted = sql.Literal(escape(name)).as_string(connection.connection)
     columns = INDEXED_TIME if name == "Timestamp" else f"{INDEXED_NUMBER}, {INDEXED_TEXT}".format(name=quoted)
@@ -83,7 +75,7 @@ def drop(table_id: int, index_id: int) -> None:
 
 
 def stored(table_id: int, index_ids: Sequence[int]) -> dict[int, StoredIndex]:
-    """Return the indexes that exist, by id."""
+    """Return the existing indexes by id."""
     names = {index_name(table_id, index_id): index_id for index_id in index_ids}
     rows = fetch(_INDEXES, list(names))
     # the name of an index that was just dropped is a number
@@ -91,6 +83,6 @@ def stored(table_id: int, index_ids: Sequence[int]) -> dict[int, StoredIndex]:
 
 
 def scans(known: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
-    """Return how often indexes that exist were scanned; each is the id of a table and that of the index."""
+    """Return the scan counts of existing indexes, each given by table id and index id."""
     found = fetch(_SCANS, [index_name(*ids) for ids in known])
     return {known[place - 1]: number for place, number in found}

@@ -1,8 +1,4 @@
-"""Connections of threads that another thread can interrupt.
-
-A thread that waits for a database that hangs waits until its connection is ended: PostgreSQL cannot apply its time
-limits, and the kernel of a machine whose processes have stopped still acknowledges what it receives.
-"""
+"""Interruptible database connections of threads."""
 
 import os
 import socket
@@ -37,7 +33,7 @@ class InterruptibleConnection(psycopg.Connection[Any]):
 
     @classmethod
     def connect(cls, conninfo: str = "", **kwargs: Any) -> Self:
-        """Open a connection to a server that is not a former primary."""
+        """Open a connection to a server, rejecting a former primary."""
         opened = cast("Self", timelines.connect_in_thread(super().connect, conninfo, **kwargs))
         for setting in _SETTINGS:
             opened.execute(setting)
@@ -54,7 +50,7 @@ class InterruptibleConnection(psycopg.Connection[Any]):
 
 
 def interrupt(thread: int) -> None:
-    """End the connection that a thread waits for; its statement raises OperationalError."""
+    """Terminate the connection on which a thread waits; its statement raises OperationalError."""
     for connection in list(_opened):
         if connection.waiting_thread == thread:
             _shut_down(connection)
@@ -62,7 +58,7 @@ def interrupt(thread: int) -> None:
 
 @contextmanager
 def interrupting_after(seconds: float) -> Iterator[None]:
-    """End the connections that this thread waits for when the block takes longer."""
+    """Terminate this thread's connections if the block exceeds a time in seconds."""
     ended, thread = Event(), get_ident()
 
     def watch() -> None:
@@ -79,7 +75,7 @@ def interrupting_after(seconds: float) -> Iterator[None]:
 
 
 def interrupt_older(moment: float) -> None:
-    """End all connections that were opened before a moment of the monotonic clock."""
+    """Terminate all connections opened before a time of the monotonic clock."""
     for connection in list(_opened):
         if connection.opened_at < moment:
             _shut_down(connection)

@@ -89,7 +89,7 @@ _Values = tuple[list[bytes | None], list[int] | None]
 
 
 class _Connection:
-    """A connection, and the future that waits for the result of its statement."""
+    """Connection with the future that awaits its statement's result."""
 
     def __init__(self, pool: "_Pool", opened: AsyncConnection[Any]) -> None:
         self._pool = pool
@@ -117,7 +117,7 @@ class _Connection:
         self._loop.add_reader(self._socket, self._readable)
 
     async def set_up(self, settings: str) -> None:
-        """Run several commands; the connection is idle afterwards."""
+        """Run several commands, leaving the connection idle."""
         began = self._loop.time()
         self._waiter = self._loop.create_future()
         try:
@@ -158,11 +158,7 @@ class _Connection:
         make_second: "Callable[[], tuple[str, _Values]]",
         waiter: "asyncio.Future[PGresult]",
     ) -> None:
-        """Run two statements in one transaction; the second is made while PostgreSQL runs the first.
-
-        The result is the second's. If it cannot be made, neither is done, the result is a failure, and the error is
-        raised.
-        """
+        """Run two statements in one transaction, building the second while the first runs."""
         self._waiter = waiter
         try:
             self._pgconn.enter_pipeline_mode()
@@ -182,7 +178,7 @@ class _Connection:
             self._lost()
 
     def _send_pipeline(self, text: str, values: _Values, session: Session | None) -> None:
-        """Send several commands at once; each part of them ends with a synchronization, and fails by itself."""
+        """Send several commands at once, as parts with separate synchronization that fail independently."""
         pgconn = self._pgconn
         pgconn.enter_pipeline_mode()
         pipeline = self._pipeline = _Pipeline(session)
@@ -204,7 +200,7 @@ class _Connection:
             pipeline.unfinished += 1
 
     def _send_prepared(self, text: str, values: _Values, pipeline: "_Pipeline") -> None:
-        """Send a statement as a command of a pipeline, prepared before if it is not yet."""
+        """Send a statement in a pipeline, preparing it first if needed."""
         name = self._prepared.get(text)
         if name is None:
             number = next(self._names)
@@ -320,13 +316,13 @@ class _Connection:
                 waiter.set_result(result)
 
     def hangs(self, now: float) -> bool:
-        """Return whether the same statement has waited for _HUNG_AFTER; asked every _LOOK_INTERVAL."""
+        """Return whether the same statement has waited for _HUNG_AFTER; called every _LOOK_INTERVAL."""
         if self._waiter is not self._seen[0]:
             self._seen = (self._waiter, now)
         return self._waiter is not None and now - self._seen[1] > _HUNG_AFTER
 
     def give_up(self) -> None:
-        """Close the connection and fail its pending statement with ServerBusy."""
+        """Close the connection, failing its pending statement with ServerBusy."""
         self._lost()
 
     def _lost(self) -> None:
@@ -355,7 +351,7 @@ def _is_done(result: PGresult) -> bool:
 
 @dataclass(slots=True)
 class _Pipeline:
-    """Commands that were sent together, and the results of each part."""
+    """Pipeline of commands with the results of each part."""
 
     session: Session | None
     place: int = 0  # the index of the statement's part in ``parts``
@@ -447,7 +443,7 @@ class _Pool:
             raise OperationalError(str(error)) from None
 
     async def acquire(self, *, of_nodes: bool = False) -> _Connection:
-        """Return a connection that is idle; ``of_nodes``: for a statement that waits for nodes."""
+        """Return an idle connection; ``of_nodes`` marks a statement that waits for nodes."""
         if of_nodes:
             await self._take_place()
             try:
@@ -524,7 +520,7 @@ class _Pool:
             connection.give_up()
 
     def suspend(self) -> None:
-        """Close all connections, and open none until ``resume``."""
+        """Close all connections and open none until ``resume``."""
         self._suspended = True
         for task in self._opening:
             task.cancel()
@@ -547,7 +543,7 @@ class _Pool:
                 connection.give_up()
 
     def _look_again(self) -> None:
-        """Give up connections that hang, now and in a while."""
+        """Close hanging connections, now and repeatedly."""
         loop = asyncio.get_running_loop()
         for connection in [it for it in self._all if it.hangs(loop.time())]:
             logger.warning(
@@ -584,7 +580,7 @@ class _Pool:
 
 
 async def _wait_for_turn(turn: "asyncio.Future[T]", patience: float, give_back: Callable[[T], None]) -> T:
-    """Wait for another request to give something back; raises ServerBusy after ``patience`` seconds."""
+    """Wait for another request to release a resource; raises ServerBusy after ``patience`` seconds."""
     timer = asyncio.get_running_loop().call_later(patience, _give_up, turn)
     try:
         return await turn
@@ -619,10 +615,7 @@ class Lanes:
         reconnects: bool = True,
         is_primary: bool = True,
     ) -> None:
-        """``patience`` is how many seconds a statement waits for a connection.
-
-        If it ``reconnects`` not, there are only the connections of ``open``. One to the primary refuses a former one.
-        """
+        """Create the lanes; ``patience`` is the seconds that a statement waits for a connection."""
         self._pools = {
             lane: _Pool(conninfo, lane, size, patience, reconnects, is_primary)
             for lane, size in counts.items()
@@ -631,10 +624,7 @@ class Lanes:
         self._combiner = Combiner(self._run, lambda: self._pools[Lane.KEY].is_far)
 
     async def open(self, *, recovery: float = 0.0) -> None:
-        """Connect once for each lane; raises psycopg.OperationalError.
-
-        ``recovery`` is how many seconds to wait for a database that does not answer.
-        """
+        """Open one connection per lane; raises psycopg.OperationalError."""
         deadline = time.monotonic() + recovery
         for pool in self._pools.values():
             while not pool.is_open:
@@ -673,20 +663,13 @@ class Lanes:
             pool.give_up_older(moment)
 
     async def run(self, statement: Statement[T], session: Session | None = None) -> T:
-        """Run a statement, perhaps together with others; raise its failure as an error of the service.
-
-        A ``session`` notes the position in the log after the statement, in the same round trip, also if it fails.
-        """
+        """Run a statement, possibly combined with others, converting failures to the service's errors."""
         if statement.combination is not None:
             return cast("T", await self._combiner.run(statement, session))
         return await self._run(statement, session)
 
     async def run_halves(self, first: Statement[Any], make_second: Callable[[], Statement[T]]) -> T:
-        """Run two statements in one transaction; the second is made while the first runs.
-
-        Raises the error of ``make_second``, and the failure of either statement; then neither has had an effect. A
-        statement that could be repeated raises RolledBack.
-        """
+        """Run two statements in one transaction, building the second while the first runs."""
         connection = await self._pools[first.lane].acquire(of_nodes=waits_elsewhere(first.text))
         waiter: asyncio.Future[PGresult] = asyncio.get_running_loop().create_future()
         made: list[Statement[T]] = []
@@ -713,7 +696,7 @@ class Lanes:
 
     @property
     def are_idle(self) -> bool:
-        """Return whether no statement by key is running or waiting."""
+        """Return whether the key lane is idle."""
         return self._pools[Lane.KEY].is_idle
 
     async def _run(self, statement: Statement[T], session: Session | None = None) -> T:

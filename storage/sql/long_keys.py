@@ -1,15 +1,4 @@
-"""Entities whose keys are too long for an index entry, which holds 2,704 bytes.
-
-They are in a child of the table's relation, which has a unique index on a hash of the keys. PostgreSQL includes a child
-in every read, update and deletion of its parent, so only insertions need to know of it. For the first such key of a
-table, entity_make_room makes it.
-
-A page merges the order of the primary key with a sort of the child's rows in its range: exact, but it reads all of
-these rows. A table without long keys has no child, and its statements and plans are as if there were none. The length
-alone decides, not whether the keys can be compressed; a row of an older version whose keys could be moves with its next
-insertion or upsert. Indexes of properties are on the parent only. A relation without ``has_long_keys`` has no child, so
-it refuses long keys with KeyValueTooLarge.
-"""
+"""Entities with keys too long for an index entry, whose maximum is 2,704 bytes."""
 
 from typing import Final
 
@@ -26,7 +15,7 @@ _WIDEST: Final = 4  # bytes of a character
 
 
 def is_long(key: EntityKey) -> bool:
-    """Return whether an entity belongs into the child relation, whether or not its keys can be compressed."""
+    """Return whether an entity belongs in the child relation for long keys."""
     partition_key, row_key = key
     if len(partition_key) + len(row_key) <= KEY_LIMIT // _WIDEST:
         return False
@@ -38,10 +27,7 @@ def is_child(relation: str) -> bool:
 
 
 def operation(relation: str, name: str, key: EntityKey) -> str:
-    """Return the name of an insertion or upsert for the function that applies changes.
-
-    Raises KeyValueTooLarge if the relation can have no child.
-    """
+    """Return the change function's operation name for an insert or upsert with this key."""
     if not is_long(key):
         return name
     if not capabilities(relation).has_long_keys:

@@ -1,8 +1,4 @@
-"""Masked rows of an entity relation, by the function entity_masked, and the search for values that should be masked.
-
-Replacements come from a hash with the secret of a branch, so that they are equal for equal values, in all tables of
-the branch and in no other.
-"""
+"""Masked copies of rows by the function entity_masked, and the search for unmasked values."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -30,7 +26,7 @@ class Masking:
     secret: bytes
 
     def select(self, relation: str, condition: str, first: int) -> str:
-        """Return a SELECT of masked rows; ``parameters`` are bound from ``$first`` on."""
+        """Return a SELECT of masked rows; ``parameters`` are bound from ``$first``."""
         keys = [
             f"entity_masked_key({column}, decode(${first + 4}, 'hex')) AS {column}"
             if name in self.rules
@@ -50,7 +46,7 @@ FROM (SELECT pk, rk, ts, props, {CONTENT} AS content FROM {relation} WHERE {cond
 
     @property
     def parameters(self) -> tuple[str | bytes, ...]:
-        """Names as the projection and as the text has them, masks, constants; and the secret."""
+        """Return the parameters: names in projection and text form, masks, constants, and the secret."""
         properties = [name for name in self.rules if name not in KEY_PROPERTIES]
         return (
             arrays.texts(map(escape, properties)),
@@ -92,7 +88,7 @@ SELECT name, count(*) FROM parts WHERE value IN (SELECT value FROM branch_origin
 
 
 def collect_originals(relation: str, rules: Rules) -> Statement[int]:
-    """Return the statement that adds the values of masked properties to a temporary relation."""
+    """Return the statement that collects original values of masked properties in a temporary relation."""
     names = [escape(name) for name in rules if name not in KEY_PROPERTIES]
     keys = "".join(
         f" UNION ALL SELECT 's' || e.{column}"
@@ -104,11 +100,7 @@ def collect_originals(relation: str, rules: Rules) -> Statement[int]:
 
 
 def find_originals(relation: str, rules: Rules) -> Statement[list[tuple[str, int]]]:
-    """Return in which properties of a branch's table an original value is found, and how often.
-
-    Made-up names and numbers are not searched: one of them may belong to a real person. E-mail addresses are
-    found inside other text, too.
-    """
+    """Return the properties of a branch's table that contain original values, with their numbers."""
     names = [escape(name) for name, rule in rules.items() if rule.mask in (Mask.NAME, Mask.PHONE)]
     text = _FIND.format(relation=relation, shortest=_SHORTEST)
 
@@ -124,7 +116,7 @@ SELECT $1::text AS pk, $2::text AS rk, 0::bigint AS ts, $3::jsonb AS props, '' A
 
 
 def mask_one(masking: Masking, entity: Entity) -> Statement[StoredEntity]:
-    """Return the statement that masks an entity that need not be stored."""
+    """Return the statement that masks an entity, stored or not."""
     text = masking.select(f"({_ONE}) AS given", "true", first=5)
 
     def read(result: Result) -> StoredEntity:

@@ -1,20 +1,4 @@
-"""The clock that gives entities their Timestamps, and the floor below which no more are given.
-
-A moment is closed by raising the floor to it: every write takes a Timestamp above the floor, wherever the clock is set
-afterwards. A write that read the floor before it was raised holds a lock on its relation, which was taken earlier; when
-such writes have ended, all changes up to the moment are visible, and what is read as of it never changes. The floor is
-a sequence, because each statement sees its present value, whatever its snapshot is.
-
-A moment that is over also stays when it was not read before the clock is set back. For that the clock is noted, in
-another sequence: by the first write in any twentieth of a second, and by every server once a second. The floor is
-raised to it, so that a write whose clock is just above the floor takes the time of its clock, and has nothing else to
-look at. Any other calls ``next_moment``. A clock that is behind the one that was noted before has been set back; by how
-much is not known, but it cannot have come farther than ``_AHEAD`` after it was noted. Then the floor is raised to that.
-Sequences are in the log of the database, so that all of this outlives its restart, and that of the server.
-
-Statements on relations without ``has_floor`` may call no volatile functions, and cannot be read as of a moment: they
-use the clock alone.
-"""
+"""Clock of Timestamps, and the floor below which none are issued."""
 
 from typing import Final
 
@@ -30,7 +14,7 @@ from storage.sql.statement import Lane, Result, Statement, integer_at, text_at
 
 
 def ticks(time: str) -> str:
-    """Return SQL of a time in ticks."""
+    """Return SQL that converts a time to ticks."""
     # by way of float8, whose 53 bits hold microseconds exactly: numeric takes four times as long
     return f"(date_part('epoch', {time}) * 1000000)::bigint * 10"
 
@@ -50,13 +34,13 @@ _AHEAD: Final = 30 * TICKS_PER_SECOND
 
 
 def _is_usual(clock: str) -> str:
-    """Return the condition that a clock is above the floor, and was noted lately."""
+    """Return the condition that a clock is above the floor and was noted recently."""
     # a single look at the floor: BETWEEN would take two
     return f"abs({clock} - {_FLOOR} - {_NOTED_EVERY // 2}) < {_NOTED_EVERY // 2}"
 
 
 def _above_floor(clock: str) -> str:
-    """Return SQL of a Timestamp by a clock."""
+    """Return SQL for a Timestamp by a clock, above the floor."""
     return f"(CASE WHEN {_is_usual(clock)} THEN {clock} ELSE next_moment({clock}) END)"
 
 
@@ -233,12 +217,12 @@ DROP SEQUENCE moment_jump_from; DROP SEQUENCE moment_jump_to
 
 
 def now(relation: str) -> str:
-    """Return SQL of the Timestamp of a write on a relation, in ticks."""
+    """Return SQL for the Timestamp of a write on a relation, in ticks."""
     return NOW if capabilities(relation).has_floor else CLOCK
 
 
 def now_of_insertion(relation: str) -> str:
-    """Return SQL of the Timestamp of an entity that is inserted."""
+    """Return SQL for the Timestamp of an insert."""
     return PRESENT if capabilities(relation).has_floor else CLOCK
 
 
@@ -257,7 +241,7 @@ def in_order(history: str, table: str, *, is_several: bool) -> str:
 
 
 def create_in_order(history: str) -> str:
-    """Return SQL of the function that ``in_order`` calls."""
+    """Return SQL that creates the function called by ``in_order``."""
     return _CREATE_IN_ORDER.format(history=history)
 
 
@@ -266,7 +250,7 @@ def drop_in_order(history: str) -> str:
 
 
 def of_deletion(relation: str) -> str:
-    """Return SQL of when a row ``e`` is deleted, in ticks."""
+    """Return SQL for the deletion time of a row ``e``, in ticks."""
     return _DELETED if capabilities(relation).has_floor else after(CLOCK)
 
 
@@ -278,12 +262,12 @@ PRESENT_TIME: Final = (
 
 
 def present_time() -> Combinable:
-    """Return the present time of the database for models."""
+    """Return the database's present time as a datetime."""
     return Func(template=PRESENT_TIME, output_field=DateTimeField())
 
 
 def present() -> Statement[int]:
-    """Return the time of the database in ticks."""
+    """Return the statement for the database's present time in ticks."""
     return Statement(f"SELECT {PRESENT}", (), Lane.KEY, lambda result: integer_at(result, 0, 0))
 
 
@@ -294,20 +278,12 @@ FROM (SELECT keep_moment_floor(), {ticks(PRESENT_TIME)} AS ticks OFFSET 0) AS pr
 
 
 def close_present() -> Statement[int]:
-    """Return the statement that closes the past and the present moment; its result is the ``present_time`` in ticks.
-
-    Each later ``present_time`` is later, and the past stays what it was, wherever the clock is set. If the clock had
-    jumped ahead by more than a day and is back, the time since is opened first.
-    """
+    """Return the statement that closes the present moment; its result is the ``present_time`` in ticks."""
     return Statement(_CLOSE_PRESENT, (), Lane.KEY, lambda result: integer_at(result, 0, 0))
 
 
 def close(moment: Moment, relation: str, latest: int = 0) -> Statement[str | None]:
-    """Return the statement that closes a moment for a relation.
-
-    Its result are the transactions that may still write in it, None if it is in the future: of the clock, and of the
-    ``latest`` Timestamp that was given.
-    """
+    """Return the statement that closes a moment for a relation."""
 
     def read(result: Result) -> str | None:
         return None if result.get_value(0, 0) is None else text_at(result, 0, 0)

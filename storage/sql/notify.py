@@ -44,7 +44,7 @@ _TURN: Final = 0x7461626C65726F02
 
 
 class News(Enum):
-    """An event for a catalog."""
+    """Kind of event for a catalog."""
 
     HELD = auto()  # data that is read from now on may be cached
     STILL_HELD = auto()
@@ -68,16 +68,12 @@ class Event(NamedTuple):
 
 
 def notify_table(account_id: int, folded_name: str) -> None:
-    """Notify every listener, including this process, of a changed table when the current transaction commits.
-
-    New tables need no notification, because a catalog looks up tables that it does not have. Concurrent notifications
-    wait for each other, because PostgreSQL puts notifications in the order of commits.
-    """
+    """Notify all processes on commit that a table has changed."""
     _notify(f"{_TABLE} {account_id} {folded_name}")
 
 
 def notify_access() -> None:
-    """Notify every process, when the current transaction commits, that a user or token may have lost access."""
+    """Notify all processes on commit that a user or token may have lost access."""
     _notify(_ACCESS)
 
 
@@ -87,7 +83,7 @@ def notify_presence(table_id: int) -> None:
 
 
 def notify_jobs() -> None:
-    """Notify every process, when the current transaction commits, that there is a job to run."""
+    """Notify all processes on commit that a job is available."""
     execute("SELECT pg_notify(%s, %s)", _JOBS_CHANNEL, _JOBS)
 
 
@@ -97,7 +93,7 @@ def _notify(payload: str) -> None:
 
 @contextmanager
 def turn() -> Iterator[None]:
-    """Let one change at a time announce itself; all processes drop their catalogs until the block ends."""
+    """Serialize catalog changes; all processes drop their catalogs until the block ends."""
     with in_session(), losing_locks():
         with transaction.atomic():
             execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
@@ -110,7 +106,7 @@ def turn() -> Iterator[None]:
 
 
 def wait_for_snapshots() -> None:
-    """Wait until no process has a catalog; none caches anything before the current transaction ends."""
+    """Wait until no process has a catalog; none is cached before the current transaction ends."""
     execute(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'")
     execute(f"SET LOCAL idle_in_transaction_session_timeout = '{_IDLE_TIMEOUT}'")
     try:
@@ -179,10 +175,7 @@ def _read_event(payload: str, at: float) -> Event:
 
 
 async def _receive(conn: psycopg.AsyncConnection, arrived: list[str]) -> list[str]:
-    """Return the payloads that have arrived; none after a time without notifications.
-
-    While psycopg waits for some, it looks at the connection ten times a second.
-    """
+    """Return received payloads; none after a timeout."""
     pgconn = conn.pgconn
     _take_notifications(pgconn, arrived)
     if not arrived and await _is_readable(pgconn.socket, _CHECK_INTERVAL):

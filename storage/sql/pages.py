@@ -1,8 +1,4 @@
-"""Query statements: one entity, many by their keys, a page, and the end of a window of keys.
-
-The statement of a page reads small entities only; from the first large one on, a second statement measures what fits
-into 4 MiB. A page that would take longer than five seconds ends early, with a continuation token.
-"""
+"""Query statements: point reads, multiple keys, pages, and window ends."""
 
 import json
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
@@ -26,7 +22,7 @@ from storage.sql.walks import Binder
 
 
 def point(relation: str, key: EntityKey, query: EntityQuery) -> Statement[StoredEntity]:
-    """Query Entity by its key, which has to match the filter; limits and positions of the query are not used."""
+    """Return the statement that reads an entity by key, subject to the query's filter."""
     text, names, read, combination = _point(relation, query.select, query.annotations, query.kind)
     parameters = (*key, *names)
     if query.filter is None:
@@ -39,7 +35,7 @@ def point(relation: str, key: EntityKey, query: EntityQuery) -> Statement[Stored
 def _point(
     relation: str, select: tuple[str, ...] | None, annotations: bool, kind: AccountKind
 ) -> tuple[str, Parameters, Callable[[Result], StoredEntity], Combination[StoredEntity] | None]:
-    """Return the text, the parameters after the key, how to read the result, and how several go together."""
+    """Return the parts of a point read: SQL, extra parameters, reader, and combination."""
     binder = Binder()
     condition = f"pk = {binder.bind('')} AND rk = {binder.bind('')}"
     content = _content(EntityQuery(select=select, annotations=annotations, kind=kind), binder)
@@ -99,7 +95,7 @@ SELECT coalesce(sum(octet_length(anns) + octet_length(vals)), 0) FROM {relation}
 def get_many(
     relation: str, keys: Collection[EntityKey], *, lock: bool = False
 ) -> Generator[Statement[Any], Any, dict[EntityKey, StoredEntity]]:
-    """Return the entities of these keys that exist; ``lock`` prevents changes until the transaction ends."""
+    """Return the existing entities of these keys; ``lock`` locks them until the transaction ends."""
     content = _content(EntityQuery(), Binder())
     by_key: dict[EntityKey, StoredEntity] = {}
     text, lock_clause = (
@@ -116,7 +112,7 @@ def get_many(
 
 
 def total_bytes(relation: str, keys: Collection[EntityKey]) -> Generator[Statement[Any], Any, int]:
-    """Return the total size of the entities of these keys in bytes of text."""
+    """Return the total text size in bytes of the entities of these keys."""
     is_joined = capabilities(relation).joins_partitions
     text = (_TOTAL_BYTES if is_joined else _BYTES_IN_PARTITION).format(relation=relation)
     total = 0
@@ -165,11 +161,7 @@ ORDER BY {order}
 
 
 def page(relation: str, query: EntityQuery) -> Statement[Page[StoredEntity]]:
-    """Query Entities: return up to ``top`` entities from ``start`` to before ``end``.
-
-    The page ends before the first large entity: if it has fewer than ``top`` entities and a next position, the rest is
-    to be read by measured_page. Adding up the sizes of all rows would take two thirds of the time of most pages.
-    """
+    """Return the statement for a page of up to ``top`` entities from ``start`` to ``end``, exclusive."""
     binder = Binder()
     walk = walks.walk(query, binder)
     content = _content(query, binder)
@@ -214,7 +206,7 @@ def measured_page(relation: str, query: EntityQuery, size: int) -> Statement[Pag
 
 
 def _read_page(result: Result, content: "_Content", top: int) -> Page[StoredEntity]:
-    """Rows beyond the page have only a key: one is the row after ``top``, the others lack a Timestamp."""
+    """Read a page; rows beyond it have only a key."""
     ticks = _ticks(result, min(result.ntuples, top))
     if None in ticks:
         ticks = ticks[: ticks.index(None)]
@@ -232,7 +224,7 @@ def is_indexed(query: EntityQuery) -> bool:
 
 
 def window_end(relation: str, query: EntityQuery, rows: int) -> Statement[Position | None]:
-    """Return the key ``rows`` rows after the start of the query; None if there are fewer rows."""
+    """Return the statement for the key ``rows`` rows after the query's start; None if there are fewer."""
     binder = Binder()
     text = (
         f"SELECT pk, rk FROM {relation} WHERE {walks.keys(query, binder)} "
@@ -250,7 +242,7 @@ _Read = Callable[[Result, list[bytes | None]], list[StoredEntity]]
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """SQL that selects the properties of entities, and the function that reads them."""
+    """SQL that selects properties, with the function that reads the result."""
 
     columns: str  # selected by the inner query
     weight: str  # size of ``names`` in bytes when written, without ``overhead``

@@ -22,11 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """A table at a moment.
-
-    ``source`` is the relation that has its rows, another than the table's if it was deleted. ``record`` may have the
-    changes after the moment.
-    """
+    """Past state of a table at a moment."""
 
     table_id: int
     source: str
@@ -56,7 +52,7 @@ _BEGINNING: Final = re.compile(r"\s*(EXPLAIN \(.*?\))?\s*(WITH\b)?")
 
 
 def as_of(statement: Statement[T], past: Past) -> Statement[T]:
-    """Make a statement that reads the entities of a table read those of its past."""
+    """Make a statement read a table's past instead of its present."""
     parameters = list(statement.parameters)
     rows = _rows(past, parameters) if past.record else f"SELECT * FROM {past.source}"
     text = with_expressions(statement.text, f"{relation_name(past.table_id)} AS NOT MATERIALIZED ({rows})")
@@ -64,7 +60,7 @@ def as_of(statement: Statement[T], past: Past) -> Statement[T]:
 
 
 def changed_after(moment: Moment, parameters: list[str | bytes | None]) -> str:
-    """Return the condition that a row ``h`` of history is of a change after a moment; adds its parameters."""
+    """Return the condition that a history row ``h`` is after a moment, adding its parameters."""
     parameters.append(str(moment.ticks))
     condition = f"h.ts > ${len(parameters)}::bigint"
     if moment.snapshot is not None:
@@ -82,7 +78,7 @@ def with_expressions(text: str, expressions: str) -> str:
 
 
 def _rows(past: Past, parameters: list[str | bytes | None]) -> str:
-    """Return the query of the rows of a table as they were; adds its parameters."""
+    """Return the query of a table's past rows, adding its parameters."""
     parameters.append(str(past.moment.ticks))
     ticks = f"${len(parameters)}::bigint"
     after = changed_after(past.moment, parameters)

@@ -1,7 +1,4 @@
-"""Positions in the log of PostgreSQL: how far a server is, and what a session has seen.
-
-A position is the number of bytes that the log has had before it, which is the same on a primary and on each standby.
-"""
+"""WAL positions: progress of a server, and what a session has seen."""
 
 from typing import Final
 
@@ -26,7 +23,7 @@ def read_position(value: bytes) -> int:
 
 
 def position() -> Statement[int]:
-    """Return the statement that asks a server for its position."""
+    """Return the statement for a server's WAL position."""
 
     def read(result: Result) -> int:
         value = result.get_value(0, 0)

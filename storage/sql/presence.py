@@ -48,11 +48,7 @@ def beat(
     users: str,
     lifetime: float,
 ) -> list[PresentTab]:
-    """Write the tabs (their names, users, tables and entities) of a process; return all of the same tables.
-
-    ``new``: names of tabs that have just connected; ``users``: the relation of users; ``lifetime``: seconds after which
-    others have expired.
-    """
+    """Store a process's tabs (names, users, tables and entities); return all tabs at the same tables."""
     columns = [list(column) for column in zip(*tabs, strict=True)] or [[], [], [], []]
     tables = sorted(set(columns[2]))
     parameters = (process, *columns, new, lifetime, tables, process, lifetime)

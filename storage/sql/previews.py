@@ -1,4 +1,4 @@
-"""Pages of entity previews: of a large row, the beginning of each value and its size."""
+"""Pages of previews: for large rows, the beginning and size of each value."""
 
 import json
 from dataclasses import replace
@@ -41,7 +41,7 @@ LIMIT {{limit}}
 
 
 def page(relation: str, query: EntityQuery) -> Statement[Page[EntityPreview]]:
-    """Read a page of previews. ``select`` applies to large rows only; ``annotations`` is ignored."""
+    """Return a page of previews; ``select`` applies to large rows only, ``annotations`` is ignored."""
     binder = Binder()
     walk = walks.walk(query, binder)
     text = _PAGE.format(
@@ -63,7 +63,7 @@ def page(relation: str, query: EntityQuery) -> Statement[Page[EntityPreview]]:
 def sorted_page(
     relation: str, query: EntityQuery, sort: Sort, start: SortedPosition | None
 ) -> Statement[SortedPage]:
-    """Read a page of previews in the order of a property; the query's own ``start`` is ignored."""
+    """Return a page of previews sorted by a property; the query's own ``start`` is ignored."""
     binder = Binder()
     rows = sorting.rows(relation, replace(query, start=None), sort, start, binder)
     text = _PAGE.format(
@@ -118,6 +118,6 @@ def _cut(key: EntityKey, timestamp: int, values: dict[str, str | list[str | int]
 
 
 def _unbroken(beginning: str) -> str:
-    """Drop the first half of a cut pair that encoding.escape made of one character."""
+    """Drop half of an escaped pair at a cut."""
     ones = len(beginning) - len(beginning.rstrip("\x01"))
     return beginning[:-1] if ones % 2 or beginning.endswith("\ue000") else beginning

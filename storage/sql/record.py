@@ -26,14 +26,14 @@ S = TypeVar("S", bound=HasGap)
 
 
 def after_last_gap(segments: Sequence[S]) -> Sequence[S]:
-    """Return those of the segments, the oldest first, since which every change is kept."""
+    """Return the segments since the last gap, oldest first."""
     gaps = (place for place, it in enumerate(segments, start=1) if it.is_broken)
     return segments[max(gaps, default=0) :]
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Relations that may have the wanted changes, in the order of time; a change is the row ``h`` in SQL."""
+    """Relations with the wanted changes, in order of time; a change is the row ``h`` in SQL."""
 
     segments: tuple[str, ...] = ()
 
@@ -45,35 +45,29 @@ class Record:
         return bool(self.segments)
 
     def changes(self, columns: str, condition: str, ending: str = "") -> str:
-        """Return the query of changes that meet a condition: of all, or as many as ``ending`` chooses per segment.
-
-        ``{segment}`` in the texts stands for the name of the segment.
-        """
+        """Return the query of matching changes; ``ending`` may sort and limit them per segment."""
         member = f"(SELECT {columns} FROM {{segment}} AS h WHERE {condition} {ending})"
         return " UNION ALL ".join(member.replace("{segment}", it) for it in self.segments)
 
     def first(self, columns: str, condition: str, *, if_: str = "true") -> str:
-        """Return the query of the first change that meets a condition, which looks into no segment after it.
-
-        ``if_``: a condition on the rows around it, without which it looks into none.
-        """
+        """Return the query of the first matching change, which skips later segments."""
         # the members of UNION ALL are read one after another
         members = self.changes(f"h.seq, {columns}", condition, "ORDER BY h.seq LIMIT 1")
         return f"SELECT * FROM ({members}) AS change WHERE {if_} LIMIT 1"
 
 
 def is_of(table: object, partition_key: str, row_key: str) -> str:
-    """Return the condition that a change is of an entity; ``table`` is its id, and the keys are SQL expressions."""
+    """Return the condition that a change is of an entity; ``table`` is an id, keys are SQL expressions."""
     return f"h.tbl = {table} AND {has_keys(partition_key, row_key)}"
 
 
 def has_keys(partition_key: str, row_key: str) -> str:
-    """Return the condition that a change is of an entity with these keys; they are SQL expressions."""
+    """Return the condition that a change has these keys, given as SQL expressions."""
     wanted = f'hashtextextended({partition_key} COLLATE "C", hashtextextended({row_key} COLLATE "C", 0))'
     return f"{KEY_HASH.format(row='h.')} = {wanted} AND h.pk = {partition_key} AND h.rk = {row_key}"
 
 
 def is_unseen(parameter: str) -> str:
-    """Return the condition that a snapshot, a parameter, does not see a change."""
+    """Return the condition that a change is not visible in the snapshot of a parameter."""
     snapshot = f"{parameter}::pg_snapshot"
     return f"h.xid >= pg_snapshot_xmin({snapshot}) AND NOT pg_visible_in_snapshot(h.xid, {snapshot})"
