@@ -40,7 +40,6 @@ hypothesis.settings.register_profile("fast", hypothesis.settings.get_profile("su
 
 TIER = pytest.StashKey[Tier]()
 METER = Meter()
-LEFT_OUT = pytest.StashKey[int]()  # tests of the other tier
 
 pytest_plugins = ["tests.fixtures"]
 
@@ -62,7 +61,6 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "slow: not in the fast tier")
     config.addinivalue_line("markers", "long: not in the default tier")
     config.stash[TIER] = distribution.tier(config)
-    config.stash[LEFT_OUT] = 0
     METER.install()
     hypothesis.settings.load_profile("fast" if config.getoption("fast") else "suite")
     if SHARED not in os.environ:
@@ -79,25 +77,21 @@ def pytest_report_header(config):
 
 
 def pytest_ignore_collect(collection_path, config):
-    if config.getoption("fast") and distribution.is_slow(collection_path):
+    tier = config.stash[TIER]
+    if tier is Tier.FAST and distribution.is_slow(collection_path):
+        return True
+    if tier is Tier.DEFAULT and distribution.is_whole_long(collection_path):
         return True
     return None
 
 
 def pytest_xdist_auto_num_workers(config):
-    return distribution.workers(config.args, fast=config.getoption("fast"))
+    return distribution.workers(config.args, distribution.tier(config))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node):
     node.workerinput["is_named"] = distribution.is_named(node.config)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node):
-    """Learn from a worker how many tests the tier leaves out; each worker collects all tests."""
-    left_out = getattr(node, "workeroutput", {}).get("left_out", 0)
-    node.config.stash[LEFT_OUT] = max(left_out, node.config.stash[LEFT_OUT])
 
 
 def pytest_xdist_make_scheduler(config, log):
@@ -130,9 +124,6 @@ def pytest_collection_modifyitems(config, items):
         default, long = distribution.split_tiers(items)
         items[:], left_out = (default, long) if tier is Tier.DEFAULT else (long, default)
         config.hook.pytest_deselected(items=left_out)
-        config.stash[LEFT_OUT] = len(left_out)
-        if hasattr(config, "workeroutput"):
-            config.workeroutput["left_out"] = len(left_out)
     items.sort(key=lambda item: distribution.place(item.nodeid))
 
 
@@ -154,12 +145,6 @@ def is_in_event_loop():
     except RuntimeError:
         return False
     return True
-
-
-def pytest_terminal_summary(terminalreporter, config):
-    if left_out := config.stash[LEFT_OUT]:
-        other = "the long tier: --all runs them" if config.stash[TIER] is Tier.DEFAULT else "the default tier"
-        terminalreporter.write_line(f"{left_out} tests were left out, of {other}.")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -15,9 +15,7 @@ from xdist.scheduler import LoadScopeScheduling
 from storage.core.registry import SUBJECTS
 
 ROOT = Path(__file__).parents[1]
-WORKERS = 2 * (
-    os.cpu_count() or 1
-)  # most tests wait for servers: more than there are cores, each with servers of its own
+CORES: Final = os.cpu_count() or 1
 
 # folders and files that take long or wait for much, the longest first; the others fill what is left at the end
 FIRST = (
@@ -37,17 +35,20 @@ LONG = (
     "tests/clients/go",
     "tests/clients/java",
     "tests/clients/javascript",
+    "tests/clients/python/test_bearer.py",
     "tests/clients/python/test_cosmos.py",
     "tests/clients/python/test_legacy.py",
     "tests/clients/rust",
     "tests/faults",
     "tests/replication",
+    "tests/server/test_backup.py",
     "tests/server/test_release_files.py",
     "tests/server/test_releases.py",
     "tests/test_newcomer.py",
     "tests/tools",
 )
 LONG_FOLDERS = tuple(f"{path}/" for path in LONG)
+LONG_PATHS = frozenset(ROOT / path for path in LONG)
 # folders outside the fast tier: browsers, SDKs, servers that are started, killed and filled
 SLOW = (
     "tests/browser",
@@ -117,14 +118,26 @@ def split_tiers(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[p
     return default, long
 
 
-def workers(arguments: list[str], *, fast: bool) -> int:
-    """Return the number of processes: one for a file or a single test, and for a running server; else all cores.
+def workers(arguments: list[str], tier: Tier) -> int:
+    """Return the number of processes: none for a file or a single test, and for a running server.
 
-    In the fast tier, whose tests hardly wait, more processes would only collect the tests once more.
+    Tests of the fast tier hardly wait. Each further process collects all tests and starts servers of its own, which
+    is worth it where tests wait for processes that they start, kill or compile.
     """
     if "TABLE_ENDPOINT" in os.environ or not all(Path(argument).is_dir() for argument in arguments):
         return 0
-    return WORKERS // 2 if fast else WORKERS
+    match tier:
+        case Tier.FAST:
+            return CORES
+        case Tier.ALL | Tier.LONG:
+            return 2 * CORES
+        case _:
+            return CORES + 1
+
+
+def is_whole_long(path: Path) -> bool:
+    """Return whether a folder or file has tests of the long tier alone, so that the default one need not collect it."""
+    return path in LONG_PATHS
 
 
 def is_slow(path: Path) -> bool:

@@ -236,6 +236,7 @@ def feed_token(server):
     return server.add_token("copier", "feed")
 
 
+@pytest.mark.long
 def test_the_change_feed_of_another_server_says_what_changed_and_went(
     account, server, there, table, feed_token, monkeypatch
 ):

@@ -1006,6 +1006,7 @@ def asyncio_service(world):
     world.runner.run(service.__aexit__(None, None, None))
 
 
+@pytest.mark.long
 def test_writes_without_history(world):
     obeys(LocalLaw, world(has_history=False), 8)
 

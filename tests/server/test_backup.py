@@ -123,7 +123,6 @@ def restored(seed, scratch):
         )
 
 
-@pytest.mark.long
 def test_a_sealed_backup_is_private(restored):
     assert (restored.backup.kind, restored.backup.secret) == (Kind.FILES, SecretIn.SEALED)
     modes = {stat.S_IMODE(path.stat().st_mode) for path in Path(restored.backup.location).parent.rglob("*")}
@@ -131,7 +130,6 @@ def test_a_sealed_backup_is_private(restored):
     assert (restored.live.data / "secret").read_text() == (restored.original / "secret").read_text()
 
 
-@pytest.mark.long
 def test_every_acknowledged_write_survives(restored):
     values = {int(it["RowKey"]): it["Value"] for it in restored.stock.list_entities()}
     assert all(values[row] >= value for row, value in restored.promised.items())
@@ -139,13 +137,11 @@ def test_every_acknowledged_write_survives(restored):
     assert after == [(dict(it), it.metadata) for it in restored.known]
 
 
-@pytest.mark.long
 def test_history_survives(restored):
     as_of = {"x-tablero-as-of": restored.before_change}
     assert restored.quiet.get_entity("p", "00000", headers=as_of)["Value"] == 1
 
 
-@pytest.mark.long
 def test_policies_and_keys_survive(restored):
     assert restored.stock.get_table_access_policy().keys() == {"reader"}
     shop = restored.live.connection_string.replace(restored.live.account, "shop")
@@ -153,7 +149,6 @@ def test_policies_and_keys_survive(restored):
         client.create_table("opens")
 
 
-@pytest.mark.long
 def test_a_killed_backup_leaves_nothing_that_looks_like_one(filled, backups):
     """Killed as soon as it writes, and when the database is being copied; the next run cleans up."""
     with start_server(filled) as live:
@@ -217,7 +212,6 @@ def test_missing_and_additional_files_are_refused(good, filled, backups):
     assert "There is no backup in" in manage("restore", copy, status=1)
 
 
-@pytest.mark.long
 def test_the_drill_compares_with_what_was_counted(good, filled, backups):
     copy = copy_data(good.folder, backups)
     made = read(copy)
@@ -251,7 +245,6 @@ def test_a_folder_with_a_database_is_kept(good, filled, seed, data):
     assert "tables: 0" not in said and (kept / "database").is_dir() and (kept / "secret").is_file()
 
 
-@pytest.mark.long
 def test_incremental_backups_and_the_number_to_keep(filled, seed, backups, data):
     used = copy_data(seed, data)
     said = manage("backup", backups, "--data", used, "--incremental", status=1)
@@ -293,7 +286,6 @@ def test_one_backup_at_a_time(filled, backups):
     assert status == 1 and said.startswith("tablero: ") and f"is running (process {os.getpid()})" in said
 
 
-@pytest.mark.long
 def test_refusals_name_cause_and_fix(filled, backups, tmp_path):
     (tmp_path / "short").write_text("short")
     for arguments, said in {
@@ -311,7 +303,6 @@ def test_refusals_name_cause_and_fix(filled, backups, tmp_path):
     assert [it.name for it in backups.iterdir()] == [".lock"] and not (tmp_path / "typo").exists()
 
 
-@pytest.mark.long
 def test_an_external_database(filled, backups, data):
     """The database of a data folder stands for an external one."""
     secret = (filled / "secret").read_text().strip()

@@ -126,6 +126,7 @@ def test_chains_of_backups_are_made_and_the_newest_kept(used, backups, tmp_path)
     assert last_backup.read(used).failure is None
 
 
+@pytest.mark.long
 def test_a_failure_is_logged_and_recorded(used, tmp_path, caplog):
     (tmp_path / "file").touch()
     with metrics.counting(), schedule.running(scheduled(used, tmp_path / "file" / "backups", "1s")):

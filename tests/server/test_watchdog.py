@@ -26,6 +26,7 @@ def manager(monkeypatch):
         yield receiver
 
 
+@pytest.mark.long
 def test_says_that_it_is_alive_only_when_it_answers(manager):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(PATIENCE)

@@ -344,7 +344,6 @@ class TestAccounts:
         manage("DELETE", "/ada")
 
 
-@pytest.mark.long
 class TestBasic:
     def test_accepts_any_token_that_has_not_expired(self, basic, opened):
         service = opened(anybody(), live=basic)
@@ -362,7 +361,6 @@ class TestBasic:
         assert refused(lambda: list(service.list_tables())) == (401, "InvalidAuthenticationInfo")
 
 
-@pytest.mark.long
 class TestProxy:
     """The requests of a proxy that ends TLS: the server itself speaks plain HTTP."""
 
@@ -421,7 +419,6 @@ class TestProxy:
         assert reply.error == (403, "AuthenticationFailed")
 
 
-@pytest.mark.long
 class TestJavaScript:
     def test_the_sdk_signs_in(
         self,

@@ -448,6 +448,7 @@ ALONE = [{("Account", "kind")}, {("Membership", "role"), ("Invitation", "role")}
 OTHERS = {(name, column) for name, columns in MEMBERS.items() for column in columns}.difference(KINDS, *ALONE)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_kinds_that_a_newer_version_knows_are_read(world):
     with unlogged():
