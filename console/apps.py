@@ -1,4 +1,4 @@
-"""Django's entry point into the console."""
+"""Django application of the console."""
 
 from django.apps import AppConfig
 

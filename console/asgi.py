@@ -1,7 +1,4 @@
-"""The application at the server's port.
-
-/ui/ is Django's, an ASGI application; everything else belongs to the Table service.
-"""
+"""ASGI application of the server: Table service, console and API."""
 
 import asyncio
 import gc
@@ -71,9 +68,7 @@ def is_console(head: RequestHead) -> bool:
 
 
 def _is_of_rest_client(head: RequestHead) -> bool:
-    """Return whether a request without a path has marks of the Table service: then the account is missing in
-    its URL.
-    """
+    """Return whether a request for / is from a Table service client that omitted the account."""
     return (
         head.method not in ("GET", "HEAD")
         or not head.headers.keys().isdisjoint((b"x-ms-version", b"authorization"))
@@ -105,7 +100,7 @@ async def _answer(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def _counting(scope: Scope, send: Send) -> Send:
-    """Count a request when its response begins."""
+    """Wrap ``send`` to count a request when its response starts."""
     began = time.perf_counter()
     part = "api" if scope["path"].startswith("/ui/api/") else "console"
 
@@ -243,7 +238,7 @@ async def _refuse_body(status: int, retry_after: int, scope: Scope, send: Send) 
 
 
 def _names_an_account(headers: Sequence[tuple[bytes, bytes]]) -> bool:
-    """Return whether the host is ACCOUNT.SUFFIX, where every path belongs to the account."""
+    """Return whether the host is ACCOUNT.SUFFIX, so that every path belongs to the account."""
     if not HOST_SUFFIXES:
         return False
     host = next((value for name, value in headers if name == b"host"), b"")

@@ -1,4 +1,4 @@
-"""Users, invitations, and what the console stores for users: bookmarks, layouts and queries."""
+"""ORM models of users, invitations, and users' bookmarks, layouts and queries."""
 
 from typing import ClassVar
 
@@ -25,7 +25,7 @@ class Density(models.TextChoices):
 
 
 class EditMode(models.TextChoices):
-    """Time at which the changed cells of a grid are saved."""
+    """Time at which changed cells are saved: immediately or after staging."""
 
     DIRECT = "direct", _("Immediately, with undo")
     STAGED = "staged", _("Together, when you save")
@@ -84,7 +84,7 @@ class User(AbstractBaseUser):
         return self.username
 
     def remember(self, *, language: str, theme: str, density: str) -> None:
-        """Save these choices for other browsers; empty and unknown values are ignored."""
+        """Store these preferences for other browsers, ignoring empty and unknown values."""
         if language and check_for_language(language):
             self.language = language
         if theme in list(Theme):
@@ -145,7 +145,7 @@ class Bookmark(models.Model):
 
 
 class ColumnLayout(models.Model):
-    """Order, width and visibility of a grid's columns, for one user or, without a user, for all."""
+    """Order, widths and visibility of a grid's columns, for one user or shared."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="+")
     user = models.ForeignKey(User, on_delete=models.CASCADE, null=True, related_name="+")
@@ -179,7 +179,7 @@ class PropertyOrder(models.Model):
 
 
 class SavedQuery(models.Model):
-    """A named query, private to one user or shared with all members of the account."""
+    """Saved query, private to one user or shared in the account."""
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="+")
     table_name = models.CharField(
@@ -210,7 +210,7 @@ class SavedQuery(models.Model):
 
 
 class SavedQueryVersion(models.Model):
-    """An earlier version of a saved query, as 1.0 kept them; none are added any more."""
+    """Earlier version of a saved query, kept by 1.0 only."""
 
     query = models.ForeignKey(SavedQuery, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()  # from 1

@@ -1,4 +1,4 @@
-"""Django's settings; everything that differs between machines comes from the environment, read once."""
+"""Django settings; machine-specific ones come from the environment."""
 
 import os
 import secrets

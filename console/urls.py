@@ -1,4 +1,4 @@
-"""URLs under /ui/, which cannot be the name of an account."""
+"""URLs under /ui/, which cannot be an account name."""
 
 from django.conf import settings
 from django.urls import include, path

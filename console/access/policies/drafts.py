@@ -41,7 +41,7 @@ class PolicyDraft:
     expiry: str
 
     def read(self, now: datetime) -> SignedIdentifier:
-        """Return the policy; an invalid time stays the text it is, which no policy may hold."""
+        """Return the policy; an invalid time is kept as text, which validation refuses."""
         stored = self.basis.policy or AccessPolicy()
         policy = AccessPolicy(
             _read_time(self.start, stored.start, now),
@@ -90,12 +90,12 @@ def draft_policy(identifier: SignedIdentifier, zone: tzinfo) -> PolicyDraft:
 
 
 def _show_in_field(identifier: str) -> str:
-    """Browsers remove line breaks from a text field."""
+    """Return the identifier without line breaks, which browsers remove from text fields."""
     return _BREAKS.sub("", identifier)
 
 
 def show_time(instant: str | None, zone: tzinfo) -> str:
-    """To the minute, or as precisely as needed; the instant itself if the zone has no such year."""
+    """Format an instant to the minute, or as precisely as needed; unchanged if the zone cannot represent it."""
     if not instant:
         return ""
     try:
@@ -132,7 +132,7 @@ def write_identifiers(identifiers: Sequence[SignedIdentifier]) -> str:
 
 
 def read_identifiers(text: str) -> tuple[SignedIdentifier, ...]:
-    """Raise BadRequest for anything that our own pages do not send."""
+    """Parse the hidden field with identifiers; raises BadRequest if malformed."""
     try:
         values = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The impact of a change of policies on each known token, in words."""
+"""Descriptions of the impact of changed policies on each known token."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ Lines = Sequence[Mapping[str, Any]]  # about one token each
 
 @dataclass(frozen=True, slots=True)
 class UnchangedGroup:
-    """Tokens of one policy that a change does not affect: they go on working, or stay refused."""
+    """Tokens of one policy not affected by a change: still working, or still refused."""
 
     identifier: str
     is_working: bool
@@ -62,7 +62,7 @@ class UnchangedGroup:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Only the first tokens have lines."""
+    """Preview of a change's effects; only the first tokens have lines."""
 
     changed: Lines
     unchanged: Sequence[UnchangedGroup]
@@ -78,7 +78,7 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class Narrator:
-    """Describes effects of a change to these policies; ``renamed`` has the new Ids by the old ones."""
+    """Describer of a change's effects on tokens; ``renamed`` maps old Ids to new ones."""
 
     policies: Mapping[str, AccessPolicy | None]
     renamed: Mapping[str, str]
@@ -188,7 +188,7 @@ def _expiry_sentence(shift: TimeShift) -> str:
 
 
 def _clock(ticks: int) -> str:
-    """In the reader's time zone."""
+    """Format ticks in the user's time zone."""
     moment = to_second(ticks)
     if moment is None:
         return str(ticks)
@@ -206,7 +206,7 @@ def _describe_use(known: KnownToken, now: datetime) -> str:
 
 
 def order_tokens(tokens: Iterable[KnownToken], identifiers: Sequence[SignedIdentifier]) -> list[KnownToken]:
-    """Order tokens by the policy they use; unknown policies come last."""
+    """Sort tokens by the policy they use, unknown policies last."""
     places = {it.identifier: place for place, it in reversed([*enumerate(identifiers)])}
     return sorted(tokens, key=lambda token: places.get(token.identifier, len(identifiers)))
 

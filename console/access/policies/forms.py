@@ -85,7 +85,7 @@ class ZoneField(forms.CharField):
     widget = forms.HiddenInput
 
     def clean(self, value: str | None) -> str:
-        """Return "" for a name that is not a time zone."""
+        """Return a valid time zone name; "" for any other text."""
         try:
             return ZoneInfo(value or "").key
         except (ValueError, OSError, ZoneInfoNotFoundError):
@@ -132,7 +132,7 @@ class PolicyForm(forms.Form):
     expiry = TextField(gettext_lazy("Expiry"), gettext_lazy("set by each token"))
 
     def draft(self) -> PolicyDraft:
-        """Return what was entered, valid or not."""
+        """Return the entered draft, valid or not."""
         self.is_valid()
         values = self.cleaned_data
         return PolicyDraft(
@@ -155,7 +155,7 @@ def initial_of(row: PolicyDraft) -> dict[str, Any]:
 
 
 class BasePolicyFormSet(forms.BaseFormSet):  # type: ignore[type-arg]
-    """Bound to ``data``, or unbound to show a draft."""
+    """Formset of policies, bound to ``data`` or unbound to show a draft."""
 
     def __init__(self, data: QueryDict | None = None, *, draft: SetDraft | None = None, zone: str = "UTC"):
         draft = draft or SetDraft((), (), zone)
@@ -200,7 +200,7 @@ class BasePolicyFormSet(forms.BaseFormSet):  # type: ignore[type-arg]
 
     @property
     def problems(self) -> list[FieldError]:
-        """The errors of all fields, in the order of the form."""
+        """Return the errors of all fields, in form order."""
         errors = [("id_policies", _("Policies"), error) for error in self.non_form_errors().as_data()]
         for number, form in enumerate(self.forms, 1):
             policy = _("Policy %(number)s") % {"number": number}
@@ -229,7 +229,7 @@ PolicyFormSet: Final = cast(
 
 
 def write_data(draft: SetDraft) -> QueryDict:
-    """Return a draft as a browser sends its form."""
+    """Serialize a draft as a browser would send its form."""
     data = QueryDict(mutable=True)
     data["seen"], data["zone"] = write_identifiers(draft.seen), draft.zone
     data[f"{PREFIX}-TOTAL_FORMS"] = data[f"{PREFIX}-INITIAL_FORMS"] = str(len(draft.rows))

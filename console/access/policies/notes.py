@@ -35,7 +35,7 @@ OPERATIONS: Final[Mapping[str, tuple[Operation, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class TimeNote:
-    """``utc`` is empty for an invalid time; ``clock`` leaves out the date if it is also the local date."""
+    """Note on a time; ``utc`` is empty if invalid, ``clock`` omits a date equal to the local one."""
 
     utc: str
     clock: str
@@ -87,12 +87,12 @@ def _stored_permissions(draft: SetDraft, row: PolicyDraft) -> frozenset[str]:
 
 
 def _name_missing(found: Iterable[str], others: Iterable[str]) -> str:
-    """Name the permissions of the first that the second lacks."""
+    """Name the permissions in the first set that the second lacks."""
     return name_permissions(letter for letter in PERMISSIONS if letter in found and letter not in others)
 
 
 def _warn_about_id(draft: SetDraft, row: PolicyDraft, identifier: str) -> Iterable[str]:
-    """Warn about an Id that is allowed but probably a mistake."""
+    """Warn about an Id that is valid but probably a mistake."""
     was = row.basis.identifier
     if was and was != identifier and was in {it.identifier for it in draft.seen}:
         yield _("Renaming creates a new policy: tokens that use %(old)s are revoked.") % {"old": was}
@@ -104,7 +104,7 @@ def _warn_about_id(draft: SetDraft, row: PolicyDraft, identifier: str) -> Iterab
 
 
 def find_renamed(draft: SetDraft, read: Sequence[SignedIdentifier]) -> dict[str, str]:
-    """Return the new Ids by the stored ones that they replace."""
+    """Return new Ids by the stored Ids that they replace."""
     left = {it.identifier for it in read}
     stored = {it.identifier for it in draft.seen}
     pairs = ((row.basis.identifier, it.identifier) for row, it in zip(draft.rows, read, strict=True))

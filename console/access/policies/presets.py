@@ -24,7 +24,7 @@ LAST_MOMENT: Final = time(23, 59, 59)
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """``resolve`` takes the user's local time; None leaves the field to each token."""
+    """Preset of a time; ``resolve`` takes the user's local time, None leaves the field to each token."""
 
     name: str
     label: Promise
@@ -32,7 +32,7 @@ class Preset:
 
 
 def _in(length: timedelta) -> Callable[[datetime], datetime]:
-    """Return a function that adds a length to a time and rounds up to the next full minute."""
+    """Return a function that adds a duration to a time, rounding up to the full minute."""
     return lambda now: (now + length).replace(second=0, microsecond=0) + MINUTE
 
 
@@ -81,7 +81,7 @@ TEMPLATES: Final = (
 
 
 def add_policy(draft: SetDraft, template: str = "") -> SetDraft:
-    """Add an empty policy, or one made from the template of this name."""
+    """Add a policy, empty or from a template."""
     row = draft_policy(NEW, ZoneInfo(draft.zone))
     template_policy = next((it for it in TEMPLATES if it.name == template), None)
     if template_policy is not None:

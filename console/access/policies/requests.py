@@ -1,4 +1,4 @@
-"""A request about the policies of one table, and the template context of its pages."""
+"""Request about the policies of one table, with the template context of its pages."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ _NONE_RENAMED: Final[Mapping[str, str]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class ComparedPolicy:
-    """A policy of one of two conflicting sets."""
+    """Policy in one of two conflicting sets."""
 
     draft: PolicyDraft
     is_different: bool  # from the other set

@@ -1,4 +1,4 @@
-"""The stored access policies of a table."""
+"""URLs of the stored access policies of a table."""
 
 from django.urls import path
 

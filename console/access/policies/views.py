@@ -141,7 +141,7 @@ def _describe_save(
 
 
 def _preview_form(editor: PolicyRequest, formset: BasePolicyFormSet) -> HttpResponse:
-    """For htmx, only the notes beside the fields: the fields themselves are being edited."""
+    """Render the preview; for htmx only the notes, as the fields are being edited."""
     if not wants_part(editor.request):
         return _render_form(editor, formset)
     context = {"table": editor.table, **editor.form_context(formset), "beside": True}
@@ -204,7 +204,7 @@ def _submit_xml(editor: PolicyRequest, command: str) -> HttpResponse:
 
 
 def _switch_to_xml(editor: PolicyRequest, formset: BasePolicyFormSet) -> HttpResponse:
-    """Only a valid form: invalid texts might not come back from XML."""
+    """Switch a valid form to XML; invalid texts would be lost."""
     if not formset.is_valid():
         return _render_form(editor, formset, status=422)
     identifiers = formset.identifiers

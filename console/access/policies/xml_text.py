@@ -1,4 +1,4 @@
-"""The policies of a table as XML to read and edit, and what is wrong with edited XML."""
+"""Policies of a table as editable XML, and explanations of its errors."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from storage.domain.values.xml import read_xml
 
 
 def write_xml(identifiers: Sequence[SignedIdentifier]) -> str:
-    """Return the body of Get Table ACL, indented."""
+    """Serialize policies like Get Table ACL, indented."""
     # a carriage return that is not escaped would be read as a line feed
     return indent_xml(write_identifiers(identifiers)).replace("\r", "&#13;")
 
@@ -25,7 +25,7 @@ def read_edited(text: str, seen: Sequence[SignedIdentifier]) -> list[SignedIdent
 
 
 def broken_rules(text: str) -> list[str]:
-    """Explain the rules that the service reports with one error code."""
+    """Return the rules that edited XML violates, as the service reports them with one error code."""
     document = text.encode(errors="surrogatepass")
     try:
         if len(read_xml(document)) > POLICY_LIMIT:

@@ -1,4 +1,4 @@
-"""The fields of a new SAS token, and of the notes on one."""
+"""Form fields of a new SAS token, and of the notes on one."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -46,7 +46,7 @@ def _time_field(label: Any) -> forms.DateTimeField:
 
 
 class DescriptionForm(forms.Form):
-    """The notes on a token."""
+    """Form for the notes on a token."""
 
     label = forms.CharField(
         label=gettext_lazy("Label"),

@@ -1,4 +1,4 @@
-"""The form of a new SAS token: what its choices lead to, validation, and the unsigned token."""
+"""Form of a new SAS token: dependent choices, validation, and the unsigned token."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -40,7 +40,7 @@ _LONGEST: Final = 1800  # bytes of a query string
 
 
 class SasForm(SasFields):
-    """Always bound: fields that are not given have their defaults."""
+    """Form of a new SAS token; always bound, with defaults for missing fields."""
 
     def __init__(self, data: QueryDict, *, account: Account, now: datetime, is_secure: bool) -> None:
         self.account = account
@@ -69,14 +69,14 @@ class SasForm(SasFields):
 
     @property
     def carried(self) -> list[tuple[str, str]]:
-        """Values that the form has no field for at the moment, to keep in hidden fields."""
+        """Return the values without a visible field, to keep in hidden fields."""
         hidden = list(self.locked)
         hidden += ["levels"] if self.is_of_table else _TABLE_FIELDS
         return [(name, value) for name in hidden for value in self.sent.getlist(name) if value]
 
     @property
     def choosable(self) -> Mapping[str, AccessPolicy]:
-        """The policies of the table, by Id."""
+        """Return the policies of the table, by Id."""
         return self.policies.get(self.found_table.folded_name, {}) if self.found_table else {}
 
     @property
@@ -85,12 +85,12 @@ class SasForm(SasFields):
 
     @property
     def locked(self) -> frozenset[str]:
-        """The fields that the policy sets, which the token must leave out."""
+        """Return the fields set by the policy, which the token must omit."""
         return sas.fields_set_by(self.stored)
 
     @property
     def letters(self) -> str:
-        """The permissions to choose from, in this order."""
+        """Return the selectable permissions, in order."""
         return OF_TABLE if self.is_of_table else f"{OF_TABLE}lcw"
 
     @property
@@ -236,7 +236,7 @@ class SasForm(SasFields):
         return expires is not None and expires - self.now > _LONG and not self.cleaned_data.get("policy")
 
     def query_string(self) -> str:
-        """Return the query string of the fields that differ from a new form's."""
+        """Return the query string with the fields that differ from defaults."""
         kept = QueryDict(mutable=True)
         for name, field in self.fields.items():
             values, is_list = self.sent.getlist(name), isinstance(field, forms.MultipleChoiceField)

@@ -1,4 +1,4 @@
-"""The range of keys that a SAS token needs to cover selected rows or the matches of a filter."""
+"""Key range that a SAS token needs for selected rows or a filter."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class KeyRange:
 
 
 def cover_rows(rows: Sequence[EntityKey]) -> KeyRange:
-    """From the first to the last row, including every row between them."""
+    """Return the range from the first to the last row, including all between."""
     if not rows:
         return KeyRange(KeyLimits(), Fit.ALL)
     first, last = min(rows), max(rows)

@@ -1,4 +1,4 @@
-"""The known SAS tokens of an account, as a list to search and as a file."""
+"""Known SAS tokens of an account, as a searchable list and as a file."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -93,7 +93,7 @@ def describe_token(known: KnownToken, policies: Policies, now: datetime) -> Regi
 
 
 def _partial_terms(known: KnownToken, policies: Policies) -> AccessPolicy:
-    """Combine a token with a policy that makes it unusable."""
+    """Return the partial terms of a token that its policy makes unusable."""
     policy = None if is_orphaned(known.token, policies) else find_policy(known.token, policies)
     return combine_terms(known.token, policy)
 
@@ -109,7 +109,7 @@ def combine_terms(token: TableSas | AccountSas, policy: AccessPolicy | None) -> 
 
 
 def filter_rows(rows: Sequence[RegistryRow], text: str, state: str) -> list[RegistryRow]:
-    """Return the rows that contain a text in any letter case, in a state or in any ("")."""
+    """Filter rows by a text in any letter case, and by a state or any ("")."""
     lowered = text.strip().lower()
     return [row for row in rows if lowered in _searched_text(row) and state in {"", row.state.value}]
 

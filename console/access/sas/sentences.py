@@ -79,7 +79,7 @@ def _describe_moment(text: str, now: datetime) -> SafeString:
 
 
 def show_moment(moment: datetime) -> SafeString:
-    """Draw a moment in the reader's time zone."""
+    """Render a time in the user's time zone."""
     local = to_local(moment)
     return format_html(
         '<time class="mono" datetime="{}">{}</time>', local.isoformat(), f"{local:%Y-%m-%d %H:%M %Z}"
@@ -193,7 +193,7 @@ def _conditions(summary: TokenSummary) -> Iterable[SafeString]:
 
 
 def _join_with_and(parts: Iterable[SafeString]) -> SafeString:
-    """Such as "a, b and c"."""
+    """Join items, such as "a, b and c"."""
     texts = list(parts)
     if len(texts) < 2:
         return SafeString("".join(texts))

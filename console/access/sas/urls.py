@@ -1,4 +1,4 @@
-"""The SAS tokens of an account, and the inspector."""
+"""URLs of the SAS tokens of an account, and of the inspector."""
 
 from django.urls import path
 

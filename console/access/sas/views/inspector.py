@@ -1,7 +1,4 @@
-"""The inspector: explains a pasted token, connection string or request, and why it is refused.
-
-The text contains secrets. It comes by POST, and is neither stored nor sent back.
-"""
+"""Inspector page: explains a pasted token, connection string or request, and why it is refused."""
 
 import re
 from typing import Any, Final
@@ -90,7 +87,7 @@ def _facts(request: HttpRequest, managed: list[Account]) -> Facts:
 
 
 def report_context(report: Report, known: Facts, user: User) -> dict[str, Any]:
-    """Return what the template of a report needs."""
+    """Return the template context of a report."""
     now = timezone.now()
     return {
         "report": report,
@@ -123,7 +120,7 @@ def report_context(report: Report, known: Facts, user: User) -> dict[str, Any]:
 
 
 def _describe_token(report: Report, known: Facts) -> str:
-    """Return "" if the text contains no token."""
+    """Describe the token of a report; "" without one."""
     if report.token is None:
         return ""
     account = known.accounts.get(report.account)
@@ -133,9 +130,7 @@ def _describe_token(report: Report, known: Facts) -> str:
 
 
 def _find_helpers(name: str, user: User) -> list[User]:
-    """Return the users to ask for help; an account that the user cannot see reveals nothing, not even its
-    existence.
-    """
+    """Return the users who can help; none for an account that the user cannot see."""
     account = accounts.find(name)
     if account is None or role_in(user, account) is None:
         return []

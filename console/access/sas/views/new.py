@@ -1,4 +1,4 @@
-"""Create a SAS token: the form with its preview, and the token, which is shown once."""
+"""Creation of SAS tokens: a form with preview, and the token, shown once."""
 
 from dataclasses import replace
 from typing import Any, Final
@@ -69,7 +69,7 @@ def new(request: HttpRequest, account: Account) -> HttpResponse:
 @account_required(Capability.MANAGE_ACCESS)
 @never_cache
 def preview(request: HttpRequest, account: Account) -> HttpResponse:
-    """Preview the token; with ``part=form``, render the form too, because its choices have changed."""
+    """Preview the token; with ``part=form``, also re-render the form, whose choices have changed."""
     form = _bind_form(request, account, request.POST)
     form.is_valid()
     part = (
@@ -85,7 +85,7 @@ def preview(request: HttpRequest, account: Account) -> HttpResponse:
 @require_POST
 @table_required(Capability.MANAGE_ACCESS)
 def from_selection(request: HttpRequest, table: Table) -> HttpResponse:
-    """Turn the rows selected in the grid, or its filter, into a key range."""
+    """Redirect to the form with a key range from selected rows or the grid's filter."""
     try:
         chosen = tokens.read_selection(request.POST)
     except StorageError as error:
@@ -106,7 +106,7 @@ def _cover_filter_text(text: str) -> KeyRange | None:
 
 
 def _redirect_to_form(account: Account, table: str, key_range: KeyRange | None, scope: Scope) -> HttpResponse:
-    """``key_range`` is None without a selection or filter."""
+    """Redirect to the form; ``key_range`` is None without a selection or filter."""
     keys = key_range.keys if key_range else KeyLimits()
     named = {
         "table": table,
@@ -188,7 +188,7 @@ def _describe(token: TableSas | AccountSas, form: SasForm, account: Account) -> 
 
 
 def _missing(form: SasForm) -> list[tuple[str, str]]:
-    """Return the fields that the token still lacks; the label is not part of it."""
+    """Return the fields that the token still lacks, except the label."""
     return [
         (str(form.fields[name].label), str(told[0]))
         for name, told in form.errors.items()
@@ -228,7 +228,7 @@ def _issued_context(
 
 
 def _harmless_request(account: Account, token: TableSas | AccountSas, can: tuple[Operation, ...]) -> str:
-    """Return a read request that the token permits, if it permits any."""
+    """Return the path of a harmless read that the token permits, if any."""
     if isinstance(token, TableSas):
         return f"/{quote(token.table)}()?$top=1"
     first = tables.names(account, top=1)

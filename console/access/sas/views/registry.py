@@ -86,7 +86,7 @@ def _address(name: str, account: Account, **query: str) -> str:
 @require_safe
 @account_required(Capability.MANAGE_ACCESS)
 def export(request: HttpRequest, account: Account) -> HttpResponseBase:
-    """Never with signatures, which are not stored."""
+    """Export the tokens, without signatures, which are not stored."""
     found = filter_rows(list_tokens(account, timezone.now()), *_read_filter(request))
     return stream_list(request, f"{account.name}-sas", found, FIELDS)
 
@@ -96,7 +96,7 @@ def export(request: HttpRequest, account: Account) -> HttpResponseBase:
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """Tokens and clients that a way to revoke a token affects."""
+    """Impact of revoking: the affected tokens and clients."""
 
     tokens: int  # that are known
     uses: int  # requests within 24 hours
@@ -137,7 +137,7 @@ def _show(
 
 
 def _policy_impact(shown: RegistryRow, tokens: list[RegistryRow]) -> Impact | None:
-    """All tokens of the policy are revoked with it."""
+    """Return the impact of deleting the policy, which revokes all of its tokens."""
     known = shown.known
     if not known.identifier or shown.state is TokenState.ORPHANED:
         return None
@@ -182,7 +182,7 @@ def describe(request: HttpRequest, account: Account, fingerprint: str) -> HttpRe
 @require_POST
 @account_required(Capability.MANAGE_ACCESS)
 def block(request: HttpRequest, account: Account, fingerprint: str) -> HttpResponse:
-    """Block a token from the next request on, or unblock it."""
+    """Block or unblock a token, effective immediately."""
     _check_exists(account, fingerprint)
     blocked = request.POST.get("blocked") == "1"
     try:
