@@ -13,17 +13,17 @@ CONTEXT: Final = 3  # lines shown around a difference
 
 
 def read_update(text: str) -> PropertiesUpdate:
-    """Read what the XML changes. Raises StorageError."""
+    """Parse the changes in edited XML; raises StorageError."""
     return read_properties(text.encode(errors="surrogatepass"), FIRST_PARTIAL_VERSION)
 
 
 def write_xml(properties: ServiceProperties) -> str:
-    """Write what a client gets, with line breaks for people."""
+    """Serialize the properties like the service, indented."""
     return indent_xml(write_properties(properties, FIRST_PARTIAL_VERSION))
 
 
 def version_of(properties: ServiceProperties) -> str:
-    """Return a digest, by which a save notices that another user saved first."""
+    """Return a digest of the properties, to detect concurrent saves."""
     return hashlib.sha256(write_properties(properties, FIRST_PARTIAL_VERSION)).hexdigest()[:16]
 
 
@@ -37,7 +37,7 @@ class ComparedLine:
 
 
 def compare_lines(text: str, other: str) -> list[ComparedLine]:
-    """Return the lines of a text that differ from another, with some context."""
+    """Return the differing lines of a text, with some context."""
     lines = text.splitlines()
     matcher = SequenceMatcher(None, lines, other.splitlines(), autojunk=False)
     near = {

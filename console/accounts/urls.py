@@ -1,4 +1,4 @@
-"""The pages of an account: settings, keys, members and service properties."""
+"""URLs of an account: settings, keys, members and service properties."""
 
 from django.urls import path
 

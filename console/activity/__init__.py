@@ -1,1 +1,1 @@
-"""The activity log: what was done, in words, and undo."""
+"""Activity log: activities as sentences, and undo."""

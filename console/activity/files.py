@@ -1,4 +1,4 @@
-"""The activity log as a file: the fields of an activity, and in NDJSON also its entities before and after."""
+"""Activity log as a file; NDJSON also includes entities before and after."""
 
 from collections.abc import Callable, Mapping
 from operator import attrgetter

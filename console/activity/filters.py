@@ -29,7 +29,7 @@ _OP_VERBS: Final = {
 
 
 def parse_moment(text: str, *, is_end: bool = False) -> datetime | None:
-    """Return the time of a text; of a day its start, or its end."""
+    """Parse a time; a date alone means its start, or its end."""
     day = _parse_day(text)
     if day is not None:
         return _start_of(day + timedelta(days=1) if is_end else day)
@@ -73,7 +73,7 @@ class ActivityQuery(LogQuery):
 
     @property
     def kind(self) -> str:
-        """Return the kind of changes of entities, one of OPS; empty for all kinds."""
+        """Return the kind of entity changes, one of OPS; empty for all."""
         return self.what if self.what in OPS else ""
 
     @property
@@ -108,7 +108,7 @@ class ActivityQuery(LogQuery):
         )
 
     def to_changes(self) -> ChangeFilter | None:
-        """Return the filter for changes of entities, None if the query excludes all of them."""
+        """Return the filter for entity changes; None if the query excludes them."""
         if self.what and self.what != Group.ENTITIES and self.what not in OPS:
             return None
         return ChangeFilter(
@@ -123,7 +123,7 @@ class ActivityQuery(LogQuery):
 
 
 def read_requests(texts: Collection[str]) -> list[str]:
-    """Return those that are GUIDs."""
+    """Return the texts that are GUIDs."""
     return [text for text in texts if len(text) == 36 and text.replace("-", "").isalnum() and _is_guid(text)]
 
 
@@ -148,6 +148,6 @@ def read_position(text: str) -> datetime | None:
 
 
 def read_caller(text: str) -> tuple[str, str] | None:
-    """Return the kind and name of an actor, such as of "key:key1"; None if the text is none."""
+    """Parse an actor such as "key:key1" into kind and name; None if malformed."""
     kind, separator, name = text.partition(":")
     return (kind, name) if separator and kind in set(ActorKind) else None

@@ -26,7 +26,7 @@ Wanted = TypeVar("Wanted", ActivityFilter, ChangeFilter)
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """Entries, the newest first; ``older`` and ``newer`` are what the addresses of the adjacent pages add."""
+    """Page of entries, newest first; ``older`` and ``newer`` are query parts of the adjacent pages."""
 
     entries: list[Entry]
     older: dict[str, str] | None
@@ -38,7 +38,7 @@ def time_of(entry: Entry) -> datetime:
 
 
 def read(account: Account | None, query: ActivityQuery, top: int) -> LogPage:
-    """Read a page of the log of an account, or of the whole server; raises OperationTimedOut."""
+    """Return a page of the log of an account or the server; raises OperationTimedOut."""
     before, after = read_position(query.before), read_position(query.after)
     if after is not None:
         return _read_newer(account, query, after, top)
@@ -124,14 +124,14 @@ def minute_of(moment: datetime) -> datetime:
 
 
 def _both(newer: Sequence[Activity], older: Sequence[Activity]) -> list[Activity]:
-    """Join two lists of activities, which may overlap."""
+    """Merge two lists of activities that may overlap."""
     return list({it.pk: it for it in (*newer, *older)}.values())
 
 
 def _merge(
     condition: ActivityFilter, done: Sequence[Activity], written: Sequence[ChangeEntry]
 ) -> list[Entry]:
-    """Put both in the order of time, without changes that a matching activity covers."""
+    """Merge activities and changes by time, without changes covered by a matching activity."""
     told: set[str] = set()
     if written:
         since, until = written[-1].earliest - _CLOCKS, written[0].latest + _CLOCKS
@@ -144,7 +144,7 @@ def _merge(
 
 
 def _within(wanted: Wanted, since: datetime | None, until: datetime | None) -> Wanted:
-    """Return a filter that matches only what is within these times too."""
+    """Return a filter further limited to a period."""
     times = [it for it in (wanted.since, since) if it is not None]
     limits = [it for it in (wanted.until, until) if it is not None]
     return replace(wanted, since=max(times, default=None), until=min(limits, default=None))

@@ -1,4 +1,4 @@
-"""Words and icons for the verbs of the activity log, which subjects declare: see storage.core.verbs."""
+"""Texts and icons of the activity log's verbs, as declared by subjects: see storage.core.verbs."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -47,7 +47,7 @@ def verbs_of(group: str) -> tuple[Verb, ...]:
 
 
 def translate(text: Plural | str, number: int = 1) -> str:
-    """Return a declared text in the language of the reader; its words are filled in later."""
+    """Translate a declared text, keeping its placeholders."""
     if isinstance(text, str):
         return gettext(text) if text else ""
     if number == 1 and text.one:

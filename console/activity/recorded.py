@@ -1,4 +1,4 @@
-"""Changed entities, property by property."""
+"""Changed entities by property."""
 
 from dataclasses import replace
 
@@ -20,16 +20,13 @@ _KINDS = {
 
 
 def of_request(account: Account, table: Table, wanted: ChangeFilter) -> tuple[list[EntityDifference], bool]:
-    """Return the first changes that a request made in a table, and whether there are more."""
+    """Return the first changes of a request to a table, and whether there are more."""
     found = changes.with_images(account, table, wanted, MOST + 1)
     return [_compare(it) for it in found[:MOST]], len(found) > MOST
 
 
 def of_activity(done: Activity) -> tuple[list[EntityDifference], int]:
-    """Return the first entities that an activity changed, and the number of all others.
-
-    For changes that no history has, only the keys are known.
-    """
+    """Return the first changed entities of an activity, and the number of the others."""
     rows = int(done.detail.get("rows", 0)) if "began" in done.detail else activity.count_changes(done)
     shown = [_compare(it) for it in changes.made_by(done, MOST)]
     if not shown:

@@ -15,7 +15,7 @@ Entry = Activity | ChangeEntry
 
 
 class Repeated(NamedTuple):
-    """The newest of successive activities that differ in their targets only."""
+    """Latest of several consecutive activities that differ only in their targets."""
 
     done: Activity
     others: int  # the number of further activities

@@ -187,13 +187,13 @@ def _name_key(done: Activity) -> SafeString:
 
 
 def _name_sas(done: Activity) -> SafeString:
-    """Its label, or the start of its fingerprint."""
+    """Return the label of the SAS token, or the start of its fingerprint."""
     label = done.detail.get("label", "")
     return _strong_bdi(label) if label else _fingerprint(str(done.detail.get("fingerprint", "")))
 
 
 def _count(done: Activity) -> int:
-    """Entities that were changed, or rows that were exported."""
+    """Return the number of changed entities or exported rows."""
     rows = done.detail.get("rows")
     if isinstance(rows, int):
         return rows

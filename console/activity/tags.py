@@ -1,4 +1,4 @@
-"""Template tags that draw an activity."""
+"""Template tags that render activities."""
 
 from django import template
 from django.template import Context
@@ -21,7 +21,7 @@ def activity_sentence(context: Context, done: Activity) -> SafeString:
 
 @register.simple_tag
 def activity_entity(done: Activity, key: EntityKey) -> str:
-    """Return the address of an entity that was changed."""
+    """Return the address of a changed entity."""
     return sentences.entity_address(done, *key)
 
 

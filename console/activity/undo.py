@@ -29,12 +29,12 @@ _WRITES: Final = frozenset({"entity", "table", "index", "policies", "properties"
 
 
 def may_see(user: User, done: Activity, roles: Roles) -> bool:
-    """Members see the activities of their accounts, admins see all."""
+    """Return whether a user may see an activity: members in their accounts, admins all."""
     return user.is_admin or done.account_id in roles
 
 
 def may_undo(user: User, done: Activity, roles: Roles) -> bool:
-    """Check the user's permission, not whether an undo would succeed."""
+    """Return whether a user has permission to undo; the undo may still fail."""
     verb = done.effective_verb
     if verb is PeopleVerb.USER_CHANGE:
         return user.is_admin and done.before is not None
@@ -64,7 +64,7 @@ def _is_own(user: User, done: Activity) -> bool:
 
 
 def is_open(done: Activity, read_only: Collection[int]) -> bool:
-    """Return whether to offer an undo; later changes are found only when it is tried."""
+    """Return whether to offer an undo, without checking for later changes."""
     verb = done.effective_verb
     if registry.undo_of(verb) is None:
         return False
@@ -79,7 +79,7 @@ def is_open(done: Activity, read_only: Collection[int]) -> bool:
 
 
 def undo_several(several: Sequence[Activity], by: Actor) -> list[Activity]:
-    """Undo all of them or none; raises CannotUndo."""
+    """Undo all activities or none; raises CannotUndo."""
     undo = registry.undo_of(several[0].effective_verb)
     if undo is None or not undo.is_alone or len(several) > 1:
         return undo_all(several, by)

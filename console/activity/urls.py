@@ -1,4 +1,4 @@
-"""The addresses of the activity log."""
+"""URLs of the activity log."""
 
 from django.urls import path
 

@@ -1,1 +1,1 @@
-"""The management API of the console's own data: users, invitations and saved queries."""
+"""Management API of the console's own data: users, invitations and saved queries."""

@@ -1,4 +1,4 @@
-"""Users, the tokens that they have, and invitations. Only admins of the server see and change users."""
+"""Users, their tokens and invitations in the API; only server admins manage users."""
 
 from typing import Any, ClassVar
 

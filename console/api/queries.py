@@ -1,4 +1,4 @@
-"""Saved queries of a table."""
+"""Saved queries of a table in the API."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Users, their tokens, invitations and saved queries in the management API."""
+"""Serializers of users, tokens, invitations and saved queries."""
 
 from datetime import datetime
 from typing import Annotated, Any, Final

@@ -1,4 +1,4 @@
-"""Paths of the management API that the console adds to the paths of storage.rest.urls."""
+"""API paths that the console adds to storage.rest.urls."""
 
 from console.api import people, queries
 from storage.rest.routing import ACCOUNT, TABLE, api_path

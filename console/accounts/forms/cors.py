@@ -1,4 +1,4 @@
-"""The CORS rules of an account as a formset."""
+"""CORS rules of an account as a formset."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final

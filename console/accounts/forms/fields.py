@@ -1,4 +1,4 @@
-"""Fields and messages that the forms of the service properties share."""
+"""Fields and messages shared by forms of the service properties."""
 
 import re
 from collections.abc import Mapping
@@ -51,13 +51,13 @@ LIMITS: Final = {
 
 
 def violation(rule: str, error: StorageError, **values: int) -> forms.ValidationError:
-    """Describe a violated rule, with the code and the text that the service sends its clients."""
+    """Describe a violated rule, with the service's error code and message."""
     params = {**LIMITS, **values, "service_text": error.text}
     return forms.ValidationError(RULES[rule], code=error.code, params=params)
 
 
 class ListField(forms.CharField):
-    """Texts separated by commas."""
+    """Field for comma-separated texts."""
 
     def __init__(self, *, label: "LazyText", placeholder: str) -> None:
         attrs = {

@@ -62,7 +62,7 @@ PARTS: Final["Mapping[str, tuple[type[_RetentionForm], LazyText]]"] = {
 
 
 class ServiceForms:
-    """All forms of the editor, and the version of the properties that the user started with."""
+    """Forms of the editor, with the version of the properties from which the user started."""
 
     def __init__(
         self,
@@ -97,13 +97,13 @@ class ServiceForms:
         return type(self)(self.version, rules=rules[:FORM_LIMIT], parts=parts)
 
     def focus_last(self) -> Self:
-        """Have the browser focus the first field of the last rule."""
+        """Focus the first field of the last rule."""
         for form in self.cors.forms[-1:]:
             form.fields["origins"].widget.attrs["autofocus"] = True
         return self
 
     def bound(self) -> Self:
-        """Return forms that validate the values of these."""
+        """Return bound forms with the same values, for validation."""
         data: MultiValueDict[str, Any] = MultiValueDict()
         for form in (self.cors.management_form, *self.cors, *self.parts.values()):
             for field in form:
@@ -118,7 +118,7 @@ class ServiceForms:
         return not self.errors
 
     def properties(self, stored: ServiceProperties) -> ServiceProperties:
-        """Return the properties of valid forms; methods keep the order in which they are stored."""
+        """Return the properties of valid forms; unchanged methods keep their stored order."""
         orders = {(rule.origins, frozenset(rule.methods)): rule.methods for rule in stored.cors}
         rules = tuple(
             replace(rule, methods=orders.get((rule.origins, frozenset(rule.methods)), rule.methods))
@@ -128,7 +128,7 @@ class ServiceForms:
 
     @property
     def errors(self) -> list[tuple[str, str, str]]:
-        """Return the errors, each with the id of its field, the part of the page it is in, and its message."""
+        """Return the errors, each with field id, section of the page and message."""
         if not self.cors.is_bound:
             return []
         groups = [(form, str(PARTS[name][1])) for name, form in self.parts.items()]

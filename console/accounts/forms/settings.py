@@ -55,7 +55,7 @@ _LABEL_RULES: Final = gettext_lazy(
 
 
 class _LabelsField(forms.CharField):
-    """Labels of an account, one per line."""
+    """Field for account labels, one per line."""
 
     widget = forms.Textarea(attrs={"rows": 2, **_CODE})
 
@@ -72,7 +72,7 @@ class _LabelsField(forms.CharField):
 
 
 class _NetworksField(forms.CharField):
-    """IP addresses and networks, one per line."""
+    """Field for IP addresses and networks, one per line."""
 
     widget = forms.Textarea(attrs={"rows": 3, **_CODE})
 
@@ -90,7 +90,7 @@ class _NetworksField(forms.CharField):
 
 
 class _NumberField(forms.IntegerField):
-    """A number that is entered in the unit of its setting."""
+    """Number field in the unit of its setting."""
 
     def __init__(self, setting: Setting, **options: Any) -> None:
         self._unit = setting.unit
@@ -110,7 +110,7 @@ _MOST: Final = 1 << 30
 
 
 class _DescribedRadios(forms.RadioSelect):
-    """Each option refers to a text beside it, whose id ends in _promise."""
+    """Radio buttons, each described by an adjacent text whose id ends in _promise."""
 
     def create_option(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         option = super().create_option(*args, **kwargs)
@@ -119,7 +119,7 @@ class _DescribedRadios(forms.RadioSelect):
 
 
 def _field(name: str, value: Any) -> forms.Field:
-    """Make the field of a setting, which has a value."""
+    """Create the form field of a setting with a value."""
     setting = SETTINGS[name]
     help_text = _(setting.explanation) if setting.explanation else ""
     options: dict[str, Any] = {"label": _(setting.label), "help_text": help_text, "required": False}
@@ -146,7 +146,7 @@ def _field(name: str, value: Any) -> forms.Field:
 
 
 class SettingsForm(forms.Form):
-    """Some settings of an account."""
+    """Form for some settings of an account."""
 
     settings: Sequence[str] = ()
 
@@ -236,7 +236,7 @@ def name_rules(name: str) -> list[NameRule]:
 
 
 class LifetimeForm(forms.Form):
-    """Expiration of an account."""
+    """Form for the expiry of an account."""
 
     lives = forms.ChoiceField(
         label=gettext_lazy("Expires"),
@@ -270,7 +270,7 @@ class LifetimeForm(forms.Form):
 
 
 def settings_form(name: str, account: Account, data: Any = None) -> forms.Form:
-    """Make one of the forms of the page of settings."""
+    """Create one of the forms of the settings page."""
     if name == "lifetime":
         lives = NEVER if account.expires_at is None else "until"
         return LifetimeForm(data, initial={"lives": lives, "until": account.expires_at})
@@ -291,7 +291,7 @@ GRACE_PERIODS: Final = (
 
 
 class ConfirmNameForm(forms.Form):
-    """Confirms a permanent action by the name of the account."""
+    """Form that confirms a permanent action by the account's name."""
 
     name = forms.CharField(
         label=gettext_lazy("Account name"),

@@ -1,7 +1,4 @@
-"""The keys of an account: their use, connection strings and rotation.
-
-Revealing a key needs a recent confirmation of the user's identity, and is recorded each time.
-"""
+"""Keys of an account: usage, connection strings and rotation."""
 
 from typing import Any, Final
 
@@ -94,7 +91,7 @@ def copy(request: HttpRequest, account: Account, which: int) -> HttpResponse:
 @require_POST
 @recently_authenticated
 def reveal_connection(request: HttpRequest, account: Account) -> HttpResponse:
-    """Show a connection string, or a file or program with it, including the key."""
+    """Reveal a connection string, plain or within a file or program."""
     context = _context(request, account)
     choice: Choice = context["choice"]
     context |= {"text": choice.write(request, account, _key(account, choice.key)), "is_revealed": True}
@@ -142,7 +139,7 @@ def _rotate(request: HttpRequest, account: Account, which: int, form: RotationFo
 @require_POST
 @recently_authenticated
 def end(request: HttpRequest, account: Account, which: int) -> HttpResponse:
-    """Expire a retired key before the end of its grace period."""
+    """End the grace period of a replaced key."""
     _check(which)
     if retired_keys.end(account, which, by=actor_of(request)):
         notify_success(
@@ -185,7 +182,7 @@ def _key(account: Account, which: int) -> str:
 
 
 def _masked_key(account: Account, which: int) -> str:
-    """Return the public development key as it is, and a mask for any other key."""
+    """Return the mask of a key, or the public development key itself."""
     key = sealed_keys.keys_of(account)[which - 1]
     return sealed_keys.encode_key(key) if key == sealed_keys.DEVELOPMENT_KEY else MASK
 

@@ -36,7 +36,7 @@ def _makes_owner(request: HttpRequest) -> bool:
 @account_required(Capability.OWN)
 @recently_authenticated_if(_makes_owner)
 def add(request: HttpRequest, account: Account) -> HttpResponse:
-    """Add an existing user."""
+    """Add an existing user as a member."""
     form = MemberForm(request.POST)
     if not form.is_valid():
         return _page(request, account, member_form=form, status=422)
@@ -74,7 +74,7 @@ def remove(request: HttpRequest, account: Account, member: int) -> HttpResponse:
 @account_required(Capability.OWN)
 @recently_authenticated_if(_makes_owner)
 def invite(request: HttpRequest, account: Account) -> HttpResponse:
-    """Create an invitation; its link is only shown in this answer."""
+    """Create an invitation; its link is only shown in this response."""
     form = InviteForm(request.POST)
     if not form.is_valid():
         return _page(request, account, invite_form=form, status=422)

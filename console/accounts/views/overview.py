@@ -46,7 +46,7 @@ _HEIGHT: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """An hour of the chart: heights of its parts in units of the drawing, from the bottom up."""
+    """Bar of one hour in the chart, with the heights of its parts from the bottom up."""
 
     hour: Hour
     place: int
@@ -68,7 +68,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A sentence about the account that calls for action."""
+    """Warning about the account that calls for action."""
 
     text: str
     address: str = ""  # the page where the reader can act on it, empty without permission
@@ -161,7 +161,7 @@ def _log(account: Account, kind: str) -> tuple[str, str]:
 
 
 def _ending_branches(account: Account, now: datetime) -> list[Account]:
-    """Return the branches of an account that expire within a day, or have and are about to be deleted."""
+    """Return the branches of an account that expire within a day or have expired."""
     ends = [branch.account for branch in branches.listed(account)]
     return [it for it in ends if it.expires_at is not None and it.expires_at < now + _DAY]
 

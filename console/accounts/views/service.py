@@ -1,4 +1,4 @@
-"""The service properties of an account: CORS rules with a tester, logs and metrics, as a form or as XML."""
+"""Service properties of an account as a form or XML: CORS with a tester, logging and metrics."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ from storage.models import Account
 
 
 class VersionConflict(Exception):
-    """Another user saved first; ``current`` is what they saved."""
+    """Another user saved first; ``current`` is the saved version."""
 
     def __init__(self, current: ServiceProperties) -> None:
         self.current = current
@@ -60,7 +60,7 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
 @account_required(Capability.MANAGE_ACCESS)
 @require_POST
 def save(request: HttpRequest, account: Account) -> HttpResponse:
-    """Perform the action of the pressed button; only "save" writes."""
+    """Handle the pressed button; only "save" stores the properties."""
     require_storage(account)
     action, _colon, target = request.POST.get("do", "save").partition(":")
     if "xml" in request.POST:
@@ -114,7 +114,7 @@ def _submit_xml(request: HttpRequest, account: Account, action: str) -> HttpResp
 def _save(
     request: HttpRequest, account: Account, update: PropertiesUpdate, version: str, view: str = ""
 ) -> HttpResponse:
-    """Save, or show both versions if another user saved first."""
+    """Save, or show both versions on a conflict."""
 
     def make(former: ServiceProperties) -> ServiceProperties:
         properties = update.apply(former)

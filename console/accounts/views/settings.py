@@ -48,7 +48,7 @@ CREATED = "account_made"  # in a session: the account whose keys may be shown on
 
 @admin_required
 def new(request: HttpRequest) -> HttpResponse:
-    """Create an account; a GET with a name checks the name while it is typed."""
+    """Create an account; a GET with a name validates the name while it is typed."""
     is_saved = request.method == "POST"
     data = request.POST if is_saved else request.GET if "name" in request.GET else None
     form = NewAccountForm(data)
@@ -74,7 +74,7 @@ def _create(request: HttpRequest, form: NewAccountForm) -> bool:
 @never_cache
 @require_GET
 def created(request: HttpRequest, account: Account) -> HttpResponse:
-    """Show the keys of a new account, once."""
+    """Show the keys of a new account once."""
     if request.session.pop(CREATED, None) != account.name:
         return redirect("accounts:keys", account.name)
     keys = [sealed_keys.encode_key(key) for key in sealed_keys.keys_of(account)]
@@ -89,7 +89,7 @@ def created(request: HttpRequest, account: Account) -> HttpResponse:
 
 @account_required(Capability.OWN)
 def settings(request: HttpRequest, account: Account) -> HttpResponse:
-    """Show several forms; a request saves the forms that it names."""
+    """Show the settings forms; a POST saves the forms that it names."""
     sent = request.POST.getlist("form")
     forms = {
         name: settings_form(name, account, request.POST if name in sent else None)
@@ -146,7 +146,7 @@ def _change(request: HttpRequest, account: Account, values: Mapping[str, Any]) -
 @account_required(Capability.MANAGE_ACCESS)
 @require_POST
 def export(request: HttpRequest, account: Account) -> HttpResponse:
-    """Have a job write the account into a file, and show it."""
+    """Start a job that exports the account, and show it."""
     job = jobs.start_requested(account_export_jobs.request(account), by=actor_of(request))
     return redirect("jobs:show", job.pk)
 
@@ -168,7 +168,7 @@ def delete(request: HttpRequest, account: Account) -> HttpResponse:
 
 
 def _remove(request: HttpRequest, account: Account) -> HttpResponse:
-    """Delete an account at once, or by a job if it has many tables."""
+    """Delete an account immediately, or by a job if it has many tables."""
     if removal.has_many_tables(account.pk):
         job = waiting.complete(request, removal.request(account, with_tables=True))
         if job.status != JobStatus.DONE:

@@ -1,4 +1,4 @@
-"""Pages of recorded changes of entities: the changes of one request, and their number over time."""
+"""Pages of recorded changes: the changes of one request, and a histogram."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -80,7 +80,7 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
 @account_required(Capability.READ)
 @require_safe
 def show_histogram(request: HttpRequest, account: Account) -> HttpResponse:
-    """Draw how many changes there were when, with the selected range."""
+    """Render a histogram of changes, with the selected range marked."""
     query = ActivityQuery.read(request.GET)
     span = query.span if query.span in SPANS else _DEFAULT_SPAN
     length, number, label = SPANS[span]
@@ -113,7 +113,7 @@ def show_histogram(request: HttpRequest, account: Account) -> HttpResponse:
 
 
 def _end_of_bucket(now: datetime, width: timedelta) -> datetime:
-    """Round up, so that the bars begin at round times and stay while they are looked at."""
+    """Round a time up to a bucket, so that bars are stable while viewed."""
     midnight = timezone.localtime(now).replace(hour=0, minute=0, second=0, microsecond=0)
     return midnight + -(-(now - midnight) // width) * width
 

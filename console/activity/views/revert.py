@@ -53,7 +53,7 @@ _LABELS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SampleEntity:
-    """An entity as the undo would leave it."""
+    """Entity after the previewed undo."""
 
     table: str
     key: EntityKey
@@ -103,11 +103,7 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
 
 
 def _read_selection(request: HttpRequest, query: ActivityQuery) -> ChangeFilter | None:
-    """Return the selected changes, None if nothing is selected, or something that has no changes.
-
-    Unreadable fields are not ignored, as they are for a list: the undo would cover more than the user asked
-    for.
-    """
+    """Return the selected changes; None without a selection, or for something without changes."""
     requests = read_requests(request.GET.getlist("request"))
     numbers = read_numbers(request.GET.getlist("number"))
     selection = query.to_changes()
@@ -129,12 +125,12 @@ def _read_selection(request: HttpRequest, query: ActivityQuery) -> ChangeFilter 
 
 
 def _is_dropped(request: HttpRequest, query: ActivityQuery, name: str) -> bool:
-    """Return whether a field has a value that could not be read."""
+    """Return whether the value of a field was invalid and ignored."""
     return bool(request.GET.get(name, "").strip()) and not getattr(query, name)
 
 
 def _address(request: HttpRequest, selection: ChangeFilter) -> str:
-    """Return the address of the undo, which leaves alone what is changed after its preview."""
+    """Return the address of the undo, which excludes changes after its preview."""
     fields = request.GET.copy()
     if selection.until is not None and not fields.get("until", "").strip():
         fields["until"] = selection.until.isoformat()
@@ -221,6 +217,6 @@ def _report(total: Outcome) -> str:
 
 
 def _back(request: HttpRequest, account: Account) -> str:
-    """Return the list that the undo was started from."""
+    """Return the address of the list where the undo was started."""
     address = request.POST.get("next") or request.GET.get("next", "")
     return address if is_console_path(address) else reverse("activity:index", args=(account.name,))

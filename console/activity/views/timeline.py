@@ -1,4 +1,4 @@
-"""The activity log of an account and of the whole server: the timeline, one activity, and the export."""
+"""Activity log pages of an account and the server: timeline, single activity and export."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ _SUGGESTED: Final = 50  # SAS tokens
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry:
-    """An activity, or a group of changes, as the timeline shows it."""
+    """Activity or group of changes, as shown in the timeline."""
 
     done: Activity  # not stored if there is a ``change``
     address: str
@@ -66,7 +66,7 @@ def _show_log(request: HttpRequest, account: Account | None = None) -> HttpRespo
 
 
 def _log_context(request: HttpRequest, account: Account | None, *, table: str = "") -> dict[str, Any]:
-    """``table``: the one that the path of the page names."""
+    """Return the template context of the log; ``table`` is from the page's path."""
     query = ActivityQuery.read(request.GET)
     log_query = replace(query, table=table) if table else query
     path = request.path
@@ -99,7 +99,7 @@ def _log_context(request: HttpRequest, account: Account | None, *, table: str = 
 
 
 def _callers(account: Account, role: Role) -> list[str]:
-    """Return names to filter by: people, keys and, for readers who may see all, SAS tokens."""
+    """Return names to filter by: users, keys and, if permitted, SAS labels."""
     people = [it.user.get_username() for it in members.members(account)]
     labels = sas.newest_labels(account, _SUGGESTED) if may(role, Capability.MANAGE_ACCESS) else []
     return [*people, "key1", "key2", *labels]
@@ -176,11 +176,7 @@ def _change_entry(
     *,
     may_revert: bool,
 ) -> TimelineEntry:
-    """Return a line about changes, whose addresses select exactly the changes it counts.
-
-    ``requests`` has the ids of all entries that it joins; an entry that summarizes a minute has too many, and
-    its changes are selected by its actor. ``query`` has left the other changes of these requests out.
-    """
+    """Return an entry for changes, with addresses that select exactly these."""
     assert account is not None  # activities alone are listed for the whole server
     done = merged_log.as_activity(entry, account)
     has_table = entry.table is not None and entry.table.deleted_at is None

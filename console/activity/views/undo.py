@@ -1,4 +1,4 @@
-"""Undo one activity, or several that were done together."""
+"""Undo of one activity, or several done together."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -71,7 +71,7 @@ def undo(request: HttpRequest, numbers: str) -> HttpResponse:
 
 
 def _undo_by_job(request: HttpRequest, several: Sequence[Activity]) -> Job | None:
-    """Undo an activity of many changes, and wait for it, but not for long; None for any other."""
+    """Undo an activity with many changes by a job, waiting briefly; None if no job is needed."""
     wanted = operations.request(several[0]) if len(several) == 1 else None
     rows = several[0].detail.get("rows", 0)
     return None if wanted is None else waiting.complete(request, wanted, entities=int(rows))
@@ -89,7 +89,7 @@ def _find_undoable(request: HttpRequest, numbers: str) -> list[Activity]:
 
 
 def _conflict_address(cannot: CannotUndo) -> str:
-    """Return the address of the entity that was changed since."""
+    """Return the address of the entity in conflict."""
     if cannot.key is None or cannot.reason is Reason.GONE:
         return ""
     return sentences.entity_address(cannot.done, *cannot.key)
