@@ -1,1 +1,1 @@
-"""The backups of the server, and the alarm about them."""
+"""Backups of the server, and the warning about them."""

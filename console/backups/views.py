@@ -1,4 +1,4 @@
-"""The backups of the server, and the alarm about them, for those who look after the server."""
+"""Page of the server's backups, and the warning about them, for operators."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -54,12 +54,12 @@ def show(request: HttpRequest) -> HttpResponse:
 
 
 def alarm_values(page: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the alarm on the first page needs."""
+    """Return the template context of the warning on the home page."""
     return {"on_home": True, **alarm(user_of(page["request"]))}
 
 
 def alarm(user: User) -> dict[str, Any]:
-    """Return what the alarm needs, which only admins see."""
+    """Return the template context of the warning, empty unless the user is an admin."""
     if not user.is_admin:
         return {}
     state, archived = backups.state(), archive.summary()

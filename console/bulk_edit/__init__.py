@@ -1,1 +1,1 @@
-"""The page that edits or deletes everything that a query finds."""
+"""Page that edits or deletes all entities of a query."""

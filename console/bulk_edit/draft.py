@@ -26,14 +26,14 @@ _NAMES: Final = frozenset(name for members in MEMBERS.values() for name in membe
 
 @dataclass(frozen=True, slots=True)
 class OperationDraft:
-    """An operation with its members as they are typed; the form also keeps those of other kinds."""
+    """Operation with its members as typed, including those hidden for its kind."""
 
     op: str = "set"
     members: Mapping[str, str] = field(default_factory=lambda: dict.fromkeys(_NAMES, ""))
 
     @property
     def written(self) -> dict[str, Any]:
-        """The operation as JSON, of its optional members those that are set."""
+        """Return the operation as JSON, without unset optional members."""
         texts = {name: self.members[name] for name in MEMBERS[self.op]}
         named = {name: text for name, text in texts.items() if text or name not in OPTIONAL}
         return {"op": self.op, **named, **({"replace": True} if "replace" in named else {})}
@@ -80,7 +80,7 @@ class BulkEditDraft:
         return [*self.state.fields, *fields, *([(_LOSS, "1")] if self.allows_loss else [])]
 
     def act(self, action: str) -> tuple[Self, str]:
-        """Apply a button of the form; return the draft, and what has the focus then: its place and name."""
+        """Apply a button of the form; return the draft, and the place and name of the field to focus."""
         kind, _, text = action.partition(":")
         place, last = read_number(text, digits=3) or 0, len(self.operations) - 1
         operations = list(self.operations)

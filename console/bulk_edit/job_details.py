@@ -1,4 +1,4 @@
-"""Details on the page of a job for a bulk edit, or for its preview."""
+"""Job details of bulk edits and their previews."""
 
 import json
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class BulkEditDetails(JobDetails):
 
     @property
     def has_own_failures(self) -> bool:
-        """They are counted as skipped."""
+        """Return False, as failures are counted as skipped."""
         return self.job.kind == BULK_EDIT_JOB.name
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The preview of a bulk edit: its numbers, reasons to skip entities, lost values, and a sample."""
+"""Preview of a bulk edit: numbers, skip reasons, losses and a sample."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -90,7 +90,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Retyping:
-    """A property that has another type afterwards; "" for none."""
+    """Property whose type changes; "" if it is absent."""
 
     name: str
     before: str
@@ -99,13 +99,13 @@ class Retyping:
 
     @property
     def is_warned(self) -> bool:
-        """Return whether code that reads the property may fail."""
+        """Return whether code that reads the property may break."""
         return bool(self.before and self.after)
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """An entity before and after, by the properties that differ; ``others`` are not shown."""
+    """Entity before and after, by differing properties; ``others`` counts hidden ones."""
 
     difference: EntityDifference
     new_key: EntityKey | None  # if it is another one
@@ -123,12 +123,12 @@ class PreviewView:
 
     @property
     def about(self) -> int | None:
-        """Return the number of entities that a run is about; counted, or all that the query finds."""
+        """Return the number of entities affected by a run, counted or estimated."""
         return self.written if self.found.is_complete else self.found.matches
 
     @property
     def numbers(self) -> list[tuple[str, int, str]]:
-        """The numbers that are worth telling, each with its label and kind."""
+        """Return the numbers to show, each with label and kind."""
         counts = self.found.counts
         numbers = [
             (_("will change"), counts.changed, "changed"),

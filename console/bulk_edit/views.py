@@ -1,4 +1,4 @@
-"""The page that edits or deletes all entities of a query: its form, a preview, and the start of the job."""
+"""Page that edits or deletes all entities of a query: form, preview and start of the job."""
 
 import math
 import time
@@ -71,7 +71,7 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
 
 
 def _begin(request: HttpRequest, table: Table) -> HttpResponse:
-    """Lead from the selection of a grid to the page, which has its query in the address."""
+    """Redirect from a grid selection to the page with its query."""
     draft = read_draft(request.POST, table)
     try:
         selection = tokens.read_selection(request.POST)
@@ -117,7 +117,7 @@ def _answer(request: HttpRequest, table: Table, draft: BulkEditDraft, found: dic
 
 @contextmanager
 def _superseding(request: HttpRequest, table: Table) -> Iterator[Callable[[], float]]:
-    """Yield a clock that stops the work when the same user asks for another preview of the table."""
+    """Yield a clock that expires when the same user requests another preview of the table."""
     place, mine = (user_of(request).pk, table.pk), object()
     _newest[place] = mine
     try:
@@ -159,7 +159,7 @@ def _explain(draft: BulkEditDraft, error: StorageError | Refused) -> dict[str, A
 
 
 def _examine(request: HttpRequest, table: Table, draft: BulkEditDraft) -> HttpResponse:
-    """Have a job examine all entities; the page follows it."""
+    """Start a job that examines all entities, which the page follows."""
     try:
         job = bulk_edit_jobs.start_preview(table, draft.request, by=actor_of(request))
     except (StorageError, Refused) as error:

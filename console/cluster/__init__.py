@@ -1,1 +1,1 @@
-"""Tables over the nodes of a cluster: the card of a table, and the way there and back."""
+"""Distributed tables: the settings card, and actions to distribute and undo that."""

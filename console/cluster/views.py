@@ -1,4 +1,4 @@
-"""Distribute a table over the nodes of a cluster, bring it back, and watch that."""
+"""Actions that distribute a table over cluster nodes or move it back, and their progress."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ from storage.models import Table
 
 
 def card_values(page: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the card of a table's settings shows of its distribution."""
+    """Return the template context of the distribution card."""
     table: Table = page["table"]
     job = distribution_jobs.find(table)
     error = None if job is None else jobs.error_of(job)
@@ -33,7 +33,7 @@ def card_values(page: Mapping[str, Any]) -> dict[str, Any]:
 @table_required(Capability.READ)
 @require_GET
 def show(request: HttpRequest, table: Table) -> HttpResponse:
-    """Answer the card alone, while the rows move."""
+    """Render only the card, while rows are moving."""
     context = {"account": table.account, "table": table}
     context |= card_values(context)
     return render(request, "console/cluster/_card.html", context)
@@ -53,6 +53,6 @@ def start(request: HttpRequest, table: Table) -> HttpResponse:
 @table_required(Capability.OWN)
 @require_POST
 def dismiss(request: HttpRequest, table: Table) -> HttpResponse:
-    """Forget what has failed."""
+    """Dismiss a failed distribution."""
     distribution_jobs.dismiss(table)
     return redirect("tables:settings", table.account.name, table.name)

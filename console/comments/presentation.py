@@ -32,7 +32,7 @@ _LINK: Final = re.compile(r"https?://[^\s<>\"']*[^\s<>\"'.,;:!?)\]]", re.IGNOREC
 
 @dataclass(frozen=True)
 class ShownComment:
-    """A comment for a reader."""
+    """Comment for display."""
 
     comment: Comment
     reader: User
@@ -48,7 +48,7 @@ class ShownComment:
 
 @dataclass(frozen=True)
 class ShownThread:
-    """A thread for a reader; ``query`` is the saved query that it is about."""
+    """Thread for display; ``query`` is the saved query it is about, if any."""
 
     thread: CommentThread
     reader: User
@@ -61,7 +61,7 @@ class ShownThread:
 
     @property
     def earlier(self) -> str:
-        """The address of the comments before these; empty if there are none."""
+        """Return the address of earlier comments; empty if there are none."""
         if not threads.count_earlier(self.thread):
             return ""
         return earlier_address(self.thread, self.comments[0].comment)
@@ -76,7 +76,7 @@ class ShownThread:
 
     @property
     def address(self) -> str:
-        """The page of its subject."""
+        """Return the address of the subject's page."""
         return subject_address(self.thread, self.query)
 
     @classmethod
@@ -85,14 +85,14 @@ class ShownThread:
 
 
 def entity_tabs(target: EntityTarget) -> list[tuple[str, str, str]]:
-    """Return the name, the label and the address of the tab beside an entity."""
+    """Return name, label and address of the comments tab of an entity."""
     number = threads.count(target.table, Subject(target.key))
     label = f"{_('Comments')} ({number})" if number else _("Comments")
     return [("comments", label, target.address("comments:entity"))]
 
 
 def mark_entities(table: Table, keys: Iterable[EntityKey]) -> dict[EntityKey, EntityMark]:
-    """Return the number of comments of each entity that has some."""
+    """Return the number of comments by entity, for entities that have any."""
     numbers = threads.count_many(table, [Subject(key) for key in keys])
     return {
         subject.key: EntityMark(
@@ -104,7 +104,7 @@ def mark_entities(table: Table, keys: Iterable[EntityKey]) -> dict[EntityKey, En
 
 
 def draw_text(text: str) -> SafeString:
-    """Escape a text and mark its addresses and mentions; its line breaks are kept by a style."""
+    """Escape a text and link its URLs and mentions; CSS keeps its line breaks."""
     drawn, end = [], 0
     for link in _LINK.finditer(text):
         drawn.append(_draw_plain(text[end : link.start()]))
@@ -122,7 +122,7 @@ def _draw_plain(text: str) -> str:
 
 
 def subject_address(thread: CommentThread, query: SavedQuery | None = None) -> str:
-    """Return the page where a thread is shown."""
+    """Return the address of the page that shows a thread."""
     subject = threads.subject_of(thread)
     if subject.key is not None:
         return EntityTarget(thread.table, subject.key).address("comments:entity")
@@ -141,7 +141,7 @@ def earlier_address(thread: CommentThread, before: Comment) -> str:
 def read_table_threads(
     request: HttpRequest, table: Table, query: SavedQuery | None, *, is_resolved: bool
 ) -> tuple[list[ShownThread], int | None]:
-    """Return the threads of a table that a reader may see, or of a query, as take_newest does."""
+    """Return the visible threads of a table or query as a page, like take_newest."""
     reader = user_of(request)
     queries = {it.pk: it for it in shared_queries(reader, table)} if query is None else {query.pk: query}
     selected = threads.of_table(table).filter(resolved_at__isnull=not is_resolved)
@@ -154,23 +154,23 @@ def read_table_threads(
 
 
 def shared_queries(reader: User, table: Table) -> Sequence[SavedQuery]:
-    """Return the queries whose comments a reader may see: what is private is not talked about."""
+    """Return the shared queries of a table, as private ones have no comments."""
     found = visible_queries(reader, [table.account_id]).filter(table_name=table.folded_name, is_shared=True)
     return list(found)
 
 
 def mark_seen(request: HttpRequest, shown: Iterable[ShownThread]) -> bool:
-    """Note that the reader has seen threads; return whether a mention was among them."""
+    """Mark threads as seen; return whether they contained an unseen mention."""
     return comments.mark_seen(user_of(request), [it.thread for it in shown])
 
 
 def keep_draft(request: HttpRequest, text: str) -> None:
-    """Keep a text that was refused for the form that is shown next."""
+    """Keep a refused text for the next rendering of the form."""
     request.session[_DRAFT] = text[:LONGEST]
 
 
 def form_context(request: HttpRequest, table: Table) -> dict[str, Any]:
-    """Return what the form of a comment needs."""
+    """Return the template context of the comment form."""
     return {
         "text": request.session.pop(_DRAFT, ""),
         "longest": LONGEST,

@@ -1,4 +1,4 @@
-"""Effects of applying a comparison to the right side, for its button and beside each entity."""
+"""Effects of applying a comparison to the right side, for buttons and rows."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ TEXTS: Final[Mapping[Effect, str | Promise]] = {
 
 @dataclass(frozen=True, slots=True)
 class ApplyButton:
-    """The button that applies all entities of a kind, or of every kind."""
+    """Button that applies the entities of one kind, or of all."""
 
     account: str
     kind: DifferenceKind | None

@@ -69,7 +69,7 @@ PARAMETERS: Final = {
 
 
 def with_short_names(given: QueryDict) -> QueryDict:
-    """Read ``l`` and ``r`` as the sides that they mean."""
+    """Expand the short parameters ``l`` and ``r``."""
     fields = given.copy()
     for short, side in (("l", LEFT), ("r", RIGHT)):
         fields.setdefault(side, given.get(short, ""))
@@ -93,7 +93,7 @@ def read_request(given: QueryDict, account: Account) -> CompareRequest:
 
 
 def _defaults(account: Account) -> tuple[SideName, SideName]:
-    """Return the sides to begin with: a branch and its account, or an account in its latest snapshot and now."""
+    """Return the default sides: a branch and its account, or an account at its latest snapshot and now."""
     here = SideName(account.name)
     branch = branches.find(account)
     if branch is not None and branch.source is not None:
@@ -103,7 +103,7 @@ def _defaults(account: Account) -> tuple[SideName, SideName]:
 
 
 def read_choice(given: QueryDict, side: str) -> SideName | None:
-    """Read the fields of a picker, if the form has them."""
+    """Parse the fields of a side picker, if present."""
     account = given.get(f"{side}-account", "")
     if not account:
         return None
@@ -114,7 +114,7 @@ def read_choice(given: QueryDict, side: str) -> SideName | None:
 
 @dataclass(frozen=True, slots=True)
 class FoundSide:
-    """A side with the role of the user in its account."""
+    """Side with the user's role in its account."""
 
     side: Side
     role: Role

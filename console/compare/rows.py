@@ -26,7 +26,7 @@ SIGNS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ShownEntity:
-    """An entity that differs, as its row shows it."""
+    """Differing entity, as displayed in a row."""
 
     key: EntityKey
     token: str

@@ -1,4 +1,4 @@
-"""The addresses of the page that compares accounts and tables."""
+"""URLs of the comparison page."""
 
 from django.urls import path
 

@@ -33,7 +33,7 @@ _NOTES: Final[Mapping[str, Promise]] = {
 
 @dataclass(frozen=True, slots=True)
 class CopiedTableView:
-    """A table of a copy: ``written`` are entities that were, or would be, inserted or replaced."""
+    """Table of a copy; ``written`` are entities inserted or replaced, or to be."""
 
     job: Job
     found: Mapping[str, Any]
@@ -57,7 +57,7 @@ class CopiedTableView:
 
     @property
     def badge(self) -> tuple[str, str, str]:
-        """Return the text, kind and icon of the table's progress, or of the comparison's result."""
+        """Return text, kind and icon for the table's progress or verification."""
         counts, job = self.found, self.job
         if counts["verified"] is not None and job.status == JobStatus.DONE:
             kind = "danger" if self.is_unequal else "warn" if counts["extra"] else "ok"
@@ -115,7 +115,7 @@ class CopyDetails(JobDetails):
 
     @property
     def next_step(self) -> NextStep | None:
-        """The form that continues a copy, or makes what was previewed."""
+        """Return the form that continues a copy, or executes a previewed one."""
         account = self.job.account
         if self.is_resumable or account is None:
             return None
@@ -152,7 +152,7 @@ def is_preview(job: Job) -> bool:
 
 
 def copied_tables(job: Job) -> list[CopiedTableView]:
-    """Return the tables of a copy, those that differ first; none of another job."""
+    """Return the tables of a copy, differing ones first; none for other jobs."""
     if job.kind not in COPY_KINDS:
         return []
     is_linked = job.kind == COPY_IN_JOB.name and job.account is not None

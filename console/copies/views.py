@@ -1,4 +1,4 @@
-"""Copy tables from another table service or a file of Azurite to an account, or back: forms that start a job."""
+"""Forms that start copies from or to another table service, or from an Azurite file."""
 
 from typing import Any, Final
 
@@ -39,7 +39,7 @@ _MONO: Final = {**_PLAIN, "class": "mono"}
 
 
 class _CopyForm(forms.Form):
-    """Form of a copy: its direction, tables and options."""
+    """Form of a copy: direction, tables and options."""
 
     tables = forms.CharField(
         label=gettext_lazy("Tables"),
@@ -168,7 +168,7 @@ class ServiceForm(_CopyForm):
 
 class FileForm(_CopyForm):
     def __init__(self, names: list[str] | None, *arguments: Any, **options: Any) -> None:
-        """``names``: the accounts in the file, None if they are not known."""
+        """Create the form; ``names`` are the accounts in the file, None if unknown."""
         super().__init__(*arguments, **options)
         if names is None:
             self.fields["file_account"] = forms.CharField(
@@ -187,7 +187,7 @@ class FileForm(_CopyForm):
 @never_cache
 @account_required(Capability.MANAGE_ACCESS)
 def start(request: HttpRequest, account: Account) -> HttpResponse:
-    """Start a copy from or to another service, whose job shows how far it is."""
+    """Start a copy from or to another service, and show its job."""
     earlier = _find_job(request, account)
     form = ServiceForm(request.POST if request.method == "POST" else None, initial=_initial(earlier))
     if request.method == "POST" and form.is_valid():
@@ -281,7 +281,7 @@ def upload(request: HttpRequest, account: Account, file: int, size: int) -> Http
 
 
 def _find_job(request: HttpRequest, account: Account) -> Job | None:
-    """Return the copy that is to be made again, whose options are proposed."""
+    """Return the earlier copy to repeat, for its options."""
     number = read_number(request.GET.get("again", ""))
     job = None if number is None else jobs.get(number)
     return job if job is not None and job.account_id == account.pk and job.kind in COPY_KINDS else None

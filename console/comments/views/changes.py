@@ -29,7 +29,7 @@ from storage.notices import evaluation
 @require_POST
 @table_required(Capability.READ)
 def add(request: HttpRequest, table: Table) -> HttpResponse:
-    """Begin a thread about the entity, the saved query or the table that the form names."""
+    """Begin a thread about the entity, saved query or table in the form."""
     subject, back = _read_subject(request, table)
     text, author, by = request.POST.get("text", ""), user_of(request), actor_of(request)
 
@@ -54,7 +54,7 @@ def reply(request: HttpRequest, account: Account, number: int) -> HttpResponse:
 @require_POST
 @account_required(Capability.READ)
 def resolve(request: HttpRequest, account: Account, number: int) -> HttpResponse:
-    """Resolve a thread, or reopen it: ``resolved`` is 0."""
+    """Resolve a thread, or reopen it if ``resolved`` is 0."""
     thread, is_resolved = _find_thread(request, account, number), request.POST.get("resolved", "1") != "0"
 
     def act() -> Activity | None:
@@ -102,7 +102,7 @@ def _do(request: HttpRequest, act: Callable[[], Activity | None], text: str, bac
 
 
 def _read_subject(request: HttpRequest, table: Table) -> tuple[Subject, str]:
-    """Return what a new thread is about and the page of that; raises Http404."""
+    """Return the subject of a new thread and its page; raises Http404."""
     slug, token = request.POST.get("q", ""), request.POST.get("key", "")
     if token:
         key = tokens.decode_key(token)
@@ -151,7 +151,7 @@ def _find_own(request: HttpRequest, account: Account, number: int) -> Comment:
 
 
 def _back(request: HttpRequest, thread: CommentThread) -> str:
-    """Return the page that the form came from: of the table, or of the thread's subject."""
+    """Return the page to return to: the table's or the thread's."""
     query = find_query_of(request, thread) if thread.query is not None else None
     if request.POST.get("back") == "table":
         path = presentation.table_address(thread.table)

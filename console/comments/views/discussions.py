@@ -32,7 +32,7 @@ _MOST_PEOPLE: Final = 8  # that are offered to be mentioned
 @require_safe
 @table_required(Capability.READ)
 def of_entity(request: HttpRequest, table: Table) -> HttpResponse:
-    """Show the comments on an entity; those on one that is deleted stay."""
+    """Show the comments on an entity, even a deleted one."""
     target = pages.find_target(request, table)
     stored = entities.get(table, target.key)
     newest, older = take_newest(
@@ -86,7 +86,7 @@ def of_table(request: HttpRequest, table: Table) -> HttpResponse:
 @require_safe
 @table_page(Capability.READ)
 def earlier(request: HttpRequest, table: Table, number: int) -> HttpResponse:
-    """Show the comments of a thread that were written before one of them."""
+    """Show the comments of a thread before a given one."""
     discussion, before = threads.find(table.account, number), read_number(request.GET.get("before", ""))
     if discussion is None or discussion.table_id != table.pk or before is None:
         raise Http404
@@ -119,7 +119,7 @@ def thread(request: HttpRequest, account: Account, number: str) -> HttpResponse:
 @require_safe
 @account_required(Capability.READ)
 def people(request: HttpRequest, account: Account) -> HttpResponse:
-    """Offer the users whom a comment can mention, by the start of their names."""
+    """Suggest users to mention, by the start of their names."""
     found = comments.mentionable(account, request.GET.get("q", "")[:150], top=_MOST_PEOPLE)
     return render(request, "console/comments/_people.html", {"names": found})
 

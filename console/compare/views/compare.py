@@ -71,7 +71,7 @@ _KINDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ShownTable:
-    """A table in the list. ``counts`` is None if counting would have taken too long."""
+    """Table in the list; ``counts`` is None if counting timed out."""
 
     table: ComparedTable
     counts: Counts | None
@@ -93,7 +93,7 @@ class ShownTable:
 
 @dataclass(frozen=True, slots=True)
 class Picker:
-    """A side with the alternatives to choose from."""
+    """Side with its selectable alternatives."""
 
     side: str
     label: str | Promise
@@ -164,7 +164,7 @@ def _picker(request: HttpRequest, side: str, name: SideName, error: str = "") ->
 @account_required(Capability.READ)
 @require_safe
 def picker(request: HttpRequest, account: Account) -> HttpResponse:
-    """Answer the fields of a side after another account was chosen."""
+    """Render the fields of a side after its account was changed."""
     for side in SIDES:
         name = read_choice(request.GET, side)
         if name is not None:
@@ -265,7 +265,7 @@ def _entities(request: HttpRequest, requested: CompareRequest, current: ShownTab
 
 
 def _settings(comparison: Comparison) -> list[tuple[str | Promise, list[Difference]]]:
-    """Return what differs besides entities: policies and descriptions by table, and service properties."""
+    """Return the differences other than entities: policies and descriptions by table, and service properties."""
     settings: list[tuple[str | Promise, list[Difference]]] = []
     for table in comparison.tables:
         differences = []
@@ -284,7 +284,7 @@ def _settings(comparison: Comparison) -> list[tuple[str | Promise, list[Differen
 @account_required(Capability.READ)
 @require_safe
 def patch(request: HttpRequest, account: Account) -> HttpResponseBase:
-    """Send all entities that differ as NDJSON."""
+    """Send all differing entities as NDJSON."""
     if not set(SIDES) <= request.GET.keys():
         raise Http404
     requested = read_request(request.GET, account)
