@@ -29,7 +29,7 @@ _LONGEST_SHORTENED: Final = 160  # characters
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A sentence below the editor of a cell."""
+    """Note below the cell editor."""
 
     kind: str  # error, warn or info
     text: str
@@ -39,7 +39,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class CellDraft:
-    """The input of a cell's editor, as the editor sends it or an address asks for it."""
+    """Input of a cell editor, from its form or an address."""
 
     key: EntityKey
     name: str
@@ -62,7 +62,7 @@ class CellDraft:
 
 
 def read_cell(sent: QueryDict) -> CellDraft | None:
-    """Read the input of a cell's editor; None if it names no property that can be edited."""
+    """Parse the input of a cell editor; None for an invalid key or property."""
     try:
         key, name = read_key(sent.get("key", "")), read_name(sent.get("property", ""))
     except (ValueError, StorageError):
@@ -75,7 +75,7 @@ def read_cell(sent: QueryDict) -> CellDraft | None:
 
 @dataclass(frozen=True, slots=True)
 class Editor:
-    """The state of an editor: the input and a note on it, or a conflict with another change."""
+    """State of the editor: input and note, or a conflict."""
 
     typed: TypedInput
     note: Note | None = None
@@ -101,9 +101,7 @@ def _conversion_loss(value: EdmValue, stored: EdmValue | None, now: datetime) ->
 
 
 def hint(value: EdmValue, typed: TypedInput) -> Note | None:
-    """Return a hint that helps to check a valid value: its stored form, grouped digits, the size, whether
-    JSON is valid.
-    """
+    """Return a hint on a valid value: stored form, grouped digits, size, or JSON validity."""
     if written := typed_text.stored_text(value, typed.text):
         return Note("info", _("Stored as %(value)s") % {"value": written})
     match value:
@@ -141,7 +139,7 @@ def retype(draft: CellDraft, sent: QueryDict, now: datetime) -> Editor:
 def _change_type(
     typed: TypedInput, to: Edm, form: TextForm | None, now: datetime
 ) -> tuple[TypedInput, Note | None]:
-    """Convert the input to another type if it has a value with the same meaning."""
+    """Convert the input to another type if its value is preserved."""
     unconverted = replace(typed, type=to, form=form)
     if not typed.text and to is not typed.type:
         return unconverted, None
@@ -167,7 +165,7 @@ def _change_type(
 
 
 def draw_value(value: EdmValue | None) -> SafeString:
-    """Draw a value as the grid does, in the reader's time zone."""
+    """Render a value like the grid, in the user's time zone."""
     return cells.draw_or_absent(value, timezone.get_current_timezone()).markup
 
 
@@ -187,7 +185,7 @@ def write_preview(value: EdmValue | None) -> str:
 
 
 def draw_preview(text: str) -> SafeString:
-    """Draw the value of ``write_preview``; "not set" for any other text."""
+    """Render the value from ``write_preview``; "not set" for any other text."""
     with suppress(InvalidText, OverflowError, RecursionError, TypeError, ValueError):
         type_name, written, size = json.loads(text)
         type_ = Edm(type_name)
@@ -201,7 +199,7 @@ def _preview_form(type_: Edm) -> TextForm | None:
 
 
 def shorten_value(value: EdmValue) -> str:
-    """Shorten a value for a sentence."""
+    """Abbreviate a value for a sentence."""
     if value.type is Edm.BINARY:
         return cast("bytes", value.value)[:BINARY_PREVIEW_LENGTH].hex()
     if value.type is Edm.STRING:
@@ -212,5 +210,5 @@ def shorten_value(value: EdmValue) -> str:
 
 
 def _visible(character: str) -> str:
-    """Escape what cannot be seen, or ends the quotation; letters of all scripts stay."""
+    """Escape an invisible or quoting character; letters of all scripts are kept."""
     return character if character.isprintable() and character not in '"\\' else json.dumps(character)[1:-1]

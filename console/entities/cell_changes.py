@@ -1,4 +1,4 @@
-"""Changes of cells: a list that a page kept until they are saved, or a rectangle that is changed as a whole."""
+"""Changes of cells: staged in the page until saved, or a range changed at once."""
 
 import csv
 import io
@@ -45,7 +45,7 @@ _NOT_OURS: Final = (
 
 
 def is_staging(request: HttpRequest, account: Account) -> bool:
-    """Return whether changed cells are collected: the user chose so, or the account is protected."""
+    """Return whether cell changes are staged, by the user's choice or because the account is protected."""
     return account.protected or user_of(request).edit_mode == EditMode.STAGED
 
 
@@ -61,7 +61,7 @@ class CellChange:
 
     @property
     def kept(self) -> dict[str, Any]:
-        """The context of the change as a page keeps it."""
+        """Return the change in the form in which a page keeps it."""
         return {
             "markup": cells.draw_or_absent(self.value).markup,
             "key": tokens.encode_key(self.key),
@@ -73,7 +73,7 @@ class CellChange:
 
 
 def read_key(token: str) -> EntityKey:
-    """Return the key in a token; raises ValueError for a token that does not come from our pages."""
+    """Decode the key in a token; raises ValueError for an invalid one."""
     key = tokens.decode_key(token)
     if key is None:
         raise ValueError(token)
@@ -81,7 +81,7 @@ def read_key(token: str) -> EntityKey:
 
 
 def read_name(name: str) -> str:
-    """Check the name of a property that can be edited; raises ValueError or StorageError."""
+    """Validate the name of an editable property; raises ValueError or StorageError."""
     check_property_name(name)
     if name in SYSTEM_PROPERTIES:
         raise ValueError(name)
@@ -92,7 +92,7 @@ def read_name(name: str) -> str:
 
 
 def read_kept(text: str, now: datetime) -> list[CellChange]:
-    """Read the changes that a page kept; raises BadRequest."""
+    """Parse the changes kept by a page; raises BadRequest."""
     try:
         items = json.loads(text)
         if not isinstance(items, list) or len(items) > LIMIT:
@@ -145,7 +145,7 @@ def _line(table: Table, change: CellChange, stored: StoredEntity | None, error: 
 
 
 def changes_of(table: Table, cells: Sequence[CellChange]) -> list[Change]:
-    """One change per entity, in the order of the first edits and with their conditions."""
+    """Combine changed cells into one change per entity, in order of first edit."""
     stored = _stored(table, cells)
     by_entity: dict[EntityKey, list[CellChange]] = {}
     for one in cells:
@@ -154,7 +154,7 @@ def changes_of(table: Table, cells: Sequence[CellChange]) -> list[Change]:
 
 
 def change_entity(cells: Sequence[CellChange], stored: StoredEntity | None) -> Change:
-    """Return one change of an entity for its changed cells."""
+    """Combine the changed cells of an entity into one change."""
     key = cells[0].key
     condition = read_if_match(cells[0].etag)
     values = {one.name: one.value for one in cells if one.value is not None}
@@ -172,7 +172,7 @@ Values = Sequence[Sequence[EdmValue | None]]  # by row and column; None: not set
 
 @dataclass(frozen=True, slots=True)
 class CellRange:
-    """Cells from the first one down and to the right, and their stored values."""
+    """Range of cells with their stored values."""
 
     rows: Sequence[tuple[EntityKey, str]]  # the key and the ETag of each row
     # the name of each column, and the usual type of its values, for cells that are not set
@@ -180,9 +180,7 @@ class CellRange:
     stored: Values
 
     def change(self, action: str, text: str, now: datetime) -> list[CellChange]:
-        """Return the cells that differ after the action fill, clear or paste (of the text); raises
-        ValidationError.
-        """
+        """Return the cells that differ after fill, clear or paste of ``text``; raises ValidationError."""
         match action:
             case "fill":  # the values of the first row in all others
                 values: Values = [self.stored[0]] * len(self.rows)
@@ -235,7 +233,7 @@ class CellRange:
 
 
 def read_range(table: Table, text: str) -> CellRange:
-    """Read ``{"rows": [[key, etag], …], "columns": [[name, type], …]}``; raises BadRequest."""
+    """Parse ``{"rows": [[key, etag], …], "columns": [[name, type], …]}``; raises BadRequest."""
     try:
         values = json.loads(text)
         rows = [(read_key(key), str(etag)) for key, etag in values["rows"][:_LONGEST]]

@@ -40,7 +40,7 @@ class CellEdit:
 
     @property
     def is_again(self) -> bool:
-        """Return whether the user inserts an entity again that was deleted."""
+        """Return whether the edit inserts a deleted entity again."""
         return self.draft.action == "insert" and self.entity.stored is None
 
     @property
@@ -92,9 +92,7 @@ class CellEdit:
         return change_entity([CellChange(draft.key, draft.name, draft.etag, value)], stored)
 
     def _describe(self, conflict: Conflict, value: EdmValue | None) -> dict[str, Any]:
-        """Describe the values when the editor was opened, now and as typed, and whether a deleted entity can
-        be inserted.
-        """
+        """Describe the opened, current and typed values, and whether a deleted entity can be inserted."""
         return {
             "is_gone": conflict.stored is None,
             "can_insert": conflict.deleted is not None,
@@ -106,7 +104,7 @@ class CellEdit:
         }
 
     def context(self, editor: Editor) -> dict[str, Any]:
-        """Return the context for the templates of the editor."""
+        """Return the template context of the editor."""
         draft, stored = self.draft, self.entity.stored
         value, token = self._value_in(stored), encode_key(draft.key)
         etag = "" if stored is None else write_etag(stored.timestamp)

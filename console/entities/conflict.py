@@ -1,4 +1,4 @@
-"""Resolves a conflict: the entity as opened, as stored now and as edited, and a choice for each collision."""
+"""Conflict resolution: the entity as opened, as stored and as edited, with a choice per collision."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ Properties = Mapping[str, EdmValue]
 
 @dataclass(frozen=True, slots=True)
 class ShownValue:
-    """A value in one of the three versions."""
+    """Value in one of the three versions."""
 
     text: str = ""
     type: str = ""  # empty if the property is absent
@@ -42,7 +42,7 @@ class ShownValue:
 
 @dataclass(frozen=True, slots=True)
 class ConflictLine:
-    """A property in which the three versions differ."""
+    """Property that differs between the three versions."""
 
     number: int
     name: str
@@ -63,7 +63,7 @@ def render_conflict(
     chosen: Mapping[str, str] | None = None,
     problem: str = "",
 ) -> HttpResponse:
-    """Show the conflict; ``chosen``: the choices so far, None at the first visit."""
+    """Render the conflict; ``chosen`` are the choices so far, None on the first visit."""
     theirs = conflict.stored
     lines = _lines(base, theirs, mine, chosen)
     mine_stored = write_stored(Entity(target.key, mine), base.timestamp)
@@ -200,7 +200,7 @@ def _write(
 
 
 def read_mine(request: HttpRequest, target: EntityTarget) -> Properties:
-    """Return the edited properties, to begin another entity with."""
+    """Return the edited properties, to start a new entity."""
     image = read_signed_entity(target.table, request.POST.get("mine", ""))
     if image is None:
         raise Http404

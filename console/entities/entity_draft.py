@@ -27,10 +27,7 @@ def sign_entity(table: Table, stored: StoredEntity) -> str:
 
 
 def read_signed_entity(table: Table, token: str) -> StoredEntity | None:
-    """Return the entity in a signed token.
-
-    None for a forged token, for one of another table, and for one signed with another secret.
-    """
+    """Return the entity in a signed token; None for an invalid one."""
     try:
         table_id, partition_key, row_key, ticks, content = signing.loads(token, salt=_SALT)
     except (signing.BadSignature, ValueError, TypeError):
@@ -42,7 +39,7 @@ def read_signed_entity(table: Table, token: str) -> StoredEntity | None:
 
 @dataclass(frozen=True, slots=True)
 class EntityDraft:
-    """The input of a user: rows or, in the JSON tab, a text; ``properties`` if all of it is valid."""
+    """User's input, as rows or JSON ``text``; ``properties`` if all of it is valid."""
 
     before: StoredEntity | None  # the entity as it was opened
     key: EntityKey
@@ -65,12 +62,12 @@ class EntityDraft:
 
     @property
     def entity(self) -> Entity:
-        """The valid part, for the meters of size and count."""
+        """Return the valid part of the entity, for the meters of size and count."""
         return Entity(self.key, self.properties or {})
 
 
 def open_draft(table: Table, stored: StoredEntity, tab: str) -> EntityDraft:
-    """Open the entity as it is stored, its properties in the order of the columns of its table."""
+    """Open a stored entity as a draft, with properties in the table's column order."""
     entity = read_stored(stored)
     names = find_columns(table, entity.properties).names
     return EntityDraft(
@@ -86,7 +83,7 @@ def open_draft(table: Table, stored: StoredEntity, tab: str) -> EntityDraft:
 def read_draft(
     request: HttpRequest, before: StoredEntity | None, key: EntityKey, now: datetime
 ) -> EntityDraft:
-    """Read a form; ``key`` comes from the address, or from the form of a new entity."""
+    """Parse a form; ``key`` comes from the address, or from the form of a new entity."""
     mode = "replace" if request.POST.get("mode") == "replace" else "merge"
     base = read_stored(before).properties if before is not None else {}
     if request.POST.get("tab") == "json":

@@ -1,12 +1,4 @@
-"""The form of an entity: a row for each property, with its name, type and text, and its errors.
-
-Every value comes back as it was stored unless a user changed it. Values that no field can carry are written
-as JSON; bytes that are too many for a field are left out of the form, and are kept until others take their
-place.
-
-The rows are read here and not by a formset: a formset wants a count and consecutive numbers, where scripts
-add and remove rows, and it builds ten fields for each of up to 252 properties.
-"""
+"""Entity form: a row per property with name, type, text and errors."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -33,7 +25,7 @@ Properties = Mapping[str, EdmValue]
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """``field`` is the id of the input, empty for the whole form; ``about`` names a property."""
+    """Error in a form; ``field`` is the input's id or empty, ``about`` names a property."""
 
     field: str
     about: str
@@ -41,7 +33,7 @@ class FieldError:
 
 
 def problems_of(rows: Iterable[PropertyRow]) -> list[FieldError]:
-    """Return the errors of the names, then of the values."""
+    """Return the errors of names, then of values."""
     rows = list(rows)
     names = [FieldError(f"name-{row.number}", row.name, row.name_problem) for row in rows if row.name_problem]
     return names + [FieldError(f"value-{row.number}", row.name, row.problem) for row in rows if row.problem]
@@ -50,10 +42,7 @@ def problems_of(rows: Iterable[PropertyRow]) -> list[FieldError]:
 def read_entity_form(
     data: QueryDict, files: Files, before: Properties, now: datetime
 ) -> tuple[list[PropertyRow], dict[str, EdmValue]]:
-    """Read the rows of a form, and the valid properties.
-
-    ``before`` has the properties from when the form was opened; ``now`` has the time zone of the user.
-    """
+    """Parse the rows of a form, and return also the valid properties."""
     rows = []
     properties: dict[str, EdmValue] = {}
     for number in _numbers(data):
@@ -67,7 +56,7 @@ def read_entity_form(
 
 
 def read_property_row(data: QueryDict, files: Files, before: Properties, now: datetime) -> PropertyRow | None:
-    """Read the row that is sent while a user types; its value is converted if the type has just been changed."""
+    """Parse the row sent while the user types, converting its value if the type was changed."""
     numbers = _numbers(data)
     if len(numbers) != 1:
         return None
@@ -191,7 +180,7 @@ def _change_type(row: PropertyRow, was: Edm, now: datetime) -> PropertyRow:
 
 
 def _change_form(row: PropertyRow, was: TextForm | None, now: datetime) -> PropertyRow:
-    """Return the row with its bytes in another form."""
+    """Convert the bytes of a row to another form."""
     try:
         value = TypedInput(row.type, was, row.text).read(now)
         return replace(row, text=typed_text.write(value, row.form))

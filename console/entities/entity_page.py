@@ -45,7 +45,7 @@ MOST_SUGGESTED: Final = 40  # properties
 
 @dataclass(frozen=True, slots=True)
 class EntityTarget:
-    """The entity that an address names; it may not exist."""
+    """Entity at an address, which need not exist."""
 
     table: Table
     key: EntityKey
@@ -70,7 +70,7 @@ class EntityTarget:
 
 
 def find_target(request: HttpRequest, table: Table) -> EntityTarget:
-    """Find the entity of an address; an empty key is valid, an absent one is not found."""
+    """Return the entity at an address; an empty key is valid, a missing one raises Http404."""
     as_of = "" if table.deleted_at is None else request.GET.get(AS_OF, "")
     if (key := tokens.decode_key(request.GET.get("key", ""))) is not None:
         return EntityTarget(table, key, as_of)
@@ -141,7 +141,7 @@ def ticks_moment(ticks: int) -> datetime:
 
 
 def local_time(ticks: int) -> str:
-    """Write a time in the zone of the user, with all seven digits and the name of the zone."""
+    """Format a time in the user's zone with seven fraction digits and the zone's name."""
     moment = ticks_moment(ticks)
     with suppress(OverflowError):  # the first and the last hours of the calendar have no other zones
         moment = timezone.localtime(moment)
@@ -149,12 +149,12 @@ def local_time(ticks: int) -> str:
 
 
 def is_recent(moment: datetime) -> bool:
-    """Return whether it was less than a minute ago."""
+    """Return whether a time is less than a minute ago."""
     return timezone.now() - moment < timedelta(minutes=1)
 
 
 def sample(table: Table) -> dict[str, Edm]:
-    """Return the properties of the first entities of a table, with their types."""
+    """Return the properties and types of the first entities of a table."""
     try:
         previews = entities.preview_page(table, EntityQuery(top=SAMPLE)).entities
     except StorageError:
@@ -167,7 +167,7 @@ def without(names: Mapping[str, Edm], taken: Collection[str]) -> dict[str, Edm]:
 
 
 def leave(request: HttpRequest, target: EntityTarget, address: str) -> HttpResponse:
-    """After an entity was inserted or deleted: a drawer closes, a page goes on to the address."""
+    """Respond after an insert or deletion: close a drawer, or redirect a page."""
     if not wants_part(request):
         return see_other(address)
     part = "console/entities/entity/_done.html"

@@ -54,7 +54,7 @@ table.create_entity({"PartitionKey": "se", "RowKey": "ada", "Name": "Ada Lovelac
 
 
 class Answer(NamedTuple):
-    """The service's answer to a query: a page of entities, by key or by a property, or the error."""
+    """Result of a query: a page of entities, by key or sorted, or the error."""
 
     entities: Sequence[EntityPreview] = ()
     next: Position | SortedPosition | None = None
@@ -83,7 +83,7 @@ def read_answer(table: Table, state: GridState) -> Answer:
 
 
 def find_past(table: Table, state: GridState) -> tuple[Past | None, str]:
-    """Return the past that a grid shows, None for now; or the reason why it cannot be shown."""
+    """Return the past that a grid shows, None for now, and an error message."""
     if state.as_of is None:
         return None, ""
     try:
@@ -95,7 +95,7 @@ def find_past(table: Table, state: GridState) -> tuple[Past | None, str]:
 
 
 def count_exactly(table: Table, state: GridState, then: Past | None) -> Total:
-    """Count the matching entities; the number is None if that takes too long."""
+    """Count the matching entities; the number is None on timeout."""
     try:
         return Total(entities.count(table, EntityQuery(filter=state.wanted.filter), then), is_exact=True)
     except (OperationTimedOut, StorageError):
@@ -116,7 +116,7 @@ def _read_page(table: Table, state: GridState, then: Past | None) -> Page[Entity
 
 
 def _selected(glance: EntityPreview, select: Sequence[str]) -> EntityPreview:
-    """Return the entity without unselected properties, which previews of small entities include."""
+    """Return the preview without unselected properties."""
     if not select:
         return glance
     kept = {name: value for name, value in glance.properties.items() if name in select}
@@ -174,7 +174,7 @@ class GridPage:
 
     @property
     def _stats(self) -> dict[str, Any]:
-        """The numbers of a query that has run."""
+        """Return the statistics of an executed query."""
         starts = self.state.starts
         return {
             "rows": len(self.answer.entities),
@@ -185,7 +185,7 @@ class GridPage:
 
     @property
     def _editors(self) -> dict[str, Any]:
-        """Return the editors of the query, for a whole page."""
+        """Return the query editors for a full page."""
         builder = draw_builder(self.table, self.state, self._reading)
         return {"narrowings": list_cell_filters(), "builder": builder}
 
@@ -202,7 +202,7 @@ class GridPage:
 
     @property
     def _links(self) -> dict[str, Any]:
-        """The addresses of other pages and of the same entities in other ways."""
+        """Return the addresses of other pages and views."""
         state, start = self.state, self.state.at_start()
         return {
             "here": self._address(state),
@@ -227,7 +227,7 @@ class GridPage:
 
     @property
     def _time_travel(self) -> dict[str, Any]:
-        """The form that shows another time; nothing of the past can be changed."""
+        """Return the time travel form; the past is read-only."""
         state, current = self.state, account_context(self.request)
         if state.as_of is None or current is None:
             return {}
@@ -261,7 +261,7 @@ class GridPage:
 
     @property
     def _contents(self) -> dict[str, Any]:
-        """The entities, in the way that was chosen."""
+        """Return the entities in the selected view."""
         state, previews, then = self.state, self.answer.entities, self.answer.past
         match state.view:
             case View.GRID:
@@ -301,7 +301,7 @@ class GridPage:
 
     @property
     def _ways_on(self) -> dict[str, Any]:
-        """Return suggestions that would find entities where the page has none."""
+        """Return suggestions for an empty page."""
         hints = None if self.answer.error else suggest_looser(self.table, self.state)
         return {
             "hints": hints,
@@ -316,7 +316,7 @@ def _draw_key(glance: EntityPreview) -> list[Cell]:
 
 
 def _draw_fields(table: Table, entity: Entity, state: GridState) -> list[tuple[str, str, Cell]]:
-    """Draw the name, type and whole value of each property."""
+    """Render name, type and full value of each property."""
     return [
         (name, (value := entity.properties[name]).type, documents.draw_whole(value, state.zone))
         for name in find_columns(table, entity.properties).names

@@ -1,4 +1,4 @@
-"""JSON as a tree for display: every digit and member as written, and no more values than a page can hold."""
+"""JSON tree for display, lossless and limited in size."""
 
 import json
 import re
@@ -11,7 +11,7 @@ MOST: Final = 2_000  # displayed values
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value of JSON: a container with its members, or a scalar with its JSON text."""
+    """JSON node: a container with members, or a scalar with its JSON text."""
 
     name: str
     path: str  # as JSONPath
@@ -22,7 +22,7 @@ class Node:
 
 
 def read(text: str) -> object:
-    """Read an object as a tuple of pairs, or a list; None for anything else."""
+    """Parse an object to a tuple of pairs, or a list; None for anything else."""
     return _load(text) if text.lstrip()[:1] in ("{", "[") else None
 
 
@@ -32,7 +32,7 @@ def tree(name: str, found: object) -> Node:
 
 @dataclass(frozen=True, slots=True)
 class _Number:
-    """A JSON number as it is written, with all its digits."""
+    """JSON number as written, with all digits."""
 
     text: str
 

@@ -98,7 +98,7 @@ class PastePlan:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The number of rows with each effect."""
+        """Return the number of rows by effect."""
         return {effect.value: sum(planned.effect is effect for planned in self.rows) for effect in Effect}
 
     @property
@@ -157,7 +157,7 @@ def _planned(
 
 
 def describe_problem(problem: Reject) -> str:
-    """Return what is wrong with a row."""
+    """Describe the problem of a row."""
     if (own_text := _FAULTS.get(problem.fault)) is not None:
         return str(own_text)
     if problem.invalid is not None:
@@ -166,7 +166,7 @@ def describe_problem(problem: Reject) -> str:
 
 
 def describe_unreadable(error: Refused) -> str:
-    """Return why no row of a text can be read."""
+    """Describe why a text has no readable rows."""
     refusal = error.refusal
     text = _REASONS.get(refusal.reason)
     return describe_refusal(error) if text is None else str(text) % refusal.facts

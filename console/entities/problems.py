@@ -1,4 +1,4 @@
-"""Why an entity cannot be saved, in the language of the user."""
+"""Translated explanations why an entity cannot be saved."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -107,7 +107,7 @@ def describe_deletion(table: Table, key: EntityKey) -> str:
 
 
 def check_limits(kind: AccountKind, entity: Entity) -> FieldError | None:
-    """Return the limit of an entity that this one exceeds, if any: its properties or its size."""
+    """Return the error if the entity exceeds the limit of properties or size."""
     entity.kind = kind
     if kind.property_limit is not None and len(entity.properties) > kind.property_limit:
         return describe_error(TooManyProperties(), entity)

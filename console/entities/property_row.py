@@ -43,7 +43,7 @@ class PropertyRow:
 
     @property
     def is_narrow(self) -> bool:
-        """Return whether half a line is enough, by the type alone, so that typing moves nothing."""
+        """Return whether the field fits half a line, by type alone so that typing moves nothing."""
         return not self.is_new and self.type in _NARROW
 
     @property
@@ -52,12 +52,12 @@ class PropertyRow:
 
     @property
     def pretty(self) -> str:
-        """A JSON document in a String, indented."""
+        """Return a JSON document in a String, indented."""
         return indent_json(self.text) if self.type is Edm.STRING and self.form is not TextForm.ESCAPED else ""
 
     @property
     def whitespace(self) -> str:
-        """A text of whitespace, made visible."""
+        """Return whitespace-only text with visible characters."""
         if self.type is not Edm.STRING or not self.text.isspace() or len(self.text) > 80:
             return ""
         return "".join(_SPACES.get(character, f"U+{ord(character):04X} ") for character in self.text)
@@ -68,17 +68,17 @@ class PropertyRow:
 
     @property
     def size(self) -> int:
-        """The number of kept bytes."""
+        """Return the number of kept bytes."""
         return len(cast("bytes", self.before.value)) if self.before and self.is_kept else 0
 
     @property
     def start(self) -> str:
-        """The first of the kept bytes in hexadecimal."""
+        """Return the first kept bytes in hexadecimal."""
         return cast("bytes", self.before.value)[:24].hex(" ") if self.before and self.is_kept else ""
 
     @property
     def was(self) -> str:
-        """The text when the form was opened; empty if it is long."""
+        """Return the text as opened; empty if it is long."""
         if self.before is None or self.before.type is Edm.BINARY:
             return ""
         text = edited_text(self.before, typed_text.field_form(self.before))
@@ -105,7 +105,7 @@ def blank_row(number: int) -> PropertyRow:
 
 
 def suggested_row(number: int, name: str, type_: Edm) -> PropertyRow:
-    """Return the row of a property that other entities have and this one does not."""
+    """Return an unset row for a property that other entities have."""
     return PropertyRow(number, name, type_, text="false" if type_ is Edm.BOOLEAN else "", is_set=False)
 
 

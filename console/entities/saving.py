@@ -53,7 +53,7 @@ class Refusal:
 
 
 def attempt(apply: Callable[[], T]) -> T | Refusal:
-    """Call what makes the changes; return its result, or the refusal of the service."""
+    """Run a change; return its result, or the service's refusal."""
     try:
         return apply()
     except ChangeSetError as failure:
@@ -94,7 +94,7 @@ class EntityEdit:
 
     @cached_property
     def stored(self) -> StoredEntity | None:
-        """The entity as it was last read."""
+        """Return the entity as last read."""
         return entities.get(self.table, self.key)
 
     def conflict(self) -> Conflict:

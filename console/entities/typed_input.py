@@ -1,4 +1,4 @@
-"""The user's input for a value: its EDM type, the form of its text, and the text itself."""
+"""Typed input for a value: EDM type, form and text."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class TypedInput:
 
     @property
     def is_large(self) -> bool:
-        """Return whether a dialog shows it, and not the editor over the cell."""
+        """Return whether the value is edited in a dialog rather than in the cell."""
         if self.type is Edm.BINARY:
             return len(self.text) > LONGEST_BYTES_IN_CELL
         return self.type is Edm.STRING and (len(self.text) > LONGEST_IN_CELL or self.text[:1] in ("{", "["))
@@ -42,10 +42,7 @@ class TypedInput:
         return FORMS.get(self.type, ())
 
     def read(self, now: datetime) -> EdmValue:
-        """Read the value exactly, neither stripped nor changed in any other way; raises InvalidText.
-
-        ``now`` has the time zone of times without an offset.
-        """
+        """Parse the value exactly, without stripping; raises InvalidText."""
         if self.file is None or self.type is not Edm.BINARY:
             return typed_text.read(self.type, self.text, now, self.form)
         size = self.file.size or 0
@@ -55,7 +52,7 @@ class TypedInput:
 
 
 def write_input(value: EdmValue | None, default: Edm) -> TypedInput:
-    """Write a stored value as a user edits it; None: a property that the entity does not have yet."""
+    """Format a stored value for editing; None is a property that the entity lacks."""
     if value is None:
         return TypedInput(default, read_form(default, ""), "")
     form = typed_text.field_form(value)
@@ -63,7 +60,7 @@ def write_input(value: EdmValue | None, default: Edm) -> TypedInput:
 
 
 def read_input(data: Mapping[str, Any], suffix: str = "", files: Files | None = None) -> TypedInput:
-    """Collect the fields value, type, form and file, which share one suffix."""
+    """Parse the fields value, type, form and file with a common suffix."""
     type_ = read_type(data.get(f"type{suffix}", ""))
     text = data.get(f"value{suffix}")
     if text is None:
@@ -73,11 +70,11 @@ def read_input(data: Mapping[str, Any], suffix: str = "", files: Files | None = 
 
 
 def read_type(name: str) -> Edm:
-    """Return an EDM type by its name; String for an unknown name."""
+    """Return an EDM type by name; String if unknown."""
     return Edm(name) if name in set(Edm) else Edm.STRING
 
 
 def read_form(type_: Edm, name: str) -> TextForm | None:
-    """Return a form of a type by its name; the first form of the type for an unknown name."""
+    """Return a form of a type by name; its first form if unknown."""
     forms = FORMS.get(type_, ())
     return next((form for form in forms if form == name), forms[0] if forms else None)

@@ -54,13 +54,13 @@ class View:
 
 
 def views(value: EdmValue) -> dict[Viewer, View]:
-    """Return the viewers for a value, the most helpful first."""
+    """Return the viewers for a value, most helpful first."""
     found = {viewer: view for viewer, show in _VIEWERS.items() if (view := show(value)) is not None}
     return found or {Viewer.PLAIN: View(_shown(typed_text.write(value)))}
 
 
 def _shown(text: str) -> str:
-    """Return the text without lone surrogates, which HTML cannot hold."""
+    """Remove lone surrogates, which HTML cannot hold."""
     return _HALF.sub("\ufffd", text)
 
 
@@ -110,7 +110,7 @@ _JWT = re.compile(r"(eyJ[A-Za-z0-9_-]{2,})\.(eyJ[A-Za-z0-9_-]{2,})\.[A-Za-z0-9_-
 
 
 def _jwt(value: EdmValue) -> View | None:
-    """Return the header and the claims; the signature is not verified."""
+    """Return the header and claims of a JWT, without verifying its signature."""
     match = _JWT.fullmatch((_text(value) or "").strip().removeprefix("Bearer "))
     if match is None:
         return None
@@ -179,7 +179,7 @@ def _unpacked(data: bytes) -> View | None:
 
 
 def _inflated(data: bytes, bits: int) -> bytes | None:
-    """At most LIMIT bytes: a small file may decompress to gigabytes."""
+    """Decompress up to LIMIT bytes, as a small file may expand to gigabytes; None if invalid."""
     try:
         return zlib.decompressobj(bits).decompress(data, LIMIT)
     except zlib.error:
@@ -197,7 +197,7 @@ _MAGIC: Final[Mapping[bytes, str]] = {
 
 
 def image_type(data: bytes) -> str | None:
-    """Return the image type by the first bytes."""
+    """Return the image type by magic bytes; None for other data."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((type_ for magic, type_ in _MAGIC.items() if data.startswith(magic)), None)

@@ -1,4 +1,4 @@
-"""Browses the entities of a table."""
+"""Browser of a table's entities."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ from storage.models import Table
 
 @table_page(Capability.READ)
 def show(request: HttpRequest, table: Table) -> HttpResponse:
-    """Show a page of entities; the error of an invalid filter is shown beside its field."""
+    """Show a page of entities; an invalid filter's error is shown beside its field."""
     state = read_state(request.GET, table)
     if request.GET.get(AS_OF) and state.as_of is None:
         notify_error(
@@ -53,21 +53,21 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
 
 
 def _remember(request: HttpRequest, table: Table, state: GridState) -> None:
-    """Record a filter that a user ran, but neither its later pages nor automatic refreshes."""
+    """Record a filter that a user ran, except for later pages and refreshes."""
     is_refresh = wants_part(request) and "HX-Current-URL" not in request.headers
     if state.filter and not state.starts and not is_refresh:
         recent.record_run(user_of(request), table, state.filter)
 
 
 def _arranged(request: HttpRequest, table: Table, state: GridState) -> GridState:
-    """Return the state with the columns of last time if the address has none."""
+    """Apply the user's last columns if the address has none."""
     layout = "" if state.has_columns else columns.last_columns(user_of(request), table)
     return replace(state, columns=columns.parse_columns(layout), has_columns=True) if layout else state
 
 
 @table_required(Capability.READ)
 def count(request: HttpRequest, table: Table) -> HttpResponse:
-    """Show the exact number of matching entities, or that counting took too long."""
+    """Show the exact number of matching entities, or a timeout message."""
     state = read_state(request.GET, table)
     if not wants_part(request):
         return redirect(replace(state, is_counted=True).address(table))

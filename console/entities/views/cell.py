@@ -1,4 +1,4 @@
-"""Edits one property of an entity."""
+"""Views of the cell editor."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -28,7 +28,7 @@ from storage.models import Table
 
 
 def _in_grid(view: Callable[[HttpRequest, Table, ShownGrid], HttpResponse]) -> Callable[..., HttpResponse]:
-    """Pass the grid that the page shows, and read and write times in its time zone."""
+    """Pass the displayed grid to the view, and use its time zone."""
 
     @wraps(view)
     def in_grid(request: HttpRequest, table: Table) -> HttpResponse:
@@ -82,7 +82,7 @@ def save(request: HttpRequest, table: Table, grid: ShownGrid) -> HttpResponse:
 @table_required(Capability.WRITE)
 @_in_grid
 def check(request: HttpRequest, table: Table, grid: ShownGrid) -> HttpResponse:
-    """Show the note on a text while it is typed; with ``retype``, the editor as another type or form."""
+    """Show the note on the typed text; with ``retype``, the editor in another type or form."""
     edit = CellEdit(request, table, _draft(request.POST))
     draft = edit.draft
     if draft.action == "retype":
@@ -106,7 +106,7 @@ def _draft(sent: QueryDict) -> CellDraft:
 
 
 def _stage(request: HttpRequest, draft: CellDraft, value: EdmValue | None) -> HttpResponse:
-    """Answer with the change for the page to keep until all staged changes are saved."""
+    """Respond with a staged change, which the page keeps until saving."""
     typed = draft.typed
     if value is not None:  # "now" is the moment at which it was typed
         typed = replace(typed, text=typed_text.write(value, typed.form))

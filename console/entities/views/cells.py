@@ -1,4 +1,4 @@
-"""Changes several cells at once: pastes, fills down, clears, or saves those that were collected."""
+"""Views that change several cells at once: paste, fill, clear, or save staged changes."""
 
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -28,7 +28,7 @@ SAVED = 204  # the page drops its staged changes and reloads
 @require_POST
 @table_required(Capability.WRITE)
 def change(request: HttpRequest, table: Table) -> HttpResponse:
-    """Change the ``cells`` by the ``action`` fill, clear or paste (of ``text``): all of them or none."""
+    """Change the ``cells`` by the ``action`` fill, clear or paste (of ``text``), all or none."""
     cells = cell_changes.read_range(table, request.POST.get("cells", ""))
     text = field_text(request.POST.get("text", ""))
     try:
@@ -69,7 +69,7 @@ def _refuse(request: HttpRequest, text: str, status: int = 422) -> HttpResponse:
 
 
 def _answer(request: HttpRequest, changes: list[CellChange], status: int = 200) -> HttpResponse:
-    """Answer with the toasts, and the changes that the page keeps until they are saved."""
+    """Respond with toasts and changes to stage in the page."""
     part = "console/entities/cell/_staged_cells.html"
     return render_part(request, part, part, {"cells": [one.kept for one in changes]}, status=status)
 
@@ -80,7 +80,7 @@ def _answer(request: HttpRequest, changes: list[CellChange], status: int = 200) 
 @require_POST
 @table_required(Capability.WRITE)
 def review(request: HttpRequest, table: Table) -> HttpResponse:
-    """Show the staged changes, or apply all of them or none with ``apply``."""
+    """Show the staged changes, or apply them with ``apply``, all or none."""
     kept = cell_changes.read_kept(request.POST.get("changes", ""), local_now())
     if "apply" not in request.POST or not kept:
         return _show(request, table, kept, {})

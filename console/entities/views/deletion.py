@@ -1,4 +1,4 @@
-"""Deletes the selected rows of the grid, with Undo; everything that its query matches on a page that a hook names."""
+"""Deletion of selected rows, with undo; whole queries are deleted on a hook's page."""
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
@@ -57,7 +57,7 @@ def _selection(request: HttpRequest) -> Selection | None:
 
 
 def _delete(request: HttpRequest, table: Table, selection: Selection) -> bool:
-    """Return whether the entities are deleted now."""
+    """Delete the selected entities; return whether that succeeded."""
     done = attempt(lambda: edits.delete(table, selection.keys, by=actor_of(request)))
     if isinstance(done, Refusal):
         toasts.notify_error(request, done.text)

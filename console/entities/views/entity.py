@@ -1,4 +1,4 @@
-"""Views and saves one entity: as a form, as JSON and as code."""
+"""Pages of one entity: form, JSON and code."""
 
 from dataclasses import replace
 from typing import Any, Final
@@ -158,7 +158,7 @@ def save(request: HttpRequest, table: Table) -> HttpResponse:
 
 
 def _before(request: HttpRequest, target: EntityTarget) -> StoredEntity:
-    """Return the entity from when the form was opened; without properties if the signature is no longer valid."""
+    """Return the entity as opened, from its signed form; without properties if the signature is invalid."""
     before = read_signed_entity(target.table, request.POST.get("opened", ""))
     if before is not None and before.key == target.key:
         return before
@@ -241,7 +241,7 @@ def _delete(request: HttpRequest, target: EntityTarget) -> HttpResponse:
 
 @table_required(Capability.WRITE)
 def row(request: HttpRequest, table: Table) -> HttpResponse:
-    """Show one row of the form with its value checked, or converted to a new type."""
+    """Render one row of the form, validated or converted to a new type."""
     before = read_signed_entity(table, request.POST.get("opened", ""))
     base = read_stored(before).properties if before is not None else {}
     property_row = entity_form.read_property_row(request.POST, request.FILES, base, local_now())

@@ -1,4 +1,4 @@
-"""Changes the key of an entity: inserts its properties under the new key, and deletes the old entity."""
+"""Change of an entity's key: inserts it under the new key and deletes the old one."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -39,7 +39,7 @@ def new(request: HttpRequest, table: Table) -> HttpResponse:
 
 
 def _opened(request: HttpRequest, table: Table) -> tuple[EntityTarget, EntityDraft]:
-    """Return a draft with the values of another entity, or with the properties of other entities and no values."""
+    """Return a draft with another entity's values, or with the table's properties and no values."""
     key = EntityKey(request.GET.get("pk", ""), request.GET.get("rk", ""))
     tab = "json" if request.GET.get("tab") == "json" else "form"
     source = tokens.decode_key(request.GET.get("from", ""))
@@ -60,7 +60,7 @@ def _opened(request: HttpRequest, table: Table) -> tuple[EntityTarget, EntityDra
 def render(
     request: HttpRequest, target: EntityTarget, draft: EntityDraft, status: int = 200, *, empty_keys: str = ""
 ) -> HttpResponse:
-    """Render the form of a new entity; ``empty_keys`` names the keys to ask about."""
+    """Render the form of a new entity; ``empty_keys`` names keys to confirm."""
     context = pages.draft_context(target, draft, in_drawer=wants_part(request))
     context["names"] = pages.without(pages.sample(target.table), {row.name for row in draft.rows})
     context["tabs"] = _tabs(request, draft)
@@ -113,12 +113,12 @@ def _save(request: HttpRequest, table: Table) -> HttpResponse:
 
 
 def _blank_keys(key: EntityKey) -> str:
-    """Return the names of the keys that are empty, which is valid but rarely meant."""
+    """Return the names of empty keys, which are valid but rarely intended."""
     return " ".join(name for name, value in zip(KEY_PROPERTIES, key, strict=True) if not value)
 
 
 def _begin(request: HttpRequest, target: EntityTarget) -> HttpResponse:
-    """Begin a new entity with the edits of a conflict."""
+    """Start a new entity from the edits of a conflict."""
     mine = conflict.read_mine(request, target)
     stored = write_stored(Entity(target.key, mine), 0)
     return render(request, target, replace(open_draft(target.table, stored, "form"), is_dirty=True))

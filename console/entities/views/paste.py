@@ -33,7 +33,7 @@ PROBLEMS = 50
 @require_http_methods(["GET", "POST"])
 @table_required(Capability.WRITE)
 def index(request: HttpRequest, table: Table) -> HttpResponse:
-    """Show the input or the preview of a text, or apply it with ``apply``."""
+    """Show the input or preview of pasted text, or apply it with ``apply``."""
     if request.method == "GET":
         return _show(request, table, {})
     text = field_text(request.POST.get("text", ""))

@@ -42,7 +42,7 @@ LABELS: dict[Viewer, str | Promise] = {
 @require_safe
 @table_required(Capability.READ)
 def show(request: HttpRequest, table: Table) -> HttpResponse:
-    """Show a value; the address has the key (``key``, or ``pk`` and ``rk``), the property and the viewer (``as``)."""
+    """Show a value; the address has ``key`` (or ``pk`` and ``rk``), the property, and the viewer ``as``."""
     target = find_target(request, table)
     name = request.GET.get("property", request.GET.get("name", ""))
     try:
@@ -99,7 +99,7 @@ def _size(value: EdmValue) -> int | None:
 
 
 def _download(value: EdmValue, name: str) -> HttpResponse:
-    """Return a download that no browser displays, whatever its content."""
+    """Return a download that browsers never render, whatever its content."""
     match value.value:
         case bytes(data):
             suffix = ".bin"
