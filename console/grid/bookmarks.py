@@ -1,4 +1,4 @@
-"""The starred and the recently opened tables of a user."""
+"""Starred and recently opened tables of a user."""
 
 from collections.abc import Collection
 from datetime import timedelta
@@ -16,7 +16,7 @@ _MOMENT: Final = timedelta(minutes=1)  # opening a table again within this time 
 
 
 def find(user: User, table: Table) -> Bookmark:
-    """Return the bookmark of a table; a new one if the user has none."""
+    """Return a user's bookmark of a table, unsaved if there is none."""
     found: Bookmark | None = Bookmark.objects.filter(user=user, table=table).first()
     return found or Bookmark(user=user, table=table)
 

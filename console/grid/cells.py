@@ -1,7 +1,4 @@
-"""Draws stored values for a grid: short enough for a cell, and exact in every visible character.
-
-Markup is made here and not in templates, because a page of a wide table has ten thousand cells.
-"""
+"""Rendering of stored values in a grid: short, and exact in every visible character."""
 
 import re
 from datetime import UTC, datetime, tzinfo
@@ -58,7 +55,7 @@ def draw_or_absent(value: EdmValue | None, zone: tzinfo | None = None) -> Cell:
 
 
 def draw(value: EdmValue, size: int | None = None, zone: tzinfo | None = None) -> Cell:
-    """``size``: the stored size in bytes if the value was cut; ``zone`` None shows times in UTC."""
+    """Render a value; ``size`` is the stored size in bytes of a truncated one, ``zone`` None shows UTC."""
     type_, content = value
     if type_ is _STRING:
         return _draw_text(cast("str", content), size)
@@ -148,9 +145,7 @@ def _width(text: str) -> int:
 
 
 def draw_time(ticks: int, zone: tzinfo | None, *, with_fraction: bool = True) -> Cell:
-    """Return the time to the second, and its fraction without trailing zeros; the title has all seven digits
-    in UTC.
-    """
+    """Render a time to the second with optional fraction; its title has seven digits in UTC."""
     seconds, fraction = divmod(ticks, TICKS_PER_SECOND)
     shown = _local_text(seconds, zone)
     utc = second_text(seconds)

@@ -25,7 +25,7 @@ _ITEM = re.compile(r"([!-]?)([^,:!*\s-]{1,255})(?::([0-9]{1,4}))?")
 
 @dataclass(frozen=True, slots=True)
 class ColumnChoice:
-    """A column as a user chose it."""
+    """Column settings chosen by a user."""
 
     name: str
     width: int | None = None
@@ -43,7 +43,7 @@ _PINNED: Final = [ColumnChoice(name, is_pinned=True) for name in KEY_PROPERTIES]
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The chosen columns of a grid."""
+    """Chosen columns of a grid."""
 
     choices: tuple[ColumnChoice, ...] = ()
     rest: int | None = 0  # the index at which all other columns are inserted; None leaves them out
@@ -106,11 +106,7 @@ def arrange_columns(columns: Columns, seen: Iterable[str]) -> list[ColumnChoice]
 def describe_columns(
     shown: Sequence[ColumnChoice], hidden: Iterable[str], *, loose: Collection[str] | None
 ) -> Columns:
-    """Return the shortest description that arrange_columns turns into these columns.
-
-    ``loose`` are the columns in their default place, which need no name at the end; None leaves all others
-    out.
-    """
+    """Return the shortest notation that arrange_columns expands to these columns."""
     if loose is None:
         return Columns(tuple(shown), None)
     named = list(shown)
@@ -135,7 +131,7 @@ def move_column(shown: Sequence[ColumnChoice], name: str, by: int) -> list[Colum
 
 
 def list_columns(columns: Columns, names: Iterable[str]) -> Columns:
-    """Only these columns, in this order, and pinned as in ``columns``."""
+    """Return exactly these columns in order, pinned as in ``columns``."""
     pinned = {choice.name for choice in arrange_columns(columns, ()) if choice.is_pinned}
     return Columns(tuple(ColumnChoice(name, is_pinned=name in pinned) for name in names), None)
 
@@ -146,7 +142,7 @@ LAST = ""  # the name of the layout with the columns that a user last saw in a t
 
 
 def last_columns(user: User, table: Table) -> str:
-    """Return the columns for an address without columns: from the user's last visit, or from the closest layout."""
+    """Return the columns for an address without any: the user's last ones, or the closest layout."""
     layouts = _of(user, table.account)
     for layout in layouts:
         if layout.user_id is not None and layout.name == LAST and layout.tables == table.name:
@@ -156,7 +152,7 @@ def last_columns(user: User, table: Table) -> str:
 
 
 def layouts_for(user: User, table: Table) -> list[ColumnLayout]:
-    """Return the named layouts that match a table, the closest first."""
+    """Return the named layouts for a table, closest first."""
     return fitting_layouts(_of(user, table.account), table)
 
 
@@ -189,7 +185,7 @@ def save_layout(user: User | None, account: Account, name: str, tables: str, col
 
 
 def layout_text(layout: ColumnLayout) -> str:
-    """Return the columns of a layout as an address has them."""
+    """Return the columns of a layout in address notation."""
     return ",".join(layout.columns)
 
 

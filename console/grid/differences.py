@@ -36,7 +36,7 @@ class ShownValue:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A property or setting before and after; None: it did not exist."""
+    """Property or setting before and after; None where absent."""
 
     name: str | Promise
     before: ShownValue | None
@@ -84,7 +84,7 @@ def properties_of(stored: StoredEntity | None) -> Properties:
 
 
 def compare_property(name: str, before: EdmValue | None, after: EdmValue | None) -> Difference:
-    """Draw a property before and after; long texts from where they begin to differ."""
+    """Render a property before and after; long texts start at their first difference."""
     start = _first_difference(before, after)
     return Difference(name, _side(before, start), _side(after, start))
 
@@ -113,7 +113,7 @@ def _side(value: EdmValue | None, start: int) -> ShownValue | None:
 
 
 def _document(stored: StoredEntity | None) -> str:
-    """Return the properties exactly as the service would send them, each member in a line."""
+    """Return the properties as the service would send them, one member per line."""
     if stored is None:
         return ""
     members = [f"  {it.removeprefix(b',').decode()}" for it in split_members(stored.content)]
@@ -169,7 +169,7 @@ def compare_settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> lis
 
 
 def _flat(verb: Verb, value: Any) -> dict[str, Any]:
-    """Return the members by names that can be compared; policies by their identifiers."""
+    """Flatten a value to comparable members; policies by identifier."""
     if value is None:
         return {}
     if verb is AccessVerb.POLICIES_SET:
@@ -244,7 +244,7 @@ _SAID: Final = frozenset({"verb", "declared", "label", "kind", "query", "of_tabl
 
 
 def activity_facts(done: Activity) -> list[tuple[str | Promise, str]]:
-    """Return the details of an activity that its sentence does not mention."""
+    """Return details of an activity that its sentence omits."""
     return [
         (_FACTS.get(name, name), _fact(name, value))
         for name, value in done.detail.items()

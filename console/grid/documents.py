@@ -23,7 +23,7 @@ from storage.domain.values.edm import Edm, EdmValue, write_datetime
 
 @dataclass(frozen=True, slots=True)
 class JsonMember:
-    """A line of a document."""
+    """Line of a JSON document."""
 
     markup: SafeString
     size: str = ""  # the size of a value that was cut
@@ -79,7 +79,7 @@ def _string(name: str, text: str, size: int | None) -> JsonMember:
 
 
 def _readable(text: str) -> str:
-    """Return a JSON string in which only invisible characters are escaped."""
+    """Serialize a JSON string, escaping only invisible characters."""
     characters = (
         character if character.isprintable() and character not in '"\\' else edm.quote(character)[1:-1]
         for character in text
@@ -88,7 +88,7 @@ def _readable(text: str) -> str:
 
 
 def _laid_out(text: str) -> str:
-    """Indented JSON, or nothing if the text is neither an object nor an array."""
+    """Return indented JSON; empty if the text is neither an object nor an array."""
     return indent_json(text).encode(errors="replace").decode()
 
 
@@ -118,7 +118,7 @@ _CLOSING: Final = ("}", "]")
 
 
 def indent_json(text: str) -> str:
-    """Indent JSON; nothing for other texts, and for JSON so deep that its lines would be mostly spaces."""
+    """Indent JSON; empty for other text, and for extremely deep JSON."""
     if text[:1] not in _OPENING or not _is_json(text):
         return ""
     written: list[str] = []
@@ -140,7 +140,7 @@ def indent_json(text: str) -> str:
 
 
 def _breaks_line(last: str, piece: str) -> bool:
-    """Return whether a line ends between two tokens; an empty object stays on one line."""
+    """Return whether a line break goes between two tokens; an empty object stays on one line."""
     if last in _OPENING:
         return piece not in _CLOSING
     return last == "," or piece in _CLOSING

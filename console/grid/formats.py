@@ -1,4 +1,4 @@
-"""Entities as text for the clipboard and for people, without any loss; storage.tabular.writing makes files."""
+"""Lossless text formats of entities for the clipboard; storage.tabular.writing makes files."""
 
 import json
 import re
@@ -24,13 +24,13 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def column_texts(stored: StoredEntity, names: Sequence[str]) -> list[str]:
-    """Return the text of each column, including the keys and the Timestamp."""
+    """Return the texts of all columns, including keys and Timestamp."""
     values = all_values(stored)
     return [value_text(values[name]) if name in values else "" for name in names]
 
 
 def property_names(found: Iterable[StoredEntity]) -> list[str]:
-    """Return the properties of entities, in their order."""
+    """Return the property names of entities, in order of appearance."""
     return list(dict.fromkeys(name for stored in found for name in read_stored(stored).properties))
 
 
@@ -39,7 +39,7 @@ def write_tsv(rows: Sequence[Sequence[str]], names: Sequence[str]) -> str:
 
 
 def write_table(rows: Sequence[Sequence[str]], names: Sequence[str]) -> str:
-    """Return an HTML table for the clipboard, in which spreadsheets keep values as text."""
+    """Return an HTML table for the clipboard that makes spreadsheets keep values as text."""
     head = f"<tr>{''.join(f'<th>{escape(name)}</th>' for name in names)}</tr>" if names else ""
     return f"<table>{head}{''.join(map(_html_row, rows))}</table>"
 
@@ -60,7 +60,7 @@ def _in_markdown(text: str) -> str:
 
 
 def write_pretty_document(stored: StoredEntity) -> str:
-    """Return the document for people: one member per line, and no escaped letters."""
+    """Return a readable JSON document: one member per line, letters unescaped."""
     return escape_surrogates(json.dumps(json.loads(write_document(stored)), ensure_ascii=False, indent=2))
 
 

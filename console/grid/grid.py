@@ -1,4 +1,4 @@
-"""Draws a page of entities as a grid."""
+"""Rendering of a page of entities as a grid."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -60,7 +60,7 @@ class GridOptions:
 def build_grid(
     setting: GridOptions, previews: Sequence[EntityPreview], *, before: int, is_last: bool
 ) -> Grid:
-    """Draw a grid; by default: the keys, the properties in the order of the table, and the Timestamp."""
+    """Render a grid; by default keys, properties in table order, and Timestamp."""
     made, rows = _rows(setting, previews, first=before + 2)
     state = setting.state
     return Grid(
@@ -77,7 +77,7 @@ def build_grid(
 def _rows(
     setting: GridOptions, previews: Sequence[EntityPreview], *, first: int
 ) -> tuple[list[Column], Sequence[SafeString]]:
-    """Draw the rows, and return the columns that fit them; ``first``: the aria-rowindex of the first row."""
+    """Render the rows; return them with fitting columns. ``first`` is the first aria-rowindex."""
     types, state = _types(previews), setting.state
     names = (*setting.names, *types, *state.select)
     shown = _selected(columns.arrange_columns(state.columns, names), state.select)
@@ -105,7 +105,7 @@ def _selected(shown: Sequence[ColumnChoice], select: Sequence[str]) -> list[Colu
 
 @dataclass(frozen=True, slots=True)
 class ShownGrid:
-    """The grid that a page shows, as the forms of its cells name it."""
+    """Grid that the page shows, as identified by its forms."""
 
     options: GridOptions
     index: (
@@ -203,7 +203,7 @@ def _type(name: str, types: Set[Edm]) -> str:
 
 
 def _fitting(name: str, characters: int) -> int:
-    """Wide enough for the name with its marks and menu, and for the longest value, within limits."""
+    """Return a width for the heading and the longest value, within limits."""
     pixels = max(characters * _CHARACTER + _PADDING, len(name) * 6.4 + 54)
     most = _WIDEST_KEY if name in KEY_PROPERTIES else _WIDTHS[-1]
     return min(max(int(pixels), _WIDTHS[0]), most)

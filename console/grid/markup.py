@@ -1,7 +1,4 @@
-"""The markup of a grid: of its headings, and of its rows.
-
-It is made here and not in a template, because a page of a wide table has ten thousand cells.
-"""
+"""Markup of a grid's headings and rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -45,7 +42,7 @@ class Column:
     is_new: bool = False  # whether the values of this page decided the width
 
     def classes(self, place: str = "") -> str:
-        """Return the attribute with the classes of its cells; ``place`` is an additional class."""
+        """Return the class attribute of a column's cells; ``place`` is an extra class."""
         found = [f"pinned p{self.pin}" if self.pin else "", place, "number" if self.is_number else ""]
         text = " ".join(filter(None, found))
         return f' class="{text}"' if text else ""
@@ -84,7 +81,7 @@ def _heading(column: Column, sort: Sort | None, zone_name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class EntityMark:
-    """A number beside an entity in a grid, and its meaning in words."""
+    """Number beside an entity in a grid, with its description."""
 
     number: int
     text: str
@@ -101,7 +98,7 @@ def draw_rows(
     since: ChangesSince = UNCHANGED,
     marked: Mapping[EntityKey, EntityMark] = MappingProxyType({}),
 ) -> list[SafeString]:
-    """``path``: the address of an entity without its key; ``first``: the aria-rowindex of the first row."""
+    """Render rows; ``path`` is the entity address without key, ``first`` the first aria-rowindex."""
     openings = [_opening(column) for column in columns]
     mixed = {at: column.name for at, column in enumerate(columns) if column.type == MIXED}
     handle = _Handle(
@@ -136,7 +133,7 @@ def draw_rows(
 
 
 def _now(text: str) -> str:
-    """Return the attributes of a cell whose value is different now."""
+    """Return the attributes of a cell whose current value differs."""
     return f' data-now title="{escape(_("Now: %(value)s") % {"value": text})}"'
 
 
@@ -146,14 +143,14 @@ _STATES: Final = {
 
 
 def _opening(column: Column) -> str:
-    """Return the start of the tag of a column's cells."""
+    """Return the opening tag of a column's cells."""
     kind = "system" if column.name in SYSTEM else "property"
     return f'<td aria-colindex="{column.index}"{column.classes(column.place)} data-{kind}="{escape(column.name)}"'
 
 
 @dataclass(frozen=True, slots=True)
 class _Handle:
-    """The first cell of a row, which selects and opens it."""
+    """First cell of a row, which selects and opens it."""
 
     path: str
     select_label: str

@@ -1,4 +1,4 @@
-"""The columns of a table: properties keep the place and the width that they got when they were first displayed."""
+"""Stable order and widths of a table's columns, from their first display."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
@@ -39,14 +39,14 @@ def find_columns(table: Table, seen: Iterable[str], *, is_part: bool = False) ->
 
 
 def keep_widths(table: Table, kept: Mapping[str, int], new: Mapping[str, int]) -> None:
-    """Keep the widths of columns that have none yet."""
+    """Store the widths of columns that have none yet."""
     if new and len(kept) < _MOST:
         _extend(table, [], new)
 
 
 @transaction.atomic
 def _extend(table: Table, names: list[str], widths: Mapping[str, int]) -> PropertyOrder:
-    """Append what is new; locked, because another request may just add others."""
+    """Append new names under a lock, as concurrent requests may add others."""
     PropertyOrder.objects.get_or_create(table=table)
     order = PropertyOrder.objects.select_for_update().get(table=table)
     order.names = list(dict.fromkeys([*order.names, *names]))[:_MOST]

@@ -25,10 +25,7 @@ Pairs = Iterable[tuple[str, str]]
 
 
 def keep(table: Table, query: str) -> SavedUrl:
-    """Save a query string, in place of the account's least recently used ones.
-
-    The same one has the same key, which cannot be guessed without the server's secret.
-    """
+    """Save a query string, replacing the account's least recently used ones."""
     state, now = _state(table, query), timezone.now()
     key = salted_hmac(__name__, state, algorithm="sha256").hexdigest()[:24]
     saved = SavedUrl(key=key, account_id=table.account_id, state=state, used_at=now)
@@ -41,7 +38,7 @@ def keep(table: Table, query: str) -> SavedUrl:
 
 
 def find(table: Table, key: str) -> SavedUrl | None:
-    """Return a saved URL; None if it was not saved, has expired, or belongs to another table."""
+    """Return a saved URL; None if unknown, expired, or of another table."""
     saved = SavedUrl.objects.filter(pk=key).first() if _KEY.fullmatch(key) else None
     if saved is None or not saved.state.startswith(_state(table, "")):
         return None
@@ -57,7 +54,7 @@ def _state(table: Table, query: str) -> str:
 
 
 def merge_query(saved: SavedUrl, query: QueryDict) -> QueryDict:
-    """Return the saved query string, overridden by the fields of the address, even by an empty one."""
+    """Return the saved query string, overridden by the address's fields, even empty ones."""
     merged = QueryDict(saved.query, mutable=True)
     for name, values in query.lists():
         merged.setlist(name, values)

@@ -1,4 +1,4 @@
-"""The state of a grid as its address has it: the query, the start of the page, and the display."""
+"""State of a grid as in its address: query, start of the page, and display."""
 
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
@@ -64,7 +64,7 @@ class GridState:
 
     @property
     def rows_before(self) -> int:
-        """The number of rows on the pages before."""
+        """Return the number of rows on previous pages."""
         return self.cursor.rows if self.cursor else 0
 
     @property
@@ -85,7 +85,7 @@ class GridState:
 
     @property
     def wanted(self) -> EntityQuery:
-        """Raises the error of an invalid filter."""
+        """Return the query of the state; raises the error of an invalid filter."""
         return EntityQuery(
             filter=parse_filter(self.filter, timezone.now()) if self.filter else None,
             select=self.select or self.columns.only,
@@ -107,12 +107,12 @@ class GridState:
 
     @property
     def is_part(self) -> bool:
-        """Return whether other entities come before those of the page, or do not match."""
+        """Return whether the page excludes some entities, by position or filter."""
         return self.as_of is None and bool(self.filter or self.starts)
 
     @property
     def has_earlier(self) -> bool:
-        """Return whether the address has the start of the previous page."""
+        """Return whether the address has the previous page's start."""
         return len(self.starts) > (1 if self.is_cut else 0)
 
     def at_start(self) -> Self:
@@ -132,7 +132,7 @@ class GridState:
 
     @property
     def fields(self) -> list[tuple[str, str]]:
-        """The fields of the address without defaults; the starts of pages come last."""
+        """Return the fields of the address without defaults, page starts last."""
         named = [
             ("f", self.filter),
             ("s", ",".join(self.select)),
@@ -154,7 +154,7 @@ class GridState:
 
     @property
     def manner(self) -> list[tuple[str, str]]:
-        """The display: what stays when the query or the size of the page changes."""
+        """Return the display settings, which survive a change of query or page size."""
         named = [
             ("cols", self.columns_text),
             ("view", "" if self.view is View.GRID else self.view),
@@ -181,7 +181,7 @@ class GridState:
         return f"{path}?{query}" if query else path
 
     def shortened(self, table: Table) -> Self:
-        """Return the same state; if its address is too long, with a saved URL."""
+        """Return the same state, with a saved URL if its address is too long."""
         if len(self.address(table)) <= LONGEST:
             return self
         # without the start of the page, so that all pages of a query share one key, unless even that is too long
@@ -193,7 +193,7 @@ class GridState:
 
 
 def read_state(query: QueryDict, table: Table | None = None) -> GridState:
-    """Read the state of an address; invalid fields are ignored, and a saved URL is only valid for its table."""
+    """Parse the state of an address, ignoring invalid fields; a saved URL must belong to the table."""
     key = query.get(saved_urls.NAME, "")
     saved_url = saved_urls.find(table, key) if key and table is not None else None
     if saved_url is not None:
@@ -230,12 +230,12 @@ def _sort(text: str) -> Sort | None:
 
 
 def _fits(found: Cursor | None, sort: Sort | None) -> bool:
-    """Return whether a cursor belongs to this order."""
+    """Return whether a cursor belongs to the sort order."""
     return found is not None and isinstance(found.position, SortedPosition) is (sort is not None)
 
 
 def _select(query: QueryDict) -> tuple[str, ...]:
-    """Read names separated by commas, or in fields of their own, as a form without scripts sends them."""
+    """Parse selected names, comma-separated or in repeated fields."""
     names = [] if ALL in query.getlist("s") else ",".join(query.getlist("s")).split(",")
     return tuple(dict.fromkeys(name for name in map(str.strip, names) if name.isidentifier()))[:MOST_SELECTED]
 

@@ -1,4 +1,4 @@
-"""Words for reading files and pasted text: why rows are rejected, and which parts are left out."""
+"""Texts for reading files and pasted text: reject reasons and omitted parts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -91,7 +91,7 @@ def describe_fault(fault: Fault, column: str, type_: Edm | None, text: str, form
 
 @dataclass(frozen=True, slots=True)
 class ReportView:
-    """Parts of a file that are not in the table in their original form."""
+    """Report on parts of a file that were not imported unchanged."""
 
     report: FileReport
 
@@ -104,7 +104,7 @@ class ReportView:
 
     @property
     def uses(self) -> list[tuple[Promise, list[ColumnReport]]]:
-        """The columns of each use, the first of them."""
+        """Return the first columns of each use."""
         return [(_USES[use], list(its)) for use, its in groupby(self.report.columns, lambda it: it.use)]
 
     @property

@@ -42,7 +42,7 @@ UNCHANGED: Final = ChangesSince()
 
 
 def field_text(moment: datetime, zone: tzinfo | None) -> str:
-    """Write a time of the grid for a field, with its zone, which may not be the reader's."""
+    """Format a time of the grid for a field, with its zone."""
     return moment.astimezone(zone or UTC).isoformat(" ").replace("+00:00", "Z")
 
 
@@ -60,7 +60,7 @@ def find_past(query: QueryDict, table: Table) -> Past | None:
 def compare_with_now(
     table: Table, previews: Iterable[EntityPreview], then: Past, zone: tzinfo | None
 ) -> ChangesSince:
-    """Compare the entities of a page with their current state; reads whole values of changed ones."""
+    """Compare the entities of a page with their current state, reading full values of changed ones."""
     timestamps = {glance.key: glance.timestamp for glance in previews}
     if table.deleted_at is not None:
         return ChangesSince(frozenset(timestamps))

@@ -31,12 +31,12 @@ def encode_key(key: EntityKey) -> str:
 
 
 def key_query(key: EntityKey) -> str:
-    """Return the fields of a key in an address; empty keys are included."""
+    """Return the address fields of a key, including empty keys."""
     return urlencode({"pk": key.partition_key, "rk": key.row_key})
 
 
 def decode_key(token: str) -> EntityKey | None:
-    """Return the key of a token, or None for a token that is not one of ours."""
+    """Decode a key token; None if invalid."""
     try:
         partition_key, row_key = _decode(token)
         return EntityKey(*_checked([partition_key, row_key]))
@@ -81,10 +81,7 @@ def encode_cursor(cursor: Cursor) -> str:
 
 
 def decode_cursor(token: str) -> Cursor | None:
-    """Return the cursor of a token, or None for a token that is not one of ours.
-
-    It is opaque, and harmless if forged.
-    """
+    """Decode a cursor token; None if invalid."""
     try:
         *place, rows = _decode(token)
         position = _read_position(place)
@@ -116,10 +113,7 @@ def shorten_cursors(tokens: list[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The entities that a form is about: ``keys`` in the scope of rows, ``filter`` in the scope of a query.
-
-    ``text`` is the filter as it was typed.
-    """
+    """Entities that a form concerns: ``keys`` in the scope of rows, ``filter`` in the scope of a query."""
 
     scope: Scope
     keys: tuple[EntityKey, ...] = ()
@@ -136,7 +130,7 @@ def selected_pages(
 
 
 def read_selection(form: QueryDict) -> Selection:
-    """Read the fields key (many), scope and f; raises the error of an invalid filter."""
+    """Parse the fields key (repeated), scope and f; raises the error of an invalid filter."""
     scope = form.get("scope", "")
     if scope == Scope.TABLE:
         return Selection(Scope.TABLE)

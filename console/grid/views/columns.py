@@ -1,4 +1,4 @@
-"""The choice of columns, and saved layouts."""
+"""Views for choosing columns and saving layouts."""
 
 from dataclasses import replace
 from typing import Any
@@ -32,7 +32,7 @@ from storage.models import Table
 @require_http_methods(["GET", "POST"])
 @table_required(Capability.READ)
 def choose(request: HttpRequest, table: Table) -> HttpResponse:
-    """Show all columns with their settings, or apply the choice."""
+    """Show all columns with their settings, or apply the choices."""
     if request.method == "POST":
         return _chosen(request, table)
     return _show(request, table, read_state(request.GET, table))
@@ -60,7 +60,7 @@ def _show(request: HttpRequest, table: Table, state: GridState) -> HttpResponse:
 
 
 def _lines(table: Table, state: GridState) -> dict[str, object]:
-    """Return the visible columns in their order, then the others by name."""
+    """Return the visible columns in order, then the others by name."""
     catalogue = properties.sample(table)
     known = {described.name: described for described in catalogue.properties}
     seen = _seen(table, state)
@@ -76,7 +76,7 @@ def _lines(table: Table, state: GridState) -> dict[str, object]:
 
 
 def _seen(table: Table, state: GridState) -> list[str]:
-    """Return the properties of the page, in the order of the grid."""
+    """Return the properties on the page, in grid order."""
     try:
         page = entities.preview_page(table, replace(state.wanted, select=None))
     except StorageError:
@@ -86,7 +86,7 @@ def _seen(table: Table, state: GridState) -> list[str]:
 
 
 def _line(choice: ColumnChoice, known: dict[str, Property]) -> tuple[ColumnChoice, str, int | None]:
-    """Return a column to choose, its type, and the percentage of sampled entities that have it."""
+    """Return a selectable column with its type and share of sampled entities in percent."""
     if choice.name in SYSTEM_PROPERTIES:
         return choice, Edm.DATETIME if choice.name == TIMESTAMP else Edm.STRING, None
     described = known.get(choice.name)
@@ -96,7 +96,7 @@ def _line(choice: ColumnChoice, known: dict[str, Property]) -> tuple[ColumnChoic
 
 
 def _chosen(request: HttpRequest, table: Table) -> HttpResponse:
-    """Apply the fields name (in order), show, pin and width-NAME; up and down move a column."""
+    """Parse the fields name (in order), show, pin and width-NAME; up and down move a column."""
     state = read_state(QueryDict(request.POST.get("state", "")), table)
     asked = columns.parse_columns(request.POST["cols"]) if "cols" in request.POST else _read(request.POST)
     columns.remember_columns(user_of(request), table, str(asked))
@@ -134,7 +134,7 @@ def _may_share(request: HttpRequest) -> bool:
 @require_POST
 @table_required(Capability.READ)
 def save_layout(request: HttpRequest, table: Table) -> HttpResponse:
-    """Save the fields name, tables (a table or a pattern), shared and cols; then return to ``state``."""
+    """Save the fields name, tables (a table or pattern), shared and cols; then return to ``state``."""
     state = read_state(QueryDict(request.POST.get("state", "")), table)
     name, pattern = (read_text(request.POST, field, longest=64) for field in ("name", "tables"))
     shared = "shared" in request.POST

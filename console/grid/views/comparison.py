@@ -1,4 +1,4 @@
-"""Compares two entities."""
+"""Comparison of two entities."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -19,10 +19,7 @@ from storage.models import Table
 
 @table_required(Capability.READ)
 def compare(request: HttpRequest, table: Table) -> HttpResponse:
-    """Compare the entities of the two fields ``key``, property by property.
-
-    The form of the grid is posted, and leads to an address with nothing but the keys.
-    """
+    """Compare the entities of the two ``key`` fields by property."""
     if request.method == "POST":
         query = [("key", token) for token in request.POST.getlist("key")[:2]]
         return see_other(f"{request.path}?{urlencode(query)}")

@@ -1,4 +1,4 @@
-"""Copies entities to the clipboard, with whole values and in several formats."""
+"""Copying of entities to the clipboard, with full values in several formats."""
 
 from typing import Final
 
@@ -26,7 +26,7 @@ _LANGUAGES: Final = ("python", "javascript")
 @require_POST
 @table_required(Capability.READ)
 def copy(request: HttpRequest, table: Table) -> HttpResponse:
-    """Answer with ``text`` in the format ``as``, and with ``html`` for programs that prefer it."""
+    """Respond with ``text`` in the format ``as``, and ``html`` for programs that prefer it."""
     try:
         stored = _stored(table, request)
     except StorageError as error:
@@ -74,7 +74,7 @@ def _written(request: HttpRequest, table: Table, stored: list[StoredEntity]) -> 
 
 
 def _names(request: HttpRequest, stored: list[StoredEntity]) -> list[str]:
-    """Return the requested columns; without any, all of them."""
+    """Return the requested columns; all by default."""
     if asked := request.POST.getlist("column"):
         return asked
     seen = formats.property_names(stored)

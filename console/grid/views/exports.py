@@ -1,4 +1,4 @@
-"""Exports entities to a file: the selected ones, the results of a query, or a whole table of any size."""
+"""Exports of entities: selected ones, query results, or a whole table."""
 
 from typing import Any
 

@@ -31,10 +31,7 @@ from storage.rest.streams import (
 @require_GET
 @table_required(Capability.READ)
 def stream(request: HttpRequest, table: Table) -> HttpResponse:
-    """Stream the changes after a token, or from now on, and what other subjects have for the page.
-
-    204 tells a browser not to ask again.
-    """
+    """Stream changes after a token or from now on, with events of other subjects."""
     followings = (follow(request, table) for follow in registry.hooks(Hook.TABLE_EVENTS))
     others = [each for each in followings if each is not None]
     followed = Feed(table.account_id, (table.pk,))
