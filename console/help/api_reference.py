@@ -1,9 +1,4 @@
-"""The reference of the management API: its OpenAPI document by group, with a curl command for each operation.
-
-Redoc and Swagger UI, which drf-spectacular could serve, need scripts and inline styles that the content security policy
-of the console refuses. This page is in the look and the language of the console, needs no script, has a command to copy
-for each operation, and is where the types of problems lead.
-"""
+"""API reference from the OpenAPI document, grouped, with a curl command per operation."""
 
 import json
 import shlex
@@ -22,7 +17,7 @@ _TYPE_NAMES: Final = {"date-time": "time", "uri": "address"}
 
 
 class Member(NamedTuple):
-    """A field of a body, or a parameter and its place. Dots in ``name`` lead to nested fields."""
+    """Field of a body, or parameter with its location; dots in ``name`` denote nesting."""
 
     name: str
     type: str
@@ -72,7 +67,7 @@ def groups() -> Sequence[Group]:
 
 
 def _resolve(given: Any, components: Schema) -> Any:
-    """Replace references by their targets; members beside a reference take precedence."""
+    """Resolve references; members beside a reference take precedence."""
     if isinstance(given, list):
         return [_resolve(item, components) for item in given]
     if not isinstance(given, dict):
@@ -146,7 +141,7 @@ def _type(given: Schema) -> str:
 
 
 def curl(method: str, path: str, example: Any, *, sends_file: bool = False) -> str:
-    """Write a command to paste; parts in braces are to be filled in."""
+    """Build a curl command; placeholders are in braces."""
     lines = ['curl -H "Authorization: Bearer $TABLERO_TOKEN"']
     if method != "GET":
         lines[0] += f" -X {method}"

@@ -1,4 +1,4 @@
-"""The contents of the documentation: documents by task, with titles and descriptions in the language of the page."""
+"""Table of contents of the documentation, by task, translated."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from storage.home.search import fold
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A document: the name of its file without .md; docs/README.md lists the same for code hosts."""
+    """Document by file name without .md; docs/README.md has the same list for code hosts."""
 
     name: str
     title: Promise
@@ -24,7 +24,7 @@ class Entry:
 
     @property
     def original_title(self) -> str:
-        """The title of the document itself."""
+        """Return the untranslated title of the document."""
         with override("en"):
             return str(self.title)
 
@@ -159,7 +159,7 @@ _OWN: Final = (
 
 
 def _with_declared(entries: Sequence[Entry]) -> Iterator[Entry]:
-    """Return entries, each followed by the entries that subjects declare after it."""
+    """Yield entries, each followed by the entries that subjects declare after it."""
     for entry in entries:
         yield entry
         following = [
@@ -176,7 +176,7 @@ GROUPS: Final = tuple(replace(group, entries=tuple(_with_declared(group.entries)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A document, or a section of one: then with the anchor and the title of the document."""
+    """Document or section; a section has an anchor and the document's title."""
 
     title: str
     name: str
@@ -189,7 +189,7 @@ class Place:
 
 
 def groups() -> list[Group]:
-    """Return the documents by task, without those of subjects that this server leaves out."""
+    """Return the documents by task, without those of left-out subjects."""
     left_out = registry.missing_documents()
     all_groups = (
         replace(group, entries=[entry for entry in group.entries if entry.name not in left_out])
@@ -199,7 +199,7 @@ def groups() -> list[Group]:
 
 
 def entries() -> Mapping[str, Entry]:
-    """Return the documents by name, in their order."""
+    """Return the documents by name, in order."""
     return {entry.name: entry for group in groups() for entry in group.entries}
 
 
@@ -214,7 +214,7 @@ def places() -> Iterator[Place]:
 
 
 def find(text: str) -> list[Place]:
-    """Return the documents and sections whose titles have all words, a section together with its document."""
+    """Return documents and sections whose titles contain all words, sections with their document."""
     words = fold(text).split()
     return [
         place

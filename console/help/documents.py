@@ -1,4 +1,4 @@
-"""The documentation: the Markdown pages of docs/, rendered when they are asked for."""
+"""Documentation: the Markdown pages of docs/, rendered on demand."""
 
 import re
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class Heading:
 
     @property
     def anchor(self) -> str:
-        """As code hosts write it."""
+        """Return the anchor as code hosts generate it."""
         return re.sub(r"[^\w -]", "", self.title.lower()).replace(" ", "-")
 
 

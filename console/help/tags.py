@@ -9,7 +9,7 @@ register = template.Library()
 
 @register.filter
 def code_spans(text: str) -> SafeString:
-    """Mark text between backticks as code."""
+    """Render text in backticks as code."""
     parts = enumerate(text.split("`"))
     return format_html_join(
         "", "{}", ((format_html("<code>{}</code>", part) if place % 2 else part,) for place, part in parts)

@@ -1,4 +1,4 @@
-"""The versions of an entity as its History page shows them: a list by days, and one of them in detail."""
+"""Versions of an entity for its History page: a list by day, and details."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class VersionLine:
 
 @dataclass(frozen=True, slots=True)
 class PropertyChange:
-    """A property before a version, in it, and now."""
+    """Property before and in a version, and now."""
 
     difference: Difference
     now: ShownValue | None
@@ -58,14 +58,14 @@ class PropertyChange:
 
     @property
     def type(self) -> str:
-        """The name of its type, or of both."""
+        """Return the name of its type, or of both types."""
         sides = (self.difference.before, self.difference.after)
         return " → ".join(dict.fromkeys(Edm(it.type).short_name for it in sides if it is not None))
 
 
 @dataclass(frozen=True, slots=True)
 class PropertyRestore:
-    """The effect of restoring a property to its state before a version; None means that it is not set."""
+    """Effect of restoring a property to before a version; None is unset."""
 
     name: str
     now: ShownValue | None
@@ -78,14 +78,14 @@ def changed_names(version: RecordedChange) -> list[str]:
 
 
 def days(versions: Sequence[RecordedChange], only: str = "") -> Iterator[LogDay[VersionLine]]:
-    """Return the versions by days; ``only`` limits them to the changes of this property."""
+    """Group versions by day; ``only`` limits them to changes of one property."""
     lines = [VersionLine(version, changed_names(version)) for version in versions]
     shown = [line for line in lines if not only or only in line.names]
     return by_day(shown, lambda line: line.at)
 
 
 def property_names(versions: Sequence[RecordedChange]) -> list[str]:
-    """Return the names of all properties that a version changed, sorted."""
+    """Return the sorted property names changed by versions."""
     return sorted({name for version in versions for name in changed_names(version)})
 
 
@@ -103,7 +103,7 @@ def property_changes(version: RecordedChange, now: StoredEntity | None) -> list[
 
 
 def unchanged(version: RecordedChange) -> list[tuple[str, ShownValue]]:
-    """Return the properties that a version left alone."""
+    """Return the properties that a version did not change."""
     changed = set(changed_names(version))
     return [
         (name, ShownValue(cells.draw(value).markup, value.type))
@@ -113,7 +113,7 @@ def unchanged(version: RecordedChange) -> list[tuple[str, ShownValue]]:
 
 
 def property_restores(version: RecordedChange, now: StoredEntity | None) -> list[PropertyRestore]:
-    """Return the properties that can be set to what they were before a version."""
+    """Return the properties that can be restored to before a version."""
     if version.op is Op.INSERT:
         return []
     before, after, current = properties_of(version.before), properties_of(version.after), properties_of(now)

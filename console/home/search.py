@@ -95,11 +95,7 @@ def find(
     top: int = TOP,
     is_fuzzy: bool = False,
 ) -> list[SearchResult]:
-    """Search; without a text, return recent tables, accounts and pages.
-
-    ``current`` and ``table``: the account and the table of the page, if any. A fuzzy search also finds tables that have
-    the letters of a word in its order.
-    """
+    """Search everything that the user may see; an empty text lists recent tables, accounts and pages."""
     accounts = visible_accounts(user)
     recent = bookmarks.recent_tables(user, accounts.order_by().values("pk"))
     if not text:
@@ -136,7 +132,7 @@ def _named_alike(
     words: list[str],
     tables: list[Table],
 ) -> list[SearchResult]:
-    """Find pages, settings and documents whose names have the words, or else words that are only similar."""
+    """Return pages, settings and documents whose names match the words, or are similar."""
     places = [
         *_pages(user, current, table),
         *(_pages_elsewhere(user, accounts, words, tables) if len(words) > 1 else ()),
@@ -153,7 +149,7 @@ def _named_alike(
 def _pages_elsewhere(
     user: User, accounts: QuerySet[Account], words: list[str], tables: list[Table]
 ) -> Iterator[SearchResult]:
-    """Yield pages of tables and accounts that a word names, as in "schema people"."""
+    """Yield pages of tables and accounts named by a word, as in "schema people"."""
     contexts = {account.pk: _context_of(user, account) for account in {it.account for it in tables}}
     for table in tables:
         yield from _of_table(user, contexts[table.account_id], table.name)
@@ -178,7 +174,7 @@ def group_results(hits: list[SearchResult]) -> list[tuple[Promise, list[SearchRe
 
 
 def find_exact(hits: list[SearchResult], text: str) -> SearchResult | None:
-    """Return the only table with exactly this name, in any letter case."""
+    """Return the only table with exactly this name, in any letter case; None otherwise."""
     found = [hit for hit in hits if hit.kind is ResultKind.TABLE and str(hit.text).lower() == text.lower()]
     return found[0] if len(found) == 1 else None
 
@@ -195,7 +191,7 @@ def _table(table: Table, kind: ResultKind) -> SearchResult:
 
 
 def _entities(accounts: QuerySet[Account], text: str) -> Iterator[SearchResult]:
-    """Find the entities of a key: the name of a table, then both keys, in quotation marks if need be."""
+    """Find entities by a table name and both keys, optionally quoted."""
     match = _KEY(text)
     if match is None:
         return
@@ -212,7 +208,7 @@ def _entities(accounts: QuerySet[Account], text: str) -> Iterator[SearchResult]:
 
 
 def _requests(accounts: QuerySet[Account], text: str) -> Iterator[SearchResult]:
-    """Find the requests whose id is in the text, which may be the message of an exception."""
+    """Find requests by an id in the text, such as an exception's message."""
     for recorded in requests.find_by_text(accounts, text, top=TOP):
         name = f"{recorded.status or ''} {recorded.error or recorded.operation}".strip()
         yield _of_account(
@@ -226,7 +222,7 @@ def _requests(accounts: QuerySet[Account], text: str) -> Iterator[SearchResult]:
 
 
 def _named(accounts: QuerySet[Account], text: str) -> Iterable[Account]:
-    """Return the first accounts whose name or label has the text."""
+    """Return the first accounts whose name or label contains the text."""
     folded = search.fold(text)
     labels = accounts.exclude(label="").values_list("pk", "label")
     labelled = [pk for pk, label in labels if folded in search.fold(label)]
@@ -274,9 +270,7 @@ def _more(text: str) -> Iterator[SearchResult]:
 
 
 def _matches(hit: SearchResult, words: list[str], has: Callable[[str, str], bool]) -> bool:
-    """Return whether the name of a page has a word, and together with the names of its table and account all
-    words.
-    """
+    """Return whether the page's name has a word, and name, table and account together all words."""
     name = search.fold(str(hit.text))
     of_account = _text_of(hit.account) if hit.account else ""
     text = f"{name} {search.fold(hit.detail)} {of_account}"
@@ -289,7 +283,7 @@ def _contains(text: str, word: str) -> bool:
 
 
 def _is_similar(text: str, word: str) -> bool:
-    """Return whether a word of the text begins alike and has all letters in their order, as "setings" of "settings"."""
+    """Return whether a word of the text is a fuzzy match, such as "setings" for "settings"."""
     return len(word) >= _SIMILAR_LENGTH and any(
         one[0] == word[0] and all(letter in rest for rest in [iter(one)] for letter in word)
         for one in text.split()

@@ -1,4 +1,4 @@
-"""The home page, the search, and the stars."""
+"""URLs of the home page, the search and stars."""
 
 from django.urls import path
 

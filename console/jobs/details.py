@@ -1,4 +1,4 @@
-"""Details that subjects add to the page of a job of their kinds: see Hook.JOB_DETAILS in storage.core.subject."""
+"""Extension point for job pages by subject: see Hook.JOB_DETAILS in storage.core.subject."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from storage.models import Job, Table
 
 @dataclass(frozen=True, slots=True)
 class FailureView:
-    """An item of work that failed."""
+    """Failed item of a job."""
 
     subject: str
     reason: str
@@ -20,7 +20,7 @@ class FailureView:
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """A page that goes on from a job that has ended."""
+    """Link to the next step after a job."""
 
     address: str
     label: str
@@ -30,13 +30,13 @@ class NextStep:
 
 @dataclass(frozen=True)
 class JobDetails:
-    """The defaults are those of jobs that have nothing of their own."""
+    """Details of a job kind, with defaults for jobs without any."""
 
     job: Job
 
     @property
     def template(self) -> str:
-        """A section of the page, which has this as ``details``; empty for none."""
+        """Return the template of a page section, which gets this as ``details``; empty for none."""
         return ""
 
     @property
@@ -46,7 +46,7 @@ class JobDetails:
 
     @property
     def has_own_failures(self) -> bool:
-        """Return whether its failures are in its counts."""
+        """Return whether failures are included in its counts."""
         return False
 
     @property

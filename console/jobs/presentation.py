@@ -1,8 +1,4 @@
-"""Presentation of jobs: the name of each kind, the progress of a job, and its results.
-
-To add a kind: add its title to ``_TITLES`` or to ``job_titles`` of its subject, and the names that its steps
-count to ``_COUNTS``.
-"""
+"""Jobs for display: name of each kind, progress and results."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -128,7 +124,7 @@ class JobView:
 
     @property
     def goes_on(self) -> bool:
-        """Return whether a page about it should be refreshed soon."""
+        """Return whether a page about the job should be refreshed."""
         return self.job.ended_at is None and (self.job.status != JobStatus.PAUSED or bool(self.job.wish))
 
     @property
@@ -156,7 +152,7 @@ class JobView:
 
     @property
     def amount(self) -> str:
-        """Return the amount of work done; empty for a job that counts nothing."""
+        """Return the amount of work done; empty if the job counts nothing."""
         job = self.job
         if job.total is None:
             return self._measure(job.done) if job.done else ""
@@ -167,7 +163,7 @@ class JobView:
 
     @property
     def pace(self) -> str:
-        """Return its speed, and the time it still takes."""
+        """Return the speed and remaining time."""
         left, parts = jobs.time_left(self.job), []
         if left is not None:
             parts.append(_("about %(time)s left") % {"time": describe_duration(left)})
@@ -198,7 +194,7 @@ class JobView:
 
     @property
     def failed(self) -> int:
-        """Failures that are in no count."""
+        """Return the failures not included in counts."""
         return 0 if self.details.has_own_failures else self.job.failed
 
     @property
@@ -230,7 +226,7 @@ class JobView:
 
     @property
     def can_undo(self) -> bool:
-        """Return whether to offer an undo of its changes; later changes are found when it is tried."""
+        """Return whether to offer an undo of its changes, without checking for later changes."""
         done, account = self.job.activity, self.job.account
         if not self.may_change or done is None or account is None or not is_undoable(done):
             return False
@@ -260,7 +256,7 @@ def _declared_title(job: Job) -> str:
 
 
 def describe_duration(duration: timedelta) -> str:
-    """In the largest unit that is not a fraction: seconds, minutes or hours."""
+    """Format a duration in the largest fitting unit: seconds, minutes or hours."""
     seconds = max(0.1, round(duration.total_seconds(), 1))
     if seconds < 10:
         return _("%(number)s s") % {"number": number_format(seconds, 0 if seconds == round(seconds) else 1)}

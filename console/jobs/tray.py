@@ -14,7 +14,7 @@ from storage.jobs.states import JobStatus
 
 @dataclass(frozen=True)
 class Tray:
-    """The jobs are read when they are first asked for: parts of pages have no top bar."""
+    """Tray of jobs, loaded lazily as partial responses have no top bar."""
 
     user: Starter
 

@@ -1,4 +1,4 @@
-"""The addresses of jobs."""
+"""URLs of jobs."""
 
 from django.urls import path
 

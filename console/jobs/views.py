@@ -44,7 +44,7 @@ class JobQuery(LogQuery):
 @never_cache
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """List the jobs of the accounts that the user can see, the newest first."""
+    """List jobs in the user's accounts, newest first."""
     user, query = user_of(request), JobQuery.read(request.GET)
     condition = JobFilter(
         account_ids=members.visible_accounts(user).values("pk"),
@@ -102,7 +102,7 @@ def _find(request: HttpRequest, number: int) -> Job:
 
 
 def _changing(change: jobs.Change, text: Callable[[Job], str]) -> Callable[..., HttpResponseBase]:
-    """Return a view that lets something become of a job."""
+    """Return a view that changes a job, such as pausing it."""
 
     @login_required
     @require_POST
@@ -161,7 +161,7 @@ def show_tray(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def clear_tray(request: HttpRequest) -> HttpResponseBase:
-    """Take the jobs that have ended out of the tray."""
+    """Remove ended jobs from the tray."""
     user = user_of(request)
     jobs.mark_seen(user, upto=timezone.now())
     if request.headers.get("HX-Request"):

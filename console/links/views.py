@@ -23,7 +23,7 @@ _OF_ACCOUNTS = "/ui/a/"
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
-    """Give the link of an address; a script gets it as JSON."""
+    """Create and show the link of an address; scripts get JSON."""
     # without scripts, the page that the link was on
     given = request.GET.get("address", request.headers.get("Referer", ""))
     address = request.POST.get("address", given).strip()
@@ -54,7 +54,7 @@ def follow(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _keep(request: HttpRequest, address: str) -> ShortLink:
-    """Store the address of a page, which may be a whole URL of this server; raises LinkRefused."""
+    """Store the address of a page, possibly a full URL of this server; raises LinkRefused."""
     split = split_url(address)
     if split.netloc and split.netloc != request.get_host():
         raise LinkRefused(Reason.NO_SHORT_LINK)
@@ -66,7 +66,7 @@ def _keep(request: HttpRequest, address: str) -> ShortLink:
 
 
 def _account(request: HttpRequest, path: str) -> Account | None:
-    """Return the account whose page an address is, if the user has access to it."""
+    """Return the account of a page's address, if the user has access; None otherwise."""
     try:
         names = resolve(path).kwargs
     except (Resolver404, Http404):

@@ -1,4 +1,4 @@
-"""About, shortcuts, limits, the documentation, and the reference of the management API."""
+"""Help pages: about, shortcuts, limits, documentation and API reference."""
 
 import platform
 from dataclasses import dataclass
@@ -81,7 +81,7 @@ def limits(request: HttpRequest) -> HttpResponse:
 
 @login_required
 def index(request: HttpRequest) -> HttpResponse:
-    """Show the documents by task, or with ?q= those that a text finds."""
+    """List the documents by task, or search them with ?q=."""
     text = read_text(request.GET, "q", longest=LONGEST)
     context = {"text": text, "places": contents.find(text), "groups": contents.groups()}
     return render_page(request, page="console/help/index.html", context=context)

@@ -1,4 +1,7 @@
-"""/ui/kit/: every component in every state, in both themes; in development also without a sign-in, at /ui/dev/kit/."""
+"""Component gallery at /ui/kit/: every component and state in both themes.
+
+In development it is also at /ui/dev/kit/ without sign-in.
+"""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -23,7 +26,7 @@ LONG = "a-row-key-that-goes-on-and-on-until-nobody-remembers-how-it-began-012345
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A signed-in user, for whom the frame is drawn."""
+    """Fake signed-in user for rendering the layout."""
 
     is_authenticated: bool = True
     shortcuts: bool = True
@@ -58,7 +61,7 @@ def show(request: HttpRequest) -> HttpResponse:
 
 @login_not_required
 def show_to_developers(request: HttpRequest) -> HttpResponse:
-    """Show the kit in a frame of its own, with an account whose colour and badges are seen."""
+    """Show the gallery to developers, with sample accounts."""
     accounts = [
         Account(name="acme", colour="#b4570e", protected=True),
         Account(name="devstoreaccount1", colour="#0a6b66"),

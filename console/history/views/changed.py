@@ -29,7 +29,7 @@ _MOST_WHO: Final = 3  # people and programs
 @require_safe
 @table_required(Capability.READ)
 def show(request: HttpRequest, table: Table) -> HttpResponse:
-    """Compare an entity with the version of an ETag; 204 if it is that version, or none of the history."""
+    """Compare an entity with the version of an ETag; responds 204 if it is current or unknown."""
     target = pages.find_target(request, table)
     opened = _read_etag(request.GET.get("etag", ""))
     now = entities.get(table, target.key)

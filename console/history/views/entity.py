@@ -135,7 +135,7 @@ def restore(request: HttpRequest, table: Table) -> HttpResponse:
 
 
 def _chosen(version: RecordedChange, now: StoredEntity | None, names: Sequence[str]) -> list[str]:
-    """Return the properties to restore; all of an entity that is gone."""
+    """Return the properties to restore; all for a deleted entity."""
     offered = [it.name for it in entity_versions.property_restores(version, now)]
     return [name for name in offered if now is None or name in names]
 
@@ -147,7 +147,7 @@ def _etag(now: StoredEntity | None) -> str:
 def _restore(
     request: HttpRequest, target: EntityTarget, entity: Entity, now: StoredEntity | None, count: int
 ) -> str:
-    """Write an entity; return why that is not possible, if it is not."""
+    """Write a restored entity; return the error, or an empty string."""
     change = Insert(entity) if now is None else Update(entity, Precondition(now.timestamp), merge=False)
     done = saving.save(request, target.table, [change])
     if isinstance(done, Refusal):

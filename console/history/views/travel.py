@@ -34,7 +34,7 @@ _HEADROOM: Final = 4
 @require_safe
 @table_required(Capability.READ)
 def go(request: HttpRequest, table: Table) -> HttpResponse:
-    """Redirect to the grid as of another time: ``go`` is previous, next or at, with the local time in ``at``."""
+    """Redirect to the grid at another time: ``go`` is previous, next or at, with local time in ``at``."""
     state = read_state(request.GET, table)
     direction = request.GET.get("go", "")
     moment: Moment | None
@@ -83,7 +83,7 @@ def _local(text: str, state: GridState) -> Moment | None:
 
 
 def _neighbour(request: HttpRequest, table: Table, moment: Moment, *, is_next: bool) -> Moment:
-    """Return the time of the change before or after a moment, the same moment if there is none."""
+    """Return the time of the neighbouring change, or the same moment without one."""
     at = to_datetime(moment.ticks)
     condition = ChangeFilter(table_id=table.pk)
     condition = (
@@ -104,7 +104,7 @@ def _neighbour(request: HttpRequest, table: Table, moment: Moment, *, is_next: b
 @require_safe
 @table_required(Capability.READ)
 def histogram(request: HttpRequest, table: Table) -> HttpResponse:
-    """Show how many changes there were when."""
+    """Show a histogram of the table's changes."""
     state = read_state(request.GET, table)
     now = to_datetime(past.present().ticks)
     since = past.kept_since(table.account)

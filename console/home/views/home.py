@@ -59,7 +59,7 @@ class AccountCard:
 
 @dataclass(frozen=True, slots=True)
 class AccountPage:
-    """A page of the accounts that match a text."""
+    """Page of accounts that match a text."""
 
     text: str
     page: Page[Account]
@@ -108,7 +108,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def _page(request: HttpRequest, shown: QuerySet[Account]) -> AccountPage:
-    """Return the accounts whose name or label has the text ``q``; ``page`` is a number from 1 on."""
+    """Return the page ``page`` (from 1) of accounts whose name or label contains ``q``."""
     total = shown.count()
     text = read_text(request.GET, "q")
     matching = shown.filter(Q(name__contains=text.lower()) | Q(label__icontains=text)) if text else shown
@@ -139,7 +139,7 @@ def _activities(account_ids: QuerySet[Account, Any]) -> list[Repeated]:
 
 
 def _expiring(managed: QuerySet[Account]) -> list[tuple[Account, RegistryRow]]:
-    """Return the SAS tokens that expire first, in accounts where the user manages access."""
+    """Return the SAS tokens that expire first, in accounts whose access the user manages."""
     now = timezone.now()
     tokens = [
         (account, describe_token(known, policies, now))
@@ -149,11 +149,7 @@ def _expiring(managed: QuerySet[Account]) -> list[tuple[Account, RegistryRow]]:
 
 
 def _getting_started(cards: list[AccountCard]) -> dict[str, Any]:
-    """Return the content of the home page without tables: an account to start with.
-
-    It has a connection string if its key is public; ``may_fill`` tells whether the user may create the sample
-    table.
-    """
+    """Return the getting-started content for a home page without tables."""
     card = next((card for card in cards if card.account.enabled), None)
     if card is None:
         return {"card": None, "connection_string": "", "may_fill": False}

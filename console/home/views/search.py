@@ -22,7 +22,7 @@ LENGTH: Final = 300  # length of the text, which may hold both keys of an entity
 
 @login_required
 def index(request: HttpRequest) -> HttpResponse:
-    """Show the results; the exact name of a table opens it."""
+    """Show the results; an exact table name redirects to the table."""
     text = read_text(request.GET, "q", longest=LENGTH)
     hits = search.find(user_of(request), text, _current_account(request), top=MOST)
     only = search.find_exact(hits, text)
@@ -40,7 +40,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @login_required
 def palette(request: HttpRequest) -> HttpResponse:
-    """Return the results below the field of the palette."""
+    """Return the search results below the palette's field."""
     text = read_text(request.GET, "q", longest=LENGTH)
     current = _current_account(request)
     table = _current_table(request, current)
@@ -51,7 +51,7 @@ def palette(request: HttpRequest) -> HttpResponse:
 
 
 def _current_table(request: HttpRequest, current: AccountContext | None) -> str:
-    """Return the name of the table of that page; empty if it has none."""
+    """Return the current page's table name, or an empty string."""
     try:
         return "" if current is None else tables.get(current.account, read_text(request.GET, "table")).name
     except StorageError:
@@ -59,7 +59,7 @@ def _current_table(request: HttpRequest, current: AccountContext | None) -> str:
 
 
 def _current_account(request: HttpRequest) -> AccountContext | None:
-    """Return the account of the page that the search was started on."""
+    """Return the account of the page where the search started."""
     account = accounts.find(read_text(request.GET, "in"))
     role = None if account is None else role_in(user_of(request), account)
     return None if account is None or role is None else AccountContext(account, role)
