@@ -1,8 +1,4 @@
-"""Catalogues of translations: their entries, the missing ones, and how these are added.
-
-A catalogue stays as it was written, apart from the entries added at its end: GNU gettext's own tools would
-wrap all of it in their way. Texts are kept as they are escaped in the file.
-"""
+"""Translation catalogues: parsing, missing entries and updates."""
 
 import re
 import shutil
@@ -26,11 +22,11 @@ _LINE: Final = re.compile(r'(?:(msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)\s
 
 
 class CatalogueError(Exception):
-    """An error in a catalogue, or in the tools, as a sentence."""
+    """Error in a catalogue or its tools; the text is a sentence."""
 
 
 class Message(NamedTuple):
-    """A text of the source; those with another ``context`` or ``plural`` are others."""
+    """Source message, identified also by ``context`` and ``plural``."""
 
     text: str
     context: str | None = None
@@ -39,9 +35,9 @@ class Message(NamedTuple):
 
 @dataclass(slots=True)
 class Entry:
-    """A message with its translations, one for each form of the plural.
+    """Message with its translations, one per plural form.
 
-    ``lines`` is how it is written; ``number`` is that of the first in the file.
+    ``lines`` are its source lines; ``number`` is the first line's number in the file.
     """
 
     message: Message
@@ -57,7 +53,7 @@ class Entry:
 
 
 def read(text: str) -> list[Entry]:
-    """Read a catalogue, without its header and without messages that are no longer used; raises CatalogueError."""
+    """Parse a catalogue without header and obsolete messages; raises CatalogueError."""
     entries = []
     for number, lines in _blocks(text):
         parts: dict[str, str] = {}
@@ -80,7 +76,7 @@ def read(text: str) -> list[Entry]:
 
 
 def _blocks(text: str) -> Iterable[tuple[int, list[str]]]:
-    """Yield the lines of each entry, with the number of the first; not every two have a blank line between them."""
+    """Yield the lines of each entry with the first line number; blank lines between entries are optional."""
     block: list[str] = []
     is_complete = False
     for number, line in enumerate(text.splitlines(), 1):
@@ -96,7 +92,7 @@ def _blocks(text: str) -> Iterable[tuple[int, list[str]]]:
 
 
 def write(message: Message, flags: Iterable[str], comments: Iterable[str], forms: int) -> str:
-    """Write a message that is still to be translated."""
+    """Format an untranslated message."""
     lines = [*comments, *([f"#, {', '.join(sorted(flags))}"] if flags else [])]
     if message.context is not None:
         lines += _write("msgctxt", message.context)
@@ -139,10 +135,7 @@ class Update:
 
 
 def update(text: str, extracted: Sequence[Entry]) -> Update:
-    """Add the messages of the source that a catalogue lacks; raises CatalogueError.
-
-    If a message is there twice with the same translation, as after a merge of two branches, one is left.
-    """
+    """Add missing source messages to a catalogue; raises CatalogueError."""
     text = _without_repeated(text)
     known = {entry.message: entry for entry in read(text)}
     forms = _forms(text)
@@ -202,7 +195,7 @@ def check_tools() -> None:
 
 
 def extract(environment: Mapping[str, str]) -> list[Entry]:
-    """Return the messages of the source; raises CatalogueError."""
+    """Extract the messages of the source; raises CatalogueError."""
     check_tools()
     with tempfile.TemporaryDirectory(prefix="tablero-") as folder:
         # other processes write into __pycache__
@@ -241,7 +234,7 @@ def compile_text(text: str) -> bytes:
 
 
 def compiled(locale: str) -> Path:
-    """Return the file of a compiled catalogue."""
+    """Return the path of a compiled catalogue."""
     return _path(locale).with_suffix(".mo")
 
 

@@ -1,4 +1,4 @@
-"""Charts of a report: series of numbers by period. A table beside each chart shows the same numbers."""
+"""Charts of a report: data series by period, each with an equivalent table."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +20,7 @@ _MOST: Final = 5  # series with colours of their own; the rest is one
 
 
 class Unit(StrEnum):
-    """In what the numbers of a chart are; scripts read the values."""
+    """Unit of a chart's numbers; scripts read the values."""
 
     COUNT = "count"
     SECONDS = "seconds"
@@ -46,7 +46,7 @@ def write_seconds(seconds: float) -> str:
 
 
 def write_decimal(number: float, digits: int) -> str:
-    """Write a number rounded, where Django's number_format cuts."""
+    """Format a rounded number, where Django's number_format truncates."""
     return number_format(round(number, digits), digits)
 
 
@@ -83,7 +83,7 @@ class Chart:
 
     @property
     def rows(self) -> list[ChartRow]:
-        """The latest first, as a reader looks for it."""
+        """Return the table rows, latest first."""
         columns = [it.values for it in self.series]
         return [
             ChartRow(at, observed, [(it, write_number(it, self.unit)) for it in values])
@@ -145,7 +145,7 @@ def _stacked(report: Report, read: Callable[[PeriodCounts], dict[str, int]]) -> 
 
 
 def _where_observed(report: Report, numbers: Iterable[float]) -> list[float | None]:
-    """Leave out the numbers of periods in which no server ran."""
+    """Replace numbers of periods without a running server by None."""
     return [
         number if observed or number else None
         for number, observed in zip(numbers, report.observed, strict=True)

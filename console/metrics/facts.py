@@ -1,4 +1,4 @@
-"""The numbers that sum up a report, compared with the same length of time before."""
+"""Summary figures of a report, compared with the preceding period."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

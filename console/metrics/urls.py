@@ -1,4 +1,4 @@
-"""The addresses of metrics."""
+"""URLs of metrics."""
 
 from django.urls import path
 

@@ -32,7 +32,7 @@ _FIRST: Final = 10  # partitions and credentials
 
 @dataclass(frozen=True, slots=True)
 class OperationRow:
-    """The requests of one operation."""
+    """Requests of one operation."""
 
     operation: str
     traffic: Traffic
@@ -54,7 +54,7 @@ class PartitionRow:
 
 @dataclass(frozen=True, slots=True)
 class CredentialRow:
-    """The requests with one credential."""
+    """Requests with one credential."""
 
     label: str
     requests: int
@@ -65,7 +65,7 @@ class CredentialRow:
 
 @dataclass(frozen=True, slots=True)
 class _Log:
-    """The request log, limited to the requests that a page of metrics shows."""
+    """Links to the request log, limited to the requests of a metrics page."""
 
     account: Account
     table: Table | None

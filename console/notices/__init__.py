@@ -1,1 +1,1 @@
-"""Notices: the bell, the list, what is muted, and the rules, webhooks and addresses that they go to."""
+"""Notices: bell, list, mutes, rules, webhooks and e-mail addresses."""

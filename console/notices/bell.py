@@ -1,4 +1,4 @@
-"""The bell in the top bar of every page: the notices of its reader, and how many have news."""
+"""Notice bell in the top bar: the user's notices and number of unseen ones."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +16,7 @@ _COUNTED: Final = 100
 
 @dataclass(frozen=True)
 class Bell:
-    """The notices are read when they are first asked for: parts of pages have no top bar."""
+    """Bell, loaded lazily as partial responses have no top bar."""
 
     user: User
 

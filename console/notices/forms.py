@@ -1,4 +1,4 @@
-"""Forms of notices: the rules of an account, a webhook, and the address of a user."""
+"""Forms of notices: an account's rules, a webhook, and a user's e-mail address."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -37,7 +37,7 @@ class RulesForm(forms.Form):
 
     @property
     def rows(self) -> Iterable[dict[str, Any]]:
-        """Return the rows of the table: the switch, the threshold and its unit."""
+        """Return the rows of the table: switch, threshold and unit."""
         for rule in self._rules:
             bounds = rule.kind.condition.threshold
             yield {

@@ -33,7 +33,7 @@ def write(user: User, notices: Sequence[Notice]) -> tuple[str, str]:
 
 
 def send_code(user: User, address: str, code: str) -> str:
-    """Send what confirms an address; return why that failed, or an empty string."""
+    """Send a confirmation code; return the error, or an empty string."""
     text = _("Enter this code at %(page)s to get notices of Tablero at this address: %(code)s") % {
         "page": _address("/ui/me/notices/"),
         "code": code,

@@ -1,4 +1,4 @@
-"""Notices in the language of their reader: a title for each kind, and the sentence of each notice."""
+"""Notices in the user's language: titles by kind, and sentences."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

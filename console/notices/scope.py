@@ -1,4 +1,4 @@
-"""Pages that an account and the server have alike: their readers, and their addresses."""
+"""Pages shared by accounts and the server: their permissions and addresses."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -31,7 +31,7 @@ def account_or_server(view: ScopedView) -> ScopedView:
 
 
 def address(name: str, account: Account | None, *arguments: object) -> str:
-    """Return the address of such a page."""
+    """Return the address of a shared page, for an account or the server."""
     if account is None:
         return path_of(f"notices:server_{name}", *arguments)
     return path_of(f"notices:{name}", account.name, *arguments)

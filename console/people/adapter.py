@@ -37,7 +37,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         *args: object,
         **kwargs: object,
     ) -> None:
-        """Drop allauth's messages except one, as the page itself shows who is signed in."""
+        """Drop allauth's messages except one; the page itself shows who is signed in."""
         if message_template == "socialaccount/messages/account_connected_other.txt":
             notify_error(request, _("That sign-in is already connected to another user."))
 

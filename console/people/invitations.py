@@ -51,7 +51,7 @@ def link(request: HttpRequest, token: str) -> str:
 
 @transaction.atomic
 def issue(offer: Offer, invited_by: User, *, by: Actor) -> str:
-    """Create an invitation and return the token of its link, which is not stored."""
+    """Create an invitation and return its link token, which is not stored."""
     token = link_tokens.new()
     Invitation.objects.create(
         token_hash=link_tokens.hash_of(token),
@@ -68,7 +68,7 @@ def issue(offer: Offer, invited_by: User, *, by: Actor) -> str:
 
 
 def pending(account: Account | None = None) -> QuerySet[Invitation]:
-    """Return the invitations that can still be used, for one account or for all."""
+    """Return usable invitations, of one account or all."""
     unused = Invitation.objects.filter(used_at=None, expires_at__gt=timezone.now())
     if account is not None:
         unused = unused.filter(account=account)
@@ -94,7 +94,7 @@ def _may_still_invite(invitation: Invitation) -> bool:
 
 @transaction.atomic
 def withdraw(invitation: Invitation, *, by: Actor) -> None:
-    """Delete an invitation, so that its link stops working."""
+    """Delete an invitation, which invalidates its link."""
     Invitation.objects.filter(pk=invitation.pk, used_at=None).delete()
     detail = {"user": invitation.note, "withdrawn": True}
     activity.record(PeopleVerb.USER_INVITE, by, account=invitation.account, detail=detail)
@@ -102,7 +102,7 @@ def withdraw(invitation: Invitation, *, by: Actor) -> None:
 
 @transaction.atomic
 def join(invitation: Invitation, user: User, *, by: Actor) -> None:
-    """Give an existing user what the invitation offers; a higher role is kept. Raises NoLongerOpen."""
+    """Apply an invitation to an existing user, keeping a higher role; raises NoLongerOpen."""
     _use(invitation, user)
     if invitation.is_admin and not user.is_admin:
         user.is_admin = True
@@ -137,7 +137,7 @@ def tidy(now: datetime) -> None:
 
 
 def _use(invitation: Invitation, user: User) -> None:
-    """Mark the invitation as used; of two concurrent requests, the second gets NoLongerOpen."""
+    """Mark the invitation as used; raises NoLongerOpen for the second of concurrent requests."""
     now: datetime = timezone.now()
     used = Invitation.objects.filter(pk=invitation.pk, used_at=None, expires_at__gt=now)
     if not used.update(used_at=now, user=user):

@@ -42,7 +42,7 @@ _UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")  # NUL, and halves of surro
 
 
 class RefusedSignIn(OAuth2Error):  # type: ignore[misc]
-    """An answer of a provider that is not to be trusted; the text repeats nothing of it."""
+    """The provider's response is untrusted; the text quotes nothing of it."""
 
 
 def find_provider(provider_id: str) -> Provider | None:
@@ -77,7 +77,7 @@ def verified_email(claims: Mapping[str, Any]) -> str:
 
 
 def session() -> requests.Session:
-    """Return a session that waits five seconds and follows no redirects, which could lead to an unsafe address."""
+    """Return an HTTP session with a five-second timeout and no redirects, which could lead to unsafe addresses."""
     made = _Session()
     made.max_redirects = 0
     return made
@@ -103,7 +103,7 @@ class _Client(OAuth2Client):  # type: ignore[misc]
 
 
 def _nonce_of(state: str) -> str:
-    """Return the nonce of a sign-in, whose random state the session has: nothing more needs to be kept."""
+    """Derive the nonce of a sign-in from its random state in the session."""
     return salted_hmac("console.people.open_id", state, algorithm="sha256").hexdigest()
 
 
@@ -176,7 +176,7 @@ class OpenIdAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
 
 
 def _refuse_what_cannot_be_kept(data: Mapping[str, Any]) -> None:
-    """Refuse a subject that is too long, and texts that PostgreSQL cannot store."""
+    """Refuse an overlong subject, and texts that PostgreSQL cannot store."""
     subject = data["id_token"]["sub"]
     if not isinstance(subject, str) or not 0 < len(subject) <= _SUBJECT_LIMIT:
         raise RefusedSignIn(f"The subject must be a text of 1 to {_SUBJECT_LIMIT} characters.")

@@ -40,7 +40,7 @@ _NAMES: Final = ("preferred_username", "email", "name", "sub")  # the first clai
 
 
 def connections(user: User) -> list[dict[str, object]]:
-    """Return the providers' accounts that are connected to a user; ``person``: the name at the provider."""
+    """Return a user's connected provider accounts, with ``person`` as the name there."""
     names = {provider["id"]: provider["name"] for provider in offered()}
     return [
         {"pk": one.pk, "name": names.get(one.provider, one.provider), "person": _name_in(one)}
@@ -99,7 +99,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         return open_id.session()
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
-        """Refuse people whom the provider may not admit, and give the others the roles of their groups."""
+        """Refuse people not admitted by the provider's rules, and apply the roles of groups to others."""
         # allauth must not match users by e-mail address: alone it proves nothing here
         sociallogin.email_addresses = []
         provider = open_id.find_provider(sociallogin.account.provider)
@@ -120,7 +120,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
             self._refuse(request, provider.name, _("Sign-in with %(name)s failed. Try again."), username)
 
     def _link(self, request: HttpRequest, sociallogin: SocialLogin, email: str) -> None:
-        """Connect the user whose name is a verified e-mail address; an admin connects a provider personally."""
+        """Connect the user named by a verified e-mail address; admins must connect providers themselves."""
         if not email or sociallogin.state.get("process") == AuthProcess.CONNECT:
             return
         user = User.objects.filter(username=email, is_admin=False).first()
@@ -205,7 +205,7 @@ def _name_in(account: SocialAccount) -> str:
 
 
 def _free_name(proposed: str) -> str:
-    """Return an unused user name, with a number appended if the wanted one is taken."""
+    """Return an unused user name, with a number appended if needed."""
     name = re.sub(r"[^a-z0-9._@+-]+", "-", User.normalize_username(proposed)).strip("-")[:140] or "user"
     taken = set(User.objects.filter(username__startswith=name).values_list("username", flat=True))
     numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))

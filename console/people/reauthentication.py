@@ -61,7 +61,7 @@ def is_recent(request: HttpRequest) -> bool:
 
 
 def ask(request: HttpRequest, back: str = "") -> HttpResponse:
-    """Redirect to the confirmation page; ``back``: the URL to return to, by default the current page."""
+    """Redirect to the confirmation page; ``back`` is the URL to return to, by default the current page."""
     return redirect(reverse("account_reauthenticate", query={"next": back or _page_of(request)}))
 
 

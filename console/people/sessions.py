@@ -1,4 +1,4 @@
-"""Sessions of users: listing, ending and tracking them, and naming their browsers."""
+"""Sessions of users: listing, ending, tracking and browser names."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -44,7 +44,7 @@ _SYSTEMS: Final = {
 
 
 def for_user(user: User) -> QuerySet[UserSession]:
-    """Return the active sessions of a user, the most recently used first."""
+    """Return the active sessions of a user, most recently used first."""
     alive = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
     found: QuerySet[UserSession] = UserSession.objects.filter(user=user, session_key__in=alive)
     return found.order_by("-last_seen_at")
@@ -60,12 +60,12 @@ def end(user: User, number: int) -> bool:
 
 
 def end_all(user: User, *, but: str | None = None) -> int:
-    """End all sessions of a user except the one with the key ``but``; return how many ended."""
+    """End all sessions of a user except the key ``but``; return the number ended."""
     return _end(UserSession.objects.filter(user=user).exclude(session_key=but))
 
 
 def user_of_session(key: str | None) -> User | None:
-    """Return the active user of a session, as for its next request; None if it has ended."""
+    """Return the active user of a session; None if it has ended."""
     request = HttpRequest()
     request.session = SessionStore(key)
     user = get_user(request)

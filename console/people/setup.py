@@ -12,7 +12,7 @@ LINKS_KEPT = 32  # each start prints a new link; older ones stay valid
 
 
 def announcement(origin: str) -> Iterator[str]:
-    """Yield the lines that a server prints when it starts."""
+    """Yield the console lines of the startup message."""
     # addresses as they are: resolving their names would load every page, half a second before the first answer
     if is_open():
         yield f"Console:           {origin}/ui/setup/?token={issue()}"

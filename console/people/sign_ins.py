@@ -48,7 +48,7 @@ def signed_out(request: HttpRequest, user: User) -> None:
 
 
 def failed(request: HttpRequest, username: str, by: str) -> None:
-    """Record a failed attempt; an unknown user name is not stored because it may be a password."""
+    """Record a failed sign-in; an unknown user name is not stored, as it may be a password."""
     known = User.objects.filter(username=User.normalize_username(username)).first()
     _record(PeopleVerb.SIGN_IN_FAILED, request, known.username if known is not None else "", by=[by])
 

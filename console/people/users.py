@@ -62,7 +62,7 @@ def set_admin(user: User, *, is_admin: bool, by: Actor) -> Activity | None:
 
 @transaction.atomic
 def change(user: User, *, is_admin: bool | None = None, is_active: bool | None = None, by: Actor) -> None:
-    """Change both as far as they are given; raises LastAdmin."""
+    """Apply the given changes of admin rights and activity; raises LastAdmin."""
     if is_admin is not None:
         set_admin(user, is_admin=is_admin, by=by)
     if is_active is not None:

@@ -1,4 +1,4 @@
-"""Bring the catalogues of translations up to date with the source."""
+"""The command `messages`: update the translation catalogues from the source."""
 
 import argparse
 import os
@@ -36,7 +36,7 @@ class Command(TableroCommand):
             raise CommandError("The catalogues are not complete. Run: python3 manage.py messages")
 
     def _update(self, locale: str, extracted: list[catalogues.Entry], *, check: bool) -> bool:
-        """Return whether a catalogue was complete."""
+        """Update or check a catalogue; return whether it was complete."""
         before, path = catalogues.load(locale), catalogues.compiled(locale)
         try:
             updated = catalogues.update(before, extracted)

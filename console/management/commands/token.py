@@ -1,4 +1,4 @@
-"""Create, list and revoke tokens of the management API."""
+"""The command `token`: create, list and revoke API tokens."""
 
 import argparse
 from datetime import timedelta

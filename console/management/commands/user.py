@@ -1,4 +1,4 @@
-"""Add, list and remove users of the console, give them roles, and new passwords."""
+"""The command `user`: add, list and remove users, assign roles, and reset passwords."""
 
 import argparse
 import secrets

@@ -42,7 +42,7 @@ class NoticeQuery(LogQuery):
 @never_cache
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """List the notices that the user may see, the newest first."""
+    """List the notices that the user may see, newest first."""
     context = {"settings_url": reverse("notices:server_settings") if user_of(request).is_admin else ""}
     return _list(request, None, context)
 
@@ -92,14 +92,14 @@ def _list(request: HttpRequest, account: Account | None, context: dict[str, Any]
 @never_cache
 @require_safe
 def show_bell(request: HttpRequest) -> HttpResponse:
-    """Show the bell of the top bar, for a page that has been out of sight."""
+    """Render the bell for a page that was in the background."""
     return render(request, "console/notices/_bell.html")
 
 
 @login_required
 @require_POST
 def mark_seen(request: HttpRequest) -> HttpResponseBase:
-    """Note that the user has seen the news until the time at which the form was shown."""
+    """Mark news as seen until the time of the form."""
     user = user_of(request)
     try:
         upto = parse_datetime(request.POST.get("upto", ""))

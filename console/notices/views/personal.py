@@ -52,7 +52,7 @@ def _title(mute: NoticeMute) -> str:
 @require_POST
 @recently_authenticated
 def set_address(request: HttpRequest) -> HttpResponse:
-    """Send a code to an address; notices go there once it is entered."""
+    """Send a confirmation code to an address; notices go there once it is entered."""
     user = user_of(request)
     form = AddressForm(request.POST)
     if settings.SMTP is None:

@@ -29,7 +29,7 @@ _FIELDS: Final[Mapping[AnyReason, str]] = {Reason.WEBHOOK_URL: "url", Reason.WEB
 @never_cache
 @recently_authenticated
 def new(request: HttpRequest, account: Account | None) -> HttpResponse:
-    """Create a webhook; its secret is only shown in this answer."""
+    """Create a webhook; its secret is only shown in this response."""
     form = WebhookForm(request.POST if request.method == "POST" else None, account=account)
     if request.method == "POST" and form.is_valid():
         try:
@@ -101,7 +101,7 @@ def _find(account: Account | None, pk: int) -> Webhook:
 @require_POST
 @scope.account_or_server
 def test(request: HttpRequest, account: Account | None, webhook: int) -> HttpResponse:
-    """Send a test, and say how that went."""
+    """Send a test message and show its result."""
     sent = delivery.test(_find(account, webhook), timezone.now())
     if sent.error:
         notify_error(request, _("The test failed: %(why)s") % {"why": sent.error})

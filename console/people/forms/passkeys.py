@@ -31,7 +31,7 @@ def _checked(clean: Callable[[], Any]) -> Any:
 
 
 class _CredentialField(forms.JSONField):
-    """A JSON field that also rejects input that Python's parser fails on: huge numbers, extreme depth."""
+    """JSON field that also rejects input on which Python's parser fails: huge numbers, extreme nesting."""
 
     def __init__(self) -> None:
         super().__init__(required=True, widget=forms.HiddenInput)

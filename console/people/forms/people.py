@@ -42,7 +42,7 @@ class MemberForm(RoleForm):
 
 
 class InviteForm(RoleForm):
-    """An invitation to one account."""
+    """Form of an invitation to one account."""
 
     note = forms.CharField(
         label=_("Recipient"),
@@ -60,7 +60,7 @@ class InviteForm(RoleForm):
 
 
 class ServerInviteForm(InviteForm):
-    """An invitation by an admin: to any account, or to become an admin."""
+    """Form of an admin's invitation, to any account or as an admin."""
 
     account = forms.ModelChoiceField(
         label=_("Account"),
@@ -73,7 +73,7 @@ class ServerInviteForm(InviteForm):
 
 
 class JoinForm(SetupForm):
-    """Creates the invited user."""
+    """Form that creates the invited user."""
 
     def clean_username(self) -> str:
         name: str = User.normalize_username(self.cleaned_data["username"])

@@ -22,7 +22,7 @@ class SignInForm(LoginForm):  # type: ignore[misc]
 
 
 class _CodeMixin:
-    """A field for a code from an authenticator app, or a recovery code."""
+    """Mixin with a field for an authenticator code or recovery code."""
 
     fields: Any
     user: Any
@@ -53,6 +53,6 @@ class ReauthenticateCodeForm(_CodeMixin, ReauthenticateForm):  # type: ignore[mi
 
 
 class AppForm(_CodeMixin, ActivateTOTPForm):  # type: ignore[misc]
-    """Sets up an authenticator app."""
+    """Form that sets up an authenticator app."""
 
     label = _("Code from the app")

@@ -1,4 +1,4 @@
-"""The form for the first admin, and what all forms for new passwords share."""
+"""Form for the first admin, and validation shared by all new passwords."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ class SetupForm(forms.Form):
 
 
 def check_new_password(form: forms.Form, user: User) -> None:
-    """Add errors unless Django's validators accept the password and both fields match."""
+    """Add form errors unless the validators accept the password and both fields match."""
     password, repeated = form.cleaned_data.get("password"), form.cleaned_data.get("repeated")
     if password is None:
         return

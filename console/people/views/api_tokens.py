@@ -29,7 +29,7 @@ def index(request: HttpRequest) -> HttpResponse:
 @recently_authenticated
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
-    """Create a token; its secret is only shown in this answer."""
+    """Create a token; its secret is only shown in this response."""
     user = user_of(request)
     form = TokenForm(request.POST if request.method == "POST" else None, user=user)
     if request.method == "POST" and form.is_valid():

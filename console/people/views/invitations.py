@@ -20,7 +20,7 @@ from console.site.access import actor_named, actor_of, user_of
 @never_cache
 @sensitive_post_parameters("password", "repeated")
 def join(request: HttpRequest) -> HttpResponse:
-    """Join with the signed-in user, or create a user first."""
+    """Join as the signed-in user, or create a user first."""
     invitation = invitations.find(request.GET.get("token", ""))
     if invitation is None:
         raise Http404

@@ -58,7 +58,7 @@ def edit(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def choose_zone(request: HttpRequest) -> HttpResponse:
-    """Answer the offer to show times in the zone of the browser."""
+    """Store the answer to the offer of the browser's time zone."""
     user = user_of(request)
     is_taken = request.POST.get("zone") == "browser"
     user.time_zone = "" if is_taken else time_zones.UTC
@@ -75,7 +75,7 @@ def choose_zone(request: HttpRequest) -> HttpResponse:
 @never_cache
 @sensitive_post_parameters("current", "password", "repeated")
 def change_password(request: HttpRequest) -> HttpResponse:
-    """Change the password and sign the user out everywhere else."""
+    """Change the password and end all other sessions."""
     user = user_of(request)
     if not user.has_usable_password() and not reauthentication.is_recent(request):
         return reauthentication.ask(request)
@@ -95,7 +95,7 @@ def change_password(request: HttpRequest) -> HttpResponse:
 
 
 def _page_after(request: HttpRequest) -> str:
-    """Return the page that the user was led away from."""
+    """Return the page from which the user was redirected."""
     page = request.POST.get("next", "")
     return page if is_console_path(page) else "home:index"
 
@@ -142,7 +142,7 @@ def end_other_sessions(request: HttpRequest) -> HttpResponse:
 
 
 def _with_cookies(request: HttpRequest, user: User) -> User:
-    """Give the user the choices of this browser, which are the latest."""
+    """Store this browser's preferences in the user, as the latest."""
     seen = appearance.read(request)
     user.language = get_language() or user.language
     user.theme, user.density = seen.theme, seen.density

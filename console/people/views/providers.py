@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 def _handle_unreachable(view: Callable[..., HttpResponse]) -> Callable[[HttpRequest, str], HttpResponse]:
-    """Show an error instead of failing when the provider cannot be reached."""
+    """Show an error page when the provider is unreachable."""
 
     def answer(request: HttpRequest, provider_id: str) -> HttpResponse:
         name = next((one["name"] for one in providers.offered() if one["id"] == provider_id), None)

@@ -1,4 +1,4 @@
-"""Confirming one's identity, with any of the user's sign-in methods."""
+"""Reauthentication page, with any of the user's sign-in methods."""
 
 import json
 from typing import Any

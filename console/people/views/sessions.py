@@ -38,7 +38,7 @@ class SignIn(views.LoginView):  # type: ignore[misc]
 
 
 class SecondFactor(AuthenticateView):  # type: ignore[misc]
-    """After the password: a passkey, a code from an app, or a recovery code."""
+    """View of the second factor after the password: passkey, app code or recovery code."""
 
     template_name = "console/people/sessions/second_factor.html"
     form_class = CodeForm
@@ -61,7 +61,7 @@ class SecondFactor(AuthenticateView):  # type: ignore[misc]
 
 
 class SignInByPasskey(LoginWebAuthnView):  # type: ignore[misc]
-    """Signs in with a passkey; GET returns the challenge for the browser."""
+    """View that signs in with a passkey; GET returns the browser's challenge."""
 
     form_class = passkeys.SignInForm
 
@@ -93,7 +93,7 @@ class SignOut(views.LogoutView):  # type: ignore[misc]
 
 
 def _render_invalid(view: Any, form: Any) -> HttpResponse:
-    """Render the form with status 422, or 429 if the client has to wait."""
+    """Render an invalid form with status 422, or 429 if the client must wait."""
     limited = [
         error for errors in form.errors.as_data().values() for error in errors if error.code == "limited"
     ]
@@ -115,7 +115,7 @@ def signed_in(request: HttpRequest) -> HttpResponse:
 @login_not_required
 @never_cache
 def inactive(request: HttpRequest) -> HttpResponse:
-    """Shown to a disabled user after the correct password."""
+    """Show the page for a disabled user after the correct password."""
     return render(request, "console/people/sessions/inactive.html", status=403)
 
 

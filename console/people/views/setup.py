@@ -17,7 +17,7 @@ from console.site import appearance
 @never_cache
 @sensitive_post_parameters("password", "repeated")
 def first_admin(request: HttpRequest) -> HttpResponse:
-    """Create the first admin with the printed setup link; afterwards the page is gone."""
+    """Create the first admin by the printed setup link; raises Http404 afterwards."""
     token = request.GET.get("token", "")
     if not setup.accepts(token):
         raise Http404

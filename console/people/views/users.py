@@ -41,7 +41,7 @@ def _offers_power(request: HttpRequest) -> bool:
 @admin_required
 @recently_authenticated_if(_offers_power)
 def invite(request: HttpRequest) -> HttpResponse:
-    """Create an invitation; its link is only shown in this answer."""
+    """Create an invitation; its link is only shown in this response."""
     form = ServerInviteForm(request.POST)
     if not form.is_valid():
         return _page(request, form=form, status=422)
@@ -68,7 +68,7 @@ def show(request: HttpRequest, user: int) -> HttpResponse:
 @admin_required
 @recently_authenticated
 def change(request: HttpRequest, user: int) -> HttpResponse:
-    """Perform the action named by the pressed button."""
+    """Handle the pressed button."""
     person = get_object_or_404(User, pk=user)
     action = _ACTIONS.get(request.POST.get("action", ""))
     if action is None:
