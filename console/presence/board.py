@@ -19,7 +19,7 @@ _TOGETHER: Final = 0.1  # seconds for which news is collected
 
 
 class PresenceBoard:
-    """The tabs of this process, and all known tabs that show the same tables."""
+    """Tabs of this process, and all known tabs at the same tables."""
 
     def __init__(self) -> None:
         self._process = secrets.token_hex(8)
@@ -32,7 +32,7 @@ class PresenceBoard:
         self._news = asyncio.Event()
 
     async def follow(self, tab: Tab) -> AsyncGenerator[Sequence[PresentTab], None]:
-        """Yield the tabs that show the same table, this one included, now and whenever they change."""
+        """Yield the tabs at the same table, this one included, now and on every change."""
         self._enter(tab)
         try:
             known: Sequence[PresentTab] | None = None
@@ -53,7 +53,7 @@ class PresenceBoard:
             self._wanted.set()
 
     async def close(self) -> None:
-        """Wait until others are told that the streams of this process have ended."""
+        """Wait until other processes know that this one's streams have ended."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -90,7 +90,7 @@ class PresenceBoard:
             self._wanted.set()
 
     async def _run(self) -> None:
-        """Beat until no tab is left."""
+        """Send heartbeats until no tab is left."""
         try:
             while self._tabs:
                 self._wanted.clear()
@@ -105,7 +105,7 @@ class PresenceBoard:
             self._task = None
 
     async def _wait(self) -> None:
-        """Wait until there is news or a heartbeat is due."""
+        """Wait for a change or the next heartbeat."""
         try:
             async with asyncio.timeout(HEARTBEAT):
                 await self._wanted.wait()
@@ -135,5 +135,5 @@ def announce(table_id: int) -> None:
 
 
 async def close() -> None:
-    """End what this process has written of its tabs."""
+    """Remove this process's tabs from the presence."""
     await board.close()

@@ -1,4 +1,4 @@
-"""The other users who have a table open, as events of the stream that its pages follow."""
+"""Events about other users at a table, for the stream of its pages."""
 
 import json
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -42,7 +42,7 @@ def read_tab(text: str) -> UUID | None:
 
 
 def read_entity(text: str) -> str:
-    """Read the token of a key; one that is too long names none."""
+    """Parse the token of a key; an invalid one counts as none."""
     return text if len(text) <= LONGEST_ENTITY and text.isascii() and text.isprintable() else ""
 
 

@@ -13,7 +13,7 @@ from storage.presence import presence
 @require_POST
 @table_required(Capability.READ)
 def move(request: HttpRequest, table: Table) -> HttpResponse:
-    """Note which entity a tab shows now; one that has no stream is not noted."""
+    """Store the entity that a tab shows, ignoring tabs without a stream."""
     tab, entity = read_tab(request.POST.get("tab", "")), read_entity(request.POST.get("entity", ""))
     if tab is not None:
         presence.move(user_of(request), tab, table.pk, entity)

@@ -1,6 +1,4 @@
-"""Explanations of how a filter reaches its entities: why, at which cost on Azure and here, and cheaper
-alternatives.
-"""
+"""Explanations of access paths: reason, cost on Azure and here, and cheaper alternatives."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

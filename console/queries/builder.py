@@ -1,4 +1,4 @@
-"""The query builder: a filter as groups and conditions, each with its choices and their labels."""
+"""Query builder: a filter as groups and conditions, with choices and labels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -76,7 +76,7 @@ View = dict[str, Any]  # values of a group or a condition, for its template
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """A builder of filters."""
+    """Query builder state, or the obstacle that prevents it."""
 
     group: View | None = None
     obstacle: str = ""

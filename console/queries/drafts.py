@@ -52,11 +52,11 @@ Draft = ConditionDraft | GroupDraft
 
 
 class ValueNotEditable(Exception):
-    """A text field would not give the value back as it is."""
+    """A text field would not return the value unchanged."""
 
 
 def draft_group(group: RowGroup) -> GroupDraft:
-    """Return the draft of a group of conditions; raises ValueNotEditable."""
+    """Convert a group of conditions to drafts; raises ValueNotEditable."""
     items = [
         draft_group(item) if isinstance(item, RowGroup) else _draft_condition(item) for item in group.items
     ]
@@ -83,7 +83,7 @@ def _write_value(operator: RowOperator, value: EdmValue) -> str:
 
 
 def read_form(sent: QueryDict, types: KnownTypes) -> GroupDraft:
-    """Read what was typed. A condition on another property than before takes a type of that property."""
+    """Parse the form; a condition on a changed property takes a type of that property."""
     groups = {ROOT: GroupDraft(*_read_connective(sent, ROOT))}
     for place in sent.getlist("row")[:CONDITION_LIMIT]:
         parent = groups.get(place.rpartition("-")[0])
@@ -119,7 +119,7 @@ def _read_choice(kind: type[Choice], text: str | None, default: Choice) -> Choic
 
 
 def _fit_operator(draft: ConditionDraft, unit: str) -> ConditionDraft:
-    """Replace an operator that the type does not have, and keep as many texts as the operator takes."""
+    """Replace an operator that the type lacks, and keep as many texts as the new one takes."""
     operator = draft.operator if draft.operator in operators_for(draft.type) else RowOperator.EQ
     texts = [text for text in draft.texts if len(text) <= VALUE_LENGTH]
     if operator in WITHOUT_VALUES:
@@ -139,7 +139,7 @@ def _fit_operator(draft: ConditionDraft, unit: str) -> ConditionDraft:
 
 
 def finish_group(draft: GroupDraft, now: datetime) -> RowGroup:
-    """Keep the finished conditions; note the errors of the others in the draft."""
+    """Return the finished conditions, noting errors of others in the draft."""
     items: list[RowGroup | FilterRow] = []
     for item in draft.items:
         if isinstance(item, GroupDraft):

@@ -1,4 +1,4 @@
-"""The forms of saved queries: a query that is saved, and the values of its parameters."""
+"""Forms of saved queries: the query itself, and the values of its parameters."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, Final
@@ -73,7 +73,7 @@ class SavedQueryForm(forms.Form):
 
     @property
     def parameter_values(self) -> dict[str, str]:
-        """The values that became parameters, as they were before."""
+        """Return the literals that became parameters."""
         return {it.name: it.value for it in self._suggestions if it.name in self.cleaned_data["ask"]}
 
     def clean_name(self) -> str:
@@ -107,7 +107,7 @@ def _check_filter(text: str) -> None:
 
 
 class ParameterValuesForm(forms.Form):
-    """A field for each parameter of a filter, named ``v-`` and the parameter; valid when the filter can be filled."""
+    """Form with a field ``v-NAME`` per parameter of a filter; valid when the filter can be filled."""
 
     use_required_attribute = False  # an empty text is a value too
 

@@ -1,4 +1,4 @@
-"""The frame around every page of a table: the tables beside it, its saved queries, its star, its tabs."""
+"""Frame of a table's pages: neighbouring tables, saved queries, star and tabs."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -45,7 +45,7 @@ class Tab(NamedTuple):
 
 @dataclass(frozen=True)
 class AccountTables:
-    """The tables beside the other pages of an account: their names, since nothing is counted for them there."""
+    """Table names beside other pages of an account, without counts."""
 
     account: Account
 
@@ -77,7 +77,7 @@ class TableFrame:
 
     @property
     def links(self) -> SafeString:
-        """The list items of the tables; there may be a hundred."""
+        """Return the list items of the tables, up to a hundred."""
         return format_html_join("\n", _LINK, map(self._link, self.listing.tables))
 
     def _link(self, shown: Overview) -> tuple[str, str, str, str]:
@@ -136,7 +136,7 @@ def frame_of(request: HttpRequest) -> TableFrame | None:
 
 
 def context(request: HttpRequest) -> dict[str, Any]:
-    """Give the templates of a table's pages their frame, and the templates of an account's pages its tables."""
+    """Add the frame to the template context of table pages, and the table list to account pages."""
     current, frame = account_context(request), frame_of(request)
     tables = {} if current is None else {"sidebar_tables": AccountTables(current.account)}
     return tables if frame is None else {**tables, "frame": frame}

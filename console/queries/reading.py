@@ -48,7 +48,7 @@ _IMPROVEMENTS: Final[Mapping[Improvement, tuple[str, Promise]]] = {
 
 @dataclass(frozen=True, slots=True)
 class OfferedText:
-    """Another text for the filter, the address of its grid, and the place of the cursor in UTF-16 units."""
+    """Alternative filter text, with the address of its grid and the cursor position in UTF-16 units."""
 
     label: str
     text: str
@@ -58,7 +58,7 @@ class OfferedText:
 
 @dataclass(frozen=True, slots=True)
 class DiagnosticView:
-    """A diagnostic as the page marks it, with ``start`` and ``end`` in UTF-16 units."""
+    """Diagnostic for display, with ``start`` and ``end`` in UTF-16 units."""
 
     message: str
     start: int
@@ -69,7 +69,7 @@ class DiagnosticView:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """An invalid filter has a problem, a valid one access and hints; the first three fields are addresses."""
+    """Explained filter: a problem if invalid, otherwise access path and hints."""
 
     as_text: str
     as_rows: str
@@ -81,7 +81,7 @@ class Reading:
 
 
 def read_filter(table: Table, state: GridState, *, sample: PropertySample | None = None) -> Reading:
-    """Without a sample of the table's properties, nothing is estimated and no property is unknown."""
+    """Explain the filter; without a sample of properties, nothing is estimated or reported as unknown."""
     reader = _Reader(table, state.at_start(), sample or EMPTY)
     reading = Reading(
         reader.address(by=""),
@@ -170,7 +170,7 @@ def _console_functions(root: Filter | None) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Suggestions:
-    """``repaired`` has the quick fix of each mismatch; ``looser`` lacks the last condition, which is ``dropped``."""
+    """Suggestions for an empty result; ``repaired`` fixes mismatches, ``looser`` drops the condition ``dropped``."""
 
     mismatches: Sequence[str]
     repaired: GridState | None
@@ -179,7 +179,7 @@ class Suggestions:
 
 
 def suggest_looser(table: Table, state: GridState) -> Suggestions | None:
-    """Explain why the filter found nothing, and what would find more; None without a filter."""
+    """Explain why the filter matched nothing, with looser filters; None without a filter."""
     root = state.wanted.filter
     if root is None:
         return None
@@ -196,6 +196,6 @@ def suggest_looser(table: Table, state: GridState) -> Suggestions | None:
 
 
 def _mismatches(text: str, schema: Schema) -> list[Diagnostic]:
-    """Return the comparisons that no entity can meet: of an unknown property, or with a literal of another type."""
+    """Return comparisons that no entity can meet, on unknown properties or with wrong literal types."""
     found = diagnose(text, schema, timezone.now()) if schema.is_whole else []
     return [it for it in found if it.refusal.reason is not Reason.FILTER_INT64_SUFFIX]

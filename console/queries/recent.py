@@ -1,4 +1,4 @@
-"""The filters that a user ran recently."""
+"""Recently run filters of a user."""
 
 from datetime import datetime, timedelta
 from hashlib import blake2b
@@ -17,7 +17,7 @@ _TEXT_LENGTH: Final = 16_000  # characters
 
 
 def record_run(user: User, table: Table, text: str) -> None:
-    """Record a filter in one statement; those beyond the limit are hidden until ``tidy`` deletes them."""
+    """Record a filter in one statement; excess ones are hidden until ``tidy`` deletes them."""
     if len(text) > _TEXT_LENGTH or "\0" in text:
         return
     digest = blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
@@ -30,12 +30,12 @@ def record_run(user: User, table: Table, text: str) -> None:
 
 
 def for_table(user: User, table: Table, *, top: int = LIMIT) -> list[RecentQuery]:
-    """Return the recent queries of a table, the latest first."""
+    """Return the recent queries of a table, latest first."""
     return [recent for recent in _latest(user) if recent.table_id == table.pk][:top]
 
 
 def for_account(user: User, account_id: int) -> list[RecentQuery]:
-    """Return the recent queries of an account, the latest first."""
+    """Return the recent queries of an account, latest first."""
     return [recent for recent in _latest(user) if recent.table.account_id == account_id]
 
 

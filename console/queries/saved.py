@@ -26,7 +26,7 @@ GRID_FIELDS: Final = ("f", "s", "cols", "sort", "top", "view")  # fields of a gr
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """The definition of a query; ``content`` maps fields of a grid's address to their values."""
+    """Definition of a query; ``content`` maps address fields of a grid to values."""
 
     name: str
     description: str = ""
@@ -35,7 +35,7 @@ class Definition:
 
 
 def visible_queries(user: User, account_ids: AccountIds, *, deleted: bool = False) -> QuerySet[SavedQuery]:
-    """Only its owner sees a private query."""
+    """Select the queries visible to a user; private ones only to their owner."""
     found = SavedQuery.objects.filter(Q(is_shared=True) | Q(owner=user), account__in=account_ids)
     return found.filter(deleted_at__isnull=not deleted).select_related("owner")
 
@@ -52,21 +52,21 @@ def for_table(user: User, table: Table) -> list[SavedQuery]:
 
 
 def find_query(user: User, account_id: int, table_name: str, slug: str) -> SavedQuery | None:
-    """Return a saved query; the table need not exist any more."""
+    """Return a saved query, even if its table no longer exists."""
     if "\0" in slug + table_name:
         return None
     return visible_queries(user, [account_id]).filter(table_name=table_name.lower(), slug=slug).first()
 
 
 def find_deleted(user: User, table: Table, slug: str) -> SavedQuery | None:
-    """Find the query last deleted from this address."""
+    """Return the last deleted query of this address."""
     deleted = visible_queries(user, [table.account_id], deleted=True)
     found = deleted.filter(table_name=table.folded_name, slug=slug.replace("\0", ""))
     return found.order_by("-deleted_at").first()
 
 
 def search_queries(user: User, account_ids: AccountIds, text: str, *, top: int) -> list[SavedQuery]:
-    """Find queries of existing tables by a part of their name, in any letter case."""
+    """Search queries of existing tables by part of their name, in any letter case."""
     listed = tables.named(OuterRef("account"), OuterRef("table_name")).existing()
     found = visible_queries(user, account_ids).filter(has_text("name", text), Exists(listed))
     return list(found.order_by("name", "pk")[:top])
@@ -77,12 +77,12 @@ def can_change(user: User, role: Role, query: SavedQuery) -> bool:
 
 
 def may_share_as(user: User, query: SavedQuery, *, is_shared: bool) -> bool:
-    """Only the owner may make a query private: for all others it would disappear."""
+    """Return whether the user may change the sharing, as only owners can make a query private."""
     return is_shared or not query.is_shared or query.owner_id == user.pk
 
 
 def list_versions(user: User, query: SavedQuery) -> list[SavedQueryVersion]:
-    """List what 1.0 kept, the latest first; users other than the owner see only versions that were shared."""
+    """Return versions kept by 1.0, latest first; only shared ones for other users than the owner."""
     found = query.versions.order_by("-number")
     return list(found if query.owner_id == user.pk else found.filter(content__is_shared=True))
 
@@ -120,7 +120,7 @@ def get_changeable(request: HttpRequest, account: Account, table_name: str, slug
 
 @dataclass(frozen=True, slots=True)
 class AppliedQuery:
-    """A saved query on a grid."""
+    """Saved query applied to a grid."""
 
     query: SavedQuery
     revision: str
@@ -141,7 +141,7 @@ def grid_content(state: GridState) -> dict[str, str]:
 
 
 def fill_state(query: SavedQuery, values: Mapping[str, str]) -> GridState:
-    """Return the grid of a query with values for its parameters; raises UnfilledParameter."""
+    """Return the grid state of a query with parameters filled; raises UnfilledParameter."""
     fields = QueryDict(mutable=True)
     fields.update({name: value for name, value in query.content.items() if name in GRID_FIELDS})
     fields["f"] = parameters.fill_parameters(fields.get("f", ""), values)
@@ -150,7 +150,7 @@ def fill_state(query: SavedQuery, values: Mapping[str, str]) -> GridState:
 
 
 def get_applied(user: User, role: Role, table: Table, state: GridState) -> AppliedQuery | None:
-    """Return the saved query that the address of a grid names, if it exists."""
+    """Return the saved query named in the grid's address; None if it does not exist."""
     query = find_query(user, table.account.pk, table.folded_name, state.saved) if state.saved else None
     if query is None:
         return None

@@ -60,20 +60,20 @@ def _create(table: Table, definition: Definition, owner: User, by: Actor) -> Sav
 
 
 def allowance(account: Account) -> Allowance:
-    """Return how many queries of all users an account has, and how many it may have."""
+    """Return the number of an account's saved queries and its quota."""
     number = SavedQuery.objects.filter(account=account, deleted_at=None).count()
     return Allowance(number, quotas.limit(SAVED_QUERIES, account))
 
 
 def own_allowance(user: User) -> Allowance:
-    """Return how many queries a user has saved, and may."""
+    """Return the number of a user's saved queries and the quota."""
     return Allowance(
         SavedQuery.objects.filter(owner=user, deleted_at=None).count(), quotas.limit(OWN_SAVED_QUERIES)
     )
 
 
 def _check_quotas(account: Account, owner: User | None) -> None:
-    """Raise QuotaReached if there can be no more; the locks make others wait until the transaction ends."""
+    """Raise QuotaReached if a quota is used up, holding locks until the transaction ends."""
     if owner is not None:
         quotas.lock_user(owner.pk)
         own = own_allowance(owner)
@@ -96,7 +96,7 @@ def _free_slug(account_id: int, table_name: str, name: str) -> str:
 def change_query(
     query: SavedQuery, definition: Definition, *, seen: str, by: Actor, undoes: Activity | None = None
 ) -> SavedQuery:
-    """Change a query unless nothing differs; raises ChangedSince when ``seen`` is not its revision."""
+    """Change a query, or return None if nothing differs; raises ChangedSince when ``seen`` is outdated."""
     fresh = _lock(query)
     if revision(fresh) != seen:
         raise ChangedSince
@@ -115,7 +115,7 @@ def change_query(
 
 @transaction.atomic
 def delete_query(query: SavedQuery, *, by: Actor, undoes: Activity | None = None) -> Activity:
-    """Soft-delete a query; it is kept as long as its activity. Raises ChangedSince."""
+    """Soft-delete a query for as long as its activity is kept; raises ChangedSince."""
     fresh = _lock(query)
     fresh.deleted_at = timezone.now()
     fresh.save(update_fields=("deleted_at",))
@@ -180,7 +180,7 @@ def _record(
 
 
 def _public_content(definition: Definition | None) -> dict[str, object] | None:
-    """Return the content that the whole account may read; None for a private query."""
+    """Return the content readable by the whole account; None for a private query."""
     if definition is None or not definition.is_shared:
         return None
     kept = asdict(definition)

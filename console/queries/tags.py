@@ -1,4 +1,4 @@
-"""Syntax highlighting of filters, and choices, in templates."""
+"""Template tags for highlighted filters and choices."""
 
 from collections.abc import Iterable
 
@@ -21,7 +21,7 @@ def highlight_filter(text: str) -> SafeString:
 
 @register.filter
 def sort_options(columns: Iterable[Column]) -> SafeString:
-    """Return the choices that sort a grid by one of its columns; there may be hundreds."""
+    """Return the options that sort a grid by column; there may be hundreds."""
     up, down = _("ascending"), _("descending")
     return format_html_join("\n", _SORT_OPTIONS, ((column.name, up, down) for column in columns))
 

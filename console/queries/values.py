@@ -86,10 +86,7 @@ def complete_names(table: Table) -> dict[str, Any]:
 
 
 def complete_values(table: Table, name: str) -> list[dict[str, str]]:
-    """Return the frequent values of a property with their frequency, then literals that its type always allows.
-
-    ``text`` is the literal, ``value`` what a field of the builder takes for it, if anything.
-    """
+    """Return frequent values of a property with their frequency, then generic literals of its type."""
     types = property_types(table).get(name)
     if types is None:
         return []
@@ -105,7 +102,7 @@ def complete_values(table: Table, name: str) -> list[dict[str, str]]:
 
 
 def _frequency(facet: Facet, count: int) -> str:
-    """Return how many entities have a value; of a sample, the number says nothing but its share does."""
+    """Format the frequency of a value: a count, or a share for a sample."""
     if not facet.is_sample:
         return number_format(count, force_grouping=True)
     return _("about %(percent)s%%") % {"percent": max(1, round(100 * count / facet.entities))}
@@ -116,7 +113,7 @@ def _frequency(facet: Facet, count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CellFilter:
-    """An item of a cell's menu; it applies to values of certain types."""
+    """Item of a cell's menu, applicable to certain types."""
 
     how: ConditionKind
     label: str
@@ -138,7 +135,7 @@ def list_cell_filters() -> list[CellFilter]:
 
 
 def filter_by_cell(table: Table, text: str, key: EntityKey, name: str, how: ConditionKind) -> str:
-    """Add a condition on the value of a cell to the filter; raises Http404 when the value allows none."""
+    """Add a condition on a cell's value to the filter; raises Http404 if impossible."""
     stored = entities.get(table, key)
     added = _cell_condition(name, how, None if stored is None else all_values(stored).get(name))
     if added is None:

@@ -1,1 +1,1 @@
-"""Replicas of the database, for those who look after the server."""
+"""Page of the database replicas, for operators."""

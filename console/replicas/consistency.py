@@ -1,4 +1,4 @@
-"""Texts for the settings of an account about levels of consistency, which differ only with replicas."""
+"""Texts for consistency settings of an account, whose levels differ only with replicas."""
 
 from typing import Any, Final
 
@@ -31,7 +31,7 @@ PROMISES: Final = {
 
 
 def values() -> dict[str, Any]:
-    """Return what the section of the page shows besides its form."""
+    """Return the template context of the settings section."""
     return {
         "promises": PROMISES,
         "has_replicas": bool(settings.READ_SOURCES),

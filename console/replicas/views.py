@@ -1,4 +1,4 @@
-"""The replicas of the database, for those who look after the server."""
+"""Replica status page, for operators."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -59,7 +59,7 @@ def _synchronized_at(status: ReplicaStatus) -> datetime | None:
 
 
 def _accounts_by_level() -> Iterator[tuple[Promise, int]]:
-    """Return the levels that accounts have, the strongest first, with the number of accounts."""
+    """Yield the consistency levels in use, strongest first, with the number of accounts."""
     counts = accounts.count_by_consistency()
     for level, label in LEVELS:
         if level in counts:
@@ -67,7 +67,7 @@ def _accounts_by_level() -> Iterator[tuple[Promise, int]]:
 
 
 def find_warnings(*, is_admin: bool) -> Iterator[tuple[str, str, str]]:
-    """Warn of replicas that are not in use; admins get a link to the page."""
+    """Yield warnings about unused replicas, with a link for admins."""
     states = replicas.states()
     left_out = sum(status.state is not ReplicaState.IN_USE for status in states)
     if left_out:

@@ -1,4 +1,4 @@
-"""The query of a grid as code in one of the client languages."""
+"""Query of a grid as code in a client language."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -40,7 +40,7 @@ TOKEN_LIFETIME: Final = timedelta(hours=1)
 @table_required(Capability.READ)
 @never_cache
 def show(request: HttpRequest, table: Table) -> HttpResponse:
-    """Show the code with a credential from the environment, or after a POST with a new SAS token."""
+    """Show the code with a credential placeholder, or on POST with a new SAS token."""
     state = read_state(request.GET, table)
     language = snippets.LANGUAGES.get(request.GET.get("lang", ""), snippets.LANGUAGES["python"])
     target = snippet_target(request, table)
@@ -55,7 +55,7 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
 
 @sensitive_variables("issued")
 def _issue(request: HttpRequest, table: Table) -> str:
-    """Issue a token that can read this table for an hour."""
+    """Issue a SAS token to read this table for an hour."""
     expiry = (timezone.now() + TOKEN_LIFETIME).strftime("%Y-%m-%dT%H:%M:%SZ")
     token = TableSas(version=WRITTEN_VERSION, table=table.name, permissions="r", expiry=expiry)
     description = SasDescription(_("Query code"))
@@ -89,7 +89,7 @@ def _show(
 
 
 def _portable_query(state: GridState) -> tuple[Query, list[str]]:
-    """Return what every service supports of the query, and the conditions that only this console does."""
+    """Split the query into the part that every service supports and console-only conditions."""
     query = state.wanted
     parts = conjuncts(query.filter) if query.filter is not None else []
     plain = [part for part in parts if not is_console_only(part)]

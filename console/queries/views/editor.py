@@ -1,4 +1,4 @@
-"""The query bar while a filter is written: checks, the builder, completion, and the choice of properties."""
+"""Query bar while editing: validation, builder, completion, and property selection."""
 
 from dataclasses import replace
 from typing import Any
@@ -31,7 +31,7 @@ from storage.models import Table
 @require_POST
 @table_required(Capability.READ)
 def check(request: HttpRequest, table: Table) -> HttpResponse:
-    """Explain why a filter is invalid, or how it would reach its entities; no entity is read."""
+    """Explain an invalid filter, or a valid filter's access path, without reading entities."""
     state = read_state(request.POST, table)
     if not wants_part(request):
         return redirect(state.address(table))
@@ -41,7 +41,7 @@ def check(request: HttpRequest, table: Table) -> HttpResponse:
 @require_POST
 @table_required(Capability.READ)
 def edit_conditions(request: HttpRequest, table: Table) -> HttpResponse:
-    """Apply a button of the builder; answer the conditions and the filter they make."""
+    """Apply a button of the builder; respond with the conditions and their filter."""
     types = property_types(table)
     draft = read_form(request.POST, types)
     focus = apply_action(draft, request.POST.get("do", ""))
@@ -59,7 +59,7 @@ def edit_conditions(request: HttpRequest, table: Table) -> HttpResponse:
 
 
 def _filter_text(draft: GroupDraft, text: str) -> str:
-    """Return the filter of the conditions; the given text to the byte, if it means the same."""
+    """Return the filter of the conditions, or the given text unchanged if equivalent."""
     now = timezone.now()
     group = finish_group(draft, now)
     try:
@@ -85,14 +85,14 @@ def _bar_context(table: Table, state: GridState) -> dict[str, Any]:
 @require_GET
 @table_required(Capability.READ)
 def names(request: HttpRequest, table: Table) -> HttpResponse:
-    """Complete names of properties and functions."""
+    """Return completions for property and function names."""
     return JsonResponse(complete_names(table))
 
 
 @require_GET
 @table_required(Capability.READ)
 def values(request: HttpRequest, table: Table) -> HttpResponse:
-    """Complete values of a property, as literals."""
+    """Return completions for values of a property, as literals."""
     found = complete_values(table, request.GET.get("name", ""))
     return JsonResponse({"values": found})
 
@@ -100,7 +100,7 @@ def values(request: HttpRequest, table: Table) -> HttpResponse:
 @require_GET
 @table_required(Capability.READ)
 def select(request: HttpRequest, table: Table) -> HttpResponse:
-    """Show the choice of properties to return."""
+    """Show the selection of properties to return."""
     state = read_state(request.GET, table).at_start()
     types = property_types(table)
     context = {
@@ -117,7 +117,7 @@ def select(request: HttpRequest, table: Table) -> HttpResponse:
 @require_POST
 @table_required(Capability.READ)
 def cell(request: HttpRequest, table: Table) -> HttpResponse:
-    """Add a condition on the value of a cell to the filter."""
+    """Add a condition on a cell's value to the filter."""
     state = read_state(request.POST, table)
     key = decode_key(request.POST.get("key", ""))
     how = request.POST.get("how", "")

@@ -1,4 +1,4 @@
-"""The saved and recent queries of an account, and the menu that lists those of a table."""
+"""Saved and recent queries of an account, and a table's menu of them."""
 
 from typing import Any, Final
 
@@ -67,7 +67,7 @@ def clear_recent(request: HttpRequest, account: Account) -> HttpResponse:
 @require_safe
 @table_required(Capability.READ)
 def menu(request: HttpRequest, table: Table) -> HttpResponse:
-    """Fill the menu of the query bar; htmx names the grid that it was opened on."""
+    """Render the menu of the query bar for the grid where it was opened."""
     user = user_of(request)
     context: dict[str, Any] = {
         "table": table,

@@ -48,7 +48,7 @@ def _address(page: str, table: Table, *arguments: object) -> str:
 @require_safe
 @table_required(Capability.READ)
 def run(request: HttpRequest, table: Table, slug: str) -> HttpResponse:
-    """Redirect to the grid; ask for the values of parameters first, unless the address has them."""
+    """Redirect to the grid of a saved query, asking for missing parameter values first."""
     query = saved.find_query(user_of(request), table.account.pk, table.folded_name, slug)
     if query is None:
         return _show_deleted(request, table, slug)
@@ -85,14 +85,14 @@ def _show_deleted(request: HttpRequest, table: Table, slug: str) -> HttpResponse
 @require_http_methods(["GET", "POST"])
 @table_required(Capability.READ)
 def new(request: HttpRequest, table: Table) -> HttpResponse:
-    """Save the grid that the address describes, which may be a changed saved query."""
+    """Save the grid in the address as a new query."""
     return _edit(request, table, None)
 
 
 @require_http_methods(["GET", "POST"])
 @table_required(Capability.READ)
 def edit(request: HttpRequest, table: Table, slug: str) -> HttpResponse:
-    """Change a query; its content too, if the address describes the grid of this query."""
+    """Change a query, including its content if the address has a grid of it."""
     return _edit(request, table, saved.get_changeable(request, table.account, table.folded_name, slug))
 
 
@@ -152,7 +152,7 @@ def _edit(request: HttpRequest, table: Table, query: SavedQuery | None) -> HttpR
 
 
 def _read_state(request: HttpRequest, table: Table) -> GridState:
-    """Return the grid in the form's ``state``, or in the address."""
+    """Return the grid state from the form's ``state`` or the address."""
     sent = QueryDict(request.POST.get("state", "")) if request.method == "POST" else request.GET
     return replace(read_state(sent, table).at_start(), open="", is_counted=False)
 
@@ -213,13 +213,13 @@ def _save(
 
 
 def _change(request: HttpRequest, query: SavedQuery, definition: Definition) -> None:
-    """Change a saved query; raises ChangedSince if the query is no longer the one that the page showed."""
+    """Change a saved query; raises ChangedSince if it differs from the displayed one."""
     seen = request.POST.get("seen", "")
     saved_changes.change_query(query, definition, seen=seen, by=actor_of(request))
 
 
 def _saved_state(query: SavedQuery) -> GridState:
-    """Return the grid with parameters in its filter, which cannot be run."""
+    """Return the grid state with unfilled parameters, which cannot be run."""
     fields = QueryDict(mutable=True)
     fields.update(query.content)
     return read_state(fields)
@@ -228,7 +228,7 @@ def _saved_state(query: SavedQuery) -> GridState:
 @require_POST
 @table_required(Capability.READ)
 def update(request: HttpRequest, table: Table, slug: str) -> HttpResponse:
-    """Save what the grid shows as the content of its query."""
+    """Save the grid's state as the content of its query."""
     query = saved.get_changeable(request, table.account, table.folded_name, slug)
     state = replace(_read_state(request, table), saved=slug)
     applied = get_applied(user_of(request), role_of(request), table, state)
@@ -259,7 +259,7 @@ def delete(request: HttpRequest, account: Account, table: str, slug: str) -> Htt
 @require_safe
 @account_required(Capability.READ)
 def versions(request: HttpRequest, account: Account, table: str, slug: str) -> HttpResponse:
-    """Download the versions that 1.0 kept of a query."""
+    """Download the versions of a query that 1.0 kept."""
     query = saved.get_query(request, account, table, slug)
     kept = saved.list_versions(user_of(request), query)
     content = [
