@@ -1,1 +1,1 @@
-"""The request log: what was refused, failed or slow, and why."""
+"""Request log pages: refused, failed and slow requests, with explanations."""

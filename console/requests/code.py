@@ -28,7 +28,7 @@ _OF_ENTITY: Final = {
 
 
 def write_code(request: RecordedRequest, endpoint: str) -> list[Snippet]:
-    """Return the request in each language that has words for it; in curl in any case."""
+    """Return code that repeats the request, in curl and each language that supports it."""
     target = Target(endpoint, request.account.name, request.table_name)
     if request.operation in _OF_ENTITY:
         place = _OF_ENTITY[Operation(request.operation)]
@@ -69,7 +69,7 @@ def _write_curl(request: RecordedRequest, endpoint: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Write a text between double quotation marks of a shell, in which nothing is expanded."""
+    """Escape a text for double quotes in a shell, without expansion."""
     for character in '\\"$`':
         text = text.replace(character, f"\\{character}")
     return text

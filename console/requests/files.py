@@ -1,4 +1,4 @@
-"""The request log as a file; the fields are named as those of the API."""
+"""Request log as a file, with the API's field names."""
 
 from collections.abc import Callable, Mapping
 from operator import attrgetter

@@ -59,7 +59,7 @@ class RequestQuery(LogQuery):
 
     @property
     def is_for_one(self) -> bool:
-        """Return whether it looks for an id, at any time."""
+        """Return whether the query searches for a request id, at any time."""
         return bool(self.id or read_identifier(self.q))
 
     @property
@@ -77,7 +77,7 @@ class RequestQuery(LogQuery):
         return since, read_local_time(self.until) or now
 
     def to_filter(self, account_id: int, now: datetime) -> RequestFilter:
-        """Return the filter of the request log; a search for an id ignores the time."""
+        """Convert to a filter of the request log; a search by id ignores the period."""
         since, until = self.period(now)
         return RequestFilter(
             [account_id],
@@ -99,7 +99,7 @@ class RequestQuery(LogQuery):
 
 
 def read_query(data: QueryDict, now: datetime) -> RequestQuery:
-    """Read a query; a range that is not in the time that is kept is dropped too."""
+    """Parse a query, dropping a range outside the retention period."""
     query = RequestQuery.read(data)
     since, until = query.period(now)
     is_past = now - LONGEST <= since < min(until, now)

@@ -51,7 +51,7 @@ class RequestView:
 
     @property
     def badge(self) -> str:
-        """The kind of the badge of its status."""
+        """Return the badge kind of the status."""
         return {Outcome.REFUSED: "warn", Outcome.FAILED: "danger"}.get(
             read_member(Outcome, self.it.outcome), "ok"
         )
@@ -74,7 +74,7 @@ class RequestView:
 
     @property
     def caller(self) -> SafeString:
-        """The credential, with the page of a labelled SAS token; nothing if none is known."""
+        """Render the credential, linking a labelled SAS token; empty if unknown."""
         kind = _ACTORS.get(read_member(Authentication, self.it.authentication))
         if kind is None or not self.it.credential:
             return SafeString("")
@@ -87,7 +87,7 @@ class RequestView:
 
     @property
     def message(self) -> str:
-        """The service's own sentence for the code."""
+        """Return the service's own message for the error code."""
         return explanations.message_of(self.it)
 
     @cached_property
@@ -99,7 +99,7 @@ class RequestView:
 
     @property
     def reasons(self) -> list[SafeString]:
-        """Why it was refused, in sentences."""
+        """Return sentences that explain the refusal."""
         return [self._describe(cause) for cause in self.causes if not isinstance(cause, Slow)]
 
     def _describe(self, cause: Finding | Sentence | EarlierChange) -> SafeString:
@@ -126,7 +126,7 @@ class RequestView:
 
     @property
     def earlier_change(self) -> EarlierChange | None:
-        """Return the earlier change of the entity, if the history has it."""
+        """Return the earlier change of the entity, if in the history; None otherwise."""
         found = (it for it in self.causes if isinstance(it, EarlierChange) and it.number)
         return next(found, None)
 
@@ -137,7 +137,7 @@ class RequestView:
 
     @property
     def options(self) -> list[tuple[str, SafeString | str]]:
-        """Names and values of the query string, with the place of a fault marked in the filter."""
+        """Return the query options, with the fault marked in the filter."""
         span = (self.it.fault or {}).get("span")
         return [
             (name, _mark(value, *span) if span and name == "$filter" else value)

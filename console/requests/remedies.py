@@ -1,4 +1,4 @@
-"""Remedies for a refused request: the pages where a reader can fix its causes."""
+"""Links to pages that can fix the causes of a refused request."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ _FIELDS: Final[Mapping[str, str]] = {"tn": "table", "si": "policy", "sip": "addr
 
 
 def find_remedies(request: RecordedRequest, causes: list[Cause], role: Role) -> list[Remedy]:
-    """Return each page once, those first that mend the first cause."""
+    """Return the distinct pages, in order of the causes they fix."""
     remedies = {
         it.address: it
         for cause in causes
@@ -111,7 +111,7 @@ def _remedies(request: RecordedRequest, cause: Finding, role: Role) -> Iterator[
 
 
 def _table(request: RecordedRequest, name: str) -> str:
-    """Return the name of a table, nothing if no table can have it: a client may send any text."""
+    """Return a valid table name; otherwise empty, as clients may send any text."""
     try:
         fold_table_name(name, AccountKind(request.account.kind))
     except StorageError:

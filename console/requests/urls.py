@@ -1,4 +1,4 @@
-"""The addresses of the request log."""
+"""URLs of the request log."""
 
 from django.urls import path
 

@@ -53,7 +53,7 @@ _OUTCOMES: Final = (Outcome.DONE, Outcome.REFUSED, Outcome.FAILED)  # from the b
 @never_cache
 @account_required(Capability.READ)
 def index(request: HttpRequest, account: Account) -> HttpResponse:
-    """List requests, the newest first; with ``live``, the list is renewed."""
+    """List requests, newest first; with ``live``, the list refreshes itself."""
     now = timezone.now()
     query = read_query(request.GET, now)
     condition = query.to_filter(account.pk, now)
@@ -164,7 +164,7 @@ def _chips(query: RequestQuery) -> list[tuple[str, str]]:
 @never_cache
 @account_required(Capability.READ)
 def show(request: HttpRequest, account: Account, request_id: UUID) -> HttpResponse:
-    """Show a request: why it was refused or slow, and for a refused access the inspector's report."""
+    """Show a request with the explanation of its refusal or slowness."""
     found = _find(account, request_id)
     context = _request_context(request, found)
     return render_part(request, "console/requests/show.html", "_request.html", context)
@@ -202,7 +202,7 @@ def _address_in_list(found: RecordedRequest) -> str:
 
 
 def _find_deletion(found: RecordedRequest) -> last_change.TableDeletion | None:
-    """Return the deletion of the table of a request that failed because the table was missing, and still is."""
+    """Return the deletion of the table that a failed request missed, if it is still missing."""
     is_missing = found.error == TableNotFound.__name__ and found.table_name
     return last_change.of_table(found.account, found.table_name) if is_missing else None
 
@@ -235,7 +235,7 @@ def entity(request: HttpRequest, account: Account, request_id: UUID) -> HttpResp
 @never_cache
 @account_required(Capability.READ)
 def export(request: HttpRequest, account: Account) -> HttpResponseBase:
-    """Send what the filter selects as CSV or NDJSON."""
+    """Export the filtered requests as CSV or NDJSON."""
     now = timezone.now()
     wanted = read_query(request.GET, now).to_filter(account.pk, now)
     return stream_list(request, f"{account.name}-requests", requests.export(wanted), FIELDS)
