@@ -1,1 +1,1 @@
-"""The base of all subjects: layout, permissions, notices, appearance, errors, health and static files."""
+"""Common base of all subjects' pages: layout, permissions, toasts, appearance, errors and static files."""

@@ -36,7 +36,7 @@ View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
 @dataclass(frozen=True, slots=True)
 class AccountContext:
-    """The account a page belongs to, and the role of its reader there."""
+    """Account of a page, with the user's role in it."""
 
     account: Account
     role: Role
@@ -48,29 +48,29 @@ ADMIN: Final[Promise] = gettext_lazy("Admin")
 
 
 def user_of(request: HttpRequest) -> User:
-    """Return the user; the view must have one of the decorators."""
+    """Return the user; requires one of the view decorators."""
     return cast("User", request.user)
 
 
 def account_context(request: HttpRequest) -> AccountContext | None:
-    """Return the account and role that account_required found, if the view has it."""
+    """Return the account context set by account_required; None without it."""
     return getattr(request, "account_context", None)
 
 
 def role_of(request: HttpRequest) -> Role:
-    """Return the role of the user; the view must have account_required."""
+    """Return the user's role; requires account_required."""
     current = account_context(request)
     assert current is not None
     return current.role
 
 
 def actor_of(request: HttpRequest) -> Actor:
-    """Return the user of a request as the actor of its changes."""
+    """Return the request's user as an actor."""
     return actor_named(request, user_of(request).get_username())
 
 
 def actor_named(request: HttpRequest, username: str) -> Actor:
-    """Name a user who is not signed in yet as the actor."""
+    """Return an actor for a user who is not signed in yet."""
     return Actor(
         ActorKind.USER,
         username,
@@ -106,16 +106,13 @@ def account_required(capability: Capability) -> Callable[[AccountView[P]], View[
 
 
 def require_storage(account: Account) -> None:
-    """Raise Http404 for pages that accounts of the kind cosmos do not have: policies and service properties."""
+    """Raise Http404 for a Cosmos account, which has no policies and service properties."""
     if account.kind != AccountKind.STORAGE:
         raise Http404
 
 
 def table_of(request: HttpRequest) -> Table:
-    """Return the table named in the URL, read once; the view must have account_required. Raises Http404.
-
-    A request for the past gets the table that had the name then, if one had.
-    """
+    """Return the table in the URL, cached; requires account_required, raises Http404."""
     table: Table | None = getattr(request, "table", None)
     if table is None:
         current, match = account_context(request), request.resolver_match
@@ -140,7 +137,7 @@ def _find_then(request: HttpRequest, account: Account, name: str) -> Table | Non
 
 
 def find_table(account: Account, name: str) -> Table:
-    """Return a table by its name in any letter case, with its account; raises Http404."""
+    """Return a table by name in any letter case; raises Http404."""
     try:
         table = tables.get(account, name)
     except StorageError:
@@ -166,7 +163,7 @@ def table_required(capability: Capability) -> Callable[[TableView[P]], View[P]]:
 
 
 def table_page(capability: Capability) -> Callable[[TableView[P]], View[P]]:
-    """Pass the table in the URL to its page; a name in other letter case is redirected to the table's own."""
+    """Pass the table in the URL to its page, redirecting names in other letter case."""
 
     def decorate(view: TableView[P]) -> View[P]:
         @wraps(view)
@@ -196,7 +193,7 @@ def admin_required(view: View[P]) -> View[P]:
 
 
 class AccountNotShown(Http404):
-    """The user is not a member of the account, which strangers must not learn exists."""
+    """The user is not a member of the account, whose existence must not be revealed."""
 
     def __init__(self, account: Account) -> None:
         super().__init__()

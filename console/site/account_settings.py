@@ -1,4 +1,4 @@
-"""The settings of an account as the console shows them: their names, and the sections of their page."""
+"""Account settings in the console: labels, and the sections of the page."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

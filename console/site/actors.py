@@ -1,4 +1,4 @@
-"""Names of the authors of changes: people, keys and tokens; a SAS token by its label, linked to its page."""
+"""Names of actors: users, keys and tokens; SAS tokens by label, with a link."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -33,7 +33,7 @@ def name_actor(actor: Actor) -> str:
 
 
 def draw_actor(actor: Actor, account: str = "") -> SafeString:
-    """Draw a name; with an account, the label of a SAS token leads to its page."""
+    """Render an actor's name; in an account, a SAS label is linked."""
     if actor.kind is not ActorKind.SAS:
         return format_html("<bdi>{}</bdi>", name_actor(actor))
     if not actor.label:

@@ -17,7 +17,7 @@ def path_of(name: str, *arguments: str) -> str:
 
 
 def address_of(name: str, *arguments: str, **query: object) -> str:
-    """Return the address of a page; empty fields are left out."""
+    """Return the address of a page, omitting empty fields."""
     return reverse(name, args=arguments, query={name: value for name, value in query.items() if value})
 
 
@@ -30,7 +30,7 @@ def public_url(request: HttpRequest, path: str) -> str:
 
 
 def read_text(query: QueryDict, name: str, *, longest: int | None = None) -> str:
-    """Read a field without spaces around it, nor NUL, which the database cannot hold."""
+    """Return a stripped field without NUL, which the database cannot store."""
     return query.get(name, "").replace("\0", "").strip()[:longest]
 
 

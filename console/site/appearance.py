@@ -28,7 +28,7 @@ class Appearance:
 
 
 def read(request: HttpRequest) -> Appearance:
-    """Read the cookies; an unknown value means the default."""
+    """Read the cookies; unknown values fall back to defaults."""
     theme = request.COOKIES.get(THEME_COOKIE, "")
     density = request.COOKIES.get(DENSITY_COOKIE, "")
     return Appearance(
@@ -42,7 +42,7 @@ def read(request: HttpRequest) -> Appearance:
 @login_not_required
 @require_POST
 def change(request: HttpRequest) -> HttpResponse:
-    """Remember what a form of any page chooses, and go back to that page."""
+    """Store the appearance chosen in a form, and return to its page."""
     target = request.POST.get("next", "")
     chosen = {name: request.POST.get(name, "") for name in ("language", "theme", "density")}
     if isinstance(request.user, User):
@@ -53,7 +53,7 @@ def change(request: HttpRequest) -> HttpResponse:
 def remember(
     response: HttpResponse, *, language: str = "", theme: str = "", density: str = ""
 ) -> HttpResponse:
-    """Set the cookies of these choices; an empty choice leaves its cookie unchanged."""
+    """Set cookies for these choices; empty ones are left unchanged."""
     if language and check_for_language(language):
         _set(response, settings.LANGUAGE_COOKIE_NAME, language)
     if theme in set(Theme):

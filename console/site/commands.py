@@ -1,9 +1,4 @@
-"""The commands of the console that keys run: their keys, their names, and where they work.
-
-The help sheet, the palette and the scripts share this list, to which subjects add theirs: see Key in
-storage.core.subject. Each page has it in its help sheet, where a script finds the keys of a command by its name; what
-the command does is bound to that name in ``site/commands.js``.
-"""
+"""Keyboard commands of the console: keys, names and scope."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -38,13 +33,7 @@ class Where(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of the palette or of the keyboard.
-
-    ``keys`` are alternatives, separated by spaces, with Mod for Ctrl or ⌘; ``also`` are keys that are not
-    shown. Commands with an icon are in the palette; the others move something, which needs a key. A sequence
-    is pressed one key after the other. A native command is done by the browser or a component itself: no
-    script of ours binds it.
-    """
+    """Command of the palette or keyboard."""
 
     name: str
     keys: str
@@ -172,7 +161,7 @@ _COMMANDS: Final = (
 
 @cache
 def commands() -> Sequence[Command]:
-    """Return all commands, those that subjects declare at their positions in their groups."""
+    """Return all commands, including those of subjects at their positions."""
     groups = {where: [it for it in _COMMANDS if it.where is where] for where in Where}
     for key in sorted(registry.keys(), key=lambda key: key.position):
         where = Where[key.group]
@@ -181,7 +170,7 @@ def commands() -> Sequence[Command]:
 
 
 def list_commands(pages: Iterable[tuple[str, str | Promise]]) -> Iterator[tuple[Where, Sequence[Command]]]:
-    """Yield the groups of the help sheet; ``pages``: the letters after G with the names of their pages."""
+    """Yield the groups of the help sheet; ``pages`` maps letters after G to page names."""
     to_pages = [
         Command(f"page.{letter.lower()}", f"G {letter}", label, Where.PAGES, is_sequence=True)
         for letter, label in pages

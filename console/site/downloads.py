@@ -1,4 +1,4 @@
-"""Downloads that are streamed, so that no file is held in memory, and lists as CSV or NDJSON files."""
+"""Streaming downloads, and lists as CSV or NDJSON."""
 
 import csv
 import json
@@ -20,7 +20,7 @@ _PIECE: Final = 64 * 1024  # characters sent at once
 def stream_file(
     request: HttpRequest, pieces: Iterator[str], *, content_type: str, filename: str
 ) -> HttpResponse | StreamingHttpResponse:
-    """Send the pieces as a file; ``filename`` must be ASCII."""
+    """Stream pieces as a file; ``filename`` must be ASCII."""
     return stream_bytes(request, _gathered(pieces), content_type=content_type, filename=filename)
 
 
@@ -64,10 +64,7 @@ def stream_list(
     *,
     more: Callable[[Item], dict[str, Any]] | None = None,
 ) -> HttpResponse | StreamingHttpResponse:
-    """Send a list as CSV for spreadsheets, or NDJSON for programs, as ``format`` in the address says.
-
-    ``more`` gives further fields for NDJSON.
-    """
+    """Stream a list as CSV or NDJSON, by ``format`` in the address."""
     match request.GET.get("format", ""):
         case "csv" as extension:
             pieces, content_type = _write_csv(items, fields), "text/csv; charset=utf-8"
@@ -90,7 +87,7 @@ def _write_ndjson(
 
 
 def _write_csv(items: Iterable[Item], fields: Mapping[str, Callable[[Item], Any]]) -> Iterator[str]:
-    """Yield the lines of a file with a header; lists and mappings become JSON, None an empty field."""
+    """Yield CSV lines with a header; lists and mappings become JSON, None an empty field."""
     line = _LineBuffer()
     writer = csv.writer(line)
     writer.writerow(fields)

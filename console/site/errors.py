@@ -1,4 +1,4 @@
-"""The error pages. Those for server errors do not use the database."""
+"""Error pages; those for server errors do not use the database."""
 
 import logging
 import sys
@@ -141,13 +141,13 @@ def failed(request: HttpRequest) -> HttpResponse:
 
 
 def outdated(request: HttpRequest) -> HttpResponse:
-    """Refuse a change because a newer version has upgraded the database."""
+    """Respond that a newer version has upgraded the database."""
     return _render_bare(request, "outdated.html", {"version": release.version()}, status=503)
 
 
 @login_not_required
 def untrusted(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Answer a form that was not sent by one of our pages, or by one that is too old."""
+    """Respond to a form with an invalid or expired CSRF token."""
     response = _render(request, "403_csrf.html", {}, status=403)
     if is_script(request):
         response[RENEWAL] = "expired"
@@ -155,7 +155,7 @@ def untrusted(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def _render(request: HttpRequest, template: str, context: Mapping[str, object], status: int) -> HttpResponse:
-    """Render the error as a page, or for a script as a toast, because its page stays."""
+    """Render an error page, or a toast for scripts, whose page stays."""
     layout = "framed_error.html" if _has_frame(request) else _layout(request)
     return _respond(request, render_to_string(template, {"layout": layout, **context}, request), status)
 
@@ -169,7 +169,7 @@ def _has_frame(request: HttpRequest) -> bool:
 def _render_bare(
     request: HttpRequest, template: str, context: Mapping[str, object], status: int
 ) -> HttpResponse:
-    """Render without context processors, because one of them reads the user from the database."""
+    """Render without context processors, as one reads the user from the database."""
     seen = {"request": request, "appearance": appearance.read(request), "languages": settings.LANGUAGES}
     return _respond(
         request, render_to_string(template, {"layout": _layout(request), **seen, **context}), status

@@ -1,4 +1,4 @@
-"""Helpers for the forms of several subjects."""
+"""Shared form helpers."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,7 +19,7 @@ class FormRenderer(TemplatesSetting):
 
 
 class MomentInput(forms.DateTimeInput):
-    """A text field for a day and time of the reader's zone, with the browser's picker beside it."""
+    """Text field for a local date and time, with the browser's picker."""
 
     template_name = "components/moment_widget.html"
 
@@ -36,18 +36,18 @@ class NameRule:
 
 
 def include_initial_values(form: BaseForm) -> None:
-    """Have each field send its initial value along, so that `changed_values` can compare."""
+    """Render initial values as hidden fields, for `changed_values`."""
     for field in form.fields.values():
         field.show_hidden_initial = True
 
 
 def is_untouched(form: BaseForm) -> bool:
-    """Return whether a form came with the initial value of every field: no field was changed."""
+    """Return whether no field of a form was changed."""
     return not form.has_changed() and all(form[name].html_initial_name in form.data for name in form.fields)
 
 
 def changed_values(form: BaseForm) -> dict[str, Any]:
-    """Return the values the user changed; saving the others would overwrite newer changes."""
+    """Return the changed values, so that saving does not overwrite newer changes of others."""
     changed = set(form.changed_data)
     sent = {name for name in form.fields if form[name].html_initial_name in form.data}
     return {name: value for name, value in form.cleaned_data.items() if name in changed or name not in sent}

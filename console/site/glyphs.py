@@ -1,4 +1,4 @@
-"""The marks of the EDM types: two letters and a colour."""
+"""Marks of the EDM types: two letters and a colour."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -30,7 +30,7 @@ GLYPHS: Final = {
 
 
 def mark(type_: str) -> SafeString:
-    """Draw the mark of an EDM type, or of mixed types."""
+    """Render the mark of an EDM type, or of mixed types."""
     return _mark(type_, get_language())
 
 

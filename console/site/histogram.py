@@ -1,7 +1,4 @@
-"""Histograms: counts over time as bars, on which a reader selects a range of time.
-
-``components/histogram.html`` draws them, and ``static/console/site/histogram.js`` selects the range.
-"""
+"""Histograms of counts over time, on which a range can be selected."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +14,7 @@ _LEAST: Final = 2  # the height of the smallest count, which can still be seen
 
 @dataclass(frozen=True, slots=True)
 class BarPart:
-    """The counts of one kind, whose name is the class that gives them their colour."""
+    """Part of a bar for one kind, whose name is the CSS class."""
 
     kind: str
     y: int
@@ -26,7 +23,7 @@ class BarPart:
 
 @dataclass(frozen=True, slots=True)
 class HistogramBar:
-    """``x`` and the ``y`` of its parts are from the top left; ``since`` and ``until`` are for an address."""
+    """Bar of a histogram; coordinates are from the top left, ``since`` and ``until`` for an address."""
 
     bucket: TimeBucket
     x: int
@@ -69,10 +66,7 @@ def draw_histogram(
     selected: tuple[datetime | None, datetime | None] = (None, None),
     ticks: Sequence[str] = (),
 ) -> Histogram:
-    """Draw a bar for each bucket, with the kinds one on top of the other.
-
-    The highest bar leaves ``headroom``. ``selected`` is a range of time, open where it is None.
-    """
+    """Render a bar per bucket, with kinds stacked."""
     highest = max((it.total for it in buckets), default=0) or 1
     since, until = selected
     bars = [
@@ -96,7 +90,7 @@ def draw_histogram(
 def _draw_parts(
     bucket: TimeBucket, kinds: Sequence[str], highest: int, height: int, headroom: int
 ) -> Iterator[BarPart]:
-    """Draw the kinds to scale, each at least so high that it can be seen."""
+    """Scale the parts of a bar, each at least visibly high."""
     most = height - headroom
     numbers = {kind: bucket.counts[kind] for kind in kinds}
     heights = {

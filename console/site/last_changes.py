@@ -1,4 +1,4 @@
-"""Sentences about the last change of an entity or a table."""
+"""Sentences about the last change of an entity or table."""
 
 from datetime import datetime
 from html import unescape
@@ -48,7 +48,7 @@ def _fill(text: str, words: dict[str, SafeString]) -> SafeString:
 
 
 def _draw_with_door(actor: Actor, account: str) -> SafeString:
-    """Name an actor; tokens are named with their kind, which their names do not tell."""
+    """Render an actor; keys and tokens with their kind."""
     name = draw_actor(actor, account)
     if actor.kind not in (ActorKind.SAS, ActorKind.BEARER):
         return name
@@ -56,7 +56,7 @@ def _draw_with_door(actor: Actor, account: str) -> SafeString:
 
 
 def draw_recent(at: datetime) -> SafeString:
-    """Write the time of day, or of another day the date too."""
+    """Render the time of day, with the date unless it is today."""
     local = to_local(at)
     is_today = local.date() == to_local(timezone.now()).date()
     return draw_time(local, f"{local:%H:%M:%S}" if is_today else f"{local:%Y-%m-%d %H:%M:%S}")

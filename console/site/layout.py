@@ -39,7 +39,7 @@ class NavigationItem:
 
 @cache
 def navigation(*places: Place) -> tuple[NavigationItem, ...]:
-    """Return the links of places, as subjects declare them."""
+    """Return the navigation links by place, as declared by subjects."""
     return tuple(
         NavigationItem(
             page.url,
@@ -163,10 +163,7 @@ def _shows_table(request: HttpRequest) -> bool:
 
 
 def _account_values(request: HttpRequest, current: AccountContext) -> dict[str, Any]:
-    """Return the context for pages of an account.
-
-    A part of a page has neither a sidebar nor the switcher, and reads no accounts.
-    """
+    """Return the template context for pages of an account."""
     switcher = SimpleLazyObject(lambda: list(visible_accounts(user_of(request))[: SWITCHER_LIMIT + 1]))
     return {
         "account": current.account,
@@ -179,7 +176,7 @@ def _account_values(request: HttpRequest, current: AccountContext) -> dict[str, 
 
 
 def may_open(current: AccountContext, item: NavigationItem) -> bool:
-    """Return whether a page of an account is one of the user's, and of accounts of this kind."""
+    """Return whether the user may open a page, and it exists for this account kind."""
     is_of_kind = not item.only_storage or current.account.kind == AccountKind.STORAGE
     return is_of_kind and may(current.role, item.capability)
 
@@ -217,7 +214,7 @@ def _current(request: HttpRequest, address: str, closest: str) -> str:
 
 
 def allowed(current: AccountContext, *, read_only: bool = False) -> dict[str, bool]:
-    """Tell templates which actions to offer: none that writes to a read-only account, nor to the past."""
+    """Return the permitted actions for templates; none that write to a read-only account or the past."""
     refused = _WRITES if read_only or current.account.read_only else frozenset()
     return {
         capability.name.lower(): may(current.role, capability) and capability not in refused

@@ -1,4 +1,4 @@
-"""Fields of the server's log for a request to the console or the management API, beside its message."""
+"""Log fields for requests to the console or management API."""
 
 import re
 from typing import Any, Final
@@ -23,7 +23,7 @@ def log_fields(request: HttpRequest) -> dict[str, str]:
 
 
 def describe_address(request: HttpRequest) -> str:
-    """Return the address of a page with its account and table, without keys of entities and tokens of links."""
+    """Return the address of a page for logs, with account and table but without keys and tokens."""
     match = request.resolver_match
     if match is None:
         return "an unknown address"

@@ -1,7 +1,4 @@
-"""Common parts of the pages of logs: a filter in the URL, pages by a cursor, days, and links to export.
-
-``components/log_pager.html`` links the adjacent pages.
-"""
+"""Common parts of log pages: filter in the URL, cursor pages, days, and export links."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -57,7 +54,7 @@ class LogQuery:
 
     @classmethod
     def read(cls, data: QueryDict) -> Self:
-        """Read a query; invalid values are dropped."""
+        """Parse a query, dropping invalid values."""
         values = {}
         for it in fields(cls):
             text = data.get(it.name, "")
@@ -71,14 +68,14 @@ class LogQuery:
         return any(getattr(self, it.name) for it in fields(self) if it.metadata["part"] is QueryPart.FILTER)
 
     def query_string(self, **changed: object) -> str:
-        """Write the query with the question mark, without its page; ``changed`` may add fields."""
+        """Return the query string with question mark, without the page; ``changed`` overrides fields."""
         page = {it.name: "" for it in fields(self) if it.metadata["part"] is QueryPart.PAGE}
         query = QueryDict(mutable=True)
         query.update({name: str(value) for name, value in (asdict(self) | page | changed).items() if value})
         return f"?{query.urlencode()}"
 
     def export_urls(self, path: str, **changed: object) -> dict[str, str]:
-        """Return the URLs of files with everything that the filter selects, for the context of a page."""
+        """Return the export URLs of the filter, for the template context."""
         return {
             f"{format_}_url": path + self.query_string(format=format_, **changed)
             for format_ in ("csv", "ndjson")
@@ -101,7 +98,7 @@ def cut_page(rows: Sequence[Record], top: int = PAGE_SIZE) -> tuple[list[Record]
 
 @dataclass(frozen=True, slots=True)
 class LogDay(Generic[Row]):
-    """The rows of a page from one day in the reader's time zone."""
+    """Rows of one day in the user's time zone."""
 
     date: date
     rows: Sequence[Row]

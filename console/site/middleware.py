@@ -79,16 +79,12 @@ def _log_refusal(request: HttpRequest, status: int) -> None:
 
 
 def _is_local(request: HttpRequest) -> bool:
-    """Return whether the browser calls the server localhost, as it calls every http server of a developer."""
+    """Return whether the browser uses localhost for the server."""
     return request.get_host().partition(":")[0].rpartition(".")[2] == "localhost"
 
 
 def script_redirects(get_response: Next) -> Next:
-    """Have a page follow the redirects that its scripts cannot follow for it.
-
-    Where the user has to sign in, the page opens a dialog and then repeats the request. A form that was sent for a
-    whole page leads to the next one.
-    """
+    """Let pages follow redirects that their scripts cannot."""
 
     def answer(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
@@ -110,7 +106,7 @@ def script_redirects(get_response: Next) -> Next:
 
 
 def _tell(response: HttpResponse, status: int, header: str, address: str) -> HttpResponse:
-    """Replace a redirect by a header, and keep its cookies."""
+    """Replace a redirect by a header, keeping its cookies."""
     del response.headers["Location"]
     response.status_code, response.headers[header] = status, address
     return response
@@ -147,7 +143,7 @@ def lead_from_forms(get_response: Next) -> Next:
 
 
 class ConcurrentDeletionMiddleware:
-    """Answers 404 instead of 500 when a table is deleted while its page is made."""
+    """Middleware that responds 404 instead of 500 when a table is deleted during a request."""
 
     def __init__(self, get_response: Next) -> None:
         self._get_response = get_response
@@ -165,7 +161,7 @@ class ConcurrentDeletionMiddleware:
 
 
 def time_zone(get_response: Next) -> Next:
-    """Show times in the user's time zone, or else in the browser's."""
+    """Use the user's time zone, or else the browser's."""
 
     def answer(request: HttpRequest) -> HttpResponse:
         with timezone.override(time_zones.find_zone(request)):

@@ -56,7 +56,7 @@ class _Readiness:
         self._checking = asyncio.Lock()
 
     async def reason(self) -> str:
-        """Return why the process cannot serve; empty if it can."""
+        """Return why the process cannot serve; empty if ready."""
         async with self._checking:
             if monotonic() - self._checked_at > _CACHED_FOR:
                 self._reason = await _check()
@@ -82,7 +82,7 @@ _readiness: Final = _Readiness()
 
 @login_not_required
 async def metrics(request: HttpRequest) -> HttpResponse:
-    """Answer with the server's metrics, for a Prometheus that sends the metrics token."""
+    """Respond with the server's metrics, if the metrics token is correct."""
     token: str = settings.OPTIONS.metrics_token
     if not token:
         return HttpResponse("This server shows no metrics.\n", status=404, content_type="text/plain")

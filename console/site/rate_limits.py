@@ -1,4 +1,4 @@
-"""Waiting times after too many attempts of a client; allauth counts them in the cache that processes share."""
+"""Waiting times after too many attempts; allauth counts them in a shared cache."""
 
 import math
 import time
@@ -30,7 +30,7 @@ def wait_message(seconds: int) -> str:
 
 
 def seconds_to_wait(request: HttpRequest, action: str, key: str = "", app: str = "allauth.account") -> int:
-    """Return the seconds until the next attempt is allowed; 0: it is already."""
+    """Return the seconds until the next allowed attempt; 0 for now."""
     now = time.time()
     longest = 0.0
     for rate in ratelimit.get_rates(app=app, action=action):
@@ -44,6 +44,6 @@ def seconds_to_wait(request: HttpRequest, action: str, key: str = "", app: str =
 
 
 def longest_wait(request: HttpRequest) -> int:
-    """Return the longest wait of the actions that are limited by client."""
+    """Return the longest wait of rate-limited actions."""
     found = [seconds_to_wait(request, action) for action in ACTIONS]
     return max(*found, seconds_to_wait(request, "webauthn_login", app="allauth.mfa"))

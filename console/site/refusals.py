@@ -1,4 +1,4 @@
-"""Messages for refused operations: the sentence of the reason, in the language of the reader."""
+"""Messages for refused operations in the user's language."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -42,14 +42,14 @@ OWN_TEXTS: Final[Mapping[AnyReason, Promise]] = {
 
 
 def describe_refusal(error: Refused | StorageError | Diagnostic) -> str:
-    """Return the sentence of a refusal; an error of the Table service without a reason keeps its own."""
+    """Return the sentence of a refusal, or the service's own message without a reason."""
     refusal = error.refusal
     text = OWN_TEXTS.get(refusal.reason) or gettext(refusal.reason.value)
     return str(text) % refusal.facts
 
 
 def mark_characters(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return where the characters at fault start and end in UTF-16 units, as browsers count."""
+    """Return start and end of a fault in UTF-16 units, as browsers count."""
     if start >= min(end, len(text)):  # at the end there is nothing to mark but the last character
         start = max(0, start - 1)
     return utf16_length(text[:start]), utf16_length(text[:end])

@@ -56,12 +56,12 @@ def wants_part(request: HttpRequest) -> bool:
 
 
 def wants_json(request: HttpRequest) -> bool:
-    """Return whether a script asks that sends a file in pieces."""
+    """Return whether an upload script sent the request, which expects JSON."""
     return request.headers.get("Accept") == "application/json"
 
 
 def see_other(address: str) -> HttpResponse:
-    """Redirect after a form: to another page, or within a drawer to another part."""
+    """Redirect after a form; within a drawer, to a part."""
     response = HttpResponseRedirect(address)
     response.status_code = 303
     return response

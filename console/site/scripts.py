@@ -26,7 +26,7 @@ Read = Callable[[str], str]
 
 
 def join(name: str, read: Read) -> str:
-    """Return the file that is served under the name of a module."""
+    """Return the bundled file of a module."""
     common = list(_ordered(MAIN, read))
     own = common if name == MAIN else [it for it in _ordered(name, read) if it not in common]
     here = posixpath.dirname(name)
@@ -41,7 +41,7 @@ def join(name: str, read: Read) -> str:
 
 
 def _ordered(name: str, read: Read, seen: set[str] | None = None) -> Iterator[str]:
-    """Yield a module after all that it imports, each once, as a browser runs them."""
+    """Yield a module after its imports, each once, in execution order."""
     seen = set() if seen is None else seen
     if name in seen or name.startswith(_VENDOR):
         return
@@ -53,7 +53,7 @@ def _ordered(name: str, read: Read, seen: set[str] | None = None) -> Iterator[st
 
 @lru_cache(1024)
 def _imports(text: str) -> list[tuple[str, str]]:
-    """Return the names and the address of each import."""
+    """Return the names and address of each import."""
     return _IMPORT.findall(text)
 
 
@@ -67,7 +67,7 @@ def _block(name: str, here: str, text: str) -> str:
 
 
 def _taken(match: re.Match[str], name: str) -> str:
-    """Return the replacement of an import: the names that it brings, from a module that has run."""
+    """Return the replacement of an import, reading names from an executed module."""
     names, imported = match[1], _resolve(match[2], name)
     if imported.startswith(_VENDOR) or names is None:
         return ""
@@ -75,7 +75,7 @@ def _taken(match: re.Match[str], name: str) -> str:
 
 
 def _vendored(name: str, here: str, read: Read) -> str:
-    """Return the imports of vendored modules, which stay as they are."""
+    """Return the imports of vendored modules, which are kept."""
     imports = ((names, _resolve(address, name)) for names, address in _imports(read(name)))
     return "".join(
         f'import {names} from "{relative(it, here)}";\n' for names, it in imports if it.startswith(_VENDOR)

@@ -1,4 +1,4 @@
-"""Sentences that explain a refusal, in the language of the reader."""
+"""Translated sentences that explain a refusal."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ _OURS: Final = {"number", "seconds"}  # not what others have written
 
 
 def translate(sentence: Sentence) -> SafeString:
-    """Fill the placeholders of one of our texts, or a translator's, with texts of others."""
+    """Fill a translated text's placeholders with escaped texts."""
     values = Details(
         (
             name,

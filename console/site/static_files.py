@@ -76,7 +76,7 @@ def _found() -> list[Path]:
 
 
 def sources() -> dict[str, list[Path]]:
-    """Return the files behind each name; a stylesheet joins many, first base.css, which orders the layers."""
+    """Return the source files by served name; style sheets join many, base.css first."""
     paths = _found()
     sources = {path.relative_to(ROOT).as_posix(): [path] for path in paths if not _is_style(path)}
     sources |= {sheet: [] for sheet in (STYLESHEET, *OTHER_STYLESHEETS.values())}
@@ -91,7 +91,7 @@ def _is_style(path: Path) -> bool:
 
 
 def _text(name: str) -> str:
-    """Read a script, with imports of the modules that other rooms add to it."""
+    """Read a script, adding imports of modules from other subjects."""
     text = (ROOT / name).read_text()
     here = posixpath.dirname(name)
     added = (f"console/{it}" for it in registry.scripts(name.removeprefix("console/")))
@@ -99,7 +99,7 @@ def _text(name: str) -> str:
 
 
 def _read(name: str, paths: list[Path], text: scripts.Read) -> bytes:
-    """Read what is served under a name; ``text`` reads a script by its name."""
+    """Return the content of a served name; ``text`` reads a script by name."""
     if name.startswith("console/") and name.endswith(".js"):
         return scripts.join(name, text).encode()
     content = b"".join(path.read_bytes() for path in paths)
@@ -107,14 +107,14 @@ def _read(name: str, paths: list[Path], text: scripts.Read) -> bytes:
 
 
 def _minified(style: bytes) -> bytes:
-    """Remove comments and whitespace."""
+    """Minify CSS by removing comments and whitespace."""
     style = re.sub(rb"/\*.*?\*/", b"", style, flags=re.DOTALL)
     return re.sub(rb"\s*([{};,])\s*|(?<=[\w-])(:)\s+", rb"\1\2", style)
 
 
 @cache
 def version() -> str:
-    """Return a hash of all files, and of the code that joins them."""
+    """Return a hash of all files and of the bundling code."""
     digest = hashlib.sha256()
     code = [Path(__file__), Path(scripts.__file__)]
     for path in [*_found(), *code]:
@@ -131,7 +131,7 @@ def files() -> Mapping[str, File]:
 
 
 class StaticFiles:
-    """An ASGI application; in development, each file is read from disk again."""
+    """ASGI application for static files; reads from disk each time in development."""
 
     def __init__(self, *, development: bool) -> None:
         self._development = development

@@ -1,4 +1,4 @@
-"""Tags and filters of the console's templates."""
+"""Template tags and filters of the console."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -45,7 +45,7 @@ SPRITE = "vendor/lucide/1.62.0/sprite.svg"
 @register.simple_tag
 @lru_cache(maxsize=512)  # a page has dozens of them, and looking up the sprite's address is most of each
 def icon(name: str, size: int = 16) -> SafeString:
-    """Draw an icon as decoration; the text beside it carries the meaning."""
+    """Render an icon as decoration; adjacent text carries the meaning."""
     return format_html(
         '<svg class="icon" width="{0}" height="{0}" aria-hidden="true" focusable="false"><use href="{1}#{2}"/></svg>',
         size,
@@ -56,7 +56,7 @@ def icon(name: str, size: int = 16) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def slot(context: template.Context, name: str) -> SafeString:
-    """Include what subjects put into a slot of the page: see Slot in storage.core.subject."""
+    """Include subjects' templates in a slot of the page: see Slot in storage.core.subject."""
     # each is escaped as a template is
     return mark_safe("".join(_draw_part(part, context) for part in registry.parts(Slot[name])))  # noqa: S308
 
@@ -70,7 +70,7 @@ def _draw_part(part: Part, context: template.Context) -> str:
 
 @register.simple_tag
 def shortcut_list() -> SafeString:
-    """Draw the help sheet."""
+    """Render the help sheet."""
     return _draw_shortcuts(get_language())
 
 
@@ -83,7 +83,7 @@ def _draw_shortcuts(_language: str | None) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def actor(context: template.Context, who: Actor) -> SafeString:
-    """Name who made a change."""
+    """Render the actor of a change."""
     return actors.draw_actor(who, _account_of_tokens(context))
 
 
@@ -100,7 +100,7 @@ def table_deletion(context: template.Context, deletion: TableDeletion) -> SafeSt
 
 
 def _account_of_tokens(context: template.Context) -> str:
-    """Name the account whose SAS tokens the reader may see, so that their names lead to their pages."""
+    """Return the account whose SAS tokens the user may see, for links; empty if none."""
     allowed = context.get("may")
     return context["account"].name if allowed and allowed["manage_access"] else ""
 
@@ -108,7 +108,7 @@ def _account_of_tokens(context: template.Context) -> str:
 @register.filter
 @lru_cache(maxsize=64)
 def dot(colour: str) -> SafeString:
-    """Draw the mark of an account; one without a colour has a ring."""
+    """Render the colour mark of an account; a ring without a colour."""
     drawn = format_html(_DISC, colour) if colour else _RING
     return format_html(
         '<svg class="dot" width="10" height="10" viewBox="0 0 10 10" aria-hidden="true" focusable="false">{}</svg>',
@@ -138,7 +138,7 @@ _BADGE = '<span class="badge {}">{}<span class="word">{}</span></span>'
 
 @register.filter
 def initials(name: str) -> str:
-    """One or two letters for the badge of a person; the domain of an e-mail address is ignored."""
+    """Return one or two initials for a badge, ignoring an e-mail domain."""
     words = re.split(r"[\s._-]+", name.partition("@")[0].strip(" ._-"))
     return "".join(word[0] for word in words[:2] if word)
 
@@ -150,19 +150,19 @@ def type_glyph(name: str) -> Glyph:
 
 @register.filter
 def grouped(number: int) -> str:
-    """Return a count with the separators of the reader's language."""
+    """Format a count with the language's separators."""
     return number_format(number, force_grouping=True)
 
 
 @register.filter
 def undo_numbers(message: Message) -> str:
-    """Return the numbers of the activities that a message offers to undo."""
+    """Return the ids of activities that a message offers to undo."""
     return _after_prefix(message, toasts.UNDO)
 
 
 @register.filter
 def link_address(message: Message) -> str:
-    """Return the address that a message links to."""
+    """Return the address linked by a message."""
     return _after_prefix(message, toasts.LINK)
 
 
@@ -173,13 +173,13 @@ def _after_prefix(message: Message, prefix: str) -> str:
 
 @register.filter
 def lookup(mapping: Mapping[object, object], key: object) -> object:
-    """Return the value of a key that is itself a variable of the template."""
+    """Look up a key that is a template variable."""
     return mapping.get(key, "")
 
 
 @register.filter
 def options(choices: Iterable[tuple[str, object]], chosen: str) -> SafeString:
-    """Draw the options of a list, for forms with hundreds of lists."""
+    """Render the options of a select, for forms with hundreds of them."""
     drawn = ((value, _SELECTED if value == chosen else "", label) for value, label in choices)
     return format_html_join("\n", '<option value="{}"{}>{}</option>', drawn)
 
@@ -189,7 +189,7 @@ _SELECTED = SafeString(" selected")
 
 @register.filter
 def hidden_initial(field: BoundField) -> SafeString | str:
-    """Return the hidden field with the initial value, for a field whose template draws each choice itself."""
+    """Return the hidden initial value of a field whose choices a template renders itself."""
     return field.as_hidden(only_initial=True) if field.field.show_hidden_initial else ""
 
 
@@ -215,5 +215,5 @@ HUES = 6
 
 @register.filter
 def hue(text: str) -> int:
-    """Choose one of the colours of tags, always the same for a text."""
+    """Return a stable tag colour for a text."""
     return crc32(text.casefold().encode()) % HUES

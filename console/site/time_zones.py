@@ -1,8 +1,4 @@
-"""The time zone in which a request shows times.
-
-It belongs to the page: requests for its parts name it in a header, so that times in one column agree although the user
-has chosen another zone meanwhile or the browser has moved.
-"""
+"""Time zone of a request."""
 
 import zoneinfo
 from typing import Final
@@ -24,17 +20,17 @@ def find_zone(request: HttpRequest) -> zoneinfo.ZoneInfo | None:
 
 
 def names() -> list[str]:
-    """Return the names of zones to choose from, UTC first."""
+    """Return selectable zone names, UTC first."""
     return [UTC, *sorted(name for name in zoneinfo.available_timezones() if "/" in name and name != UTC)]
 
 
 def page_zone() -> str:
-    """Name the zone in which the page is drawn."""
+    """Return the name of the page's zone."""
     return getattr(timezone.get_current_timezone(), "key", FORMER_DEFAULT)
 
 
 def follows_browser(request: HttpRequest) -> bool:
-    """Return whether the page is to be drawn again once the zone of the browser turns out to be another."""
+    """Return whether the page must be redrawn if the browser's zone differs."""
     user = getattr(request, "user", None)  # a request that fails early has no user yet
     return (
         request.method == "GET" and user is not None and user.is_authenticated and not _chosen_zone(request)
@@ -46,7 +42,7 @@ def _chosen_zone(request: HttpRequest) -> str:
 
 
 def offered_zone(request: HttpRequest) -> str:
-    """Name the zone of the browser to users who still have the former default; empty for all others."""
+    """Return the browser's zone to offer to users with the former default; empty for others."""
     if _chosen_zone(request) != FORMER_DEFAULT:
         return ""
     zone = zone_named(request.COOKIES.get(COOKIE, ""))

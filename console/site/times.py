@@ -1,6 +1,4 @@
-"""Formats of times in the console: ISO dates in the reader's zone, and distances from now; and how they are
-read.
-"""
+"""Time formats of the console: ISO dates in the user's zone and relative times, and their parsing."""
 
 from datetime import date, datetime, timedelta
 from typing import Any, Final
@@ -24,7 +22,7 @@ _UNITS: Final[dict[str, Any]] = {
 
 
 def describe_distance(moment: datetime, now: datetime, *, past_depth: int = 2) -> str:
-    """Such as "in 3 days, 2 hours"; ``past_depth``: the number of units for a moment in the past."""
+    """Describe a relative time, such as "in 3 days, 2 hours"; ``past_depth`` limits the units for the past."""
     if abs(moment - now) < timedelta(minutes=1):
         return _("just now")
     if moment > now:
@@ -33,44 +31,44 @@ def describe_distance(moment: datetime, now: datetime, *, past_depth: int = 2) -
 
 
 def show_distance(moment: datetime) -> SafeString:
-    """Draw the distance, of the past in one unit; the exact time, in the reader's zone, is its tooltip."""
+    """Render a relative time with the exact local time as its tooltip."""
     return draw_time(to_local(moment), describe_distance(moment, timezone.now(), past_depth=1))
 
 
 def draw_time(local: datetime, text: str) -> SafeString:
-    """Draw a text for a time, with the exact time as its tooltip."""
+    """Render a text for a time, with the exact time as its tooltip."""
     return format_html(
         '<time datetime="{}" title="{}">{}</time>', local.isoformat(), write_zoned(local), text
     )
 
 
 def write_day(moment: datetime | date | None) -> str:
-    """Write the day, such as 2026-11-23; nothing for None, as all of these."""
+    """Format a date, such as 2026-11-23; empty for None, as in the other functions here."""
     return _write(moment, "%Y-%m-%d")
 
 
 def write_minute(moment: datetime | None) -> str:
-    """Write a day and time to the minute, such as 2026-11-23 14:28."""
+    """Format a date and time to the minute, such as 2026-11-23 14:28."""
     return _write(moment, "%Y-%m-%d %H:%M")
 
 
 def write_moment(moment: datetime | None) -> str:
-    """Write a day and time to the second, such as 2026-11-23 14:28:41."""
+    """Format a date and time to the second, such as 2026-11-23 14:28:41."""
     return _write(moment, "%Y-%m-%d %H:%M:%S")
 
 
 def write_exact(moment: datetime | None) -> str:
-    """Write a day and time to the microsecond, with the time zone."""
+    """Format a date and time to the microsecond, with the time zone."""
     return _write(moment, "%Y-%m-%d %H:%M:%S.%f %Z")
 
 
 def write_zoned(moment: datetime | None) -> str:
-    """Write a day and time to the second with the time zone, such as 2026-11-23 14:28:41 UTC."""
+    """Format a date and time with zone, such as 2026-11-23 14:28:41 UTC."""
     return _write(moment, "%Y-%m-%d %H:%M:%S %Z")
 
 
 def write_clock(moment: datetime | None) -> str:
-    """Write the time of the day, such as 14:28:41."""
+    """Format the time of day, such as 14:28:41."""
     return _write(moment, "%H:%M:%S")
 
 
@@ -81,7 +79,7 @@ def _write(moment: datetime | date | None, format_: str) -> str:
 
 
 def to_local(moment: datetime) -> datetime:
-    """In the reader's time zone, or in UTC where that is beyond the calendar, as for 9999-12-31."""
+    """Convert to the user's time zone, or keep UTC at the end of the calendar."""
     try:
         return timezone.localtime(moment)
     except OverflowError:

@@ -24,10 +24,7 @@ _LARGEST: Final = 64 * 1024
 def notify_success(
     request: HttpRequest, text: str, *, undo: Activity | Sequence[Activity] | None = None, link: str = ""
 ) -> None:
-    """Show a sentence.
-
-    ``undo`` names the activities that it offers to undo, all together; ``link`` is a page about it.
-    """
+    """Show a success toast, with an optional undo button and link."""
     done = [undo] if isinstance(undo, Activity) else undo or ()
     if any(it.entities and not activity.is_recorded(it) for it in done) and not _keep(request, done):
         text, done = f"{text} {_('Turn on history to undo changes.')}", ()
@@ -37,7 +34,7 @@ def notify_success(
 
 
 def _keep(request: HttpRequest, several: Sequence[Activity]) -> bool:
-    """Keep changes that no history has until the next ones are made; return whether they are small enough."""
+    """Keep changes without a history in the session for undo; return whether they are small enough."""
     sizes = [sum(len(it.before.content) for it in done.unrecorded if it.before) for done in several]
     if not all(done.unrecorded for done in several) or sum(sizes) > _LARGEST:
         return False
@@ -51,7 +48,7 @@ def _keep(request: HttpRequest, several: Sequence[Activity]) -> bool:
 
 
 def find_unrecorded(request: HttpRequest, several: Sequence[Activity]) -> None:
-    """Give activities the changes that the last toast has kept of them."""
+    """Attach the changes kept by the last toast to activities."""
     kept = request.session.pop(_UNRECORDED, {})
     for done in several:
         done.unrecorded = [_read(done, *it) for it in kept.get(str(done.pk), ())]
@@ -64,10 +61,10 @@ def _read(done: Activity, pk: str, rk: str, op: str, ticks: int, content: str | 
 
 
 def count_text(text: str, count: int) -> str:
-    """Fill in ``shown``, the count with the separators of the reader's language."""
+    """Format ``shown``, the count with the language's separators, into a text."""
     return text % {"shown": number_format(count, force_grouping=True)}
 
 
 def notify_error(request: HttpRequest, text: str, *, link: str = "") -> None:
-    """Show an error; ``link`` is the page about its cause."""
+    """Show an error toast; ``link`` is a page about its cause."""
     messages.error(request, text, extra_tags=f"{LINK}{link}" if link else "")

@@ -1,4 +1,4 @@
-"""Messages about texts that are not values of their type, and the clock for typed times."""
+"""Messages for invalid typed texts, and the clock for typed times."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -48,7 +48,7 @@ _RANGES: Final[Mapping[Edm, range]] = {Edm.INT32: INT32, Edm.INT64: INT64}
 
 
 def sentence(refusal: InvalidText, type_: Edm | None = None) -> str:
-    """Return the sentence for an invalid text; ``type_`` is its expected type, whose limits are named."""
+    """Return the message for an invalid text of an expected type, with its limits."""
     if refusal.fault is TextFault.TOO_LARGE and type_ is not None and type_ in _RANGES:
         limits = _RANGES[type_]
         low, high = (number_format(limit, force_grouping=True) for limit in (limits[0], limits[-1]))
@@ -59,7 +59,7 @@ def sentence(refusal: InvalidText, type_: Edm | None = None) -> str:
 
 
 def local_now() -> datetime:
-    """Now, in the zone of the reader."""
+    """Return the present time in the user's zone."""
     return timezone.localtime()
 
 
@@ -69,5 +69,5 @@ def edited_text(value: EdmValue, form: TextForm | None = None) -> str:
 
 
 def field_text(text: str) -> str:
-    """Normalize the text of a field: browsers send every line end as two characters."""
+    """Normalize the line ends of a field, which browsers send as CRLF."""
     return text.replace("\r\n", "\n")

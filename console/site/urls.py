@@ -1,4 +1,4 @@
-"""URLs that every page uses."""
+"""URLs used by every page."""
 
 from django.urls import path
 

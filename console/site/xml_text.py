@@ -1,4 +1,4 @@
-"""XML for people to read and edit."""
+"""Editable XML."""
 
 from xml.etree.ElementTree import ParseError, indent, tostring
 
@@ -13,7 +13,7 @@ def indent_xml(document: bytes) -> str:
 
 
 def error_position(error: StorageError | None) -> tuple[int, int] | None:
-    """Line and column, from 1, where parsing failed."""
+    """Return line and column, from 1, of a parse error; None for other errors."""
     if error is None or not isinstance(error.__cause__, ParseError):
         return None
     line, column = error.__cause__.position
