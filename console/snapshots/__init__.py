@@ -1,1 +1,1 @@
-"""Snapshots of an account, their restore, and branches."""
+"""Snapshots of an account, their restoration, and branches."""

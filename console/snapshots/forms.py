@@ -38,7 +38,7 @@ _EVERY: Final = (
 
 
 class SnapshotForm(forms.Form):
-    """The name of a snapshot, and how long it is kept."""
+    """Form for the name and retention of a snapshot."""
 
     name = forms.CharField(
         label=gettext_lazy("Name"),

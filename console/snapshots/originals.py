@@ -1,4 +1,4 @@
-"""Original values that were found in a branch although they should be masked."""
+"""Unmasked original values found in a branch."""
 
 from django.utils.translation import gettext as _
 

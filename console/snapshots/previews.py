@@ -1,4 +1,4 @@
-"""Previews of a restore, for the page of snapshots."""
+"""Previews of a restore."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ LIMIT: Final = timedelta(seconds=10)
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """The parts of a snapshot to restore, from the address of the page; ``left_out`` are names of tables."""
+    """Selected parts of a snapshot, from the address; ``left_out`` are table names."""
 
     left_out: frozenset[str] = frozenset()
     with_settings: bool = False
@@ -41,13 +41,13 @@ class Choices:
         )
 
     def deletes_newer(self, snapshot: Snapshot) -> bool:
-        """Return whether newer tables are deleted: only a restore of a whole account knows which they are."""
+        """Return whether newer tables are deleted, which only a restore of a whole account can."""
         return self.deletes_new and snapshot.is_whole and not self.left_out
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyEffect:
-    """The policies of a table that a restore adds, changes and removes."""
+    """Policies of a table that a restore adds, changes and removes."""
 
     table: str
     added: Sequence[str]
@@ -57,7 +57,7 @@ class PolicyEffect:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """``plan`` is of all tables; None if it took too long."""
+    """Preview of a restore; ``plan`` covers all tables, None on timeout."""
 
     snapshot: Snapshot
     choices: Choices
@@ -74,7 +74,7 @@ class Preview:
 
     @property
     def as_of(self) -> str:
-        """The time at which a grid shows a table as the snapshot has it, while the history is kept."""
+        """Return the time at which a grid shows the snapshot's state, while the history is kept."""
         return f"{self.snapshot.taken_at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
 
     @property
@@ -99,7 +99,7 @@ class Preview:
 
 
 def preview(snapshot: Snapshot, choices: Choices) -> Preview:
-    """Find out what a restore would change, within a time limit."""
+    """Preview a restore within a time limit."""
     restore_request = RestoreRequest(
         with_policies=choices.with_settings,
         with_settings=choices.with_settings,

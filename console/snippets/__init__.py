@@ -21,7 +21,7 @@ from storage.domain.values.edm import Edm, EdmValue
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The table a snippet works on."""
+    """Table that a snippet uses."""
 
     endpoint: str  # the account's endpoint, without a trailing slash
     account: str
@@ -33,7 +33,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query; ``keys`` are set if its filter names single entities."""
+    """Query of a snippet; ``keys`` are set if its filter names single entities."""
 
     filter: Filter | None
     select: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class Snippet:
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A client language: its template has the name of its ``slug``."""
+    """Client language; its templates are named by ``slug``."""
 
     slug: str
     name: str
@@ -185,17 +185,13 @@ def write_api_calls(address: str, body: Mapping[str, Any]) -> list[Snippet]:
 
 
 def _values(entity: Entity) -> dict[str, EdmValue]:
-    """Keys and properties."""
+    """Return the keys and properties of an entity."""
     partition_key, row_key = (EdmValue(Edm.STRING, part) for part in entity.key)
     return {"PartitionKey": partition_key, "RowKey": row_key, **entity.properties}
 
 
 def _write_json(entity: Entity) -> str:
-    """Write the entity as a request body: one line of ASCII JSON.
-
-    Every Double is annotated, and -0.0 is a string, because clients that read the body and write it again, as
-    the Go SDK does, write 1.0 as 1.
-    """
+    """Serialize an entity as a request body, one line of ASCII JSON."""
     members = []
     for name, value in _values(entity).items():
         if value.type is Edm.DOUBLE or encoding.needs_annotation(value):

@@ -35,7 +35,7 @@ def snippet_target(request: HttpRequest, table: Table) -> Target:
 
 
 def masked_connection_string(account: Account, endpoint: str) -> str:
-    """Return a connection string that is safe to show: with the key only if the key is public."""
+    """Return a connection string that is safe to display, with the key only if it is public."""
     is_public = sealed_keys.is_public(account)
     key = sealed_keys.encode_key(sealed_keys.DEVELOPMENT_KEY) if is_public else MASK
     return connection_string(account.name, endpoint, key)
@@ -43,7 +43,7 @@ def masked_connection_string(account: Account, endpoint: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host name of this server from an application's point of view."""
+    """Host name of this server as seen by an application."""
 
     slug: str
     label: str | Promise
@@ -62,7 +62,7 @@ def hosts() -> tuple[Host, ...]:
 
 
 def endpoint_at(request: HttpRequest, account: Account, host: Host, name: str) -> str:
-    """``name`` is what the user typed: `tables`, `tables:10002` or `https://tables.example.org`."""
+    """Return the endpoint on a host; ``name`` is typed, such as `tables:10002` or `https://tables.example.org`."""
     here = urlsplit(f"{request.scheme}://{request.get_host()}")
     match host:
         case Host("localhost"):
@@ -85,7 +85,7 @@ def _with_port(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format of a connection string, with its label."""
+    """Format of a connection string."""
 
     form: ConnectionFormat
     label: str | Promise
@@ -113,7 +113,7 @@ FORMATS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The connection a page shows, as its address says."""
+    """Displayed connection, as in the address."""
 
     host: Host
     name: str
@@ -126,13 +126,13 @@ class Choice:
         return urlencode(chosen)
 
     def write(self, request: HttpRequest, account: Account, key: str) -> str:
-        """``key``: in base64, or a mask."""
+        """Build the connection string; ``key`` is base64 or a mask."""
         where = endpoint_at(request, account, self.host, self.name)
         return self.format.write(connection_string(account.name, where, key))
 
 
 def read_choice(data: Mapping[str, str]) -> Choice:
-    """Unknown values are replaced by the first choice."""
+    """Parse the choice, replacing unknown values by the first."""
     known = {host.slug: host for host in hosts()}
     formats = {offered.slug: offered for offered in FORMATS}
     return Choice(

@@ -1,4 +1,4 @@
-"""Strings and property values as literals of each language; nothing in them can end a literal or hide a character."""
+"""String and property literals of each language, safely quoted and without invisible characters."""
 
 import json
 import math
@@ -20,7 +20,7 @@ def quote_json(text: str) -> str:
 
 
 def write_json(value: object, indent: int | None = None) -> str:
-    """JSON, which is a literal in JavaScript, too."""
+    """Serialize JSON, which is also a JavaScript literal."""
     written = json.dumps(value, ensure_ascii=False, indent=indent)
     return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
 
@@ -42,7 +42,7 @@ def _escape_ansi(character: str) -> str:
 
 
 def _plain(value: EdmValue) -> str:
-    """Return the JSON value without quotation marks."""
+    """Return the JSON of a value without quotes."""
     return encoding.write(value).strip('"')
 
 
@@ -99,7 +99,7 @@ def is_negative_zero(value: EdmValue) -> bool:
 
 
 def write_arguments(name: str, value: EdmValue) -> list[str]:
-    """Write a property as words of the Azure CLI; none if it cannot be passed on a command line."""
+    """Return a property as Azure CLI arguments; empty if it cannot be passed on a command line."""
     if value.type is Edm.STRING and _NO_ARGUMENT.search(str(value.value)):
         return []
     words = [f"{name}={value.value if isinstance(value.value, str) else _plain(value)}"]

@@ -1,4 +1,4 @@
-"""The forms of a new table, and of the notes on a table."""
+"""Forms of a new table and of a table's notes."""
 
 import re
 from typing import Any, Final
@@ -22,7 +22,7 @@ _NOT_IN_COSMOS = re.compile(r"^\$|[/\\#?]")
 
 
 def name_rules(account: Account, name: str) -> list[NameRule]:
-    """Check a name against each rule; None while the rule cannot be checked yet."""
+    """Check a name against each rule; None if it cannot be checked yet."""
     if account.kind == AccountKind.COSMOS:
         return _cosmos_name_rules(account, name)
     folded = name.lower()
@@ -66,7 +66,7 @@ def _is_valid_name(name: str, kind: AccountKind = AccountKind.STORAGE) -> bool:
 
 
 class TagsField(forms.CharField):
-    """Comma-separated tags, drawn as chips."""
+    """Field for comma-separated tags, rendered as chips."""
 
     def __init__(self, **kwargs: Any) -> None:
         attributes = {
@@ -89,7 +89,7 @@ class TagsField(forms.CharField):
         return ", ".join(value) if isinstance(value, list) else value
 
     def to_python(self, value: Any) -> list[str]:  # type: ignore[override]
-        """Drop duplicates in any letter case."""
+        """Remove duplicates, ignoring letter case."""
         texts = (" ".join(part.split()) for part in str(value or "").split(","))
         return list({text.casefold(): text for text in texts if text}.values())
 

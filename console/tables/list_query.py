@@ -11,7 +11,7 @@ from storage.tables.list_columns import NAME, SORTABLE, Column
 
 @dataclass(frozen=True, slots=True)
 class TableListQuery:
-    """The filter and order of the list of tables."""
+    """Filter and order of the table list."""
 
     containing: str = ""
     tag: str = ""
@@ -28,13 +28,11 @@ class TableListQuery:
 
     @staticmethod
     def first_sort(column: Column) -> str:
-        """Return ``sort`` of a column that is chosen for the first time: amounts begin with the largest."""
+        """Return the initial ``sort`` of a newly chosen column: descending for amounts."""
         return "" if column is NAME else f"-{column.name}"
 
     def sorted_by(self, column: Column) -> str:
-        """Return the new ``sort`` after a column is chosen: amounts begin with the largest, a second choice
-        turns.
-        """
+        """Return the new ``sort`` after a click on a column, which reverses on the second."""
         first = self.first_sort(column)
         if column is not self.column or self.is_descending != first.startswith("-"):
             return first
@@ -46,12 +44,12 @@ class TableListQuery:
 
 
 def read_list_query(data: QueryDict) -> TableListQuery:
-    """Read the query of the list; an unknown column is ignored."""
+    """Parse the query of the list, ignoring unknown columns."""
     containing, tag, after, sort = (read_text(data, name) for name in ("q", "tag", "after", "sort"))
     is_known = sort.removeprefix("-") in SORTABLE
     return TableListQuery(containing, tag, after, sort if is_known else "")
 
 
 def selected_names(data: QueryDict) -> list[str]:
-    """Return the names of the tables that are ticked."""
+    """Return the names of the selected tables."""
     return list(dict.fromkeys(data.getlist("table")))

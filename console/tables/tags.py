@@ -1,4 +1,4 @@
-"""Draw the values of the list of tables, each by the kind of cell that its column declares."""
+"""Rendering of the table list's values, by the kind of cell of a column."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ register = template.Library()
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Place where a value is drawn."""
+    """Context in which a value is rendered."""
 
     account: str
     table: str
@@ -36,7 +36,7 @@ class _Place:
 
 @register.simple_tag(name="cell")
 def draw_cell(column: Column, row: TableRow, account: Account, *, is_tried: bool = False) -> SafeString:
-    """Draw what a column shows of a table; ``is_tried``: counting its entities exactly took too long."""
+    """Render a cell of a table; ``is_tried`` tells that counting its entities timed out."""
     if column.is_measured and row.size is None:
         return _draw_awaited(get_language())
     is_estimate = column.is_measured and not (row.size and row.size.is_exact)

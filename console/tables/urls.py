@@ -1,4 +1,4 @@
-"""The tables of an account, and the settings of one."""
+"""URLs of an account's tables and their settings."""
 
 from django.urls import path
 

@@ -1,1 +1,1 @@
-"""Imports of files: upload, columns, check, and the import itself."""
+"""Imports of files: upload, mapping, check and execution."""

@@ -1,4 +1,4 @@
-"""Names of encodings, and samples of a file in several of them."""
+"""Encoding names, and samples of a file in several encodings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ def title(encoding: str) -> str:
 
 
 def groups() -> list[tuple[Promise | str, list[tuple[str, str]]]]:
-    """Return all encodings with their titles, by the languages they are used for."""
+    """Return all encodings with titles, grouped by language."""
     groups_by_title: list[tuple[Promise | str, list[tuple[str, str]]]] = []
     for name in ENCODINGS:
         if name in _FIRST:
@@ -56,7 +56,7 @@ def groups() -> list[tuple[Promise | str, list[tuple[str, str]]]]:
 
 
 def script_of(encoding: str) -> Promise | str:
-    """Return what is written in an encoding."""
+    """Return the script or language group of an encoding."""
     script: Promise | str = ""
     for name in ENCODINGS:
         script = _FIRST.get(name, script)

@@ -1,4 +1,4 @@
-"""Words for the formats of columns, and how forms send them."""
+"""Texts for column formats, and their form values."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -129,7 +129,7 @@ def reading_value(type_: Edm | None, format_: str) -> str:
 
 
 def read_reading(text: str) -> tuple[Edm | None, str]:
-    """Return the type and the format that a form names; neither if the text is invalid."""
+    """Parse a reading to its type and format; neither if invalid."""
     name, _separator, format_ = text.partition(" ")
     type_ = next((it for it in Edm if it.value == name), None)
     try:
@@ -181,7 +181,7 @@ class FormatView:
 
     @property
     def zone(self) -> str:
-        """The time zone that they get; empty if they have their own, or are no times."""
+        """Return the time zone of times without one; empty otherwise."""
         is_local = self.proposal.type is Edm.DATETIME and not all(_ZONE.search(to) for _, to in self.samples)
         return (self._zone or "UTC") if is_local else ""
 
@@ -195,7 +195,7 @@ class FormatView:
 
     @property
     def misfits(self) -> str:
-        """Return a sentence about the values that do not fit; empty if all do."""
+        """Return a sentence about values that do not fit; empty if all do."""
         left = self.proposal.values - self.proposal.fitting
         if not left:
             return ""

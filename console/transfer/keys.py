@@ -1,4 +1,4 @@
-"""The keys of an import: chips of columns that are pressed to build them, and advice on the choice."""
+"""Key editor of an import: chips of columns, and advice."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -49,7 +49,7 @@ _NOTES: Final[Mapping[NoteKind, Promise]] = {
 
 @dataclass(frozen=True, slots=True)
 class NoteView:
-    """``kind`` is that of a badge: ok, warn or danger."""
+    """Note on a key; ``kind`` is a badge: ok, warn or danger."""
 
     text: str
     kind: str
@@ -84,7 +84,7 @@ class KeyView:
 
     @property
     def first_chips(self) -> list[ChipView]:
-        """The likely ones, and those that are pressed."""
+        """Return the likely chips and pressed ones."""
         columns = [chip for chip in self.chips if not chip.is_generated]
         return [chip for place, chip in enumerate(columns) if place < _CHIPS or chip.is_pressed]
 
@@ -100,7 +100,7 @@ class KeyView:
 
 @dataclass(frozen=True, slots=True)
 class ProposalView:
-    """Keys that are proposed; ``number`` is their place."""
+    """Proposed keys; ``number`` is their index."""
 
     number: int
     proposal: KeyProposal
@@ -116,7 +116,7 @@ class ProposalView:
 
     @property
     def reason(self) -> str:
-        """Return the arguments for and against it."""
+        """Return the arguments for and against the keys."""
         keys = (("PartitionKey", self.proposal.partition_notes), ("RowKey", self.proposal.row_notes))
         return " · ".join(
             f"{name}: {', '.join(NoteView.of_note(note).text for note in notes)}"
@@ -126,7 +126,7 @@ class ProposalView:
 
 
 def view_keys(mapping: ColumnMapping, proposal: Proposal) -> list[KeyView]:
-    """Return both keys, with the findings of the first rows."""
+    """Return both keys with notes from the first rows."""
     notes: Mapping[str, Sequence[KeyNote]] = {}
     try:
         assessment = key_proposals.assess(mapping.partition_key, mapping.row_key, proposal.sample)
@@ -160,7 +160,7 @@ def view_proposals(mapping: ColumnMapping, proposal: Proposal) -> list[ProposalV
 
 
 def has_irregular_key(mapping: ColumnMapping) -> bool:
-    """Return whether chips cannot show a key as it is: with texts, or not valid."""
+    """Return whether a key cannot be shown as chips, because of texts or errors."""
     return any(
         template and not _is_regular(template) for template in (mapping.partition_key, mapping.row_key)
     )
@@ -177,7 +177,7 @@ def _labels(template: str) -> list[str | Promise]:
 
 
 def _parts(template: str) -> tuple[tuple[bool, str], ...]:
-    """Return the parts of a template; none of one that is not valid."""
+    """Return the parts of a template; none if it is invalid."""
     try:
         return Template.read(template).parts
     except MappingRefused:
@@ -250,7 +250,7 @@ def _find_name(number: str, names: Sequence[str]) -> str:
 
 
 def _toggle(template: str, column: str) -> str:
-    """Add a column to the end of a key, or take it out."""
+    """Append a column to a key, or remove it."""
     parts = list(Template.read(template).parts)
     if (True, column) not in parts:
         separator = _separator(template)

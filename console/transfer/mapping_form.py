@@ -1,4 +1,4 @@
-"""The form of the columns page: fields of a mapping, and the pressed button."""
+"""Form of the columns page: mapping fields and the pressed button."""
 
 import json
 from collections.abc import Callable
@@ -70,7 +70,7 @@ def _read_base(text: str) -> ColumnMapping:
 
 
 def _listed(mapping: ColumnMapping, proposed: ProposedColumn) -> Column:
-    """Return a column of a mapping, or as it is proposed."""
+    """Return the mapped column, or else the proposed one."""
     source = proposed.column.source
     return next((it for it in mapping.columns if it.source == source), proposed.column)
 

@@ -1,4 +1,4 @@
-"""Words for imports: why a type was guessed, why rows are rejected, and how to accept them."""
+"""Texts for imports: guessed types, reject reasons and repairs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -75,12 +75,12 @@ _REPAIRS: Final[Mapping[Repair, Promise]] = {
 
 
 def describe_guess(column: ProposedColumn) -> Promise:
-    """Return why a column has its proposed type."""
+    """Explain the proposed type of a column."""
     return _SOURCES[column.why] if column.reason is None else _GUESSES[column.reason]
 
 
 def describe_reject(reject: Reject | RejectGroup, text: str) -> str:
-    """Return why rows become no entities; ``text`` is a value at fault."""
+    """Explain why rows are rejected; ``text`` is a value at fault."""
     format_ = describe_value(read_format(reject.format)) if reject.format else ""
     return describe_fault(reject.fault, reject.column, reject.type, text, format_)
 
@@ -96,7 +96,7 @@ class ChangedProperty(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ChangeView:
-    """An entity of the first rows, with the properties that the import changes."""
+    """Entity of the first rows with its changed properties."""
 
     change: SampleChange
 
@@ -125,7 +125,7 @@ def _show(value: EdmValue | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class GroupView:
-    """Rejected rows of a reason; ``number`` is its place among the groups."""
+    """Group of rejected rows with one reason; ``number`` is its index."""
 
     number: int
     group: RejectGroup
@@ -144,7 +144,7 @@ class GroupView:
 
     @property
     def others(self) -> int:
-        """Return the number of lines that are not listed."""
+        """Return the number of unlisted lines."""
         return self.group.rows - len(self.group.lines)
 
     @property

@@ -1,4 +1,4 @@
-"""Import a file step by step: upload it, map its columns, check all rows, import them."""
+"""Import of a file in steps: upload, column mapping, check and execution."""
 
 import json
 import re
@@ -67,14 +67,14 @@ DraftView = Callable[[HttpRequest, ImportDraft], HttpResponseBase]
 @require_http_methods(["GET", "POST"])
 @table_required(Capability.WRITE)
 def start(request: HttpRequest, table: Table) -> HttpResponse:
-    """Take a file for a table: as a draft that a script then fills, or all of a small one."""
+    """Receive a file for a table, whole or to be uploaded in pieces by a script."""
     return _start(request, table.account, table)
 
 
 @require_http_methods(["GET", "POST"])
 @account_required(Capability.MANAGE_TABLES)
 def start_new(request: HttpRequest, account: Account) -> HttpResponse:
-    """Take a file for a table that is named beside it, and that need not exist."""
+    """Receive a file for a table named in the form, which need not exist."""
     return _start(request, account, None)
 
 
@@ -290,7 +290,7 @@ def _columns(file: DraftFile) -> list[dict[str, Any]]:
 
 
 def _describe_reading(column: Column, proposed: ProposedColumn) -> str | Promise:
-    """Return why a column has its type, or what its format is; nothing of another choice."""
+    """Explain a column's type or format; empty for a user's own choice."""
     if column.format and column.type is not None:
         return describe_values(column.type, column.format)
     return describe_guess(proposed) if column.type is proposed.column.type else ""
@@ -307,7 +307,7 @@ def _sample(draft: ImportDraft, file: DraftFile) -> list[dict[str, Any]]:
 @require_GET
 @draft_required
 def check(request: HttpRequest, draft: ImportDraft) -> HttpResponseBase:
-    """Show how far the check of all rows is, and then what the import would do."""
+    """Show the progress of the check, then the predicted result."""
     job = draft.check_job
     if draft.job is not None or job is None:
         return redirect("transfer:run" if draft.job else "transfer:map", draft.account.name, draft.pk)

@@ -1,4 +1,4 @@
-"""Make a branch of an account, masked or not, and reset a branch."""
+"""Creation of branches, optionally masked, and their reset."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -80,7 +80,7 @@ class BranchTable:
 
     @property
     def personal(self) -> Sequence[MaskedProperty]:
-        """Return the properties that are shown at first: they look personal, or have a rule."""
+        """Return the properties shown at first: personal-looking ones, and ones with a rule."""
         return [it for it in self.properties if it.looks_personal or it.mask != Mask.KEEP]
 
     @property
@@ -93,7 +93,7 @@ class BranchTable:
 @account_required(Capability.OWN)
 @recently_authenticated_if(is_post)
 def new(request: HttpRequest, account: Account) -> HttpResponse:
-    """Show the form with proposals, or make the branch."""
+    """Show the form with suggestions, or create the branch."""
     initial = {"snapshot": request.GET.get("snapshot", NOW)}
     form = BranchForm(request.POST if request.method == "POST" else None, account=account, initial=initial)
     listed = tables.listed(account)
@@ -239,7 +239,7 @@ def _shown(value: EdmValue) -> str:
 @require_safe
 @account_required(Capability.OWN)
 def sample(request: HttpRequest, account: Account) -> HttpResponse:
-    """Answer with a value as the mask chosen for its property replaces it."""
+    """Respond with a sample value as masked by the chosen rule."""
     try:
         table = tables.get(account, request.GET.get("table", ""))
         name = request.GET.get("property", "")

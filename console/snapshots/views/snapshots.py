@@ -40,7 +40,7 @@ _MOST_WRITERS: Final = 5
 @require_safe
 @account_required(Capability.READ)
 def index(request: HttpRequest, account: Account) -> HttpResponse:
-    """List snapshots and branches; the one in the address is previewed beside them."""
+    """List snapshots and branches, with a preview of the one in the address."""
     return _page(request, account)
 
 
@@ -115,7 +115,7 @@ def new(request: HttpRequest, account: Account) -> HttpResponse:
 
 @account_required(Capability.MANAGE_TABLES)
 def change(request: HttpRequest, account: Account, snapshot: str) -> HttpResponse:
-    """Rename a snapshot, or change how long it is kept."""
+    """Rename a snapshot, or change its retention."""
     chosen = _find(account, snapshot)
     initial = {"name": chosen.name, "days": "as-it-is" if chosen.expires_at else "always"}
     form = SnapshotForm(_posted(request), account=account, snapshot=chosen, initial=initial)

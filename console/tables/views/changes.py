@@ -1,4 +1,4 @@
-"""Create, delete, restore and tag tables."""
+"""Creation, deletion, restoration and tagging of tables."""
 
 from collections.abc import Callable, Sequence
 
@@ -28,7 +28,7 @@ from storage.tables.tables import DELETED_TABLE_RETENTION
 
 @account_required(Capability.MANAGE_TABLES)
 def new(request: HttpRequest, account: Account) -> HttpResponse:
-    """Show the form, check a name while it is typed (GET), or create the table."""
+    """Show the form, validate a name while typing (GET), or create the table."""
     is_saved = request.method == "POST"
     data = request.POST if is_saved else request.GET if "name" in request.GET else None
     form = NewTableForm(data, account=account)
@@ -73,7 +73,7 @@ def sample(request: HttpRequest, account: Account) -> HttpResponse:
 @account_required(Capability.MANAGE_TABLES)
 @require_POST
 def delete(request: HttpRequest, account: Account) -> HttpResponse:
-    """Delete at once, since it can be undone; in a protected account, after typing its name."""
+    """Delete immediately, as that can be undone; a protected account requires typing its name."""
     names = selected_names(request.POST)
     if account.protected and request.POST.get("confirm") != account.name:
         context = {
@@ -114,7 +114,7 @@ def remove_tags(request: HttpRequest, account: Account) -> HttpResponse:
 def _change_tags(
     request: HttpRequest, account: Account, change: Callable[[Sequence[str], Sequence[str]], list[str]]
 ) -> list[Activity]:
-    """Change the tags of the ticked tables, all or none; ``change`` takes those of a table and those given."""
+    """Change the tags of the selected tables, all or none; ``change`` combines present and given tags."""
     actor = actor_of(request)
     try:
         with notify_refusals(request):

@@ -1,4 +1,4 @@
-"""Export several tables as one file."""
+"""Export of several tables as one file."""
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
@@ -21,7 +21,7 @@ from storage.transfer.exports import Export, write_zip
 @account_required(Capability.READ)
 @require_POST
 def export(request: HttpRequest, account: Account) -> HttpResponseBase:
-    """Send a ZIP file with a typed CSV file for each table."""
+    """Send a ZIP archive with a typed CSV file per table."""
     with notify_refusals(request):  # the table may have been deleted meanwhile
         chosen = [tables.get(account, name) for name in selected_names(request.POST)]
         escapes = escapes_formulas(request.POST, ExportFormat.TYPED_CSV)

@@ -1,4 +1,4 @@
-"""Add and drop the index of a property."""
+"""Adding and dropping of property indexes."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -20,7 +20,7 @@ from storage.tables.subject import TableVerb
 @table_required(Capability.READ)
 @require_GET
 def show(request: HttpRequest, table: Table) -> HttpResponse:
-    """Answer the part of the schema page that shows the index of a property, while it is made or dropped."""
+    """Render the index part of the schema page, while an index is built or dropped."""
     name = request.GET.get("property", "")
     by_name = {details.index.name: details for details in indexes.describe(table)}
     context = {"account": table.account, "table": table, "name": name, "details": by_name.get(name)}
@@ -30,10 +30,7 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
 @table_required(Capability.MANAGE_TABLES)
 @require_POST
 def add(request: HttpRequest, table: Table) -> HttpResponse:
-    """Add an index on the schema page or, with a ``query``, from the explanation of that query.
-
-    One that the server has added is kept.
-    """
+    """Add an index from the schema page or, with a ``query``, from its explanation."""
     name, query = request.POST.get("property", ""), request.POST.get("query")
     origin = IndexOrigin.HAND if query is None else IndexOrigin.ADVICE
     words = {"property": name, "table": table.name}

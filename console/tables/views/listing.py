@@ -36,7 +36,7 @@ service.create_table("people")
 @account_required(Capability.READ)
 @require_GET
 def index(request: HttpRequest, account: Account) -> HttpResponse:
-    """Show a page of tables; the page itself then loads their sizes."""
+    """Show a page of tables, which loads their sizes itself."""
     query = read_list_query(request.GET)
     context = {**_list_context(request, account, query), "is_part": wants_part(request)}
     response = render_page(request, "console/tables/index.html", context)
@@ -87,7 +87,7 @@ def _find_page(account: Account, query: TableListQuery) -> Listing[Table]:
 
 
 def _account_context(request: HttpRequest, account: Account, listing: Listing[Table]) -> dict[str, Any]:
-    """Below the first page: deleted tables, or how to create the first one."""
+    """Return the context below the first page: deleted tables, or a getting-started snippet."""
     may_restore = may(role_of(request), Capability.MANAGE_TABLES)
     context: dict[str, Any] = {"deleted": _deleted_tables(account) if may_restore else []}
     if not listing.total:
@@ -109,7 +109,7 @@ def _deleted_tables(account: Account) -> list[dict[str, Any]]:
 @account_required(Capability.READ)
 @require_GET
 def sizes(request: HttpRequest, account: Account) -> HttpResponse:
-    """Return the sizes of a page of tables; with ``exactly``, count the entities of one table."""
+    """Render sizes of a page of tables; with ``exactly``, count one table's entities."""
     if "exactly" in request.GET:
         exact = find_table(account, request.GET["exactly"])
         row = TableRow(exact, _count_exactly(exact))

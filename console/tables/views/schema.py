@@ -1,4 +1,4 @@
-"""The schema page of a table: its properties, as a sample of its entities has them."""
+"""Schema page of a table: properties inferred from a sample."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -65,7 +65,7 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
 
 
 def _timestamps(table: Table) -> list[tuple[str, str]]:
-    """Return the Timestamps of the first entities as examples, with addresses of the entities since then."""
+    """Return the Timestamps of the first entities as examples, with addresses of entities since then."""
     timestamps = sorted(
         {it.timestamp for it in entities.preview_page(table, EntityQuery(top=_EXAMPLES)).entities}
     )

@@ -1,4 +1,4 @@
-"""The settings page of a table: notes and facts."""
+"""Settings page of a table: notes and facts."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
