@@ -84,7 +84,7 @@ def _of_line(text: str, first: str) -> PastedText:
 
 
 def read_url(text: str) -> SplitResult:
-    """Split a URL without decoding; None if it is malformed."""
+    """Split a URL without decoding, also one that Python's parser refuses."""
     text = text.partition("#")[0]
     try:
         return urlsplit(text)

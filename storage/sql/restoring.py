@@ -1,9 +1,4 @@
-"""Make entities of a table equal to given images: to undo changes, restore a snapshot, apply a diff, or edit many.
-
-A query says which entities, in which version they must be, and what they become. Its rows are kept in a temporary
-relation and applied in chunks of keys, so that no lock is held for long; a caller may also list the images of a chunk.
-An entity that is no longer in its expected version has newer work in it, and is left alone.
-"""
+"""Application of images to a table: to undo changes, restore a snapshot, apply a comparison, or edit many."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,11 +17,7 @@ from storage.sql.statement import Lane, Parameters, Result, Statement, integer_a
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """A query of at most one row per entity, with ``$1`` placeholders.
-
-    Its columns are pk, rk, expected (the Timestamp in ticks that the entity must have, or NEWER; null: it must not
-    exist) and vals (what it becomes, as in its row; null: it shall not exist).
-    """
+    """Images as a query of at most one row per entity, with ``$1`` placeholders."""
 
     text: str
     parameters: Parameters = ()
@@ -54,7 +45,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The numbers of entities by the effect that images had, or would have, on them."""
+    """Number of entities by the effect of images, applied or predicted."""
 
     inserted: int
     changed: int
@@ -114,16 +105,13 @@ move AS MATERIALIZED (
 
 
 def _numbered(images: Images) -> str:
-    """Return the expressions of a query with the images and their numbers as ``numbered``."""
+    """Return the CTEs of a query that numbers the images as ``numbered``."""
     grouping = _TOGETHER.format(moves=images.moves) if images.moves else _ALONE
     return f"{_PLACED.format(images=images.text)}, {grouping}"
 
 
 def settings_of(images: Images) -> str:
-    """Return the planner settings for collecting or previewing images; an empty string means the settings of the lane.
-
-    The planner does not know the number of images, and would look through all of them for each move.
-    """
+    """Return the planner settings for collecting or previewing images; empty for the settings of the lane."""
     return f"{SETTINGS[Lane.FILTER]}; SET enable_nestloop = off" if images.moves else ""
 
 
@@ -287,7 +275,7 @@ ORDER BY pk COLLATE "C", rk COLLATE "C" LIMIT {{most}}
 
 
 def count(images: Images) -> Statement[Chunk]:
-    """Return what images do if no entity is changed before; those with newer work are not listed."""
+    """Return the statement that counts the effects of images, assuming no concurrent changes."""
 
     def read(result: Result) -> Chunk:
         inserted, changed, deleted, newer = (integer_at(result, 0, column) for column in range(4))
@@ -297,7 +285,7 @@ def count(images: Images) -> Statement[Chunk]:
 
 
 def newer_keys(images: Images, most: int) -> Statement[list[EntityKey]]:
-    """Return the first entities that are known to have newer work."""
+    """Return the statement for the first entities that were changed after their images."""
     text = _NEWER_KEYS.format(images=images.text, most=most)
     return Statement(text, images.parameters, Lane.FILTER, _read_keys)
 
@@ -333,16 +321,13 @@ def _stored(key: EntityKey, ticks: bytes | None, content: bytes | None) -> Store
 
 
 def collect(images: Images) -> Statement[bool]:
-    """Run the query and keep its rows, after CREATE; return whether an entity with long keys may have to be inserted.
-
-    Takes no lock that a writer would wait for.
-    """
+    """Return the statement that collects images after CREATE; its result tells whether long keys may be inserted."""
     text = _COLLECT.format(numbered=_numbered(images))
     return Statement(text, images.parameters, Lane.FILTER, lambda result: integer_at(result, 0, 0) > 0)
 
 
 def spans() -> Statement[list[Span]]:
-    """Divide the images into chunks, in the order of keys."""
+    """Return the statement that divides the images into chunks, in key order."""
 
     def read(result: Result) -> list[Span]:
         return [Span(integer_at(result, row, 0), integer_at(result, row, 1)) for row in range(result.ntuples)]
@@ -364,17 +349,17 @@ SELECT pk, rk FROM restored_images WHERE number <= $1::bigint ORDER BY number DE
 
 
 def leave_out(upto: EntityKey) -> Statement[None]:
-    """Drop the images up to a key, which were applied before, and all images that were applied together with them."""
+    """Return the statement that drops images applied before, up to a key and with their linked images."""
     return Statement(_LEAVE_OUT, (upto.partition_key, upto.row_key), Lane.KEY, lambda _: None)
 
 
 def among(span: Span, keys: Sequence[EntityKey]) -> Statement[list[EntityKey]]:
-    """Return those of the keys that images of a chunk have."""
+    """Return the statement for the keys that have images in a chunk."""
     return Statement(_AMONG, (*span.parameters, *arrays.columns(keys)), Lane.KEY, _read_keys)
 
 
 def last_key(span: Span) -> Statement[EntityKey]:
-    """Return the key of the last image of a chunk; of images that are applied together, the key of the first."""
+    """Return the statement for the last key of a chunk; for linked images, the first of their keys."""
     return Statement(_LAST_KEY, (str(span.last),), Lane.KEY, lambda result: _read_keys(result)[0])
 
 
@@ -403,7 +388,7 @@ class Content(NamedTuple):
 
 
 def contents(span: Span) -> Statement[list[Content]]:
-    """Return what the images of a chunk insert or change."""
+    """Return the statement for the contents that a chunk inserts or changes."""
 
     def read(result: Result) -> list[Content]:
         return [
@@ -414,12 +399,12 @@ def contents(span: Span) -> Statement[list[Content]]:
 
 
 def convert(new: Sequence[Content]) -> Statement[None]:
-    """Give images other contents; those without any are left out."""
+    """Return the statement that replaces the contents of images; those without content are dropped."""
     return Statement(_CONVERT, arrays.columns(new), Lane.KEY, lambda _: None)
 
 
 class Image(NamedTuple):
-    """The new state of an entity, as a row of Images has it."""
+    """Target state of an entity, as a row of Images."""
 
     partition_key: str
     row_key: str
@@ -446,7 +431,7 @@ def halves(source: P) -> tuple[P, P] | None:
 
 
 def inserts_long(images: Sequence[Image]) -> bool:
-    """Return whether an entity with long keys is inserted, which takes ``make_room``."""
+    """Return whether an entity with long keys is inserted, which requires ``make_room``."""
     return any(
         it.expected is None and it.content is not None and is_long(EntityKey(it.partition_key, it.row_key))
         for it in images
@@ -466,14 +451,14 @@ def _given(source: Source) -> Images:
 
 
 def make_room(relation: str, source: Source) -> Statement[int]:
-    """Prepare the insertion of entities with long keys, before ``apply`` in its transaction."""
+    """Return the statement that prepares inserts with long keys, before ``apply`` in its transaction."""
     given = _given(source)
     text = _MAKE_ROOM.format(relation=relation, given=given.text)
     return Statement(text, given.parameters, Lane.KEY, lambda result: integer_at(result, 0, 0))
 
 
 def lock(relation: str, images: Sequence[Image]) -> Statement[list[int]]:
-    """Lock the entities that have the expected Timestamps; return the places of their images."""
+    """Return the statement that locks entities with the expected Timestamps; it yields their images' indexes."""
     given = _given(images)
     text = _LOCK.format(relation=relation, given=given.text)
 
@@ -484,7 +469,7 @@ def lock(relation: str, images: Sequence[Image]) -> Statement[list[int]]:
 
 
 def apply(relation: str, source: Source, recorder: Recorder | None, *, has_long: bool) -> Statement[Chunk]:
-    """Make the entities of a chunk equal to their images; ``has_long``: after make_room."""
+    """Return the statement that makes a chunk equal to its images; ``has_long`` requires make_room before."""
     given, recording = _given(source), ""
     parameters = given.parameters
     if recorder is not None:

@@ -1,4 +1,4 @@
-"""Samples of a relation, in which the properties of entities are counted."""
+"""Samples of a relation, for counting properties."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -18,25 +18,25 @@ END"""
 
 
 class Sampling(NamedTuple):
-    """Up to ``limit`` rows of ``share`` percent of a relation's pages; the same ones each time."""
+    """Sample of up to ``limit`` rows from ``share`` percent of a relation's pages, repeatable."""
 
     share: float
     limit: int
 
     def is_whole(self, rows: int) -> bool:
-        """Return whether a sample of so many rows is the whole relation."""
+        """Return whether a sample of so many rows covers the whole relation."""
         return self.share >= 100 and rows < self.limit
 
 
 def samplings(rows: int, limits: Sequence[int]) -> Iterator[Sampling]:
-    """Yield the samples of about ``rows`` rows to be tried one after the other."""
+    """Yield the samplings to try in turn, for a relation of about ``rows`` rows."""
     for limit in limits:
         # twice the sample: pages are unequally full, and statistics lag behind
         yield Sampling(100.0 if rows <= limit else min(100.0, 200.0 * limit / rows), limit)
 
 
 def typed(relation: str, sampling: Sampling, columns: str, fields: str) -> str:
-    """Begin a statement with ``sample``, and with ``typed``, still open: a row for each property, with its ``type``."""
+    """Return the start of a statement with the CTEs ``sample`` and ``typed``, a row per property with its ``type``."""
     share = f"TABLESAMPLE SYSTEM ({sampling.share:.6f}) REPEATABLE (0)" if sampling.share < 100 else ""
     return (
         f"WITH sample AS MATERIALIZED (SELECT {columns} FROM {relation} {share} LIMIT {sampling.limit}),"

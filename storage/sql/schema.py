@@ -1,4 +1,4 @@
-"""The properties of a sample of entities by type: how many values, how different and how large."""
+"""Statistics of sampled properties by type: number, distinct values and sizes."""
 
 import json
 from typing import Final, NamedTuple
@@ -55,7 +55,7 @@ _FIELDS: Final = """key AS name, (value #>> '{}') COLLATE "C" AS value"""
 
 
 def count(relation: str, sampling: Sampling) -> Statement[SchemaCounts]:
-    """Count in a sample; the keys count as properties."""
+    """Return the statement that counts properties in a sample; the keys count as properties."""
     begin = typed(relation, sampling, "pk, rk, props", _FIELDS)
     text = begin + _COUNT.format(longest=_LONGEST, examples=_EXAMPLES)
     return Statement(text, (), Lane.FILTER, _read)

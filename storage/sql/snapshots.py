@@ -1,4 +1,4 @@
-"""The moment of a snapshot, and the relations with its entities once they are copied."""
+"""Moments of snapshots, and the relations with their copied entities."""
 
 from typing import Final
 
@@ -23,10 +23,7 @@ FROM (SELECT pg_current_snapshot()::text AS snapshot, {ticks(_OLDEST)} AS ticks)
 
 
 def take_moment() -> Statement[Moment]:
-    """Return the moment before which all committed changes are visible, and after which none is.
-
-    Its time is at least SLACK seconds ago. Later changes get later Timestamps, wherever the clock is set.
-    """
+    """Return the statement for the present moment, with the snapshot that defines its visible changes."""
 
     def read(result: Result) -> Moment:
         return Moment(integer_at(result, 0, 1), text_at(result, 0, 0))
@@ -40,12 +37,12 @@ def relation_name(snapshot_id: int, table_id: int) -> str:
 
 
 def create(relation: str) -> str:
-    """Return SQL that makes the relation, which is filled before it is indexed."""
+    """Return SQL that creates the relation, to be filled before it is indexed."""
     return f"CREATE TABLE {relation} (LIKE entity_template) WITH (toast_tuple_target = 4080)"
 
 
 def index(relation: str) -> str:
-    """Return SQL that adds the indexes: one of keys that fit into it, and one of the others."""
+    """Return SQL that creates the indexes: for short keys, and for hashes of long ones."""
     return (
         f"CREATE INDEX ON {relation} (pk, rk) WHERE {SHORT_KEYS};"
         f"CREATE INDEX ON {relation} (entity_key_hash(pk, rk)) WHERE {LONG_KEYS};"

@@ -1,4 +1,4 @@
-"""The rows of a query in the order of a property."""
+"""Queries sorted by a property."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
@@ -57,7 +57,7 @@ _SECTIONS: Final = (
 
 
 class Rows(NamedTuple):
-    """A subquery with the columns of a relation and the sort keys ``rank``, ``number``, ``text``; and its order."""
+    """Subquery with a relation's columns and the sort keys ``rank``, ``number`` and ``text``, with its order."""
 
     relation: str
     order: str
@@ -92,7 +92,7 @@ def rows(relation: str, query: EntityQuery, sort: Sort, start: SortedPosition | 
 
 
 def _columns(name: str, binder: Binder) -> dict[str, str]:
-    """Return the columns of the index of a property."""
+    """Return the columns of a property's index."""
     if name == "Timestamp":
         return {"number": INDEXED_TIME, "text": "NULL::text"}
     bound = f"{binder.bind(escape(name))}::text"
@@ -102,7 +102,7 @@ def _columns(name: str, binder: Binder) -> dict[str, str]:
 def _sections(
     sort: Sort, columns: Mapping[str, str], start: SortedPosition | None, binder: Binder
 ) -> Iterator[str]:
-    """Yield the conditions of the sections that have rows from the start on."""
+    """Yield the conditions of the index sections with rows after the start."""
     descending = sort.descending
     operator = "<=" if descending else ">="
     if sort.property == "Timestamp":

@@ -11,14 +11,14 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Lane(Enum):
-    """The planner settings that a statement needs; lanes.SETTINGS explains them."""
+    """Planner settings that a statement needs; lanes.SETTINGS explains them."""
 
     KEY = "key"
     FILTER = "filter"
 
 
 class Result(Protocol):
-    """The part of psycopg.pq.PGresult that statements use; values are text."""
+    """Protocol of psycopg.pq.PGresult as statements use it; values are text."""
 
     @property
     def ntuples(self) -> int: ...
@@ -55,17 +55,12 @@ class Combination(Generic[T_co]):
 
 
 class ChangedMeanwhile(Exception):
-    """Another change came between a statement and its reason, which would not apply any more."""
+    """A concurrent change came between a statement and the look-up of its reason."""
 
 
 @dataclass(slots=True)
 class Statement(Generic[T_co]):
-    """One statement with ``$1`` placeholders.
-
-    Texts among the ``parameters`` are in PostgreSQL's text format, bytes in its binary one. ``reason`` runs instead of
-    ``read`` if there is no row: it raises why. If it raises ChangedMeanwhile, the statement that ``locking`` returns
-    runs instead: it locks the entity first, so that nothing comes between.
-    """
+    """SQL statement with ``$1`` placeholders, its lane, and the reader of its result."""
 
     text: str
     parameters: Parameters

@@ -1,7 +1,4 @@
-"""The request units that are left to tables, in a relation that all processes of all servers share.
-
-It is not logged: after a crash of PostgreSQL, every table has the units of a second.
-"""
+"""Remaining request units of tables, in a relation shared by all processes."""
 
 from typing import Final, NamedTuple
 
@@ -10,7 +7,7 @@ from storage.sql.statement import Lane, Result, Statement, text_at
 
 
 class Portion(NamedTuple):
-    """``left`` to all processes after this; 0 or less when none was granted."""
+    """Granted portion; ``left`` are the units left to all processes, 0 or less if none was granted."""
 
     is_granted: bool
     left: float

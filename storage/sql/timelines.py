@@ -51,7 +51,7 @@ async def connect(conninfo: str, **options: Any) -> AsyncConnection[Any]:
 def connect_in_thread(
     connect: Callable[..., Connection[Any]], conninfo: str, **options: Any
 ) -> Connection[Any]:
-    """Open a connection by psycopg's function, as the other ``connect`` does."""
+    """Open a connection with psycopg's function, rejecting a former primary."""
     for attempt in range(_ATTEMPTS):
         opened = connect(_any_host(conninfo, attempt), **options)
         try:

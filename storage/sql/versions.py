@@ -1,4 +1,4 @@
-"""The changes of an entity in the history of its account, with the entity before and after each."""
+"""Versions of an entity from the history of its account, with the states before and after."""
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -42,7 +42,7 @@ ORDER BY seq DESC
 
 
 class RawVersion(NamedTuple):
-    """A change with the entity before it, or (without ``op``) the present row with its content."""
+    """Change with the entity before it, or (without ``op``) the current row."""
 
     sequence: int
     op: str | None
@@ -73,7 +73,7 @@ def read_page(
 def page(
     table_id: int, source: str, record: Record, key: EntityKey, first: int, top: int
 ) -> Statement[list[RawVersion]]:
-    """Return the statement that reads a page, the next newer change and the current row, which read_page needs."""
+    """Return the statement for a page of versions, with the next newer change and current row for read_page."""
     text = _text(table_id, source, record)
     return Statement(text, (*key, str(first), str(top + 1)), Lane.KEY, _read)
 
@@ -136,7 +136,7 @@ SELECT {newest}, NULL, ts, ts, {content}, 'true', NULL, NULL FROM {source} WHERE
 def beside(
     source: str, history: str, key: EntityKey, first: int, top: int
 ) -> Generator[Statement[Any], Any, list[RawVersion]]:
-    """Return the same of a relation with a history of its own; instead of actors, their ids."""
+    """Return the same for a relation with its own history; actors are given by id."""
 
     def changes(comparison: str, direction: str, limit: int) -> Statement[list[RawVersion]]:
         text = _BESIDE.format(
@@ -175,7 +175,7 @@ def _read_beside(result: Result) -> list[RawVersion]:
 def _versions(
     rows: Iterable[RawVersion], table: tuple[str, int], key: EntityKey
 ) -> Iterator[tuple[RecordedChange, bool]]:
-    """Yield the changes, and whether there is room for them on the page."""
+    """Yield the changes, each with whether it fits on the page."""
     keys, following = encode_entity_key(key), None
     for row in rows:
         before = None if row.was is None or row.content is None else StoredEntity(keys, row.was, row.content)

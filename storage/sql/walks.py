@@ -1,4 +1,4 @@
-"""The condition and order of a query: a range of keys, and a filter on the rows in it."""
+"""Condition and order of a query: a key range and a filter."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ class Walk:
 
 
 class Binder:
-    """Parameters and their placeholders, in the order of binding."""
+    """Collector of parameters that returns their placeholders."""
 
     def __init__(self) -> None:
         self.parameters: list[str | bytes | None] = []
@@ -38,7 +38,7 @@ class Binder:
         return f"${len(self.parameters)}"
 
     def bind_filter(self, root: Filter, indexed: Collection[str]) -> str:
-        """Return the condition of a filter."""
+        """Compile a filter and return its condition."""
         compiled = compile(root, len(self.parameters) + 1, indexed)
         self.parameters += compiled.parameters
         return compiled.text
@@ -62,17 +62,14 @@ def walk(query: EntityQuery, binder: Binder) -> Walk:
 
 
 def keys(query: EntityQuery, binder: Binder) -> str:
-    """Return the condition on keys alone."""
+    """Return the condition on the keys."""
     return " AND ".join(_key_conditions(key_range(query.filter), query.start, query.end, binder)) or "true"
 
 
 def _key_conditions(
     bounds: KeyBounds, start: Position | None, end: Position | None, binder: Binder
 ) -> list[str]:
-    """Return conditions that the primary key supports as a range.
-
-    If there are two lower bounds, only the higher is used: with both, the scan might begin at the lower one.
-    """
+    """Return conditions that the primary key index supports as a range."""
     partition = bounds.partition
     if bounds.is_empty or (start is not None and end is not None and start >= end):
         return ["false"]
@@ -106,7 +103,7 @@ def _in_partition(
 
 
 def _is_below(start: Position, lower: Bound | None) -> bool:
-    """Return whether the scan begins at the lower bound of partition keys, not at the position."""
+    """Return whether the position is before the lower bound of partition keys."""
     if lower is None:
         return False
     return start.partition_key < lower.key or (start.partition_key == lower.key and not lower.inclusive)
