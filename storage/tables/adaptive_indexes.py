@@ -1,9 +1,4 @@
-"""Indexes that the server adds because queries scan, and drops when they are no longer used.
-
-Each process counts costly scans by the properties whose index would have spared them. A query that took long is one
-only if it has read many rows, which the planner says when the count is written: on a busy machine all take long.
-The process that has written new counts decides at once, and a job of all processes once a minute.
-"""
+"""Adaptive indexes: created by the server for scanning queries, dropped when unused."""
 
 import random
 import time
@@ -59,7 +54,7 @@ class SlowQuery(NamedTuple):
 
 @dataclass(slots=True)
 class _Group:
-    """Slow queries by the same properties: their number and time, and the slowest, which stands for all."""
+    """Slow queries on the same properties: number, total time, and the slowest as an example."""
 
     slowest: SlowQuery
     number: int = 0
@@ -68,7 +63,7 @@ class _Group:
 
 @dataclass(slots=True)
 class SlowQueries:
-    """Slow queries between two writes."""
+    """Slow queries collected since the last write."""
 
     groups: dict[tuple[int, frozenset[str]], _Group] = field(default_factory=dict)
 
@@ -91,14 +86,14 @@ class _Count(NamedTuple):
 
 
 class ScanCosts(Ledger[tuple[int, str, date], _Count]):
-    """Costly scans that one process has counted by table, property and day, until they are written."""
+    """Unwritten counts of costly scans by table, property and day."""
 
     def __init__(self) -> None:
         super().__init__()
         self._slow: list[tuple[date, _Group]] = []
 
     def add(self, moment: datetime, slow: SlowQueries) -> None:
-        """Take slow queries; ``write`` counts those that were scans."""
+        """Add slow queries; ``write`` counts those that were scans."""
         self._slow += [(moment.date(), group) for group in slow.groups.values()]
         # at random, so that no table waits for another whose scans go on
         self._slow = random.sample(self._slow, min(len(self._slow), _EXAMINED))
@@ -143,7 +138,7 @@ def record(query: SlowQuery) -> None:
 
 
 def _rows_read(slow: SlowQuery) -> int:
-    """Return about how many rows a query has read; 0 if its table adapts no indexes or the database is too busy."""
+    """Estimate the rows that a query has read; 0 if the table has no adaptive indexes or the database is busy."""
     table = _adaptive_tables().filter(pk=slow.table_id).first()
     if table is None:
         return 0
@@ -158,7 +153,7 @@ def _rows_read(slow: SlowQuery) -> int:
 
 
 def _describe(slow: SlowQuery) -> str:
-    """Write the filter and the order of a query without its values, which may be personal."""
+    """Return the filter and sort order of a query without its values, which may be personal."""
     parts = [] if slow.query.filter is None else [write(slow.query.filter, lambda _: "…")]
     if slow.sort is not None:
         parts.append(f"order by {slow.sort.property}")
@@ -166,7 +161,7 @@ def _describe(slow: SlowQuery) -> str:
 
 
 def _can_be_indexed(name: str) -> bool:
-    """Return whether it is the name of a property, and not of a key; filters may have any."""
+    """Return whether a name in a filter is a valid property name other than a key."""
     if name in ("PartitionKey", "RowKey"):
         return False
     try:
@@ -185,12 +180,12 @@ def adapt(now: datetime) -> None:
 
 
 def has_new_scans() -> bool:
-    """Return whether this process has counted scans on which nothing was decided yet."""
+    """Return whether this process has counted scans since the last decision on indexes."""
     return _new_scans.is_set()
 
 
 def add_for_new_scans(now: datetime) -> None:
-    """Add the indexes that are needed since this process has counted scans; another process may be deciding."""
+    """Add indexes for newly counted scans, unless another process is deciding."""
     if not has_new_scans():
         return
     with background.try_job_lock(_JOB) as is_alone:
@@ -283,5 +278,5 @@ def _is_affordable(table: Table, existing: Collection[PropertyIndex]) -> bool:
 
 
 def tidy(now: datetime) -> None:
-    """Delete what is too old."""
+    """Delete expired scan counts."""
     PropertyScans.objects.filter(day__lte=(now - policy.SCAN_PERIOD).date()).delete()

@@ -1,4 +1,4 @@
-"""Indexes of single properties: how many a table may have, and when the server adds and drops them by itself."""
+"""Rules of property indexes: quotas, and when the server adds and drops them."""
 
 from datetime import timedelta
 from enum import StrEnum
@@ -22,7 +22,7 @@ UNUSED_PERIOD: Final = timedelta(days=28)  # after it, an adaptive index is drop
 
 
 class IndexState(StrEnum):
-    """The values are stored."""
+    """State of an index. The values are stored."""
 
     BUILDING = "building"
     READY = "ready"
@@ -31,7 +31,7 @@ class IndexState(StrEnum):
 
 
 class IndexOrigin(StrEnum):
-    """Origin of an index: a person or the server. The values are stored."""
+    """Origin of an index: a user or the server. The values are stored."""
 
     HAND = "hand"
     ADVICE = "advice"  # the explanation of a query
@@ -39,7 +39,7 @@ class IndexOrigin(StrEnum):
 
 
 class IndexReason(NamedTuple):
-    """Why the server made an index: so many costly scans."""
+    """Costly scans for which the server created an index."""
 
     filter: Annotated[str, "Of the last of these queries, without its values."]
     scans: Annotated[int, "Queries that had to read many entities."]

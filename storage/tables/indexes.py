@@ -1,9 +1,4 @@
-"""Indexes of single properties. Equality on properties needs none; ranges, prefixes and order do.
-
-An index is asked for in a transaction, and made or dropped afterwards by a job, because PostgreSQL does that without
-blocking writers only outside of transactions. A server that dies meanwhile leaves an invalid index behind, which the
-next one makes again.
-"""
+"""Property indexes for ranges, prefixes and sorting; equality needs none."""
 
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -65,16 +60,16 @@ class IndexMissing(AccountError):
 
 
 class IndexFailed(AccountError):
-    """PostgreSQL could not make the index."""
+    """PostgreSQL could not create the index."""
 
 
 class TooManyIndexes(AccountError):
-    """The table has as many as it may have."""
+    """The table has reached the limit of indexes."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexDetails:
-    """An index and PostgreSQL's information about it; ``size`` in bytes."""
+    """Index with PostgreSQL's information about it; ``size`` in bytes."""
 
     index: PropertyIndex
     size: int
@@ -82,20 +77,20 @@ class IndexDetails:
 
 @dataclass(frozen=True, slots=True)
 class IndexUse:
-    """Use of indexes by a query."""
+    """Use of indexes by a query, and useful new ones."""
 
     is_range: bool = False  # whether the index of a property finds the entities
     candidates: frozenset[str] = frozenset()  # properties whose index would find them
 
 
 def indexed(table_id: int) -> frozenset[str]:
-    """Return the properties of a table that have an index ready for use."""
+    """Return the properties of a table with a ready index."""
     ready = PropertyIndex.objects.filter(table_id=table_id, state=IndexState.READY)
     return frozenset(ready.values_list("name", flat=True))
 
 
 def using(table: Table, wanted: EntityQuery) -> EntityQuery:
-    """Return the query as one that uses the indexes of a table."""
+    """Return the query with the table's indexes that it can use."""
     return wanted if wanted.filter is None else replace(wanted, indexed=indexed(table.pk))
 
 
@@ -132,7 +127,7 @@ def asked_for(account: Account) -> dict[int, list[str]]:
 
 
 def describe(table: Table) -> list[IndexDetails]:
-    """Return the indexes of a table by the names of their properties."""
+    """Return the indexes of a table by property name."""
     rows = list(PropertyIndex.objects.filter(table=table).order_by("name"))
     sizes = indexes.stored(table.pk, [index.pk for index in rows])
     nothing = StoredIndex(is_valid=False, size=0, scans=0)
@@ -184,10 +179,7 @@ def add(
 
 @transaction.atomic
 def drop(table: Table, name: str, *, by: Actor = SERVER, undoes: Activity | None = None) -> Activity:
-    """Have an index dropped; queries no longer use it, and a job frees its space. Raises IndexMissing.
-
-    The server makes none again by itself if a person drops it.
-    """
+    """Drop an index: queries stop using it at once, and a job frees its space. Raises IndexMissing."""
     account = _lock(table)
     index = PropertyIndex.objects.filter(table=table, name=name).exclude(state=IndexState.DROPPING).first()
     if index is None:
@@ -214,7 +206,7 @@ def release(table: Table, name: str, *, by: Actor, undoes: Activity) -> Activity
 
 
 def _decline(table: Table, name: str, *, is_declined: bool) -> None:
-    """Note whether the server may make the index of a property by itself; the table is locked."""
+    """Record whether the server may index a property by itself; the table must be locked."""
     stored = Table.objects.get(pk=table.pk)
     names = (
         {*(stored.declined_indexes or ()), name}
@@ -252,7 +244,7 @@ class Arguments:
 
 
 class _IndexJob(JobKind[Arguments, NoState]):
-    """Make an index, or drop it."""
+    """Job that builds or drops an index."""
 
     name, arguments, state, capability = "table.index", Arguments, NoState, Capability.MANAGE_TABLES
     is_transactional = False
@@ -290,7 +282,7 @@ def _start(account: Account, table: Table, index: PropertyIndex, by: Actor) -> N
 
 
 def resume_pending(table: Table, *, by: Actor) -> None:
-    """Have the indexes of a restored table made or dropped that waited when it was deleted."""
+    """Resume pending index builds and drops of a restored table."""
     for index in PropertyIndex.objects.filter(table=table, state__in=_PENDING):
         _start(table.account, table, index, by)
 
@@ -337,7 +329,7 @@ def _build(index: PropertyIndex) -> str:
 
 
 def _is_small_enough(index: PropertyIndex) -> bool:
-    """Return whether all indexes of properties of a table take no more than their share of its space."""
+    """Return whether a table's property indexes are within their share of its size."""
     size = sizes_of([index.table_id]).get(index.table_id)
     others = PropertyIndex.objects.filter(table=index.table_id).values_list("pk", flat=True)
     taken = sum(it.size for it in indexes.stored(index.table_id, list(others)).values())

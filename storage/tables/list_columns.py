@@ -1,9 +1,4 @@
-"""The columns of the list of tables: each is declared here once, and the console's list is made from that.
-
-The declaration gives its head, its cells, whether and how the list is sorted by it, its place on narrow
-pages, and which accounts have it. A value that is neither a field of a table nor an annotation nor a part of
-its size is a new member of TableRow.
-"""
+"""Columns of the table list, from whose declarations the console's list is built."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -44,7 +39,7 @@ class TableRow:
 
 
 class Cell(StrEnum):
-    """Kind of drawing of a value."""
+    """Rendering of a column's values."""
 
     NAME = "name"  # the head of a row, with tags and description: of the first column
     ENTITIES = "entities"  # a count that can be made exact
@@ -56,7 +51,7 @@ class Cell(StrEnum):
 
 
 class Importance(StrEnum):
-    """Priority of a column on narrow pages, which leave some out."""
+    """Priority of a column on narrow screens."""
 
     HIGH = "high"
     MINOR = "minor"  # phones leave it out
@@ -84,16 +79,16 @@ class Column:
 
     @property
     def is_measured(self) -> bool:
-        """Return whether its values come with the sizes, which are read after the page."""
+        """Return whether the column's values come with the sizes, which load after the page."""
         return self.value.startswith("size.")
 
     def read(self, row: TableRow) -> Any:
-        """Return the value; None, too, if it is not measured yet."""
+        """Return the column's value; None if it is not measured yet."""
         return None if self.is_measured and row.size is None else attrgetter(self.value)(row)
 
 
 def _count_of(rows: type[Model]) -> Coalesce:
-    """Return an expression for the number of rows of a table in a model that refers to tables."""
+    """Return a query expression that counts a model's rows per table."""
     own = rows._default_manager.filter(table=OuterRef("pk")).order_by().values("table")
     return Coalesce(Subquery(own.annotate(number=Count("pk")).values("number")), 0)
 
@@ -138,5 +133,5 @@ ANNOTATIONS: Final = {name: value for column in _ALL for name, value in column.a
 
 
 def columns_of(kind: str) -> list[Column]:
-    """Return the columns for accounts of a kind."""
+    """Return the columns for an account kind."""
     return [column for column in _ALL if kind == AccountKind.STORAGE or not column.only_storage]

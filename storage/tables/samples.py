@@ -1,4 +1,4 @@
-"""A sample table, ``people``, with every type and the difficulties of real data."""
+"""Sample table ``people``, with all types and the difficulties of real data."""
 
 import random
 import uuid
@@ -41,7 +41,7 @@ _NOTES: Final = (
 
 
 def create(account: Account, *, by: Actor = SERVER) -> Table:
-    """Create ``people``, or the first free one of people2, people3, ...; always with the same rows."""
+    """Create ``people``, or the first free name of people2, people3, ...; always with the same rows."""
     table = _create_table(account, by)
     relation, recorder = relation_of(table), history.recorder(account, by)
     for _, entities in groupby(_entities(), lambda entity: entity.key.partition_key):

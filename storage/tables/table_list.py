@@ -1,4 +1,4 @@
-"""Lists of an account's tables: names at once, sizes a page at a time."""
+"""Lists of an account's tables; sizes are read for one page at a time."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ _largest: Final = Remembered[list[int]]()
 
 @dataclass(frozen=True, slots=True)
 class Listing(Generic[T]):
-    """A page of tables; ``sizes`` by name, if sorting by them took them."""
+    """Page of tables; ``sizes`` by name if sorting required them."""
 
     tables: list[T]
     total: int  # number of matching tables
@@ -64,10 +64,7 @@ def page(
     column: Column = NAME,
     descending: bool = False,
 ) -> Listing[Table]:
-    """Return a page of tables: those with a text in name, tags or description in any letter case, or with that tag.
-
-    ``column``: a sortable one, by which they are sorted. Each table has the annotations of the columns.
-    """
+    """Return a page of tables that contain a text in name, tags or description, or that have a tag."""
     matching = Table.objects.existing().filter(account=account)
     if containing:
         matching = matching.filter(
@@ -95,7 +92,7 @@ def page(
 
 
 def largest(account: Account, top: int) -> Listing[Table]:
-    """Return the largest tables; of an account with thousands they may be those of a minute ago."""
+    """Return the largest tables; up to a minute old for accounts with thousands of tables."""
     known = _largest.get(account.pk)
     if known is None:
         listing = page(account, top=top, column=COLUMNS["size"], descending=True)
@@ -109,7 +106,7 @@ def largest(account: Account, top: int) -> Listing[Table]:
 def _measured_page(
     annotated: QuerySet[Table], window: slice, following: str | None, column: Column, *, descending: bool
 ) -> Listing[Table]:
-    """Sort a few tables by their current contents."""
+    """Sort a page of few tables by their current contents."""
     tables = list(annotated.order_by("folded_name"))
     known = sizes(tables)
     rows = [TableRow(table, known[table.name]) for table in tables]
@@ -119,7 +116,7 @@ def _measured_page(
 
 
 def read_rows(tables: Sequence[Table], sizes: Mapping[str, Size]) -> list[TableRow]:
-    """Read what the columns show of tables, but for their sizes."""
+    """Return the list rows of tables, with the given sizes."""
     hours = table_use.last_day(tables, timezone.now())
     return [TableRow(table, sizes.get(table.name), hours.get(table.pk, ())) for table in tables]
 
@@ -127,7 +124,7 @@ def read_rows(tables: Sequence[Table], sizes: Mapping[str, Size]) -> list[TableR
 def with_prefix(
     account: Account, *, prefix: str = "", tag: str = "", after: str = "", top: int = PAGE
 ) -> list[Table]:
-    """Return tables with a prefix in any letter case, by name, after a folded name."""
+    """Return tables whose name has a prefix in any letter case, sorted, after a folded name."""
     matching = Table.objects.existing().filter(account=account, name__istartswith=prefix)
     if tag:
         matching = matching.filter(tags__contains=[tag])
@@ -141,7 +138,7 @@ def tags(account: Account) -> list[str]:
 
 
 def sizes(tables: Sequence[Table]) -> dict[str, Size]:
-    """Return sizes by table name. Small tables are counted, because statistics may not cover them yet."""
+    """Return sizes by table name; small tables are counted, as statistics may not cover them yet."""
     known = background.sizes_of([table.pk for table in tables])
     counts = {
         table_id: counted
@@ -159,7 +156,7 @@ def sizes(tables: Sequence[Table]) -> dict[str, Size]:
 
 
 def overview(account: Account, *, about: Table | None = None, top: int = PAGE) -> Listing[Overview]:
-    """Return the first tables of an account by name, with their sizes; ``about``: the table to count first."""
+    """Return the first tables with sizes, by name; ``about`` is the table to count first."""
     matching = Table.objects.existing().filter(account=account).only("name", "folded_name", "created_at")
     annotated = matching.annotate(**COLUMNS["policies"].annotations)
     rows = list(annotated.order_by("folded_name")[: top + 1])
@@ -197,7 +194,7 @@ def _overviews(tables: Sequence[Table], about: Table | None) -> list[Overview]:
 
 
 def _smallest(known: Mapping[int, background.Size], about: int | None) -> dict[int, background.Size]:
-    """Return the smallest tables, as many as can be counted for every page."""
+    """Return the smallest tables, as many as each page can afford to count."""
     small = [(table_id, size) for table_id, size in known.items() if size.rows < _COUNTED]
     by_rows = sorted(small, key=lambda it: (it[0] != about, it[1].rows))
     sums = accumulate(size.rows for _, size in by_rows)
@@ -218,7 +215,7 @@ def _counted(
     known: Mapping[int, background.Size],
     count: Callable[[Sequence[int], int], Statement[dict[int, T]]],
 ) -> dict[int, T]:
-    """Count the tables that seem to be small, except those on several nodes."""
+    """Count apparently small tables, except distributed ones."""
     table_ids = [it for it, size in known.items() if size.rows < _COUNTED and size.is_measured_here]
     if not table_ids:
         return {}

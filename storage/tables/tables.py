@@ -1,4 +1,4 @@
-"""Create, change, delete and restore tables, and Query Tables."""
+"""Tables: create, change, delete, restore and query."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
@@ -49,7 +49,7 @@ def listed(account: Account) -> list[Table]:
 
 
 def names(account: Account, *, top: int | None = None) -> list[str]:
-    """Return the first names of tables, in their order."""
+    """Return the first table names, sorted."""
     own = Table.objects.existing().filter(account=account).order_by("folded_name")
     return list(own.values_list("name", flat=True)[:top])
 
@@ -60,7 +60,7 @@ def named(account: Account | OuterRef, folded_name: str | OuterRef) -> Tables:
 
 
 def existing(account_id: int, folded_names: Collection[str]) -> set[str]:
-    """Return those of some names that tables of an account have."""
+    """Return the names among these that existing tables have."""
     tables = Table.objects.filter(account_id=account_id, folded_name__in=folded_names, deleted_at=None)
     return set(tables.values_list("folded_name", flat=True))
 
@@ -71,7 +71,7 @@ def deleted_before(limit: datetime) -> Tables:
 
 
 def get(account: Account, name: str) -> Table:
-    """Get Table by its name, in any letter case if the account is not of Cosmos."""
+    """Return a table by name, in any letter case except for Cosmos; raises ResourceNotFound."""
     table = find(account, fold_table_name(name, AccountKind(account.kind)))
     if table is None:
         raise ResourceNotFound
@@ -94,10 +94,7 @@ def create(
     description: str = "",
     tags: Sequence[str] = (),
 ) -> Table:
-    """Create Table, with its relation, in one transaction.
-
-    ``is_checked``: the caller has checked that the account is writable.
-    """
+    """Create a table with its relation, in one transaction (Create Table)."""
     folded = fold_new_table_name(name, AccountKind(account.kind))
     if not is_checked:
         accounts.writable(account)
@@ -112,10 +109,7 @@ def create(
 def create_filled(
     account: Account, copied: Table | SnapshotTable, fill: Callable[[str], int]
 ) -> tuple[Table, int]:
-    """Create a table, let ``fill`` insert into its relation, and index it afterwards.
-
-    Runs in the caller's transaction; everything but entities and policies is taken from the copied table.
-    """
+    """Create a table, fill its relation by ``fill``, and then create its indexes."""
     kind = AccountKind(account.kind)
     table = _insert(
         account=account,
@@ -158,7 +152,7 @@ def _create(account: Account, name: str, folded: str, **described: Any) -> Table
 
 
 def _new_form(account: Account) -> RelationForm:
-    """Return the form that the relations of new tables of an account are to have, as it is stored now."""
+    """Return the stored relation form for new tables of an account."""
     if not any(can_spread() for can_spread in registry.hooks(Hook.SPREADS_TABLES)):
         return LOCAL
     stored = Account.objects.filter(pk=account.pk).first()
@@ -175,12 +169,7 @@ def delete(
     undoes: Activity | None = None,
     check: Callable[[Table], object] = lambda table: None,
 ) -> Activity:
-    """Delete Table, effective at once. drop_expired_tables frees its space.
-
-    It can be restored for the time ``keep``; by default, if it has entities, as long as the account keeps its history.
-    ``is_checked``: the caller has checked that the account is writable. ``check`` is called when no write to the table
-    is under way or can begin; an exception from it keeps the table.
-    """
+    """Delete a table, effective at once; drop_expired_tables frees its space (Delete Table)."""
     folded = fold_table_name(name, AccountKind(account.kind))
     table = find(account, folded)
     if table is None:
@@ -227,7 +216,7 @@ def _kept_with_history(table: Table) -> timedelta | None:
 
 
 def _delete(pk: int, keep: timedelta | None) -> timedelta | None:
-    """Delete a table; return how long it is kept."""
+    """Soft-delete a table; return how long it is kept."""
     table = Table.objects.select_for_update().filter(pk=pk, deleted_at=None).first()
     if table is None:
         raise ResourceNotFound
@@ -321,13 +310,13 @@ def change(
 
 
 def check_throughput(kind: AccountKind) -> None:
-    """Raise MethodNotAllowed for an account of a kind whose tables have no throughput."""
+    """Raise MethodNotAllowed for an account kind without throughput."""
     if kind is AccountKind.STORAGE:
         raise MethodNotAllowed
 
 
 def query(account: Account, query: TableQuery) -> tuple[list[str], str | None]:
-    """Query Tables: return names as created, and the folded name with which the next page starts."""
+    """Return a page of table names as created, and the folded name that starts the next (Query Tables)."""
     rows = (
         Table.objects.existing()
         .filter(account=account, folded_name__gte=query.start)
@@ -350,13 +339,13 @@ def query(account: Account, query: TableQuery) -> tuple[list[str], str | None]:
 
 
 def counts(account_ids: Iterable[int]) -> dict[int, int]:
-    """Return the number of tables by account; accounts without tables are missing."""
+    """Return the number of tables by account, without empty accounts."""
     own = Table.objects.existing().filter(account_id__in=account_ids).order_by()
     return dict(own.values_list("account_id").annotate(number=Count("pk")))
 
 
 def drop_expired_tables() -> int:
-    """Drop deleted tables whose retention is over and that no other process is dropping; return their number."""
+    """Drop soft-deleted tables beyond their retention, skipping those locked; return their number."""
     count = 0
     over = Table.objects.filter(Q(kept_until=None) | Q(kept_until__lte=timezone.now())).exclude(
         # a snapshot may need its entities

@@ -1,4 +1,4 @@
-"""Undo what was done to tables and their indexes."""
+"""Undo of changes to tables and their indexes."""
 
 from storage.activity.undoing import CannotUndo, Reason, check_first, find_table
 from storage.domain.access.actor import Actor
