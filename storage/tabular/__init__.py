@@ -1,1 +1,1 @@
-"""Tabular files as values, and values as files. Plain Python, and always a stream."""
+"""Tabular files: streaming readers and writers of values, in plain Python."""

@@ -43,11 +43,11 @@ class Compression(StrEnum):
 
 
 class Rowless(Exception):
-    """A file has no row for so long that it can be no file of rows."""
+    """The file has no row for so long that it cannot be a file of rows."""
 
 
 class Bounds:
-    """A count of the bytes read from a file; ``check`` is called between blocks, and raises to end the reading."""
+    """Limits on the bytes read; ``check`` is called between blocks, and raises to stop reading."""
 
     def __init__(self, check: Callable[[], object] = lambda: None) -> None:
         self.content = 0  # bytes
@@ -57,11 +57,11 @@ class Bounds:
         self._rowless_bytes = self._rowless_lines = 0  # since there were so many rows
 
     def expect_rows(self, count: Callable[[], int]) -> None:
-        """End the reading, by Rowless, when the number of rows stays the same for too long."""
+        """Raise Rowless when the number of rows stays the same for too long."""
         self._count_rows = count
 
     def count_packed(self, block: memoryview) -> None:
-        """Count what was read of a compressed stream, which may hold no content at all."""
+        """Count a block of a compressed stream, which may have no content."""
         self._check()
 
     def count_content(self, block: memoryview) -> None:
@@ -82,7 +82,7 @@ def count_lines(block: memoryview) -> int:
 
 
 class _Blocks(io.RawIOBase):
-    """A stream whose blocks are counted."""
+    """Stream that counts its blocks."""
 
     def __init__(self, stream: Any, count: Callable[[memoryview], None]) -> None:
         self._stream = stream
@@ -145,10 +145,7 @@ class _Decompressed(_Blocks):
 def open_content(
     stream: IO[bytes], compression: Compression, member: str = "", bounds: Bounds | None = None
 ) -> io.BufferedReader:
-    """Return what is in a file, from its beginning; ``member`` is the file in a ZIP file.
-
-    Raises FileRefused if it is not compressed as it seems to be, and when it is read if it expands absurdly.
-    """
+    """Return the decompressed content from its beginning; ``member`` is a file in a ZIP archive."""
     bounds = bounds or Bounds()
     if compression is Compression.NONE:
         return io.BufferedReader(_Blocks(stream, bounds.count_content), BLOCK)
@@ -161,7 +158,7 @@ def open_content(
 def read_beginning(
     stream: IO[bytes], size: int, compression: Compression, member: str = "", bounds: Bounds | None = None
 ) -> bytes:
-    """Return the first bytes of the content, as far as it is not damaged; raises FileRefused."""
+    """Return the first bytes of the content, up to any damage; raises FileRefused."""
     content, beginning = open_content(stream, compression, member, bounds), b""
     try:
         while len(beginning) < size and (block := content.read1(size - len(beginning))):
@@ -173,7 +170,7 @@ def read_beginning(
 
 
 def members(stream: IO[bytes]) -> list[str]:
-    """Return the names of the files in a ZIP file; raises FileRefused for another one."""
+    """Return the file names in a ZIP archive; raises FileRefused."""
     with _open_archive(stream) as archive:
         return [it.filename for it in archive.infolist() if not it.is_dir()]
 

@@ -1,8 +1,4 @@
-"""Guess of the encoding of a text without a mark that is not UTF-8, with other possible encodings.
-
-The statistics of chardet are weighed with facts that it does not know: which encodings are usual, which language
-the people speak who import the text, and which readings are implausible (see ``plausibility``).
-"""
+"""Encoding detection of text without a byte order mark that is not UTF-8, with alternatives."""
 
 import codecs
 import math
@@ -30,10 +26,7 @@ _TIMES: Final = 4  # that a byte has to be seen before fields are left out
 
 @dataclass(slots=True)
 class Evidence:
-    """Fields with other bytes than those of ASCII, of pieces of a file: enough to judge by, and each byte that occurs.
-
-    ``runs`` are successive such bytes: whether they are UTF-8, as far as they are whole.
-    """
+    """Fields of a file with non-ASCII bytes, enough to judge the encoding by."""
 
     fields: dict[bytes, bool] = field(default_factory=dict)  # whether the end was cut off
     runs: list[int] = field(default_factory=lambda: [0, 0])  # not UTF-8, UTF-8
@@ -42,7 +35,7 @@ class Evidence:
 
     @property
     def is_utf8(self) -> bool:
-        """Return whether most of it is UTF-8: hardly any other text is so by chance."""
+        """Return whether most of it is UTF-8, which other encodings rarely are by chance."""
         bad, good = self.runs
         return good >= bad
 
@@ -52,7 +45,7 @@ class Evidence:
 
     @property
     def number(self) -> int:
-        """Number of such bytes."""
+        """Return the number of non-ASCII bytes."""
         return sum(byte > 0x7F for text in self.fields for byte in text) or 1
 
     def without_utf8(self) -> "Evidence":
@@ -62,7 +55,7 @@ class Evidence:
         )
 
     def add(self, piece: bytes, *, is_cut: bool = False) -> None:
-        """Add a piece of a file, whose last field may be cut off."""
+        """Add a piece of a file; ``is_cut`` tells that its last field may be truncated."""
         if piece.isascii():
             return
         for match in _FIELD.finditer(piece):
@@ -107,7 +100,7 @@ class Reading:
 
     @classmethod
     def load(cls, found: Mapping[str, Any]) -> Self:
-        """Read what ``dataclasses.asdict`` made, from JSON."""
+        """Load from the JSON of ``dataclasses.asdict``."""
         return cls(found["encoding"], tuple(found["samples"]))
 
 
@@ -251,7 +244,7 @@ def guess(evidence: Evidence, language: str = "") -> Guess:
 
 
 def compare(evidence: Evidence, chosen: str, language: str = "") -> tuple[Reading, ...]:
-    """Return the readings of a text whose encoding was chosen, that one first."""
+    """Return the readings of a text, beginning with the chosen encoding."""
     if not evidence.fields or (evidence.is_utf8 and not evidence.runs[0]):
         return ()
     first = _Candidate(math.inf, chosen, _decode_all(evidence, chosen))
@@ -298,7 +291,7 @@ def language_of_zone(zone: str) -> str:
 
 
 def _decode(evidence: Evidence, name: str) -> tuple[str, ...] | None:
-    """Return the fields as text, None if one is none in this encoding."""
+    """Decode the fields; None if one is invalid in this encoding."""
     texts = []
     decoder: Any = codecs.getincrementaldecoder(codec_of(name))
     try:
@@ -337,7 +330,7 @@ _SHOWN: Final = 48  # characters
 
 
 def _compare(candidates: Sequence[_Candidate]) -> tuple[Reading, ...]:
-    """Return what differs: the same few texts of each candidate, without those that differ elsewhere only."""
+    """Return differing sample texts of each candidate, without candidates that differ only elsewhere."""
     chosen = _choose_samples(list(zip(*(it.texts for it in candidates), strict=True)))
     readings: dict[tuple[str, ...], Reading] = {}
     for candidate in candidates:

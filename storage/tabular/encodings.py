@@ -1,4 +1,4 @@
-"""Encodings of text files, by the names that people use, and by the marks in a text."""
+"""Encodings of text files, by name and by byte order mark."""
 
 import codecs
 import re
@@ -129,7 +129,7 @@ def find(name: str) -> str | None:
 
 
 def codec_of(name: str) -> str:
-    """Return Python's codec; a job of an older version may have another encoding than one of the list."""
+    """Return Python's codec; a job of an older version may have an unlisted encoding."""
     return ENCODINGS.get(name, name)
 
 
@@ -170,7 +170,7 @@ _NOT_IN_TEXT: Final = re.compile("[\x00-\x08\x0e-\x1f\ufffe\uffff]")
 
 
 def of_mark(sample: bytes) -> str:
-    """Return the encoding that the mark at the beginning of a text names, else an empty text."""
+    """Return the encoding of a byte order mark at the beginning, or an empty string."""
     return next((name for mark, name in _MARKS if sample.startswith(mark)), "")
 
 

@@ -73,11 +73,7 @@ _AS_JSON: Final[Mapping[Edm, Callable[[str], Any]]] = {
 
 
 class _Step(NamedTuple):
-    """Step that reads one field.
-
-    ``type_field`` is the field with its type, ``format`` the spelling of its texts, ``rival`` another column of
-    its target.
-    """
+    """Conversion step for one field."""
 
     source: str
     column: Column
@@ -89,14 +85,14 @@ class _Step(NamedTuple):
 
 
 class _Shape(NamedTuple):
-    """Steps for rows of the same fields; ``unnamed`` columns are left out as long as they have no value."""
+    """Conversion steps for rows with the same fields; ``unnamed`` columns are skipped while empty."""
 
     steps: Sequence[_Step]
     unnamed: Sequence[str]
 
 
 class _Misfit(Exception):
-    """A value is not one of its type."""
+    """The value does not fit its type."""
 
     def __init__(self, reject: Reject) -> None:
         super().__init__(reject.fault)
@@ -105,7 +101,7 @@ class _Misfit(Exception):
 
 @dataclass(slots=True)
 class Chunk:
-    """Rows that are written together; ``position`` is that after them, ``report`` what is new in them."""
+    """Rows written together; ``position`` is after them, ``report`` has what is new in them."""
 
     position: Position
     rows: int = 0
@@ -167,7 +163,7 @@ class RowMapper:
         return entity
 
     def _read(self, row: Row) -> Entity | Sequence[Reject]:
-        """Read the entity in a row; raises StorageError for an entity that is refused as a whole."""
+        """Convert a row to an entity; raises StorageError if it is refused as a whole."""
         rejects: list[Reject] = []
         try:
             key = self._key(row)
@@ -294,7 +290,7 @@ class RowMapper:
         return _Shape(steps, unnamed)
 
     def _is_free(self, name: str, roles: FieldRoles) -> bool:
-        """Return whether a column that the mapping does not list becomes the property of its name."""
+        """Return whether an unmapped column becomes the property of its name."""
         is_other = name in self._listed or name in self._in_keys
         return not is_other and roles.is_value(name) and is_property_name(name)
 
@@ -317,7 +313,7 @@ class RowMapper:
         return False
 
     def _report_key(self, source: str) -> None:
-        """Report a key by another spelling of its name; keys with other names were chosen."""
+        """Report a key column found by another spelling of its name."""
         for name, parts in self._keys:
             if parts == ((True, source),) and source != name and is_spelling(source, name):
                 self.report.add_column(source, ColumnUse.KEY, name)
@@ -331,7 +327,7 @@ class RowMapper:
     # usual values
 
     def _members(self, steps: Sequence[_Step], fields: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return JSON members with their annotations; None if a value is not usual."""
+        """Return JSON members with annotations; None if a value needs slow conversion."""
         members: dict[str, Any] = {}
         is_text = self._is_text
         unescapes = self._mapping.unescapes_formulas
@@ -415,13 +411,13 @@ class RowMapper:
         return type_
 
     def _keeps_empty(self, type_: Edm, type_field: str | None, fields: Mapping[str, Any]) -> bool:
-        """Return whether an empty field is a value: of a String or Binary that says so, or if that is chosen."""
+        """Return whether an empty field is a value: for a declared String or Binary, or if chosen."""
         if type_field is not None:
             return bool(fields.get(type_field)) and type_ in (Edm.STRING, Edm.BINARY)
         return type_ is Edm.STRING and self._mapping.empty is Empty.STRING
 
     def _report_empty(self, source: str, type_field: str | None, fields: Mapping[str, Any]) -> None:
-        """Report an empty field whose type is declared, and which is therefore no value that is merely absent."""
+        """Report an empty field with a declared type that has no empty value."""
         if type_field is not None and fields.get(type_field):
             self._changes.append((source, ValueChange.EMPTY, ""))
 
@@ -467,7 +463,7 @@ class RowMapper:
             raise
 
     def _round(self, row: Row, step: _Step, reject: Reject) -> EdmValue:
-        """Return the nearest value of the type that a number or time has too many digits for; raises _Misfit."""
+        """Round a number or time with too many digits to its type; raises _Misfit."""
         value = row.fields[step.source]
         if self._is_text and self._mapping.unescapes_formulas:
             value = unescape_formula(value)

@@ -39,11 +39,11 @@ _CHUNK_BYTES: Final = 16 << 20  # bytes of content; faulty rows are kept as they
 
 
 class _SampleIsFull(Exception):
-    """The sample is large enough to look at."""
+    """The sample has enough bytes."""
 
 
 class _SampleBounds(Bounds):
-    """Ends the reading after so many bytes, lines or seconds; ``check`` may end it before."""
+    """Bounds of a sample in bytes, lines and seconds; ``check`` may stop it earlier."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class _SampleBounds(Bounds):
         self._end_if(self._packed > self._most_bytes)
 
     def count_content(self, block: memoryview) -> None:
-        """Count a block; a block that fills the sample is not looked at, as its last row may be cut off."""
+        """Count a block; the one that fills the sample is discarded, as its last row may be truncated."""
         super().count_content(block)
         self._end_if(self.content > self._most_bytes)
         if self._most_lines is not None:
@@ -83,7 +83,7 @@ class _SampleBounds(Bounds):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The first rows of a file, and how it is read."""
+    """First rows of a file with its layout."""
 
     layout: Layout
     rows: Sequence[Row]
@@ -127,10 +127,7 @@ class RowFile:
         return self._opening()
 
     def sample(self) -> Sample:
-        """Return the first rows: as many as do not take long, whatever is between them.
-
-        Raises FileRefused if there is none in what was read.
-        """
+        """Return the first rows, limited by time."""
         rows: list[Row] = []
         names: set[str] = set()
         is_parquet = self.layout.format is FileFormat.PARQUET
@@ -158,7 +155,7 @@ class RowFile:
         start: Position = START,
         most: Callable[[], int] = lambda: entities.CHUNK,
     ) -> Iterator[Chunk]:
-        """Yield the chunks after a position, those that an interrupted import had still to write."""
+        """Yield the chunks after a position, where an interrupted import resumes."""
         bounds, ends = Bounds(self._check), _CHUNK_BYTES
 
         def rows_at_once() -> int:

@@ -39,10 +39,7 @@ class Certainty(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FormatProposal:
-    """A type and a format proposed for a column, and the number of its ``values`` that are ``fitting``.
-
-    ``samples`` are texts with their rewritten forms, ``misfits`` some that do not fit.
-    """
+    """Type and format proposed for a column; ``fitting`` of its ``values`` fit."""
 
     type: Edm
     format: str
@@ -54,22 +51,22 @@ class FormatProposal:
 
     @property
     def has_more_misfits(self) -> bool:
-        """Return whether there may be more misfits than the listed ones."""
+        """Return whether there may be more misfits than listed."""
         return len(self.misfits) == _EXAMPLES < self.values - self.fitting
 
     @property
     def plural(self) -> str:
-        """Plural of the kind of text that fits, in English."""
+        """Return the plural description of the fitting texts, in English."""
         return read_format(self.format).plural if self.format else _PLAIN[self.type]
 
     @property
     def shown_samples(self) -> list[tuple[str, str]]:
-        """The samples as people read them: times without a zone are those of UTC or of the mapping's."""
+        """Return the samples for display; times without a zone are in UTC or the mapping's zone."""
         return [(text, _show(to, self.type)) for text, to in self.samples]
 
     @property
     def sentence(self) -> str:
-        """The proposal in English."""
+        """Return the proposal as an English sentence."""
         samples = ", ".join(text if to == text else f"{text} → {to}" for text, to in self.shown_samples)
         match self.certainty:
             case Certainty.PARTIAL:
@@ -100,7 +97,7 @@ def _show(text: str, type_: Edm) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ColumnFormats:
-    """The formats that are proposed for a column."""
+    """Proposed formats of a column."""
 
     proposals: tuple[FormatProposal, ...] = ()
     is_ambiguous: bool = False  # two types are as probable, so that the column is rather a String
@@ -111,7 +108,7 @@ NO_FORMATS: Final = ColumnFormats()
 
 @dataclass(frozen=True, slots=True)
 class TextColumn:
-    """The values of a column as texts, and the type that is guessed from them."""
+    """Values of a column as texts, with their guessed type."""
 
     name: str
     values: Sequence[str]
@@ -128,7 +125,7 @@ def propose_formats(columns: Iterable[TextColumn], delimiter: str, now: datetime
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A possible reading of a column: a type, and a format or None; ``rewritten`` has the different texts that fit."""
+    """Possible reading of a column: a type with an optional format; ``rewritten`` maps the texts that fit."""
 
     type: Edm
     format: Format | None
@@ -143,7 +140,7 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Readings:
-    """The possible readings of a column."""
+    """Possible readings of a column."""
 
     texts: Counter[str]
     usual: Sequence[_Reading] = ()  # explain the texts of a String column
@@ -156,7 +153,7 @@ class _Readings:
 
     @property
     def full(self) -> list[_Reading]:
-        """The readings that all values fit."""
+        """Return the readings that fit all values."""
         return [it for it in self.usual if it.fitting == self.number]
 
     @property
@@ -210,7 +207,7 @@ def _try(
 
 
 def _plain(type_: Edm, texts: Counter[str]) -> _Reading:
-    """Return the reading of texts that all look like a type without a format."""
+    """Return the reading of texts without a format."""
     return _Reading(type_, None, texts.total(), {text: text for text in texts})
 
 
@@ -252,7 +249,7 @@ def _read_numbers(texts: Counter[str], now: datetime) -> Iterator[_Reading]:
 
 
 def _number_formats(texts: Counter[str]) -> Iterator[NumberFormat]:
-    """Yield the formats that most of the texts may have, by their signs."""
+    """Yield number formats that most texts may have, by their signs."""
     percents, numbers = 0, 0
     currencies: Counter[str] = Counter()
     symbols: dict[str, str] = {}
@@ -276,7 +273,7 @@ def _number_formats(texts: Counter[str]) -> Iterator[NumberFormat]:
 
 
 def _number_type(format_: NumberFormat, numbers: Iterable[str], now: datetime) -> Edm | None:
-    """Return the type that holds numbers exactly; None if there is none. Amounts may have fractions later."""
+    """Return the type that holds numbers exactly, None if there is none; amounts count as fractional."""
     numbers = list(numbers)
     is_whole = format_.percent is None and not format_.currency
     if is_whole and all(guessing.is_whole(number) for number in numbers):

@@ -15,10 +15,10 @@ _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def escape_formula(text: str) -> str:
-    """Put an apostrophe before text that a spreadsheet would run as a formula; numbers stay as they are."""
+    """Prefix an apostrophe to text that a spreadsheet would run as a formula; numbers are kept."""
     return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 def unescape_formula(text: str) -> str:
-    """Undo escape_formula."""
+    """Reverse escape_formula."""
     return text[1:] if text.startswith("'") and _ESCAPED.match(text) else text

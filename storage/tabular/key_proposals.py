@@ -1,4 +1,4 @@
-"""Proposals of columns for the keys of entities, with reasons for and against each, from the first rows."""
+"""Proposals of key columns from the first rows, with reasons for and against."""
 
 import re
 import unicodedata
@@ -28,7 +28,7 @@ _ONE_PARTITION: Final = "all"
 
 
 class NoteKind(StrEnum):
-    """A reason for or against a key; the value is the sentence in English."""
+    """Reason for or against a key; the value is an English sentence."""
 
     DIFFERENT = "{number} in {rows}"
     UNIQUE = "unique in {rows}"
@@ -50,7 +50,7 @@ _SERIOUS: Final = (NoteKind.REPEATED, NoteKind.MISSING, NoteKind.FORBIDDEN)
 
 @dataclass(frozen=True, slots=True)
 class KeyNote:
-    """``rows`` are those that were looked at."""
+    """Note on a key; ``rows`` is the number of rows examined."""
 
     kind: NoteKind
     number: int = 0
@@ -76,7 +76,7 @@ class KeyNote:
 
 @dataclass(frozen=True, slots=True)
 class KeyProposal:
-    """Templates of both keys, and what speaks for and against them."""
+    """Proposed templates of both keys, with notes for and against them."""
 
     partition_key: str
     row_key: str
@@ -89,12 +89,12 @@ class KeyProposal:
 
     @property
     def reason(self) -> str:
-        """Reasons for and against it, in English."""
+        """Return the notes as English text."""
         keys = (("PartitionKey", self.partition_notes), ("RowKey", self.row_notes))
         return "; ".join(f"{name}: {_join(notes)}" for name, notes in keys if notes) or "their names say so"
 
     def describe(self) -> dict[str, Any]:
-        """Return it as JSON, for the API and scripts."""
+        """Return the proposal as JSON, for the API and scripts."""
         return {"partition_key": self.partition_key, "row_key": self.row_key, "reason": self.reason}
 
 
@@ -107,7 +107,7 @@ def _join(notes: Sequence[KeyNote]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KeyProposals:
-    """Proposals of keys, the best first."""
+    """Proposed keys, best first."""
 
     proposals: tuple[KeyProposal, ...] = ()
     # the first is so much better than the others that it can be taken without a question
@@ -118,7 +118,7 @@ NO_KEYS: Final = KeyProposals()
 
 
 class KeySample:
-    """The first rows; keys are made from them to see how they turn out."""
+    """First rows of a file, for trying out keys."""
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
         self._rows = rows
@@ -253,7 +253,7 @@ _NOT_OF_KEYS: Final = (Edm.DOUBLE, Edm.DATETIME, Edm.BOOLEAN, Edm.BINARY)
 
 @dataclass(frozen=True, slots=True)
 class KeyColumn:
-    """A column, and the type that its values have or look like."""
+    """Column with the actual or apparent type of its values."""
 
     name: str
     type: Edm
@@ -285,7 +285,7 @@ class _Candidate:
 
     @property
     def is_partition(self) -> bool:
-        """Return whether entities may be divided by it: by its name, or because few texts repeat."""
+        """Return whether the column suits a PartitionKey, by its name or its few distinct texts."""
         if self.partition_rank == _SURE:
             return True
         if self.type in _NOT_OF_KEYS:
@@ -322,7 +322,7 @@ def _names_columns(template: str) -> bool:
 
 
 def _weigh(column: KeyColumn, place: int, sample: KeySample) -> _Candidate | None:
-    """Return a column as a candidate; None for long texts, no values, and names that a template cannot have."""
+    """Return a column as a key candidate; None for long texts, no values, or names unusable in a template."""
     if not can_be_in_template(column.name):
         return None
     texts = sample.texts(column.name)
@@ -346,7 +346,7 @@ def _fold(word: str) -> str:
 def _pair(
     candidates: Sequence[_Candidate], sample: KeySample, partition_key: str, row_key: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield templates of both keys, the more probable ones first."""
+    """Yield templates of both keys, more probable ones first."""
     partitions = sorted((it for it in candidates if it.is_partition), key=_partition_order)[:_CANDIDATES]
     rows = sorted(candidates, key=_row_order)[:_CANDIDATES]
     if row_key:
@@ -363,7 +363,7 @@ def _pair(
 
 
 def _rows_within(partition: str, rows: Sequence[_Candidate], sample: KeySample) -> Iterator[str]:
-    """Yield the columns that are unique within each partition, or else two together."""
+    """Yield the columns that are unique within each partition, or else pairs of columns."""
     partitions = sample.keys(partition)
     in_partition = set(Template.read(partition).columns)
     usable = [it for it in rows if it.name not in in_partition]

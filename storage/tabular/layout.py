@@ -66,7 +66,7 @@ class Layout:
 
     @property
     def can_seek(self) -> bool:
-        """Return whether reading can begin at any row, by its place in bytes."""
+        """Return whether reading can resume at any row by its byte offset."""
         is_plain = self.compression is Compression.NONE and self.has_byte_lines
         return is_plain and self.format in (FileFormat.CSV, FileFormat.NDJSON)
 
@@ -77,7 +77,7 @@ class Layout:
 
     @classmethod
     def load(cls, stored: dict[str, Any]) -> Self:
-        """Read what ``dataclasses.asdict`` made, from JSON."""
+        """Load from the JSON of ``dataclasses.asdict``."""
         known = {
             **stored,
             "format": FileFormat(stored["format"]),
@@ -89,7 +89,7 @@ class Layout:
         return cls(**{name: value for name, value in known.items() if name in cls.__slots__})
 
     def with_guess(self, guess: Guess, *, is_chosen: bool) -> Self:
-        """Return the layout with an encoding that was guessed or chosen."""
+        """Return the layout with a guessed or chosen encoding."""
         return replace(
             self,
             encoding=guess.encoding,
@@ -104,7 +104,7 @@ PLAIN_TEXT: Final = Layout(FileFormat.CSV)
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """Known facts about a file, which need not be detected."""
+    """Known facts about a file that need no detection."""
 
     format: FileFormat | None = None
     member: str = ""  # the file in a ZIP file with several
@@ -121,7 +121,7 @@ NO_WISHES: Final = Wishes()
 
 
 def detect(stream: IO[bytes], wishes: Wishes = NO_WISHES, bounds: Bounds | None = None) -> Layout:
-    """Find out how to read a file from its beginning; raises FileRefused."""
+    """Detect the layout of a file from its beginning; raises FileRefused."""
     compression = _detect_compression(stream.read(len(_ZIP)))
     member = ""
     if compression is Compression.ZIP:
@@ -145,7 +145,7 @@ def detect(stream: IO[bytes], wishes: Wishes = NO_WISHES, bounds: Bounds | None 
 
 
 def detect_text(text: str, wishes: Wishes, layout: Layout = PLAIN_TEXT) -> Layout:
-    """Find out how to read a text from its beginning, given how its bytes are read; raises FileRefused."""
+    """Detect the layout of a text, given its encoding; raises FileRefused."""
     extension = extension_of(layout.member or wishes.name)
     format_ = wishes.format or _detect_format(text, _FORMATS.get(extension))
     layout = replace(layout, format=format_, has_header=wishes.has_header is not False)
@@ -217,12 +217,12 @@ _JSON_OBJECT: Final = re.compile(r'\s*\{\s*(["}]|$)')
 
 
 def extension_of(name: str) -> str:
-    """Return the extension of a file's name in lower case, without that of its compression."""
+    """Return the lower-case extension of a file name, ignoring a compression suffix."""
     return name.lower().removesuffix(".gz").rpartition(".")[2]
 
 
 def _detect_format(text: str, expected: FileFormat | None) -> FileFormat:
-    """Return the format of a text; ``expected`` decides only between those that it can be."""
+    """Return the format of a text; ``expected`` only decides between possible ones."""
     if _JSON_ARRAY.match(text):
         return FileFormat.CSV if expected is FileFormat.CSV and not _is_json(text) else FileFormat.JSON
     if not _JSON_OBJECT.match(text):
@@ -231,15 +231,12 @@ def _detect_format(text: str, expected: FileFormat | None) -> FileFormat:
 
 
 def _is_json(text: str) -> bool:
-    """Return whether a text begins with a JSON value, as far as the sample shows it."""
+    """Return whether a text begins like a JSON array of objects."""
     return re.match(r'\s*\[\s*(\{\s*["}]|\])', text) is not None
 
 
 def _detect_objects(text: str, expected: FileFormat | None) -> FileFormat:
-    """Return whether objects are one document or several, or a row on each line.
-
-    Answers of a table service are documents, also one on each line.
-    """
+    """Return the format of JSON objects: one or several documents, or one row per line."""
     if _PAGE.match(text):
         return FileFormat.JSON
     try:
@@ -297,7 +294,7 @@ def require_different(names: Iterable[str]) -> None:
 
 
 def name_columns(header: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the names of all columns, and the names that were made from positions because a column had none."""
+    """Return all column names, and those generated from positions for unnamed columns."""
     taken, unnamed, names = set(header), list[str](), list[str]()
     for number, name in enumerate(header, 1):
         if not name:
@@ -309,7 +306,7 @@ def name_columns(header: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...
 
 
 def free_name(name: str, taken: Container[str]) -> str:
-    """Return a name that is not taken: itself, or with a number at its end."""
+    """Return an unused name, with a number appended if needed."""
     free, number = name, 2
     while free in taken:
         free, number = f"{name}_{number}", number + 1
@@ -317,7 +314,7 @@ def free_name(name: str, taken: Container[str]) -> str:
 
 
 def _best_dialect(text: str, delimiters: str) -> tuple[str, str]:
-    """Return the delimiter with which most lines have the same number of fields, and many; and the quotation mark."""
+    """Return the delimiter that gives most lines the same, large number of fields, and the quote character."""
     best: list[Sequence[str]] = []
     best_delimiter, best_score = delimiters[0], (-1.0, 0)
     for delimiter in delimiters:
@@ -335,7 +332,7 @@ def _best_dialect(text: str, delimiters: str) -> tuple[str, str]:
 
 
 def _first_fields(text: str, delimiter: str, quote: str) -> list[str]:
-    """Return the fields of the first row that has any, without the blanks around them."""
+    """Return the stripped fields of the first row with any."""
     rows = _parse(text, delimiter, quote)
     return [field.strip() for field in next(filter(any, rows), ())]
 

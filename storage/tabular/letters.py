@@ -1,4 +1,4 @@
-"""Usual letters, characters and words, by language and encoding."""
+"""Common letters, characters and words, by language and encoding."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

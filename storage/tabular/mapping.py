@@ -1,4 +1,4 @@
-"""Mapping of the columns of a file to keys and properties with their types. Kept as JSON for the next file."""
+"""Column mapping of a file to keys and typed properties, kept as JSON for later files."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,11 +17,11 @@ from storage.editing.formats.reading import UnknownFormat, read_format
 
 
 class MappingRefused(Refused):
-    """A mapping is not valid, or does not fit the file."""
+    """The mapping is invalid, or does not fit the file."""
 
 
 class OnMisfit(StrEnum):
-    """Treatment of a value that does not have the type of its column."""
+    """Treatment of a value that does not fit the type of its column."""
 
     REJECT = "reject"  # the row is left out, and reported
     STRING = "string"  # it becomes a String
@@ -32,7 +32,7 @@ class OnMisfit(StrEnum):
 
 
 class Empty(StrEnum):
-    """Treatment of an empty field in a column of Strings; with other types it is never a value."""
+    """Treatment of an empty field in a String column; in other columns it is never a value."""
 
     UNSET = "unset"
     STRING = "string"
@@ -46,14 +46,14 @@ _PART: Final = re.compile(r"\{\{|\}\}|\{([^{}]+)\}|[^{}]+")
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Template of a key: texts, and columns in braces, as in ``{tenant}-{id}``; ``{{`` is a brace."""
+    """Template of a key, with columns in braces as in ``{tenant}-{id}``; ``{{`` is a literal brace."""
 
     text: str
     parts: tuple[tuple[bool, str], ...]  # whether it is a column, and its name or the text
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """Read a mapping from its text; raises MappingRefused."""
+        """Parse a template; raises MappingRefused."""
         parts: list[tuple[bool, str]] = []
         end = 0
         for part in _PART.finditer(text):
@@ -82,22 +82,18 @@ class Template:
 
     @property
     def names(self) -> list[str]:
-        """Names in braces: columns, and generated values."""
+        """Return the names in braces: columns and generated values."""
         return [part for is_column, part in self.parts if is_column]
 
 
 def can_be_in_template(column: str) -> bool:
-    """Return whether the name of a column can be in a template."""
+    """Return whether a column name can be used in a template."""
     return column != "" and not set("{}") & set(column)
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the file; without a ``target``, which is a property, it is ignored.
-
-    ``type`` is None where each value says its own, in JSON or by a column of types beside it. ``format`` is how its
-    texts are spelled, such as decimal-comma; empty: as the type is usually written.
-    """
+    """Mapping of one column; without a ``target`` property it is ignored."""
 
     source: str
     target: str
@@ -133,7 +129,7 @@ class ColumnMapping:
         )
 
     def whole_keys(self) -> set[str]:
-        """Return the columns that are a key as they are, which need not be properties too."""
+        """Return the columns that form a whole key, which need not be properties as well."""
         templates = (Template.read(text).parts for text in (self.partition_key, self.row_key))
         return {parts[0][1] for parts in templates if len(parts) == 1 and parts[0][0]}
 
@@ -158,12 +154,12 @@ class ColumnMapping:
             targets.add(column.target)
 
     def dump(self) -> dict[str, Any]:
-        """Return it as JSON that ``load`` reads."""
+        """Serialize to JSON for ``load``."""
         return asdict(self)
 
     @classmethod
     def load(cls, stored: object) -> Self:
-        """Read what ``dump`` returned, or a person wrote; raises MappingRefused."""
+        """Parse JSON from ``dump`` or a user; raises MappingRefused."""
         if not isinstance(stored, Mapping):
             raise MappingRefused(Reason.FILE_MAPPING_MALFORMED, why="it must be a JSON object.")
         try:
@@ -196,7 +192,7 @@ def _load_column(stored: Mapping[str, Any]) -> Column:
 
 
 def with_format(column: Column, text: str) -> Column:
-    """Return a column with a format that a text names, and a type that it has; raises MappingRefused."""
+    """Return a column with the named format and a matching type; raises MappingRefused."""
     try:
         format_ = read_format(text)
     except UnknownFormat as error:
@@ -215,7 +211,7 @@ def _check_texts(found: Mapping[str, Any], *names: str) -> None:
 
 
 def read_zone(name: str) -> ZoneInfo:
-    """Return a time zone by its name; raises MappingRefused."""
+    """Return a time zone by name; raises MappingRefused."""
     try:
         return ZoneInfo(name)
     except (ValueError, OSError, ZoneInfoNotFoundError):
@@ -224,7 +220,7 @@ def read_zone(name: str) -> ZoneInfo:
 
 
 def read_type(text: str) -> Edm:
-    """Read the name of a type, with or without its namespace; raises MappingRefused."""
+    """Parse a type name, with or without namespace; raises MappingRefused."""
     named = read_type_name(text)
     if named is None:
         names = ", ".join(type_.short_name for type_ in Edm)
@@ -238,7 +234,7 @@ def _check_known(name: str, columns: Sequence[str]) -> None:
 
 
 def is_property_name(name: str) -> bool:
-    """Return whether an entity can have a property of this name beside its keys and its Timestamp."""
+    """Return whether a name is valid for a property, not for a key or the Timestamp."""
     try:
         check_property_name(name)
     except StorageError:
@@ -256,13 +252,13 @@ def find_key(name: str, columns: Iterable[str]) -> str | None:
 
 
 def has_keys(columns: Iterable[str]) -> bool:
-    """Return whether both keys are among columns by their names."""
+    """Return whether both keys are columns."""
     columns = tuple(columns)
     return all(find_key(name, columns) is not None for name in KEY_PROPERTIES)
 
 
 def is_spelling(column: str, name: str) -> bool:
-    """Return whether a column has a name, however that is spelled."""
+    """Return whether a column name is a spelling of another name."""
     return re.sub(r"[\s_\-.]", "", column).lower() == name.lower()
 
 

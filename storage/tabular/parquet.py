@@ -1,8 +1,4 @@
-"""Parquet files, with pyarrow, which is large and therefore an extra.
-
-A column has one type there. Values of other types are written as text, with the types in a column ``P@type``
-beside it, as in CSV; the metadata of a column name its EDM type. https://parquet.apache.org/docs/file-format/
-"""
+"""Parquet files by pyarrow, an optional dependency because of its size."""
 
 import base64
 import io
@@ -32,7 +28,7 @@ _UNITS: Final = {"s": TICKS_PER_SECOND, "ms": 10_000, "us": 10}
 
 
 def library() -> Any:
-    """Return pyarrow with its module for Parquet; raises FileRefused if it is not installed."""
+    """Return pyarrow with its Parquet module; raises FileRefused if it is missing."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -42,7 +38,7 @@ def library() -> Any:
 
 
 def read(stream: IO[bytes], report: FileReport) -> Iterator[dict[str, Any]]:
-    """Yield rows as members of JSON objects, with their annotations."""
+    """Yield rows as JSON members with annotations."""
     arrow = library()
     try:
         file = arrow.parquet.ParquetFile(stream, buffer_size=_BUFFER)  # else it holds whole groups of rows
@@ -70,13 +66,13 @@ def read(stream: IO[bytes], report: FileReport) -> Iterator[dict[str, Any]]:
 
 
 def _find_old_times(file: Any) -> list[str]:
-    """Return the columns of times in 96 bits, which older programs write."""
+    """Return the columns with 96-bit timestamps of older programs."""
     found = (file.schema.column(number) for number in range(len(file.schema)))
     return [column.path for column in found if column.physical_type == "INT96" and "." not in column.path]
 
 
 def _read_far_times(arrow: Any, stream: IO[bytes], names: Sequence[str]) -> Iterator[Any]:
-    """Yield batches of these columns in microseconds: nanoseconds of times before 1678 or after 2261 overflow."""
+    """Yield batches of these columns in microseconds, as nanoseconds overflow before 1678 and after 2261."""
     file = arrow.parquet.ParquetFile(stream, buffer_size=_BUFFER, coerce_int96_timestamp_unit="us")
     yield from file.iter_batches(batch_size=_ROWS, columns=names)
 
@@ -193,7 +189,7 @@ def _write_time(ticks: int) -> str:
 
 
 class Use(NamedTuple):
-    """A type of a property; of DateTime whether all are whole microseconds, and whether nanoseconds can hold them."""
+    """Type of a property; for DateTime, whether all are whole microseconds and fit nanoseconds."""
 
     name: str
     type: Edm
@@ -219,7 +215,7 @@ def write(pages: Iterable[list[StoredEntity]], uses: Iterable[Use]) -> Iterator[
 
 
 def _groups(pages: Iterable[list[StoredEntity]]) -> Iterator[list[StoredEntity]]:
-    """Gather pages to groups of rows, which Parquet compresses together."""
+    """Group pages into Parquet row groups."""
     group: list[StoredEntity] = []
     size = 0
     for page in pages:
@@ -269,7 +265,7 @@ def _write_as_is(value: EdmValue) -> Any:
 
 
 def _time_column(arrow: Any, use: Use) -> tuple[Any, Callable[[EdmValue], Any]]:
-    """Return the type that holds all digits: microseconds, nanoseconds, or text."""
+    """Return the lossless Parquet type of a time: microseconds, nanoseconds or text."""
     if use.is_micro:
         return arrow.timestamp("us", "UTC"), lambda value: cast("int", value.value) // 10
     if use.is_near:
@@ -300,7 +296,7 @@ def _table(arrow: Any, schema: Any, columns: Sequence[_WriteColumn], group: Sequ
 
 
 class _Sink(io.RawIOBase):
-    """A file that is written to, and whose content is taken piece by piece."""
+    """Write-only file whose content is taken piece by piece."""
 
     def __init__(self) -> None:
         self._content = bytearray()

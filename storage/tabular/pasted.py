@@ -1,4 +1,4 @@
-"""Rows that are pasted as text: read as those of a file are, all at once, with every problem of each row."""
+"""Pasted rows, parsed like a file but at once, with every problem of each row."""
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
@@ -60,10 +60,7 @@ class PastedRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PastedRows:
-    """Rows that were pasted, and the problems in them.
-
-    The lines of a JSON document are the numbers of its objects, as it may stand on a single line.
-    """
+    """Parsed pasted rows with their problems."""
 
     layout: Layout
     columns: Sequence[PastedColumn]
@@ -78,17 +75,17 @@ class PastedRows:
 
     @property
     def has_text_columns(self) -> bool:
-        """Return whether the types of columns can be chosen: JSON has its own."""
+        """Return whether column types can be chosen, which JSON does not allow."""
         return self.layout.format is FileFormat.CSV
 
     @property
     def absent(self) -> int:
-        """Number of fields that are empty although they declare a type that has no empty value."""
+        """Return the number of empty fields with a declared type that has no empty value."""
         return sum(it.number for it in self.report.values if it.change is ValueChange.EMPTY)
 
 
 class TooManyRows(Exception):
-    """A text has more rows than may be pasted at once."""
+    """The text exceeds the limit of pasted rows."""
 
     def __init__(self, count: int) -> None:
         super().__init__(count)
@@ -165,7 +162,7 @@ def _choose_type(
 
 
 def _make_entities(rows: Sequence[Row], mapper: RowMapper) -> tuple[list[PastedRow], list[Reject]]:
-    """Return the entities of rows, and why there are none of the others."""
+    """Convert rows to entities; return also the problems of the others."""
     made: dict[EntityKey, PastedRow] = {}
     problems: list[Reject] = []
     for number, row in enumerate(rows, 1):

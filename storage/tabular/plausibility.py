@@ -1,10 +1,4 @@
-"""Implausible spots in a text, which show that it was read in the wrong encoding.
-
-They are symbols amid letters, an upper-case letter amid lower-case ones, letters that no single language has,
-characters that hardly anybody uses. As chardetng does for Firefox: https://hsivonen.fi/chardetng/ Costs are
-natural logarithms of how many times less probable a text is. They were chosen with other texts than the texts of
-the tests.
-"""
+"""Implausible spots of a text, which indicate a wrong encoding."""
 
 import re
 import unicodedata
@@ -50,7 +44,7 @@ _RARE_THAI: Final = frozenset("ฃฅฆฌฎฏฐฑฒฬฮฯ๏๚๛")
 
 
 def cost(texts: Sequence[str], encoding: str) -> float:
-    """Return how implausible texts are that were read in an encoding; 0 if nothing is."""
+    """Return the implausibility of texts decoded in an encoding; 0 for plausible ones."""
     words = {word for text in texts for word in _SPACES.split(text) if not word.isascii()}
     total = _WORDS * sum(map(_cost_of_word, words))
     if all(len(word) == 1 for word in words):
@@ -64,7 +58,7 @@ def cost(texts: Sequence[str], encoding: str) -> float:
 
 
 def _bare(word: str) -> str:
-    """Return a word in lower case, without the signs around it."""
+    """Return a word in lower case, without surrounding punctuation."""
     return _AROUND.sub("", word).lower().replace("i\u0307", "i")
 
 
@@ -93,7 +87,7 @@ def _cost_of_word(word: str) -> float:
 
 
 def _cost_of_scripts(scripts: Collection[str]) -> float:
-    """Return the cost of a word with letters of several scripts."""
+    """Return the cost of mixing scripts in a word."""
     if len(scripts) < 2:
         return 0.0
     others = set(scripts) - _EASTERN
@@ -170,7 +164,7 @@ def _cost_of_symbol(symbol: str, category: str, before: str, after: str) -> floa
 
 
 def _cost_of_letters(words: Iterable[str], encoding: str) -> float:
-    """Return the cost of letters that the best fitting language does not have."""
+    """Return the cost of letters unknown to the best-fitting language."""
     alphabets = ALPHABETS.get(encoding)
     if alphabets is None:
         return 0.0
@@ -194,7 +188,7 @@ _LEVELS: Final = {"gb18030": ("gb2312", 0xD8), "big5": ("big5", 0xC9), "shift_ji
 
 @lru_cache(16384)
 def _rarity(character: str, encoding: str) -> float:
-    """Return the cost of a character of an encoding whose characters have two bytes."""
+    """Return the cost of a rare character in a two-byte encoding."""
     encoding = HAN_OF.get(encoding, encoding)
     if character in COMMON[encoding]:
         return 0.0

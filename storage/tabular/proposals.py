@@ -1,4 +1,4 @@
-"""A mapping for a new file: keys, properties and types from its first rows, with reasons."""
+"""Mapping proposals for a new file: keys, properties and types from its first rows, with reasons."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -71,7 +71,7 @@ class ProposedColumn:
 
     @property
     def likely_type(self) -> Edm:
-        """The type that the values have, or look like."""
+        """Return the actual or apparent type of the values."""
         if self.formats and self.formats[0].certainty is not Certainty.ALTERNATIVE:
             return self.formats[0].type
         return self.column.type or Edm.STRING
@@ -83,7 +83,7 @@ class ProposedColumn:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A mapping without reject-or-not decisions; a key that no column is named after is an empty text."""
+    """Proposed mapping; a key without a matching column is an empty string."""
 
     mapping: ColumnMapping
     columns: tuple[ProposedColumn, ...]
@@ -141,7 +141,7 @@ def propose(layout: Layout, sampled: Iterable[Row], now: datetime) -> Proposal:
 
 
 def propose_missing_keys(proposal: Proposal, partition_key: str = "", row_key: str = "") -> KeyProposals:
-    """Return what the keys may be that are neither chosen nor proposed by their name."""
+    """Propose keys that are neither chosen nor found by name."""
     columns = [
         KeyColumn(it.column.source, it.likely_type)
         for it in proposal.columns
@@ -154,7 +154,7 @@ def propose_missing_keys(proposal: Proposal, partition_key: str = "", row_key: s
 
 
 def complete(proposal: Proposal, partition_key: str = "", row_key: str = "") -> ColumnMapping:
-    """Return the mapping with keys that are chosen; raises MappingRefused if one is missing."""
+    """Return the mapping with the chosen keys; raises MappingRefused if one is missing."""
     mapping = replace(
         proposal.mapping,
         partition_key=partition_key or proposal.mapping.partition_key,
@@ -228,7 +228,7 @@ def with_likely_keys(proposal: Proposal) -> ColumnMapping:
 
 
 def require_keys(mapping: ColumnMapping, columns: Sequence[str], proposed: KeyProposals = NO_KEYS) -> None:
-    """Raise MappingRefused unless a mapping makes both keys; ``columns`` are those of the file."""
+    """Raise MappingRefused unless the mapping defines both keys; ``columns`` are the file's."""
     for name, text in (("PartitionKey", mapping.partition_key), ("RowKey", mapping.row_key)):
         if not text:
             for best in proposed.proposals[:1]:
@@ -251,7 +251,7 @@ def _template(column: str) -> str:
 
 
 def _as_texts(proposed: ProposedColumn, values: Sequence[Any], now: datetime) -> TextColumn | None:
-    """Return a column for formats; None if its values are not all texts, or not all numbers."""
+    """Return a column for format detection; None for values of mixed kinds."""
     name = proposed.column.source
     if proposed.why is TypeReason.GUESSED:
         guess = Guess(proposed.column.type or Edm.STRING, proposed.reason or GuessReason.TEXT)

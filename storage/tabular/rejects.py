@@ -1,4 +1,4 @@
-"""Rejected rows: grouped by reason, with possible repairs, and as a file to correct and import again."""
+"""Rejected rows: grouped by reason with possible repairs, and as a file to correct."""
 
 import csv
 import io
@@ -66,12 +66,12 @@ class Fault(StrEnum):
 
     @property
     def code(self) -> str:
-        """The name for programs, such as not-of-type."""
+        """Return the machine-readable name, such as not-of-type."""
         return self.name.lower().replace("_", "-")
 
 
 class Repair(StrEnum):
-    """A repair that would make entities of a group of rejected rows."""
+    """Repair for a group of rejected rows."""
 
     STRING = "string"  # the values of the column that do not fit become Strings
     UNSET = "unset"  # they are left out
@@ -97,7 +97,7 @@ _REPAIRS: Final[Mapping[Fault, tuple[Repair, ...]]] = {
 
 
 class Reject(NamedTuple):
-    """A row of the file that becomes no entity."""
+    """Rejected row of a file."""
 
     row: Row
     fault: Fault
@@ -144,7 +144,7 @@ def describe(fault: Fault, column: str, type_: Edm | None, text: str = "", forma
 
 
 def of_row(row: Row) -> Reject:
-    """Return why a row cannot be read."""
+    """Return the reject for an unreadable row."""
     assert row.fault is not None
     return Reject(row, _OF_ROWS[row.fault], row.column, text=row.text[:80])
 
@@ -161,7 +161,7 @@ def of_error(
 
 
 def of_value(row: Row, error: StorageError | InvalidText, column: str, type_: Edm, text: str) -> Reject:
-    """Return why a text or JSON value is not one of a type."""
+    """Return the reject for a text or JSON value of the wrong type."""
     if isinstance(error, InvalidText):
         fault = _OF_TEXTS.get(error.fault, Fault.NOT_OF_TYPE)
         # with its traceback, it would keep the frames of the reading
@@ -199,7 +199,7 @@ _OF_ERRORS: Final = (
 
 @dataclass(slots=True)
 class RejectGroup:
-    """Rejected rows with the same fault in the same column; the first ``lines``, and the most frequent ``texts``."""
+    """Rejected rows with the same fault and column: the first ``lines``, the most frequent ``texts``."""
 
     fault: Fault
     column: str
@@ -232,7 +232,7 @@ class RejectGroup:
 
 
 class RejectGroups:
-    """Collects rejects in groups, however many there are; the largest group first."""
+    """Bounded collection of rejects in groups, largest first."""
 
     def __init__(self, groups: Sequence[RejectGroup] = ()) -> None:
         self._groups = {(it.fault, it.column, it.type, it.format): it for it in groups}
@@ -262,7 +262,7 @@ _MOST_GROUPS: Final = 1000
 
 
 def repair(mapping: ColumnMapping, group: RejectGroup, how: Repair) -> ColumnMapping:
-    """Return the mapping with which the rows of a group would not be rejected for its reason."""
+    """Return the mapping adapted so that a group's rows are no longer rejected for its reason."""
     match how:
         case Repair.STRING | Repair.UNSET | Repair.ROUND:
             on_misfit = OnMisfit(how.value)
@@ -273,7 +273,7 @@ def repair(mapping: ColumnMapping, group: RejectGroup, how: Repair) -> ColumnMap
 
 
 def is_repaired(other: RejectGroup, group: RejectGroup, how: Repair) -> bool:
-    """Return whether the repair of a group brings in the rows of another one, too, or of itself."""
+    """Return whether the repair of one group also repairs another, or itself."""
     is_of_column = how in (Repair.STRING, Repair.UNSET, Repair.ROUND)
     return how in other.repairs and (not is_of_column or other.column == group.column)
 
@@ -314,5 +314,5 @@ class RejectWriter:
 
 
 def is_of_rejects(column: str) -> bool:
-    """Return whether a column is one that a file of rejects has added."""
+    """Return whether a column was added by a reject file."""
     return (find_described(column) or column) in (LINE, REASON)

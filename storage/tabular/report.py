@@ -17,7 +17,7 @@ _EXAMPLES: Final = 3
 
 
 class ColumnUse(StrEnum):
-    """Use of a column other than as a property of its name; the value is the sentence in English."""
+    """Use of a column other than as the property of its name; the value is an English sentence."""
 
     KEY = "{column} is used as {target}."
     RENAMED = "{column} becomes the property {target}."
@@ -33,7 +33,7 @@ class ColumnUse(StrEnum):
 
     @property
     def code(self) -> str:
-        """The name for programs, such as not-mapped."""
+        """Return the machine-readable name, such as not-mapped."""
         return self.name.lower().replace("_", "-")
 
 
@@ -50,7 +50,7 @@ _JOINED: Final = 10  # names in a sentence
 
 
 def _join(names: Sequence[str]) -> str:
-    """Return names as a part of a sentence; many are abbreviated to the first and the number of the others."""
+    """Join names for a sentence, abbreviating many."""
     if len(names) > _JOINED:
         return f"{', '.join(names[:_JOINED])} and {len(names) - _JOINED:,} more"
     return f"{', '.join(names[:-1])} and {names[-1]}"
@@ -65,7 +65,7 @@ class ColumnReport(NamedTuple):
 
     @property
     def is_moved(self) -> bool:
-        """Return whether its values are in the table under another name."""
+        """Return whether the column's values are stored under another name."""
         return (
             self.use in (ColumnUse.KEY, ColumnUse.RENAMED, ColumnUse.UNNAMED) and self.column != self.target
         )
@@ -81,7 +81,7 @@ class ColumnReport(NamedTuple):
 
 
 class ValueChange(StrEnum):
-    """A change of values that the mapping asks for; the sentence is about ``{values}``."""
+    """Change of values requested by the mapping; the sentence is about ``{values}``."""
 
     UNSET = "{values} of {column} left out: the mapping says that they stand for no value"
     DROPPED = "{values} of {column} left out: not of its type"
@@ -97,7 +97,7 @@ class ValueChange(StrEnum):
 
 @dataclass(slots=True)
 class ValueReport:
-    """Values of a column that were changed in a way; the first different ``examples``."""
+    """Values of a column changed in one way, with the first distinct ``examples``."""
 
     column: str
     change: ValueChange
@@ -119,7 +119,7 @@ class ValueReport:
 
 @dataclass(slots=True)
 class FileReport:
-    """``blank_rows`` have no values at all, and become no entities."""
+    """Report on a file; ``blank_rows`` have no values and are skipped."""
 
     blank_rows: int = 0
     _columns: dict[tuple[str, ColumnUse], ColumnReport] = field(default_factory=dict)
@@ -130,7 +130,7 @@ class FileReport:
 
     @property
     def columns(self) -> list[ColumnReport]:
-        """Columns grouped by their use, in the order of the file."""
+        """Return the columns grouped by use, in file order."""
         order = {use: number for number, use in enumerate(ColumnUse)}
         return sorted(self._columns.values(), key=lambda it: order[it.use])
 
@@ -139,7 +139,7 @@ class FileReport:
         return sorted(self._values.values(), key=lambda it: -it.number)
 
     def sentences(self) -> Iterator[str]:
-        """Yield the report in English sentences; columns that are used alike are named together."""
+        """Yield the report as English sentences, grouping columns by use."""
         if self.blank_rows:
             yield f"{counted(self.blank_rows, 'blank row')} skipped."
         for use, its in groupby(self.columns, lambda it: it.use):
@@ -167,7 +167,7 @@ class FileReport:
         self._values.setdefault(key, ValueReport(*key)).add(number, examples)
 
     def add(self, other: "FileReport") -> None:
-        """Add what is reported of further rows of the same file."""
+        """Add the report on further rows of the same file."""
         self.blank_rows += other.blank_rows
         for column in other._columns.values():
             self.add_column(*column)
@@ -183,7 +183,7 @@ class FileReport:
         return taken
 
     def dump(self) -> dict[str, Any]:
-        """Return it as JSON that ``load`` reads."""
+        """Serialize to JSON for ``load``."""
         return {
             "blank_rows": self.blank_rows,
             "columns": [[it.column, it.use.name, it.target] for it in self._columns.values()],

@@ -54,7 +54,7 @@ class RowFault(StrEnum):
 
 
 class Position(NamedTuple):
-    """Beginning of the next row: after so many ``rows`` and ``lines``, and at ``offset`` if that can be sought."""
+    """Start of the next row, after so many ``rows`` and ``lines``, and at a byte ``offset`` if seekable."""
 
     rows: int = 0
     lines: int = 0
@@ -65,10 +65,7 @@ START: Final = Position()
 
 
 class Row(NamedTuple):
-    """``fields`` by column, of JSON its members; with a ``fault``, ``text`` is what was found.
-
-    ``column`` is the one at fault, if it is that of one; ``further`` are the fields beyond those that have a column.
-    """
+    """Row of a file; ``fields`` by column or JSON member, or a ``fault`` with the ``text`` at fault."""
 
     line: int
     fields: dict[str, Any]
@@ -225,11 +222,7 @@ _READERS: Final[dict[FileFormat, Callable[[Reader], Iterator[Row]]]] = {
 
 
 class _Lines:
-    """Lines of a stream as text, with their number and the place in bytes after the last one.
-
-    ``taken`` are those of the present row, if it is cleared before each. ``is_damaged`` is set by a line that cannot be
-    decoded, and stays until it is reset.
-    """
+    """Text lines of a stream with line number and byte offset."""
 
     def __init__(self, stream: IO[bytes], layout: Layout, start: Position) -> None:
         self.number = start.lines
@@ -274,7 +267,7 @@ class _Lines:
         return line
 
     def _read_to_return(self, most: int) -> bytes:
-        """Return a line that ends with a carriage return, as those of old Macs do."""
+        """Read a line that ends with a carriage return, as on old Macs."""
         line = bytearray()
         while len(line) < most and (block := self._stream.peek()):
             line += self._stream.read(block.find(b"\r") + 1 or len(block))
@@ -284,10 +277,7 @@ class _Lines:
 
 
 class _Document:
-    """The objects of JSON arrays, or of the arrays ``value`` in objects, without holding all of them.
-
-    A file may have several such documents, one after the other, as pages of an answer of the Table service are.
-    """
+    """Streaming reader of objects in JSON arrays, or in ``value`` arrays of response objects."""
 
     def __init__(self, text: io.TextIOWrapper, report: FileReport) -> None:
         self.line = 1
@@ -326,7 +316,7 @@ class _Document:
             self._expect(",")
 
     def _page(self) -> Iterator[Row]:
-        """Yield the objects of an answer of the service; an object without ``value`` is the only one."""
+        """Yield the objects of a service response; an object without ``value`` is the only one."""
         members: dict[str, object] = {}
         texts: list[str] = []
         repeated: str | None = None
@@ -357,7 +347,7 @@ class _Document:
             self._report.add_column(name, ColumnUse.CONTROL if is_control(name) else ColumnUse.BESIDE_ROWS)
 
     def _value(self) -> tuple[object, str]:
-        """Return a value and its text."""
+        """Decode a value and return it with its text."""
         self._peek()
         while True:
             try:

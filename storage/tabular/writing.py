@@ -1,7 +1,4 @@
-"""Entities as files, without any loss: pieces of text, written page by page.
-
-Typed CSV is the format of Azure Storage Explorer: each property has a second column with its type.
-"""
+"""Lossless export of entities as text, written page by page."""
 
 import base64
 import csv
@@ -18,7 +15,7 @@ from storage.tabular.formulas import escape_formula
 
 
 class ExportFormat(StrEnum):
-    """The values are file extensions."""
+    """Export format. The values are file extensions."""
 
     TYPED_CSV = "typed.csv"
     CSV = "csv"
@@ -36,7 +33,7 @@ _NUMBERS: Final = frozenset({Edm.INT32, Edm.INT64, Edm.DOUBLE})  # -Infinity, to
 
 
 class UnexpectedProperty(Exception):
-    """An entity has a property that did not exist when the columns of the file were determined."""
+    """An entity has a property that was unknown when the file's columns were determined."""
 
 
 def has_columns(format_: ExportFormat) -> bool:
@@ -50,11 +47,7 @@ def write(
     *,
     escapes_formulas: bool = False,
 ) -> Iterator[str]:
-    """Write the text of a file, page by page; ``names``: the properties with a column in CSV.
-
-    ``escapes_formulas``: in CSV, text that a spreadsheet would run gets an apostrophe. Raises UnexpectedProperty rather
-    than leave a property out.
-    """
+    """Write a file page by page; ``names`` are the properties with a CSV column."""
     match format_:
         case ExportFormat.TYPED_CSV:
             yield from _write_csv(pages, names, typed=True, escapes=escapes_formulas)
