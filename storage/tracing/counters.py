@@ -1,8 +1,4 @@
-"""The counters of this process for OpenTelemetry: those that Prometheus shows, read when they are sent.
-
-Under the same names: a collector that writes them for Prometheus makes tablero_request_seconds of tablero.request
-in seconds. Several processes of a server send their own, told apart by service.instance.id.
-"""
+"""This process's Prometheus counters for OpenTelemetry, read when they are sent."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -24,7 +20,7 @@ _CUMULATIVE: Final = AggregationTemporality.CUMULATIVE
 
 
 def read_counters(began: int, now: int) -> list[Metric]:
-    """Return all metrics that have values, with the present ones; times are nanoseconds since 1970."""
+    """Return all metrics with their current values; times are in nanoseconds since 1970."""
     metrics = []
     for family in REGISTRY.collect():
         if family.name.startswith(_PREFIX) and family.samples:
@@ -53,7 +49,7 @@ def _data(family: Any, began: int, now: int) -> Sum | Gauge | Histogram:
 
 
 def _histograms(samples: Iterable[Any], began: int, now: int) -> list[HistogramDataPoint]:
-    """Return the buckets of each set of labels, which Prometheus sums up."""
+    """Return the histogram buckets per label set, as Prometheus's are cumulative."""
     buckets: dict[tuple[tuple[str, str], ...], list[tuple[float, float]]] = {}
     sums: dict[tuple[tuple[str, str], ...], float] = {}
     for sample in samples:

@@ -1,8 +1,4 @@
-"""The exporter of OpenTelemetry's SDK: finished spans and the server's counters go to a collector in the background.
-
-No request waits for it. While the collector does not answer, that is logged once, and one trace a second is made, by
-which it is noticed when it answers again.
-"""
+"""OpenTelemetry exporter: sends finished spans and the server's counters in the background."""
 
 import logging
 import os
@@ -186,7 +182,7 @@ class Telemetry:
             self._collector.forget()
 
     def flush(self) -> None:
-        """Send what has been recorded so far, and wait for that."""
+        """Send everything recorded so far, and wait for completion."""
         if self._processor is not None:
             self._processor.force_flush()
         if self._sender is not None:
@@ -224,7 +220,7 @@ class Telemetry:
         return decision is Decision.RECORD_AND_SAMPLE
 
     def _is_down(self) -> bool:
-        """Return whether to make no trace now, because the collector does not answer."""
+        """Return whether tracing is suspended because the collector does not respond."""
         if self._collector is None or not self._collector.is_down:
             return False
         now = time.monotonic()
@@ -279,7 +275,7 @@ def _kind(span: Span, *, is_server: bool) -> SpanKind:
 
 
 def _resource() -> Resource:
-    """Return what describes this process; the variables come first."""
+    """Return the OpenTelemetry resource of this process; environment variables take precedence."""
     resource = Resource.create({"service.version": release.version(), "service.instance.id": str(uuid4())})
     if str(resource.attributes[SERVICE_NAME]).startswith("unknown_service"):
         resource = resource.merge(Resource({SERVICE_NAME: _NAME}))

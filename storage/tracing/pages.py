@@ -1,4 +1,4 @@
-"""Requests to the console and the management API as spans, around their ASGI application."""
+"""Spans of console and management API requests, by wrapping their ASGI application."""
 
 from collections.abc import MutableMapping
 from typing import Any, Final

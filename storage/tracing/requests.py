@@ -62,7 +62,7 @@ class _Within:
 
 
 def describe(span: Span, observed: ObservedRequest) -> None:
-    """Note the known facts about a request, without keys and values of entities."""
+    """Add attributes of a request to its span, without keys and values of entities."""
     operation, attributes = observed.operation, span.attributes
     attributes["az.service_request_id"] = observed.request_id
     attributes["tablero.authentication"] = observed.authentication.value
@@ -102,5 +102,5 @@ def _access_path(observed: ObservedRequest) -> AccessPath | None:
 
 
 def _text(value: str) -> str:
-    """Cut a text, and replace lone surrogates, which UTF-8 cannot encode."""
+    """Truncate a text, replacing lone surrogates, which UTF-8 cannot encode."""
     return value[:_TEXT_LIMIT].encode(errors="replace").decode()

@@ -1,4 +1,4 @@
-"""Statements of operations for the protocol and of Django's connections, each round trip as a span."""
+"""Spans of SQL statements, of the protocol and of Django, one per round trip."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
@@ -14,7 +14,7 @@ _TRACED: Final = "tablero_traced"  # an attribute of a connection
 
 
 def traced(run: Callable[[Table], Awaitable[T]]) -> Callable[[Table], Awaitable[T]]:
-    """Return a function that runs a statement as a span of the present request, if that is traced."""
+    """Wrap a statement runner so that statements of traced requests are spans."""
     parent = current.get()
     if not isinstance(parent, Span):
         return run
@@ -27,7 +27,7 @@ def traced(run: Callable[[Table], Awaitable[T]]) -> Callable[[Table], Awaitable[
 
 
 def trace_connections() -> None:
-    """Make each statement of Django's connections a span of the request or the job that it belongs to."""
+    """Make each statement on Django's connections a span of its request or job."""
     connection_created.connect(_trace_connection, dispatch_uid=_TRACED)
 
 

@@ -1,4 +1,4 @@
-"""The traces that a server makes: spans of requests, pages, statements and jobs, which its telemetry sends."""
+"""Tracer of a server: spans of requests, pages, statements and jobs."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any

@@ -28,7 +28,7 @@ class Origin:
 
 
 class Source(Protocol):
-    """A source of numbers for spans, which takes the spans of a trace that has ended."""
+    """Source of span ids, and receiver of ended traces."""
 
     def new_span_id(self) -> int: ...
 
@@ -36,7 +36,7 @@ class Source(Protocol):
 
 
 class Trace:
-    """The trace of a request, or of a turn of a job: spans in the order of their ends; the last has no parent here."""
+    """Trace of a request or job turn: its spans in order of their ends; the last is the root."""
 
     __slots__ = ("ended", "is_server", "missed", "offset", "origin", "source")
 
@@ -50,7 +50,7 @@ class Trace:
 
 
 class Span:
-    """A span that is open in a block; its times are nanoseconds of perf_counter."""
+    """Open span of a block; times are nanoseconds of perf_counter."""
 
     __slots__ = ("_before", "attributes", "began", "end", "failed", "id", "name", "parent", "root", "trace")
 
@@ -73,7 +73,7 @@ class Span:
         self.root.attributes.update(attributes)
 
     def finish(self) -> None:
-        """End the span, and with the root the trace."""
+        """End the span, and with the root span the trace."""
         self.end = time.perf_counter_ns()
         trace = self.trace
         if self.parent is None:
@@ -104,7 +104,7 @@ class Span:
 
 
 class Roots:
-    """Opens spans that have no parent: the spans of jobs."""
+    """Opener of root spans for jobs."""
 
     def __init__(self, begin: Callable[[str, Attributes], Span | None]) -> None:
         self._begin = begin

@@ -68,7 +68,7 @@ def _is_wanted(environ: Mapping[str, str], signal: str) -> bool:
 
 
 def start(environ: Mapping[str, str]) -> "Tracer | None":
-    """Return what traces, as the variables ask for, and only then import the SDK."""
+    """Return the tracer that the variables request, importing the SDK only then; None without one."""
     signals = read(environ)
     if not signals:
         return None

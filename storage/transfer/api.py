@@ -1,4 +1,4 @@
-"""Imports of files into tables, and exports of tables as files in the management API."""
+"""Imports into tables and exports of tables in the management API."""
 
 import json
 from collections.abc import Sequence
@@ -92,7 +92,7 @@ class ImportViewSet(UploadViewSet):
         return self._answer(job, columns)
 
     def _find_table(self, *, create: bool) -> Table:
-        """Return the table, or one that is not created yet."""
+        """Return the table, unsaved if it does not exist and may be created."""
         if not create:
             return self.table()
         table = tables.get_or_new(self.account, self.kwargs["table"])
@@ -113,7 +113,7 @@ class ImportViewSet(UploadViewSet):
     def _start(
         self, table: Table, file: JobFile, data: dict[str, Any]
     ) -> tuple[Job, Sequence[ProposedColumn]]:
-        """Return the job, and what is proposed for the columns of the file."""
+        """Start the import; return its job and the proposed mapping."""
         format_ = FileFormat(data["format"]) if data["format"] else None
         wishes = Wishes(
             format_,
@@ -246,7 +246,7 @@ class ExportViewSet(AccountScopedViewSet):
 
 
 def check_library(format_: str) -> None:
-    """Raise Problem for Parquet if its library is not installed."""
+    """Raise Problem for Parquet without its library."""
     if format_ != PARQUET:
         return
     try:

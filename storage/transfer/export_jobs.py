@@ -79,13 +79,13 @@ def start(export: Export) -> Job:
 def start_zip(
     account: Account, several: Sequence[Table], format_: str, *, by: Actor, escapes_formulas: bool = False
 ) -> Job:
-    """Export tables of an account as one ZIP file, as a job."""
+    """Start a job that exports tables of an account as one ZIP archive."""
     arguments = Arguments([it.pk for it in several], format_, escapes_formulas=escapes_formulas)
     return jobs.start(TABLE_EXPORT_JOB, arguments, account=account, by=by)
 
 
 def _exports(run: Run[Arguments]) -> list[Export]:
-    """Return what a job exports; raises ResourceNotFound if a table was deleted."""
+    """Return the exports of a job; raises ResourceNotFound for a deleted table."""
     arguments = run.arguments
     query = json.loads(arguments.query)
     text = query.get("text", "")

@@ -30,7 +30,7 @@ MEDIA_TYPES: Final[Mapping[str, str]] = {
 
 
 class Scope(StrEnum):
-    """The entities of a table that are exported."""
+    """Entities of a table that are exported."""
 
     ROWS = "rows"  # those with some keys
     QUERY = "query"  # everything a filter matches
@@ -106,7 +106,7 @@ def write(export: Export, progress: Progress = _ignore) -> Generator[bytes, None
 def write_zip(
     several: Iterable[Export], progress: Progress = _ignore
 ) -> Generator[bytes, None, dict[str, int]]:
-    """Yield the pieces of a ZIP file with a file for each export; return the numbers of entities by table."""
+    """Yield the pieces of a ZIP archive with a file per export; return the number of entities by table."""
     counts = {}
     sink = _Sink()
     with ZipFile(sink, "w", ZIP_DEFLATED) as archive:
@@ -142,10 +142,10 @@ class _Sink:
         return len(data)
 
     def flush(self) -> None:
-        """Do nothing: nothing is kept back."""
+        """Do nothing, as nothing is buffered."""
 
     def close(self) -> None:
-        """Do nothing: what was written can still be taken."""
+        """Do nothing, as written content can still be taken."""
 
     def take(self) -> bytes:
         taken, self._content = bytes(self._content), bytearray()
@@ -153,7 +153,7 @@ class _Sink:
 
 
 def property_names(export: Export) -> list[str]:
-    """Return all properties: those that are to come first, the others in the order of the first entities."""
+    """Return all properties: requested ones first, others in order of appearance."""
     if export.scope is Scope.ROWS:
         names = _names(stored for page in export.pages() for stored in page)
     else:

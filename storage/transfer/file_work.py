@@ -1,9 +1,4 @@
-"""Limits on reading the files of users: how many are read at a time, and how many requests wait.
-
-The beginning of a file is read while a request waits, in a lane of its own: two at a time in a process, one of each
-user, without a database connection while it is parsed. Jobs read the whole file; a user and an account may have a
-limited number of such jobs that have not ended.
-"""
+"""Limits on reading users' files: how many at a time, and how many requests wait."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -37,7 +32,7 @@ _LIMITED: Final = (ActorKind.USER, ActorKind.TOKEN)
 
 
 class TooMuchFileWork(Refused):
-    """A user or an account has as many files in work as they may have."""
+    """A user or account has too many files in progress."""
 
 
 # reading while a request waits
@@ -87,7 +82,7 @@ def _leave(user: str) -> None:
 
 
 def check_process() -> None:
-    """Raise ServerBusy if the process ends, while a file is read."""
+    """Raise ServerBusy if the process is ending while a file is read."""
     if process_end.wait(0):
         raise ServerBusy(Reason.FILES_BUSY.of())
 
@@ -109,10 +104,7 @@ class _UnconnectedReader(files.FileReader):
 
 
 def require_room(account: Account, *, by: Actor) -> None:
-    """Raise TooMuchFileWork if a user or an account has as many jobs of files as they may have.
-
-    In a transaction in which a job is then started, others who start one for the same user wait.
-    """
+    """Raise TooMuchFileWork if a user or account has too many file jobs."""
     if by.kind not in _LIMITED:
         return
     if connection.in_atomic_block:
@@ -128,6 +120,6 @@ def require_room(account: Account, *, by: Actor) -> None:
 
 
 def _unfinished() -> QuerySet[Job]:
-    """Select the jobs that read files; not those that are to be cancelled, which end within a second."""
+    """Select unfinished file jobs, except those being cancelled."""
     of_files = Q(kind=_OF_FILES_OR_SERVICES) & ~Q(arguments__file=0)
     return Job.objects.filter(Q(kind__in=_OF_ROWS) | of_files, ended_at=None).exclude(wish=Wish.CANCEL)

@@ -1,4 +1,4 @@
-"""Imports that a user prepares step by step: upload a file, map its columns, check it, repair, import."""
+"""Imports prepared by a user in steps: upload, mapping, check, repair, import."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ class DraftFile:
 
 @dataclass(frozen=True, slots=True)
 class SampleChange:
-    """The properties of an entity before and after an import; empty before if there is none."""
+    """Properties of an entity before and after an import; empty before for a new one."""
 
     key: EntityKey
     before: Mapping[str, EdmValue]
@@ -88,7 +88,7 @@ def forget_user(user: str) -> None:
 
 
 def get(account: Account, pk: int, *, by: Actor) -> ImportDraft | None:
-    """Return a draft of a user, as long as it is kept."""
+    """Return a user's draft; None if it has expired."""
     found = ImportDraft.objects.filter(pk=pk, account=account, owner=files.owner_of(by))
     return found.select_related("file", "account", "job__account", "check_job__account").first()
 
@@ -103,7 +103,7 @@ def receive(draft: ImportDraft, start: int, content: bytes, *, by: Actor) -> int
 
 
 def read(draft: ImportDraft) -> DraftFile:
-    """Read the beginning of the file of a draft, in no transaction; raises what samples.take does."""
+    """Read the beginning of a draft's file, not in a transaction; raises the errors of samples.take."""
     taken = samples.take(_file(draft), wishes_of(draft))
     rows, sample, proposal = taken.rows, taken.sample, taken.proposal
     if draft.mapping:
@@ -114,7 +114,7 @@ def read(draft: ImportDraft) -> DraftFile:
 
 
 def _kept_mapping(draft: ImportDraft, proposal: Proposal) -> ColumnMapping | None:
-    """Return the mapping of the last import into a table if it fits the columns of the file."""
+    """Return the mapping of the last import into a table if it fits the file; None otherwise."""
     last = _imported(draft.account, draft.table_name).values_list("mapping", flat=True).first()
     if not last:
         return None
@@ -130,7 +130,7 @@ def _kept_mapping(draft: ImportDraft, proposal: Proposal) -> ColumnMapping | Non
 
 
 def _imported(account: Account, table_name: str) -> QuerySet[ImportDraft]:
-    """Return the drafts of a table whose import was started, the newest first."""
+    """Return the started imports into a table, newest first."""
     found = ImportDraft.objects.filter(account=account, table_name__iexact=table_name, file=None)
     return found.order_by("-pk")
 
@@ -159,7 +159,7 @@ def read_otherwise(draft: ImportDraft, wishes: Wishes) -> None:
 
 
 def _column_names(draft: ImportDraft) -> Sequence[str] | None:
-    """Return the names of the columns as the file is read now; None if it cannot be read so."""
+    """Return the column names of the file; None if it is unreadable."""
     try:
         return read(draft).proposal.names
     except FileRefused:
@@ -230,7 +230,7 @@ def check(draft: ImportDraft, *, by: Actor, left: Sequence[RejectGroup] = ()) ->
 
 
 def is_checked(draft: ImportDraft) -> bool:
-    """Return whether the import as it is set up now was checked to the end."""
+    """Return whether the import in its present setup was completely checked."""
     return draft.check_job is not None and draft.check_job.status == JobStatus.DONE
 
 
@@ -266,7 +266,7 @@ def run(draft: ImportDraft, *, by: Actor) -> Job:
 
 @transaction.atomic
 def _run(read_from: ImportDraft, draft_file: DraftFile, *, by: Actor) -> Job | None:
-    """Import the file as it was read from a draft; None if another request has changed the draft since."""
+    """Start the import as read from a draft; None if another request has changed the draft since."""
     draft = (
         ImportDraft.objects.select_for_update(of=("self",))
         .select_related("account", "file")
@@ -291,7 +291,7 @@ def _run(read_from: ImportDraft, draft_file: DraftFile, *, by: Actor) -> Job | N
 
 
 def _require_fit(found: DraftFile) -> None:
-    """Raise MappingRefused unless a mapping fits its file and makes both keys."""
+    """Raise MappingRefused unless the mapping fits the file and defines both keys."""
     proposals.require_keys(found.mapping, found.proposal.names)
     found.mapping.check(found.proposal.names)
 

@@ -1,8 +1,4 @@
-"""Imports and their checks as jobs: of files that were uploaded, and of a file that a command reads.
-
-A step of an import writes a chunk, and commits with it where the next one begins and what was rejected. A check writes
-nothing but the rejected rows; a process that takes it over begins again.
-"""
+"""Jobs for imports and their checks, of uploaded files and of a command's local file."""
 
 import json
 from abc import abstractmethod
@@ -90,7 +86,7 @@ class ImportArguments:
 
 @dataclass(frozen=True, slots=True)
 class ImportState:
-    """The state of an import after a chunk."""
+    """State of an import between chunks."""
 
     began: str
     position: Position = START  # the position at which the next chunk begins
@@ -99,7 +95,7 @@ class ImportState:
 
 
 class _RowsJob(JobKind[A, ImportState]):
-    """Write the rows of a file into a table, a chunk a step."""
+    """Base of jobs that write rows of a file into a table, one chunk per step."""
 
     state, capability = ImportState, Capability.WRITE
 
@@ -108,7 +104,7 @@ class _RowsJob(JobKind[A, ImportState]):
 
     @abstractmethod
     def report(self, run: Run[A], rejects: list[Reject], outcome: ImportOutcome) -> None:
-        """Keep the rejects of a chunk, in the transaction that writes the others."""
+        """Store the rejects of a chunk, in the transaction that writes the rest."""
 
     def begin(self, run: Run[A]) -> Step[ImportState]:
         assert run.job.started_at is not None
@@ -142,7 +138,7 @@ class _RowsJob(JobKind[A, ImportState]):
         )
 
     def describe(self, run: Run[A], state: ImportState) -> dict[str, Any]:
-        """Return what the activity log has of an import; nothing if no entity was written."""
+        """Return the details of an import for the activity log; empty if no entity was written."""
         outcome = ImportOutcome.load(state.outcome)
         if not outcome.written:
             return {}
@@ -157,7 +153,7 @@ class _RowsJob(JobKind[A, ImportState]):
 
 
 class ImportJob(_RowsJob[ImportArguments]):
-    """Import an uploaded file; the rejected rows are a file of the job."""
+    """Job that imports an uploaded file; rejected rows go to a file of the job."""
 
     name, arguments, parses_files = "entity.import", ImportArguments, True
 
@@ -217,7 +213,7 @@ class _LocalRows:
 
 
 class LocalImportJob(_RowsJob[LocalArguments]):
-    """Import a file that only the process of a command can read: another one ends the job."""
+    """Job that imports a command's local file; another process that takes it over ends it."""
 
     name, arguments, state = "entity.import-local", LocalArguments, LocalState
 
@@ -255,11 +251,7 @@ def run(
     on_rejects: OnRejects = ignore,
     progress: Progress = ignore,
 ) -> ImportOutcome:
-    """Import a file of this machine by a job in this thread.
-
-    Rows that were written before a failure stay, and the activity log has the import as interrupted. Raises
-    StorageError if the account or the table refuses writes.
-    """
+    """Import a local file as a job in this thread."""
     account, table = table_import.table.account, table_import.table
     accounts.check_writable(account)
     with (
@@ -313,7 +305,7 @@ IMPORT_CHECK_JOB: Final = ImportCheckJob()
 
 
 def arguments_for(file: JobFile, source: RowFile, mapping: ColumnMapping, mode: WriteMode) -> ImportArguments:
-    """Return the arguments of a job that imports a file; it must belong to the job: see jobs.start."""
+    """Return the arguments to import a file, which must be attached to the job: see jobs.start."""
     layout, columns = json.dumps(asdict(source.layout)), json.dumps(mapping.dump())
     return ImportArguments(file.pk, layout, columns, mode.value)
 
@@ -322,7 +314,7 @@ def arguments_for(file: JobFile, source: RowFile, mapping: ColumnMapping, mode: 
 def start(
     table: Table, file: JobFile, source: RowFile, mapping: ColumnMapping, mode: WriteMode, *, by: Actor
 ) -> Job:
-    """Import a file into a table as a job, which takes the file over; raises TooMuchFileWork."""
+    """Start a job that imports a file and takes it over; raises TooMuchFileWork."""
     file_work.require_room(table.account, by=by)
     arguments = arguments_for(file, source, mapping, mode)
     return jobs.start(IMPORT_JOB, arguments, account=table.account, table=table, files=[file], by=by)
@@ -340,11 +332,7 @@ def start_check(
     takes_file: bool = False,
     left: Sequence[RejectGroup] = (),
 ) -> Job:
-    """Check the import of a file into a table, which need not be created, as a job.
-
-    Unless it ``takes_file`` over, the file stays for the import. ``left`` are rejected rows that the check before it
-    has found. Raises TooMuchFileWork.
-    """
+    """Start a job that checks an import; the table need not exist."""
     file_work.require_room(table.account, by=by)
     arguments, exists = arguments_for(file, source, mapping, mode), table.pk is not None
     if left:
@@ -367,7 +355,7 @@ def arguments_of(job: Job) -> ImportArguments:
 
 
 def outcome_of(job: Job) -> ImportOutcome:
-    """Return what an import or a check that has ended came to."""
+    """Return the outcome of an ended import or check."""
     if job.kind == IMPORT_CHECK_JOB.name:
         dumped = job.result.get("outcome")
     else:
@@ -420,7 +408,7 @@ def _file(run: Run[ImportArguments]) -> JobFile:
 
 @dataclass(slots=True)
 class _OpenFile:
-    """``size`` and ``look`` are those of the present step."""
+    """File opened for several steps; ``size`` and ``look`` belong to the current one."""
 
     position: Position
     chunks: Iterator[Chunk] = field(default_factory=lambda: iter(()))

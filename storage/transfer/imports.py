@@ -1,8 +1,4 @@
-"""Import a file into a table, chunk by chunk, or check the import without writing.
-
-Rows that the protocol refuses are refused here by the same code, one by one: each becomes a reject. Imports are jobs
-(see ``import_jobs``), whose changes have one request id in the history, so that an import is undone as one.
-"""
+"""Import of a file into a table in chunks, and its check without writing."""
 
 import struct
 import tempfile
@@ -38,7 +34,7 @@ _COUNTS: Final = ("rows", "inserted", "changed", "skipped", "repeated")
 
 @dataclass(slots=True)
 class ImportOutcome:
-    """The outcome of importing, or checking, the rows of a file."""
+    """Outcome of importing or checking rows."""
 
     rows: int = 0
     inserted: int = 0
@@ -64,7 +60,7 @@ class ImportOutcome:
             self.groups.add(reject)
 
     def dump(self) -> dict[str, Any]:
-        """Return the state after a chunk as JSON, for ``load`` to go on with."""
+        """Serialize the state after a chunk to JSON for ``load``."""
         counts = {name: getattr(self, name) for name in _COUNTS}
         lines = [list(both) for both in self.repeated_lines]
         rejected = [it.dump() for it in self.groups.listed()]
@@ -81,7 +77,7 @@ class ImportOutcome:
 
 @dataclass(slots=True)
 class Import:
-    """An import into a table. ``name`` is that of the file."""
+    """Import into a table; ``name`` is the file's."""
 
     table: Table
     mode: WriteMode
@@ -109,7 +105,7 @@ class Import:
 
 
 def read_ahead(chunks: Iterator[Chunk]) -> Generator[Chunk, None, None]:
-    """Read the next chunk in a thread while PostgreSQL writes the present one."""
+    """Read the next chunk in a thread while PostgreSQL writes the current one."""
     with ThreadPoolExecutor(1) as reading:
         following = reading.submit(next, chunks, None)
         while (chunk := following.result()) is not None:
@@ -133,7 +129,7 @@ def check(
 
 
 class Check:
-    """A check of the outcome that an import would have now, chunk by chunk; the table need not exist."""
+    """Check of the present outcome of an import, in chunks; the table need not exist."""
 
     def __init__(self, wanted: Import) -> None:
         self._wanted = wanted
@@ -147,7 +143,7 @@ class Check:
         self._repeated.__exit__()
 
     def add(self, chunk: Chunk) -> list[Reject]:
-        """Look at a chunk, and return its rejects."""
+        """Process a chunk and return its rejects."""
         outcome, mode, table = self._wanted.outcome, self._wanted.mode, self._wanted.table
         keys = [entity.key for _, entity in chunk.entities]
         existing = existing_keys(table, keys) if table.pk is not None else set()
@@ -168,7 +164,7 @@ class Check:
         return chunk_rejects
 
     def finish(self) -> ImportOutcome:
-        """Return the outcome, with the rows that repeat keys."""
+        """Return the outcome, including rows with repeated keys."""
         outcome = self._wanted.outcome
         outcome.repeated, outcome.repeated_lines = self._repeated.count()
         return outcome

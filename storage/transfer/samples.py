@@ -1,4 +1,4 @@
-"""The beginnings of uploaded files: read once in a process, outside of any transaction, and kept for the next pages."""
+"""Beginnings of uploaded files, read outside transactions and cached per process."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _Key = tuple[int, datetime, Wishes]
 
 @dataclass(frozen=True, slots=True)
 class FileSample:
-    """The beginning of a file: how it is read, its first rows, and a proposal for its columns."""
+    """Beginning of a file: layout, first rows and proposed mapping."""
 
     rows: RowFile
     sample: Sample
@@ -35,10 +35,7 @@ _keeping: Final = Lock()
 
 
 def take(file: JobFile, wishes: Wishes = NO_WISHES) -> FileSample:
-    """Return the beginning of a file that is complete.
-
-    Raises FileRefused, and TooMuchFileWork or ServerBusy if too many files are read now.
-    """
+    """Return the beginning of a complete file; raises FileRefused."""
     if not file.is_complete:
         raise FileRefused(Reason.FILE_ROWS_EMPTY)
     key = (file.pk, file.created_at, wishes)

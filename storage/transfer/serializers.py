@@ -59,7 +59,7 @@ class ExportSerializer(StrictSerializer):
 
 
 class MappingField(serializers.CharField):
-    """A mapping as a JSON text, as `manage.py import --save-mapping` writes it."""
+    """Mapping as JSON text, as written by `manage.py import --save-mapping`."""
 
     def to_internal_value(self, data: Any) -> Any:
         text = super().to_internal_value(data)
@@ -72,7 +72,7 @@ class MappingField(serializers.CharField):
             raise ValidationError(str(error)) from None
 
     def run_validators(self, value: Any) -> None:
-        """Do nothing: the text was validated before it became a mapping."""
+        """Do nothing, as the text was validated before its conversion."""
 
 
 _ENCODINGS = ", ".join(f"`{name}`" for name in ENCODINGS)

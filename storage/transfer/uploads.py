@@ -1,4 +1,4 @@
-"""Files that users upload in pieces, and how much of them."""
+"""Uploads of users in pieces, and their quota."""
 
 from django.db.models import Q, Sum
 from django.utils import timezone
@@ -12,14 +12,11 @@ from storage.models import Account, JobFile
 
 
 class UploadTooLarge(Refused):
-    """A file is larger than what a user may still upload."""
+    """The file exceeds the user's remaining upload quota."""
 
 
 def require_room(by: Actor, size: int) -> None:
-    """Raise UploadTooLarge if a user may not upload so many bytes more.
-
-    Files that wait for their jobs, or are read by them, count.
-    """
+    """Raise UploadTooLarge if a user may not upload so many more bytes."""
     waits = Q(job=None, expires_at__gt=timezone.now()) | Q(job__isnull=False, job__ended_at=None)
     waiting_files = JobFile.objects.filter(waits, owner=files.owner_of(by), is_result=False)
     used: int = waiting_files.aggregate(total=Sum("size"))["total"] or 0
@@ -29,7 +26,7 @@ def require_room(by: Actor, size: int) -> None:
 
 
 def begin(account: Account, name: str, size: int, *, by: Actor) -> JobFile:
-    """Make an empty file, which is going to have ``size`` bytes; raises UploadTooLarge."""
+    """Create an empty file for an upload of ``size`` bytes; raises UploadTooLarge."""
     require_room(by, size)
     return files.create(name[:255] or "upload", account=account, by=by)
 
@@ -47,6 +44,6 @@ def receive(file: JobFile, whole: int, start: int, content: bytes, *, by: Actor)
 
 
 def get(account: Account, pk: int, *, by: Actor) -> JobFile | None:
-    """Return a file that a user has uploaded, or is uploading, as long as it is kept."""
+    """Return a user's uploaded or incomplete file; None if it has expired."""
     found = JobFile.objects.filter(pk=pk, account=account, owner=files.owner_of(by), is_result=False)
     return found.filter(expires_at__gt=timezone.now()).first()
