@@ -1,4 +1,4 @@
-"""Undo recorded changes of entities."""
+"""Undo of recorded changes in the management API."""
 
 from typing import Final
 

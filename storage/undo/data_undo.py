@@ -92,7 +92,7 @@ class Arguments:
         return ChangeFilter.load(self.wanted)
 
     def read_closed_filter(self) -> ChangeFilter:
-        """Return the filter, limited to changes from before the request."""
+        """Return the filter, limited to changes before the request."""
         wanted, until = self.read_filter(), datetime.fromisoformat(self.until)
         return replace(wanted, until=min(wanted.until or until, until))
 
@@ -133,7 +133,7 @@ class _UndoJob(OutcomeJob[Arguments]):
                 progress.done.append(table.name)
 
     def describe(self, run: Run[Arguments], outcome: Outcome) -> dict[str, object]:
-        """Return nothing if no entity was written."""
+        """Return the details for the activity log; empty if no entity was written."""
         if not outcome.written:
             return {}
         criteria = run.arguments.read_filter()
@@ -149,11 +149,7 @@ UNDO_JOB: Final = _UndoJob()
 def request(
     account: Account, criteria: ChangeFilter, *, undoes: Activity | None = None
 ) -> JobRequest[Arguments, OutcomeState]:
-    """Return the job that undoes the matching changes of all tables, as far as there is no newer work.
-
-    Tables are done one after another, each in chunks: what was written before a failure or a cancellation stays, and
-    is recorded. Raises InsufficientAccountPermissions.
-    """
+    """Return a job that undoes the matching changes in all tables, except for entities changed since."""
     accounts.check_writable(account)
     until = to_datetime(past.closed_present().ticks) + timedelta(microseconds=1)  # exclusive
     undone = None if undoes is None else undoes.pk
@@ -178,7 +174,7 @@ def _images(account: Account, table: Table, criteria: ChangeFilter) -> Images | 
 
 
 def _describe(criteria: ChangeFilter) -> dict[str, object]:
-    """Describe the selected changes, as the activity log keeps them."""
+    """Return the selection of changes in the form of the activity log."""
     described: dict[str, object] = {
         "from": criteria.since and criteria.since.isoformat(),
         "to": criteria.until and criteria.until.isoformat(),

@@ -1,10 +1,4 @@
-"""Jobs that make tables equal to something, chunk by chunk: undo of many changes, restores, comparisons
-applied.
-
-Each chunk is committed with the outcome up to it and with its last key. A process that takes such a job over,
-and one that resumes it, goes on after that key: no entity is written twice, counted twice or left out.
-Changes by users since the job began to read are newer work, as they are for one that needs no chunks.
-"""
+"""Jobs that apply images to tables in chunks: undo, restores and comparisons."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -118,21 +112,21 @@ def _count(outcome: Outcome) -> dict[Effect, int]:
 
 
 class OutcomeJob(JobKind[A, OutcomeState]):
-    """A kind of job that makes tables equal to something."""
+    """Base of jobs that make tables equal to another state."""
 
     state, is_transactional, goes_on = OutcomeState, False, True
     verb: ClassVar[Verb]  # the verb of its activity
 
     @abstractmethod
     def apply(self, progress: Progress[A]) -> None:
-        """Do all that is not done yet, and call Progress.save in each transaction."""
+        """Do all remaining work, calling Progress.save in each transaction."""
 
     @abstractmethod
     def describe(self, run: Run[A], outcome: Outcome) -> dict[str, object]:
-        """Return what the activity log has of the outcome; nothing if nothing was done."""
+        """Return the details of the outcome for the activity log; empty if nothing was done."""
 
     def undoes(self, run: Run[A]) -> int | None:
-        """Return the activity that is undone."""
+        """Return the activity to undo."""
         return None
 
     def begin(self, run: Run[A]) -> Step[OutcomeState]:
@@ -165,6 +159,6 @@ def outcome_of(job: Job) -> Outcome:
 
 
 def began(run: Run[Any]) -> str:
-    """Return when the first change was made, at the earliest, for the activity log."""
+    """Return the earliest time of the job's changes, for the activity log."""
     assert run.job.started_at is not None
     return run.job.started_at.isoformat()

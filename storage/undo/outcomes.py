@@ -1,4 +1,4 @@
-"""Outcomes, real or previewed, of making tables equal to something: a snapshot, another account, a time."""
+"""Outcomes, actual or previewed, of making tables equal to a snapshot, another account or a time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ EXAMPLES: Final = 100  # examples of skipped entities of a table
 
 @dataclass(slots=True)
 class TableOutcome:
-    """The numbers of entities of a table, with examples of skipped ones."""
+    """Outcome for one table: numbers of entities, and examples of skipped ones."""
 
     name: str
     table: Table | None = field(
@@ -107,7 +107,7 @@ class Outcome:
     is_preview: bool = False
 
     def dump(self) -> dict[str, Any]:
-        """Return what was done so far as JSON, for ``load`` to go on with."""
+        """Serialize the outcome so far to JSON for ``load``."""
         return {
             "tables": [it.dump() for it in self.tables],
             "service_properties": self.service_properties,
@@ -155,17 +155,17 @@ class Outcome:
 
     @property
     def written_tables(self) -> list[TableOutcome]:
-        """The tables in which entities were written."""
+        """Return the outcomes of tables in which entities were written."""
         return [it for it in self.tables if it.written]
 
     @property
     def only_table(self) -> Table | None:
-        """The only table in which entities were written, or None."""
+        """Return the only table in which entities were written; None for none or several."""
         written = self.written_tables
         return written[0].table if len(written) == 1 else None
 
     def detail(self) -> dict[str, object]:
-        """Return the numbers that the activity log remembers."""
+        """Return the numbers for the activity log."""
         return {
             "changed": self.number(Effect.CHANGED),
             "inserted": self.number(Effect.INSERTED),

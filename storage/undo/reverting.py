@@ -1,4 +1,4 @@
-"""Make entities equal to images of them, as ordinary recorded writes that never overwrite newer work."""
+"""Application of images by recorded writes that never overwrite newer changes."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ COLLECTION_LIMIT: Final = timedelta(seconds=60)
 
 
 class Save(Protocol):
-    """Store the progress up to a key; ``left`` is the number of entities of the table that remain."""
+    """Function that stores the progress up to a key; ``left`` is the number of remaining entities."""
 
     def __call__(self, after: EntityKey, left: int) -> object: ...
 
@@ -44,16 +44,7 @@ def apply_images(
     after: EntityKey | None = None,
     kind: AccountKind | None = None,
 ) -> TableOutcome:
-    """Make the entities of a table equal to their images, if they are still in the expected version.
-
-    Outside a transaction each chunk of up to 1,024 entities is committed on its own, so that writers never
-    wait long: then a failure leaves the chunks before it done, which ``into`` counts. ``save`` is called in
-    the transaction of each chunk, when that is counted, and ``rest`` between two chunks. ``after`` is the key
-    of the last call of ``save``, by a process that has died or was interrupted. In the caller's transaction
-    it is all or nothing. All changes have the request id of ``by``. ``kind`` is the kind of the images'
-    account if it is the other one. Raises OperationTimedOut if the query of the images takes too long, and
-    ServerBusy if a chunk is rolled back again and again because of concurrent writes.
-    """
+    """Make entities equal to their images if they still have the expected version."""
     account = accounts.writable(table.account)
     table_relations.refuse_without_images(table)
     relation, outcome = relation_name(table.pk), TableOutcome(table.name, table) if into is None else into
@@ -86,7 +77,7 @@ def preview_images(
     kind: AccountKind | None = None,
     limit: timedelta = COLLECTION_LIMIT,
 ) -> None:
-    """Count what applying images would do now; raises OperationTimedOut."""
+    """Count the present effects of images; raises OperationTimedOut."""
     if kind is None:
         _count(images, into, limit)
         return
@@ -106,7 +97,7 @@ def _count(images: Images, outcome: TableOutcome, limit: timedelta) -> None:
 def _collected(
     images: Images, outcome: TableOutcome, kind: AccountKind | None, after: EntityKey | None = None
 ) -> Iterator[bool]:
-    """Keep the images for the length of the block; yields whether an entity with long keys may be inserted."""
+    """Collect images for the block; yields whether an entity with long keys may be inserted."""
     with sql.in_session():
         sql.execute(restoring.DROP)
         sql.execute(restoring.CREATE)

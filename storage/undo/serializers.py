@@ -1,4 +1,4 @@
-"""Undoing recorded changes."""
+"""Serializers for the undo of recorded changes."""
 
 from typing import Annotated, Any, Literal
 
@@ -21,7 +21,7 @@ _KEYS = ("PartitionKey", "RowKey")
 
 
 class UndoSerializer(StrictSerializer):
-    """Conditions on the changes to undo; all that are given must be met."""
+    """Conditions on the changes to undo; all must match."""
 
     ids = serializers.ListField(
         child=StrictIntegerField(min_value=1),

@@ -40,7 +40,7 @@ _REFUSED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Undo:
-    """The effect of undoing a change on its entity."""
+    """Effect of undoing a change on its entity."""
 
     change: RecordedChange
     effect: Effect

@@ -1,4 +1,4 @@
-"""Undo recorded activities whose result was not changed since."""
+"""Undo of recorded activities whose result is unchanged."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -26,7 +26,7 @@ from storage.tables.subject import TableVerb
 
 
 def is_undoable(done: Activity) -> bool:
-    """Return whether this kind of activity can be undone; it may still fail."""
+    """Return whether this kind of activity can be undone, though the undo may still fail."""
     undo = registry.undo_of(done.effective_verb)
     return undo is not None and not undo.is_alone
 
@@ -61,12 +61,12 @@ def _changed_again(account_id: int, edited: Sequence[Activity]) -> set[int]:
 
 
 def undo(done: Activity, by: Actor) -> Activity:
-    """Undo an activity as a whole; the returned activity can be undone too. Raises CannotUndo."""
+    """Undo an activity completely; the returned activity can be undone, too. Raises CannotUndo."""
     return undo_all([done], by)[0]
 
 
 def undo_all(several: Sequence[Activity], by: Actor) -> list[Activity]:
-    """Undo activities in one transaction, latest first; raises CannotUndo for the first that fails."""
+    """Undo activities in one transaction, latest first; raises CannotUndo for the first failure."""
     with ExitStack() as stack:
         if len(several) > 1:
             # invalidating_catalogs cannot begin inside another transaction
@@ -81,7 +81,7 @@ def _changes_catalog(done: Activity) -> bool:
 
 
 def request(done: Activity) -> JobRequest[Any, Any] | None:
-    """Return the job that undoes an activity of many changes, None for any other; raises CannotUndo."""
+    """Return the job that undoes an activity with many changes; None if no job is needed. Raises CannotUndo."""
     undo = registry.undo_of(done.effective_verb)
     if undo is None or not undo.request:
         return None
@@ -91,7 +91,7 @@ def request(done: Activity) -> JobRequest[Any, Any] | None:
 
 
 def undone_by(job: Job, done: Activity) -> Activity:
-    """Return the activity of a job that has undone another; raises CannotUndo if it could not."""
+    """Return the activity with which a job has undone another; raises CannotUndo if nothing could be undone."""
     if job.activity is None:  # everything has newer work
         raise CannotUndo(Reason.CHANGED_SINCE, done)
     return job.activity
