@@ -66,7 +66,7 @@ def test_copies_long_keys_beside_short_ones():
     )
 
 
-def test_tells_what_cosmos_does_not_take():
+def test_reports_misfits_for_cosmos():
     source = accounts.add("source")
     fits, empty, long = EntityKey("p", "r"), EntityKey("p", ""), EntityKey("p", "r" * 300)
     fill(source, "people", *(Entity(key, {"A": TEXT}) for key in (fits, empty, long)))
@@ -86,7 +86,7 @@ def test_tells_what_cosmos_does_not_take():
     assert content(copied.account, "people") == {fits: {"A": TEXT}}
 
 
-def test_tells_what_storage_does_not_take():
+def test_reports_misfits_for_storage():
     source = accounts.add("source", NewAccount(kind=COSMOS))
     odd = {
         "time": {"T": EdmValue(Edm.DATETIME, FIRST_COSMOS_TICK)},

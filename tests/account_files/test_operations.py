@@ -187,7 +187,7 @@ def test_keys_are_exported_on_request_only(source):
 
 
 @pytest.mark.parametrize("days", [7, 0], ids=["with history", "without history"])
-def test_an_export_is_of_one_moment(source, days, monkeypatch):
+def test_an_export_is_a_consistent_snapshot(source, days, monkeypatch):
     monkeypatch.setattr(account_export, "_PAST_SECONDS", 0)
     account_settings.change(source, history_days=days)
     people = fill(source, "people", *(one(f"{number:04}") for number in range(1500)))
@@ -319,7 +319,7 @@ def test_bad_files_are_refused(source):
     assert set(Account.objects.values_list("name", flat=True)) == {"source"}
 
 
-def test_a_file_that_changes_after_it_was_checked_leaves_nothing(source):
+def test_a_file_changed_after_its_check_imports_nothing(source):
     fill(source, "people", one("a"), one("b"))
     file = exported(source)
     checked = account_import.check(file, "there")
@@ -330,7 +330,7 @@ def test_a_file_that_changes_after_it_was_checked_leaves_nothing(source):
     assert not accounts.exists("there")
 
 
-def test_refuses_names_that_are_taken_or_not_allowed(source):
+def test_refuses_taken_and_invalid_names(source):
     file = exported(source)
     with pytest.raises(AccountExists):
         account_import.check(file)
@@ -338,7 +338,7 @@ def test_refuses_names_that_are_taken_or_not_allowed(source):
         account_import.check(file, "Not A Name")
 
 
-def test_a_file_takes_its_place_when_it_is_complete(source, tmp_path):
+def test_a_file_appears_once_complete(source, tmp_path):
     path = tmp_path / "source.gz"
     path.write_text("before")
     with pytest.raises(TypeError), account_export.opening(path, io.BytesIO()) as stream:
@@ -368,7 +368,7 @@ def test_settings_in_a_file_do_not_depend_on_the_server(source, monkeypatch):
 
 
 @pytest.mark.parametrize("history_days", [0, 7])
-def test_a_job_exports_an_account_and_begins_again_when_it_is_interrupted(source, history_days):
+def test_an_interrupted_export_job_starts_over(source, history_days):
     account_settings.change(source, history_days=history_days)
     fill(source, "people", one("a"), one("b"))
     fill(source, "orders", one("c"))

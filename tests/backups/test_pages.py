@@ -104,7 +104,7 @@ def archived(data, *problems, ago=timedelta(0), **facts):
     result.write(data / "archive")
 
 
-def test_the_page_shows_the_periods_that_the_archive_can_restore(visit, data):
+def test_the_page_shows_the_restorable_periods(visit, data):
     assert "The log of the database is not archived." in text(visit("ada"))
     end = timezone.now()
     archived(data, periods=(Period(end - HOUR, end),), base_at=end - HOUR, size=5 << 20)

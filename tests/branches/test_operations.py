@@ -67,7 +67,7 @@ LONG = ("名" * 1000, "前" * 1000)
 ROWS = {("se", "1"): {"Name": text("Ada")}, ("us", "2"): {"Name": text("Bob")}, LONG: {"Name": text("Li")}}
 
 
-def test_a_branch_has_what_the_account_has_now(shop):
+def test_a_branch_copies_the_present_account(shop):
     table = fill(shop, "Customers", ROWS)
     fill(shop, "empty", {})
     policy = SignedIdentifier("reader", AccessPolicy("", "", "r"))
@@ -107,7 +107,7 @@ def test_a_branch_of_a_part(shop):
         assert accounts.find("other") is None
 
 
-def test_a_table_that_was_made_in_a_branch_of_a_part_is_restored(shop):
+def test_a_table_created_in_a_partial_branch_is_restored(shop):
     fill(shop, "customers", ROWS)
     fill(shop, "orders", ROWS)
     account = branches.create(shop, BranchRequest("part", filters={"customers": None})).account
@@ -215,7 +215,7 @@ def test_a_masked_branch(shop):
     assert dict(read_stored(stored).properties) == masked
 
 
-def test_a_branch_stays_frozen_while_it_has_original_values(shop):
+def test_a_branch_with_unmasked_values_stays_frozen(shop):
     fill(shop, "customers", {("se", "1"): {"Email": PERSON["Email"], "Contact": PERSON["Email"]}})
     fill(shop, "tickets", {("se", "1"): {"Text": text(f"Please call back ({PERSON['Email'].value}).")}})
 
@@ -241,7 +241,7 @@ def test_a_branch_of_a_time(shop):
         branches.create(shop, BranchRequest("before", at=shop.created_at - timedelta(seconds=1)))
 
 
-def test_reset_makes_a_branch_what_it_was(shop):
+def test_reset_returns_a_branch_to_its_origin(shop):
     fill(shop, "customers", ROWS)
     fill(shop, "sessions", ROWS)
     reader = SignedIdentifier("reader", AccessPolicy("", "", "r"))

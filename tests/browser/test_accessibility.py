@@ -202,7 +202,7 @@ def test_the_question_about_unsaved_text_and_a_toast_have_names(page):
     """)
 
 
-def test_forced_colors_keep_what_is_selected_and_focused_visible(page):
+def test_forced_colors_keep_selection_and_focus_visible(page):
     page.emulate_media(forced_colors="active", reduced_motion="reduce")
     open_grid(page)
     outline = "it => getComputedStyle(it).outlineStyle + ' ' + parseFloat(getComputedStyle(it).outlineWidth)"

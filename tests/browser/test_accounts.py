@@ -76,7 +76,7 @@ def test_a_key_is_revealed_after_a_proof_for_a_minute(shop, open_signed_in):
 
 
 @pytest.mark.long
-def test_copies_what_applications_connect_with(shop, open_signed_in):
+def test_copies_connection_strings(shop, open_signed_in):
     page = open_signed_in("/ui/a/shop/keys/", permissions=["clipboard-read", "clipboard-write"])
     confirm_identity(page)
     page.locator("label.colour", has_text=".env file").click()

@@ -22,7 +22,7 @@ def orders(service):
     service.delete_table("orders")
 
 
-def test_an_expression_is_completed_and_marked_where_it_is_wrong(open_page, admin, orders):
+def test_expressions_have_completion_and_error_marks(open_page, admin, orders):
     page = open_page(TABLE + "bulk/?f=Total+ge+10", state=admin)
     preview = page.locator("#bulk-preview")
     expect(preview).to_contain_text("Complete the operations")
@@ -81,7 +81,7 @@ def test_input_while_operations_are_rearranged_is_kept(open_page, admin, orders)
     expect(page.locator("#operations > li")).to_have_count(3)
 
 
-def test_all_that_a_query_finds_is_deleted_by_a_job(open_page, admin, orders):
+def test_all_matches_of_a_query_are_deleted_by_a_job(open_page, admin, orders):
     page = open_page(TABLE + "?f=Total+ge+10&top=25", state=admin)
     page.locator("[data-select-page]").check()
     page.get_by_role(

@@ -125,7 +125,7 @@ def test_a_file_goes_in_and_comes_out_again(open_page, admin, cells, tmp_path):
     assert Path(download.value.path()).read_bytes() == content
 
 
-def test_typing_begins_an_edit_and_undo_takes_it_back(open_page, admin, cells):
+def test_typing_starts_an_edit_and_undo_reverts_it(open_page, admin, cells):
     page = open_page(at(), state=admin)
     before = dict(cells.get_entity("se", "ada"))
     cell(page, "Age", "ada").click()
@@ -205,7 +205,7 @@ def test_tab_and_arrows_save_and_move_on(open_page, admin, cells):
 
 
 @pytest.mark.long
-def test_delete_removes_a_property_which_typing_sets_again(open_page, admin, cells):
+def test_delete_removes_a_property_and_typing_restores_it(open_page, admin, cells):
     page = open_page(at(), state=admin)
     cell(page, "Age", "alan").click()
     page.keyboard.press("Delete")
@@ -261,7 +261,7 @@ def box(page, selector):
 
 
 @pytest.mark.long
-def test_the_editor_lies_over_its_cell_and_moves_nothing(open_page, admin, cells):
+def test_the_editor_overlays_its_cell_without_layout_shift(open_page, admin, cells):
     page = open_page(at(), state=admin, width=1280, height=720)
     for name, least, is_number in (("Name", 312, False), ("Age", 264, True), ("Since", 312, False)):
         cell(page, name, "alan").click()
@@ -457,7 +457,7 @@ def test_staged_changes_are_reviewed_before_they_are_saved(staging, cells):
 
 
 @pytest.mark.long
-def test_a_change_made_while_others_are_saved_stays_staged(staging, cells):
+def test_a_change_during_a_save_stays_staged(staging, cells):
     change(staging, "ada", "1")
     saving = Held(staging, "**/t/cells/staged/")
     staging.get_by_role("button", name="Save all").click()

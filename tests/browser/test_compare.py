@@ -62,7 +62,7 @@ def test_another_account_brings_its_tables(open_page, admin, console):
     page.locator("input[name=left-time]").fill("2020-01-01T00:00:00Z")
 
 
-def test_an_unknown_side_is_told_at_its_place(open_page, admin):
+def test_an_unknown_side_is_reported_at_its_field(open_page, admin):
     page = open_page(
         f"{COMPARE}?left={ACCOUNT}%40nothing&right={ACCOUNT}", state=admin, expect=404, width=390
     )

@@ -96,7 +96,7 @@ def test_a_type_is_changed_with_a_preview(open_entity, edited):
 
 
 @pytest.mark.long
-def test_a_late_conversion_takes_no_text_and_no_focus(open_entity, edited):
+def test_a_late_conversion_keeps_text_and_focus(open_entity, edited):
     page = open_entity("slow", Age=36)
     held = Held(page, "**/edited/entity/row/")
     kind, value = page.get_by_label("Type of Age"), field(page, "Age")
@@ -119,7 +119,7 @@ def test_a_late_conversion_takes_no_text_and_no_focus(open_entity, edited):
 
 
 @pytest.mark.long
-def test_json_is_refused_where_it_is_wrong(open_entity, edited):
+def test_json_errors_are_shown_at_their_position(open_entity, edited):
     page = open_entity("json", tab="json", expect=422, **EXACT)
     text = page.locator("#text")
     text.fill(text.input_value().replace("Edm.Int64", "Edm.Int46"))
@@ -161,7 +161,7 @@ def test_leaving_asks_once(open_entity):
 
 
 @pytest.mark.long
-def test_saves_before_it_goes_on(open_entity, edited):
+def test_saves_before_continuing(open_entity, edited):
     page = open_entity("goes", Name="Ada", Age=36, expect=422, options={"height": 720})
     goes_on = page.get_by_role("button", name="Save and continue")
     field(page, "Name").fill("Eva")
@@ -429,7 +429,7 @@ def test_adds_and_duplicates_in_the_drawer(open_entity, edited):
 
 
 @pytest.mark.long
-def test_an_inserted_entity_gets_the_focus_after_a_refresh_that_had_not_seen_it(open_entity, edited):
+def test_an_inserted_entity_is_focused_despite_a_stale_refresh(open_entity, edited):
     page = open_entity("one", partition_key="late", Name="Ada", options={"width": 1280})
     page.goto(f"{TABLE}?f=PartitionKey%20eq%20'late'")
     refresh = Held(page, re.compile(re.escape(f"{TABLE}?")), fetched=True)

@@ -183,7 +183,7 @@ def test_run_stands_out_while_the_text_is_another_one(open_grid):
 
 
 @pytest.mark.long
-def test_a_viewer_who_types_learns_which_role_it_takes(open_page, console, admin, folk):
+def test_a_typing_viewer_sees_the_required_role(open_page, console, admin, folk):
     password = console.manage("user", "add", "viewer").split("password=")[1].strip()
     console.manage("user", "role", "viewer", "devstoreaccount1", "viewer")
     page = open_page("/ui/login/", expect=403)

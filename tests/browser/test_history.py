@@ -36,7 +36,7 @@ def status(page):
     return page.locator("td[data-property=Status]").nth(1)
 
 
-def test_a_marked_cell_tells_its_value_of_today_and_takes_no_keys(past):
+def test_a_marked_cell_shows_its_current_value_and_ignores_keys(past):
     past.locator("td[data-property=Status]").first.click()
     past.keyboard.press("ArrowDown")
     expect(past.locator("#grid-tip")).to_contain_text("Now: lost")
@@ -51,7 +51,7 @@ def test_a_marked_cell_tells_its_value_of_today_and_takes_no_keys(past):
     past.get_by_label("Mark differences").check()
 
 
-def test_a_drag_over_the_histogram_selects_a_range_that_is_undone(past, ranged):
+def test_a_range_dragged_on_the_histogram_can_be_undone(past, ranged):
     histogram = past.locator("[data-travel]")
     box = histogram.bounding_box()
     since = past.get_by_role("textbox", name="From")

@@ -172,7 +172,7 @@ def test_a_sign_in_given_up_keeps_the_text_and_enter_asks_again(page, typed):
 
 
 @pytest.mark.long
-def test_an_editor_that_did_not_come_is_asked_for_with_a_finger(page, typed):
+def test_a_failed_editor_is_retried_by_touch(page, typed):
     type_signed_out(page)
     dialog = page.locator("dialog#sign-in")
     expect(dialog.get_by_label("Password")).to_be_focused()
@@ -465,7 +465,7 @@ def test_background_requests_open_no_sign_in_dialog(page, typed):
     expect(page.locator("#filter")).to_have_value("Age gt 1")
 
 
-def test_no_key_means_two_things_in_one_place(page):
+def test_each_key_has_one_meaning_per_place(page):
     cell(page, "Name").click()
     names = page.evaluate(
         """async () => {
@@ -521,7 +521,7 @@ def test_the_palette_has_no_commands_of_another_page(page):
 
 
 @pytest.mark.long
-def test_a_press_of_the_mouse_ends_what_g_began(page):
+def test_a_mouse_press_cancels_the_g_shortcut(page):
     metrics = page.locator("[data-go=m]")
     metrics.evaluate("link => link.addEventListener('click', () => link.dataset.clicked = '')")
     page.keyboard.press("g")

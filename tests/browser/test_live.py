@@ -93,7 +93,7 @@ def test_own_changes_are_not_marked(open_page, admin, rows):
 
 
 @pytest.mark.long
-def test_a_look_from_before_a_change_here_does_not_take_it_back(open_page, admin, rows):
+def test_a_stale_poll_does_not_revert_a_local_change(open_page, admin, rows):
     page = open_page("/ui/a/devstoreaccount1/t/live/", state=admin)
     page.locator("tr[data-key]").first.wait_for()
     look = Held(page, re.compile(r"/t/live/(\?|$)"), fetched=True)
@@ -109,7 +109,7 @@ def test_a_look_from_before_a_change_here_does_not_take_it_back(open_page, admin
 
 
 @pytest.mark.long
-def test_a_cell_that_is_edited_stays_and_saving_meets_the_conflict(open_page, admin, rows):
+def test_an_edited_cell_survives_updates_and_saving_reports_the_conflict(open_page, admin, rows):
     page = open_page("/ui/a/devstoreaccount1/t/live/", state=admin)
     at(page, "Score", "ada").dblclick()
     page.locator("#cell-editor [name=value]").fill("7")

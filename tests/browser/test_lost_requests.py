@@ -199,7 +199,7 @@ def test_a_reload_offers_unsaved_changes(page, kept):
 
 
 @pytest.mark.long
-def test_a_reload_offers_rules_that_were_not_saved(page):
+def test_a_reload_offers_unsaved_rules(page):
     page.on("dialog", lambda dialog: dialog.accept())
     page.goto(f"{ACCOUNT}service/")
     page.get_by_role("button", name="Add rule").click()

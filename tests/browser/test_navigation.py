@@ -48,7 +48,7 @@ def measure(page):
 
 
 @pytest.mark.long
-def test_pages_that_are_left_leave_nothing(page, measure):
+def test_leaving_a_page_leaks_nothing(page, measure):
     def go_round():
         for address in (TABLE + "schema/", TABLE + "metrics/", ACCOUNT + "activity/", TABLE):
             page.evaluate("left.push(new WeakRef(document.getElementById('main')))")
@@ -73,7 +73,7 @@ def test_pages_that_are_left_leave_nothing(page, measure):
     assert kept <= 1  # the browser may hold one
 
 
-def test_back_is_where_one_was(page):
+def test_back_restores_the_position(page):
     region = page.locator(".grid-region")
     rows = page.locator("tr[data-key]")
     page.locator("#filter").click()
@@ -128,7 +128,7 @@ def test_ticked_rows_stay_with_their_table(page):
 
 
 @pytest.mark.long
-def test_going_back_asks_before_it_discards_typed_text(page):
+def test_going_back_confirms_before_discarding_text(page):
     page.locator("tr[data-key] a.open").first.click(force=True)
     page.get_by_role("link", name="Open as a page").click()
     page.wait_for_url("**/entity/?*")

@@ -31,7 +31,7 @@ def identifiers(page):
     return page.get_by_label("Id", exact=True)
 
 
-def test_the_preview_follows_and_leaves_the_focus_where_it_is(page):
+def test_the_preview_updates_and_keeps_the_focus(page):
     check(page)
     letter = page.get_by_role("checkbox", name="d Delete").nth(1)
     letter.focus()

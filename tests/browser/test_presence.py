@@ -99,7 +99,7 @@ def test_a_mention_appears_in_the_bell_of_the_other(open_page, admin, bob, rows)
     expect(other.get_by_text("1 resolved thread")).to_be_visible()
 
 
-def test_a_short_link_opens_what_was_shown(open_page, admin, bob, rows):
+def test_a_short_link_opens_the_shown_page(open_page, admin, bob, rows):
     page = open_page(f"{TABLE}?f=Score+eq+1", state=admin, permissions=["clipboard-read", "clipboard-write"])
     page.locator("tr[data-key] a.open").first.focus()
     page.keyboard.press("Enter")

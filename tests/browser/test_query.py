@@ -113,7 +113,7 @@ def test_messages_below_the_filter_move_no_entities(page, field):
         assert top_of(page, ".grid tbody tr") == first, text
 
 
-def test_proposals_are_taken_by_keys_and_what_is_complete_runs(page, field):
+def test_completions_are_chosen_by_keys_and_complete_filters_run(page, field):
     field.press_sequentially("Na")
     expect(proposal(page)).to_contain_text("Name")
     page.keyboard.press("Tab")
@@ -160,7 +160,7 @@ def test_quick_edits_are_checked_once_and_a_late_check_changes_nothing(page, fie
     expect(entities(page)).to_have_count(50)
 
 
-def test_a_fault_is_marked_where_it_is_and_repaired_with_one_press(page, field):
+def test_an_error_is_marked_and_fixed_with_one_click(page, field):
     field.fill("Age ge 3 and startswith(Name,'Ada')")
     page.locator(".cm-lintRange-error").wait_for()
     assert page.locator(".cm-lintRange-error").all_inner_texts() == ["startswith(Name,'Ada')"]
@@ -175,7 +175,7 @@ def test_a_fault_is_marked_where_it_is_and_repaired_with_one_press(page, field):
 
 
 @pytest.mark.long
-def test_half_a_string_is_no_fault_before_it_is_left(page, field):
+def test_an_unfinished_string_is_no_error_before_blur(page, field):
     problem = page.locator("#filter_error")
     stored = Held(page, "**/query/values/?name=Name")
     with page.expect_response(CHECK):

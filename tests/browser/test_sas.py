@@ -22,7 +22,7 @@ def page(open_page, admin, service):
     service.delete_table(TABLE)
 
 
-def test_a_policy_locks_what_it_says(page):
+def test_a_policy_locks_the_fields_it_sets(page):
     page.get_by_label("Policy").focus()
     page.get_by_label("Policy").select_option("partner")
     expect(page.get_by_label("Query")).to_be_disabled()
@@ -61,7 +61,7 @@ def test_a_token_is_blocked_and_accepted_again(page):
     expect(page.locator("main .badge", has_text="active")).to_be_visible()
 
 
-def test_a_preview_on_its_way_is_given_up_with_its_page(page):
+def test_a_pending_preview_is_aborted_with_its_page(page):
     """It would put the address of the form on the page of the token; Watch sees htmx miss its target."""
     page.clock.install()
     page.get_by_label("Label").fill("nightly import")

@@ -223,7 +223,7 @@ def test_everything_can_be_pasted(open_browser, anybody):
         expect(page.get_by_label(label, exact=True)).to_have_value("a password of many words")
 
 
-def test_keys_of_one_letter_are_switched_off(open_browser, anybody):
+def test_single_letter_keys_can_be_disabled(open_browser, anybody):
     page = open_browser()
     sign_in(page, anybody, "/ui/login/?next=/ui/me/")
     arrive(page, "/ui/me/")

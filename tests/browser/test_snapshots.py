@@ -11,7 +11,7 @@ pytestmark = pytest.mark.long
 PAGE = "/ui/a/devstoreaccount1/snapshots/"
 
 
-def test_the_preview_of_a_restore_follows_what_is_left_out(open_page, admin, console, service):
+def test_the_restore_preview_follows_excluded_tables(open_page, admin, console, service):
     table = service.create_table_if_not_exists("snapped")
     table.upsert_entity({"PartitionKey": "se", "RowKey": "1", "Name": "before"})
     console.manage("snapshot", "take", "devstoreaccount1", "baseline")

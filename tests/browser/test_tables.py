@@ -98,7 +98,7 @@ def test_ticked_tables_are_deleted_and_come_back(open_list, make, service):
 
 
 @pytest.mark.long
-def test_the_rules_of_a_name_are_told_while_it_is_typed(open_list, make):
+def test_name_rules_are_shown_while_typing(open_list, make):
     page = open_list("tables/new/")
     field = page.get_by_label("Name")
     for name, rule in (("1abc", "starting with a letter"), ("PeoplE", "people already exists")):

@@ -32,7 +32,7 @@ def test_the_first_page_shows_the_zone_of_the_browser(open_page, admin, zoned):
 
 
 @pytest.mark.long
-def test_parts_that_come_later_are_in_the_zone_of_the_page(open_page, admin, zoned):
+def test_late_parts_use_the_time_zone_of_the_page(open_page, admin, zoned):
     page = open_page(GRID, state=admin)
     expect(times(page)).to_have_text([UTC] * 3)
     # in another tab, after a journey

@@ -115,7 +115,7 @@ def test_undo_by_keyboard_keeps_the_place(open_page, admin, make):
 
 
 @pytest.mark.long
-def test_a_toast_stays_while_it_is_looked_at(open_page, admin, make):
+def test_a_toast_in_use_stays(open_page, admin, make):
     table = make("undostays")
     page = open_page(PAGE, state=admin, fresh=True)
     remove(page, table, "1")

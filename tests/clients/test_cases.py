@@ -28,7 +28,7 @@ def test_cases_are_read_with_their_kinds():
 
 
 @pytest.mark.parametrize("failure", [AssertionError("crashed"), pytest.skip.Exception("no compiler")])
-def test_a_program_that_fails_runs_once(failure):
+def test_a_failing_program_runs_once(failure):
     calls = []
 
     def run(kind):

@@ -96,7 +96,7 @@ def test_a_body_may_come_in_chunks(server, token):
     requests.delete(f"{server.url}/ui/api/v1/accounts/chunky", headers=headers, timeout=60).raise_for_status()
 
 
-def test_a_body_that_is_too_large_is_a_problem(server, token):
+def test_an_oversized_body_is_a_problem(server, token):
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     body = b'{"label": "' + b"x" * 2**20 + b'"}'
     refused = requests.post(f"{server.url}/ui/api/v1/accounts", data=body, headers=headers, timeout=60)

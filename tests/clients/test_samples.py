@@ -37,6 +37,6 @@ def test_javascript(
     assert run(read_sample("javascript") % server.connection_string, tmp_path, node) == EXPECTED
 
 
-def test_samples_hold_one_place_for_the_connection_string() -> None:
+def test_samples_have_one_connection_string_placeholder() -> None:
     for name in ("python", "javascript", "csharp", "go", "compose"):
         assert read_sample(name).count("%") == 1

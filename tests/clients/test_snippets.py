@@ -321,7 +321,7 @@ def test_the_program_of_the_connection_page_runs(request, server, language):
 
 @pytest.mark.parametrize("language", list(snippets.LANGUAGES))
 @pytest.mark.parametrize("kind", list(ASKED))
-def test_queries_show_nothing_that_hides_or_breaks_out(language, kind):
+def test_queries_escape_invisible_and_breaking_characters(language, kind):
     root = parse(ASKED[kind])
     target = Target("http://127.0.0.1/acme", "acme", "asked")
     query = Query(root, ("Name", "Größe"), keys=plan_access(root).point_keys)

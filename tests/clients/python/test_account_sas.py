@@ -52,7 +52,7 @@ class TestAccount:
 
         return open_by
 
-    def test_allows_what_types_and_letters_say(self, stored, open_service):
+    def test_allows_by_resource_types_and_permissions(self, stored, open_service):
         wrong = []
         chosen = [*((types, "rwdlacu") for types in "sco"), *(("sco", it) for it in ("r", "wl", "cd", "au"))]
         for types, letters in chosen:

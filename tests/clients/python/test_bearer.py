@@ -275,12 +275,12 @@ class TestTokens:
     def test_a_second_malformed_token_is_given_up(self, opened):
         assert refused(lambda: list(opened("malformed").list_tables())) == (401, "InvalidAuthenticationInfo")
 
-    def test_refuses_what_is_not_trusted(self, opened, token):
+    def test_refuses_untrusted_tokens(self, opened, token):
         for claims in ({"iss": "https://elsewhere.example"}, {"exp": 1}, {"key": OTHER_KEY}):
             service = opened(token(CONTRIBUTOR, **claims))
             assert refused(lambda: list(service.list_tables())) == (403, "AuthenticationFailed")  # noqa: B023
 
-    def test_refuses_to_sign_in_to_an_account_that_is_missing(self, opened, token):
+    def test_refuses_sign_in_to_a_missing_account(self, opened, token):
         service = opened(token(CONTRIBUTOR), account="nobody")
         assert refused(lambda: list(service.list_tables())) == (403, "AuthenticationFailed")
 
@@ -345,7 +345,7 @@ class TestAccounts:
 
 
 class TestBasic:
-    def test_accepts_any_token_that_has_not_expired(self, basic, opened):
+    def test_accepts_any_unexpired_token(self, basic, opened):
         service = opened(anybody(), live=basic)
         name = new_name()
         service.create_table(name).create_entity(ADA)

@@ -22,7 +22,7 @@ def accept(level):
     return {"Accept": f"application/json;odata={level}"}
 
 
-def test_an_insert_leaves_out_what_has_no_value_and_refuses_taken_keys(people):
+def test_an_insert_omits_nulls_and_refuses_taken_keys(people):
     people.create_entity({**ADA, "Nothing": None})
     with pytest.raises(ResourceExistsError, match="The specified entity already exists") as refusal:
         people.create_entity({**KEYS, "Age": 1})
@@ -49,7 +49,7 @@ def test_an_entity_has_etag_and_timestamp_at_every_level(people):
 
 
 @modes
-def test_an_update_changes_the_entity_that_was_read(people, mode):
+def test_an_update_changes_the_entity_read_before(people, mode):
     old = people.create_entity(ADA)["etag"]
     change = {**KEYS, "Age": 37, "Title": "Countess"}
     answer = people.update_entity(change, mode=mode)

@@ -192,7 +192,7 @@ class TestBatches:
             "f": {"Age": 2},
         }
 
-    def test_write_nothing_when_one_fails(self, service, people):
+    def test_write_nothing_if_any_change_fails(self, service, people):
         service.insert_entity(people, person("b"))
 
         batch = TableBatch()
@@ -216,7 +216,7 @@ class TestTokens:
             people, permission, **{"expiry": datetime.now(UTC) + HOUR, **options}
         )
 
-    def test_allow_what_they_say(self, people, by_token, token_of):
+    def test_allow_exactly_their_permissions(self, people, by_token, token_of):
         reader = by_token(token_of(TablePermissions.QUERY))
 
         assert reader.get_entity(people, "se", "ada")["RowKey"] == "ada"
@@ -313,7 +313,7 @@ class TestProperties:
         assert not table_service_properties.minute_metrics.retention_policy.enabled
         assert vars(table_service_properties.cors[0]) == vars(rule)
 
-    def test_are_set_one_by_one(self, service):
+    def test_are_set_individually(self, service):
         before = service.get_table_service_properties()
 
         service.set_table_service_properties(minute_metrics=Metrics(enabled=True, include_apis=True))

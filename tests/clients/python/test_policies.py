@@ -32,7 +32,7 @@ def access(start=None, expiry=None, permission=None):
     return TableAccessPolicy(start=start, expiry=expiry, permission=permission)
 
 
-def test_a_policy_says_all_for_a_token_and_is_revoked_at_once(stored, opened):
+def test_a_policy_sets_all_terms_and_is_revoked_at_once(stored, opened):
     policy = access(now() - HOUR, now() + HOUR, "r")
     stored.set_table_access_policy({"reader": policy})
     table = opened(policy_id="reader", expiry=None)

@@ -63,7 +63,7 @@ class TestProperties:
 
         assert as_text(service.get_service_properties()) == as_text(properties)
 
-    def test_are_set_one_by_one(self, service):
+    def test_are_set_individually(self, service):
         for part, value in (
             ("analytics_logging", TableAnalyticsLogging(read=True, write=True, retention_policy=WEEK)),
             ("hour_metrics", TableMetrics()),

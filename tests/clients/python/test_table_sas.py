@@ -28,7 +28,7 @@ NEEDS = {
 }
 
 
-def test_permissions_allow_what_their_letters_say(stored, opened):
+def test_permission_letters_allow_their_operations(stored, opened):
     for letters in ("r", "ad", "u", TableSasPermissions(read=True, add=True), ALL):
         table = opened(permission=letters)
         allowed = set()

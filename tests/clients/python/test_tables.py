@@ -32,7 +32,7 @@ OPERATIONS_BY_NAME = {
 }
 
 
-def test_creates_a_table_unless_it_exists(service):
+def test_creates_a_missing_table(service):
     name = new_name()
 
     first = service.create_table_if_not_exists(name)
@@ -43,7 +43,7 @@ def test_creates_a_table_unless_it_exists(service):
     assert again.get_entity("se", "ada") == ENTITY
 
 
-def test_an_impossible_name_is_refused_so_that_the_sdk_explains_it(service):
+def test_an_invalid_name_gets_the_error_that_the_sdk_explains(service):
     for name in IMPOSSIBLE_NAMES:
         for operation in OPERATIONS_BY_NAME.values():
             with pytest.raises(ValueError, match=SENTENCE):
