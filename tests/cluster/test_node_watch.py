@@ -85,7 +85,7 @@ async def test_requests_of_a_silent_node_are_refused_and_others_go_on(watch, cap
     assert caplog.text.count("The node b:5433 of the cluster does not answer") == 1
 
 
-async def test_a_node_that_answers_again_is_asked_again(watch, caplog):
+async def test_a_recovered_node_is_used_again(watch, caplog):
     with pytest.raises(NodeSilent):
         await run(watch, ON_B, hang)
     await in_thread(execute, "UPDATE pg_dist_node SET is_up = true")
@@ -110,7 +110,7 @@ async def test_slow_nodes_are_waited_for(watch):
     assert await slow == "late"
 
 
-async def test_an_operation_that_fails_says_so(watch):
+async def test_a_failing_operation_raises_its_error(watch):
     async def fail():
         raise ValueError("wrong")
 
@@ -118,7 +118,7 @@ async def test_an_operation_that_fails_says_so(watch):
         await run(watch, ON_A, fail)
 
 
-def test_nodes_that_do_not_answer_are_named(cluster):
+def test_unresponsive_nodes_are_named(cluster):
     assert nodes.unanswering() == [B]
 
 

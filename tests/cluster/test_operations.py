@@ -214,7 +214,7 @@ def test_entities_are_edited_in_several_partitions_at_once(table):
     assert (failed.value.index, type(failed.value.error)) == (1, EntityAlreadyExists)
 
 
-def test_statements_of_a_process_that_takes_it_for_a_local_table_fail(table, write):
+def test_statements_for_the_stale_local_form_fail(table, write):
     """The service looks the table up again then."""
     stale = Table.objects.get(pk=table.pk)
     distribution.distribute(table)
@@ -262,7 +262,7 @@ def test_only_a_coordinator_distributes(account):
         account_settings.change(account, distributes=True)
 
 
-def test_states_that_do_not_fit_are_refused(table):
+def test_refuses_the_present_state_of_distribution(table):
     with pytest.raises(DistributionError, match="is not distributed"):
         distribution.undistribute(table)
     distribution.distribute(table)
@@ -289,7 +289,7 @@ def test_a_deleted_table_is_restored_with_its_function(table, write):
     assert fetch("SELECT count(*) FROM pg_proc WHERE proname LIKE %s", f"{name}%") == [(0,)]
 
 
-def test_an_account_says_that_its_new_tables_are_distributed(cluster, account):
+def test_an_account_setting_distributes_its_new_tables(cluster, account):
     account_settings.change(account, distributes=True)
     table = tables.create(account, "people")
     assert table.distributed and relations.is_spread(table)
@@ -418,7 +418,7 @@ def test_a_table_is_deleted_in_sequential_mode(table, write):
     assert order.index("DROP FUNCTION") < order.index("RENAME")
 
 
-def test_a_doctor_tells_what_is_wrong(table, write):
+def test_the_doctor_reports_problems(table, write):
     execute("INSERT INTO pg_dist_node VALUES ('a', 5432, 'primary', true, true, true)")
     assert severities() == ["ok", "ok", "warning"]  # the other nodes lack functions
     distribution.distribute(table)
@@ -530,7 +530,7 @@ def test_the_only_change_from_before_is_undone(table, write):
     assert content(table) == {}
 
 
-def test_several_changes_are_refused_and_none_is_made(table, write):
+def test_several_changes_are_refused_atomically(table, write):
     distribution.distribute(table)
     table.refresh_from_db()
     write(Insert(entity(A=1)))
@@ -543,7 +543,7 @@ def test_several_changes_are_refused_and_none_is_made(table, write):
     assert len(content(table)) == 2
 
 
-def test_a_node_that_is_down_is_not_a_server_error(table):
+def test_a_down_node_is_not_a_server_error(table):
     """It answers 503 then; a job goes on with other tables."""
     distribution.distribute(table)
     tables.delete(table.account, "people", keep=timedelta(days=1))
@@ -559,7 +559,7 @@ def test_a_node_that_is_down_is_not_a_server_error(table):
 
 
 @pytest.mark.parametrize("point", ["to_regproc", "create_distributed_table('distributed"])
-def test_a_command_whose_coordinator_dies_says_so(table, point):
+def test_a_command_reports_a_lost_coordinator(table, point):
     """Let the query fail first, then all that follow, including those of the repair."""
     failed = []
 
@@ -607,7 +607,7 @@ def lost_connections(transactional_db):
         )
 
 
-def test_a_transaction_that_meets_a_lost_connection_is_repeated_once(lost_connections):
+def test_a_transaction_on_a_lost_connection_is_retried_once(lost_connections):
     account = accounts.add("acme")
     account_settings.change(account, distributes=True)
     lost_connections(1)
@@ -626,7 +626,7 @@ def test_a_transaction_that_meets_a_lost_connection_is_repeated_once(lost_connec
     assert relations.is_spread(Table.objects.get(pk=table.pk))
 
 
-def test_a_node_that_stays_lost_is_named_and_nothing_is_made(lost_connections):
+def test_a_lost_node_is_named_and_nothing_is_created(lost_connections):
     account = accounts.add("acme")
     account_settings.change(account, distributes=True)
     lost_connections(9)
@@ -635,7 +635,7 @@ def test_a_node_that_stays_lost_is_named_and_nothing_is_made(lost_connections):
     assert not Table.objects.filter(account=account, name="people").exists()
 
 
-def test_a_table_that_waits_for_others_in_vain_says_so(lost_connections, monkeypatch, caplog):
+def test_a_table_reports_its_lock_timeout(lost_connections, monkeypatch, caplog):
     lost_connections(0)
     account = accounts.add("acme")
     account_settings.change(account, distributes=True)
@@ -649,7 +649,7 @@ def test_a_table_that_waits_for_others_in_vain_says_so(lost_connections, monkeyp
     assert tables.create(account, "people").distributed
 
 
-def test_nothing_waits_for_a_node_that_does_not_answer(lost_connections):
+def test_nothing_waits_for_an_unresponsive_node(lost_connections):
     lost_connections(0)
     account = accounts.add("acme")
     account_settings.change(account, distributes=True)
@@ -685,7 +685,7 @@ def test_few_deleted_tables_are_kept_on_nodes_and_not_for_long(table, write, acc
     }
 
 
-def test_a_doctor_counts_the_tables_that_there_are(table, write, account):
+def test_the_doctor_counts_distributed_tables(table, write, account):
     distribution.distribute(table)
     write(Insert(entity(A=1)))
     other = tables.create(account, "others")

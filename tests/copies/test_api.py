@@ -90,7 +90,7 @@ def test_a_file_with_values_of_other_types_is_refused(call, table):
         assert (answer.status_code, "is not a file of Azurite" in answer.json()["detail"]) == (400, True)
 
 
-def test_a_file_whose_tables_are_far_in_is_left_to_the_job(call, table, monkeypatch):
+def test_the_job_checks_a_file_with_late_tables(call, table, monkeypatch):
     for name in ("_PIECE", "_FIRST"):
         monkeypatch.setattr(azurite, name, getattr(azurite, name) // 16)
     tables = {"name": "$TABLES_COLLECTION$", "data": [{"account": "one", "table": "far"}]}

@@ -203,7 +203,7 @@ def wait_for_next_second(there, table):
         time.sleep(0.01)
 
 
-def test_a_second_copy_reads_what_has_changed_since(account, server, there, table, monkeypatch):
+def test_a_second_copy_reads_only_changes(account, server, there, table, monkeypatch):
     monkeypatch.setattr(copying, "OVERLAP", 0.0)
     fill(there, table, 30)
     wait_for_next_second(there, table)
@@ -237,7 +237,7 @@ def feed_token(server):
 
 
 @pytest.mark.long
-def test_the_change_feed_of_another_server_says_what_changed_and_went(
+def test_another_servers_change_feed_has_changes_and_deletions(
     account, server, there, table, feed_token, monkeypatch
 ):
     fill(there, table, 30)
@@ -275,7 +275,7 @@ def changes_of(job):
     return sum(changes.count_by_table(job.account, ChangeFilter(requests=(str(job.request_id),))).values())
 
 
-def test_a_new_copy_goes_on_where_a_cancelled_one_stopped(account, server, there, table):
+def test_a_new_copy_resumes_a_cancelled_one(account, server, there, table):
     fill(there, table, 1500)
     request = copy_jobs.request(account, Credentials(server.connection_string), only(table))
     job = jobs.start_requested(request, by=ADA)
@@ -299,7 +299,7 @@ def test_a_new_copy_goes_on_where_a_cancelled_one_stopped(account, server, there
     assert (result["entities"], result["verified"], len(stored(account, table))) == (1501, True, 1501)
 
 
-def test_a_copy_that_was_interrupted_at_its_end_reads_what_has_changed_since():
+def test_a_copy_interrupted_at_its_end_reads_later_changes():
     progress = TableProgress(phase=Phase.SETTLE, mark=5.0, entities=3)
     progress.begin_run("", is_full=False)
     assert (progress.phase, progress.since, progress.mark, progress.entities) == (Phase.COPY, 5.0, 0, 3)
@@ -358,7 +358,7 @@ def test_hostile_answers_end_and_are_stored(account, server, table):
     assert len(json.dumps(job.failures)) < 10_000
 
 
-def test_entities_that_change_meanwhile_are_in_the_next_copy(account, server, there, table, monkeypatch):
+def test_entities_changed_during_a_copy_are_in_the_next(account, server, there, table, monkeypatch):
     fill(there, table, 1500)
 
     def change(seconds):
@@ -370,7 +370,7 @@ def test_entities_that_change_meanwhile_are_in_the_next_copy(account, server, th
     assert result["verified"] and stored(account, table)[EntityKey("p", "00000")]["N"].value == -1
 
 
-def test_a_sas_of_one_table_and_one_that_lists_none(account, server, there, table):
+def test_a_table_sas_and_a_sas_without_list_permission(account, server, there, table):
     fill(there, table, 3)
     credential = AzureNamedKeyCredential(server.account, server.key)
     expiry = datetime.now(UTC) + timedelta(hours=1)
@@ -443,7 +443,7 @@ def test_a_copy_ends_while_the_service_does_not_answer(
     assert (job.status, job.counts) == (JobStatus.CANCELLED, {})
 
 
-def test_filter_and_what_does_not_fit(account, server, there, table):
+def test_filter_and_misfits(account, server, there, table):
     fill(there, table, 10)
     there.write(table, [row("q", "1", Text=EdmValue(Edm.STRING, "x" * 20_000), N=1)])
     result = outcome(copy(account, server, only(table, filter="N ge 8")))
@@ -566,7 +566,7 @@ def test_other_texts_are_refused(text):
 
 
 @pytest.mark.parametrize("token", ["a\nb", "a b", "ü"])
-def test_tokens_that_no_header_can_have_are_refused_unnamed(token):
+def test_tokens_invalid_in_headers_are_refused_unquoted(token):
     for credentials in (Credentials("https://a.table.core.windows.net", token), Credentials(KEY, "", token)):
         with pytest.raises(EndpointMalformed) as caught:
             replace(credentials, text="https://a.table.core.windows.net?sig=x").read()
@@ -574,7 +574,7 @@ def test_tokens_that_no_header_can_have_are_refused_unnamed(token):
     assert Credentials("https://a.table.core.windows.net", " token\n").read().bearer == "token"
 
 
-def test_a_host_that_no_name_can_be_is_not_reached():
+def test_an_impossible_host_name_is_unreachable():
     client = TableClient(read_endpoint("https://a..b/acme?sig=x"), allow_all, lambda seconds: None)
     with pytest.raises(RemoteUnavailable):
         client.page("x")
@@ -644,7 +644,7 @@ def start_from_file(account, content, options=EVERYTHING, name="one", rest=lambd
     return finish(copy_jobs.start_from_file(account, file, name, options, by=ADA), rest)
 
 
-def test_azurites_file_is_read_whole_and_again_what_differs(account, monkeypatch):
+def test_an_azurite_file_is_read_whole_and_differences_are_copied(account, monkeypatch):
     content = json.dumps(DATABASE, ensure_ascii=False).encode()
     stops = iter([True])
     job = start_from_file(account, content, rest=lambda seconds: next(stops, False))

@@ -16,7 +16,7 @@ FILE = f"{PATH}file/"
 TEXT = "AccountName=acme;AccountKey=c2VjcmV0;TableEndpoint=http://127.0.0.1:1/acme;"
 
 
-def test_a_maintainer_starts_a_copy_and_sees_how_it_ends(visit, add_entity):
+def test_a_maintainer_starts_a_copy_and_sees_its_result(visit, add_entity):
     client = visit("max")
     assert "Other service" in client.get(PATH).content.decode()
     wrong = client.post(PATH, {"direction": "in", "service": "AccountName=acme;AccountKey=c2VjcmV0=x=%"})
@@ -83,7 +83,7 @@ def test_a_file_of_azurite_is_sent_in_pieces_previewed_and_copied(visit, account
     assert tables.names(account) == ["persons"]
 
 
-def test_a_small_file_needs_no_script_and_another_one_is_refused(visit):
+def test_a_small_file_needs_no_script_and_a_large_file_is_refused(visit):
     client = visit("max")
     sent = client.post(FILE, {"file": io.BytesIO(azurite_file("one"))})
     assert sent.status_code == 302 and "What is copied" in client.get(sent["Location"]).content.decode()
