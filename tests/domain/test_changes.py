@@ -54,11 +54,11 @@ def test_accepts_changes_of_all_kinds_in_one_partition():
         ([upsert("p", "1"), upsert("p", "2"), upsert("q", "1")], 2, CommandsInBatchActOnDifferentPartitions),
     ],
 )
-def test_names_the_first_change_that_does_not_belong(changes, index, error):
+def test_names_the_first_foreign_change(changes, index, error):
     assert refusal([("people", change) for change in changes]) == (index, error)
 
 
-def test_refuses_more_changes_at_the_last_that_is_allowed():
+def test_too_many_changes_are_refused_at_the_last_allowed_index():
     with pytest.raises(ChangeSetError) as refused:
         check_change_set_size(101)
 

@@ -44,7 +44,7 @@ from storage.domain.values.kinds import AccountKind
         ("Total gt 12abc", "Total gt […]"),
     ],
 )
-def test_a_filter_is_kept_without_its_values(sent, kept):
+def test_filters_are_kept_without_values(sent, kept):
     try:
         parse(sent)
     except StorageError as error:
@@ -68,7 +68,7 @@ def test_a_filter_is_kept_without_its_values(sent, kept):
         ("PartitionKey eq Ada", "PartitionKey eq …"),
     ],
 )
-def test_a_word_that_may_be_a_value_is_left_out_of_a_filter(sent, kept):
+def test_possible_values_are_redacted_in_filters(sent, kept):
     assert clean_filter(sent)[0] == kept
 
 
@@ -112,7 +112,7 @@ def test_options_are_kept_with_values_of_their_kind():
         (partial(clean_sas_value, "sig"), "", "Ada"),
     ],
 )
-def test_only_the_form_of_its_kind_is_kept_of_a_value(clean, kept, left_out):
+def test_values_are_kept_only_in_the_form_of_their_kind(clean, kept, left_out):
     assert (clean(kept), clean(left_out)) == (kept, LEFT_OUT)
 
 
@@ -178,5 +178,5 @@ def test_names_of_clients_are_kept(text):
         ("sig=Ada", AccountKind.COSMOS, ""),
     ],
 )
-def test_the_name_of_a_table_is_kept_if_it_can_be_one(name, kind, kept):
+def test_valid_table_names_are_kept(name, kind, kept):
     assert clean_table(name, kind) == kept

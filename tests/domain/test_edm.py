@@ -114,7 +114,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("note", REFUSED)
-def test_refuses_what_is_not_of_its_type(note):
+def test_refuses_values_of_other_types(note):
     for value in REFUSED[note]:
         with pytest.raises(InvalidInput):
             read(value, note)
@@ -220,7 +220,7 @@ def test_writes(type_, value, expected):
     assert write(EdmValue(type_, value)) == expected
 
 
-def test_says_the_types_that_json_does_not():
+def test_annotates_types_that_json_lacks():
     plain = [(Edm.STRING, ""), (Edm.BOOLEAN, True), (Edm.INT32, 1), (Edm.DOUBLE, 1.0)]
     annotated = [
         (Edm.DOUBLE, math.nan),
@@ -286,7 +286,7 @@ def test_a_projected_value_comes_back_exactly(value):
 
 
 @given(doubles.filter(math.isfinite))
-def test_the_scale_of_a_double_is_never_that_of_an_int64(value):
+def test_doubles_never_project_with_the_scale_of_an_int64(value):
     whole, _, fraction = project(EdmValue(Edm.DOUBLE, value)).partition(".")
 
     assert whole.lstrip("-").isdigit()
@@ -295,7 +295,7 @@ def test_the_scale_of_a_double_is_never_that_of_an_int64(value):
 
 
 @given(values, st.booleans())
-def test_a_selected_value_is_what_a_full_read_gives(value, annotations):
+def test_a_selected_value_equals_a_full_read(value, annotations):
     content = write_projected(b'"P"', as_postgres_gives(project(value)).encode(), annotations=annotations)
 
     members = json.loads(b'{"first":0' + content + b"}")

@@ -116,7 +116,7 @@ def of_size(size):
     return Entity(KEY, {**wanted, "R": text(rest // 2)})
 
 
-def test_an_entity_holds_one_mebibyte_and_no_byte_more():
+def test_an_entity_is_limited_to_one_mebibyte():
     properties = of_size(SIZE_LIMIT - 16).properties
     largest = Entity(KEY, {**properties, "B": EdmValue(Edm.BINARY, b"ab")})
     too_large = Entity(KEY, {**properties, "B": EdmValue(Edm.BINARY, b"abc")})
@@ -138,7 +138,7 @@ def test_the_size_is_computed_before_an_entity_can_be_too_large():
 
 @settings(max_examples=min(50, settings.default.max_examples))
 @given(properties)
-def test_a_stored_entity_is_read_as_it_was(values):
+def test_stored_entities_round_trip(values):
     texts = write_fragments(values)
     assert "".join(texts).isascii()
     assert texts.content.count("\n") == len(values)

@@ -14,7 +14,7 @@ INSTANT = read_datetime("2017-08-30T13:20:33.413914Z")
 
 
 @given(ticks)
-def test_clients_without_metadata_can_rebuild_the_tag_and_it_matches(instant):
+def test_clients_without_metadata_can_rebuild_a_matching_etag(instant):
     tag = write_etag(instant)
 
     assert tag == f"W/\"datetime'{quote(write_datetime(instant), safe='')}'\""

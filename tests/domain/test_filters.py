@@ -165,7 +165,7 @@ def test_refuses_in_either_dialect(text, sentence):
 
 
 @pytest.mark.parametrize("text", UNSUPPORTED)
-def test_does_not_implement_what_is_sound(text):
+def test_valid_but_unsupported_filters_are_not_implemented(text):
     for dialect in (dialects.STORAGE, dialects.COSMOS, dialects.CONSOLE):
         with pytest.raises(NotImplemented):
             parse(text, dialect)
@@ -290,7 +290,7 @@ def test_the_console_does_not_implement(text):
         parse(text, dialects.CONSOLE)
 
 
-def test_a_time_may_be_relative_where_it_is_known_what_time_it_is():
+def test_relative_times_need_a_current_time():
     text = "T ge datetime'{{now-24h}}' and T lt datetime'{{now}}'"
     since, until = parse(text, dialects.CONSOLE, NOW).operands
 
@@ -320,7 +320,7 @@ def test_reading_is_the_inverse_of_writing(tree):
 # where a text is at fault
 
 
-def test_a_refusal_knows_what_is_at_fault():
+def test_a_refusal_has_the_span_at_fault():
     text = "A eq datetime'0001-01-01' or B"
     with pytest.raises(OutOfRangeInput) as refusal:
         parse(text)

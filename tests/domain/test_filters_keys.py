@@ -62,7 +62,7 @@ def test_bounds(text, partition, row, residual):
     assert not bounds.is_empty
 
 
-def test_no_filter_and_no_other_property_bounds_anything():
+def test_only_keys_bound_the_scan():
     comparison = Comparison("partitionkey", Operator.EQ, EdmValue(Edm.STRING, "p"))
     for tree in (None, comparison):
         bounds = key_range(tree)
@@ -95,7 +95,7 @@ orders = st.sampled_from([operator for operator in Operator if operator is not O
 
 
 @given(st.lists(st.tuples(orders, texts), max_size=3), keys)
-def test_the_interval_holds_what_the_comparisons_hold(comparisons, key):
+def test_the_interval_equals_its_comparisons(comparisons, key):
     interval = ALL_KEYS
     for operator, text in comparisons:
         interval = interval.narrowed(operator, text)

@@ -18,11 +18,11 @@ READER, CONTRIBUTOR, OWNER = ROLES
         ([READER, OWNER, CONTRIBUTOR], OWNER),
     ],
 )
-def test_the_strongest_role_counts_however_it_is_written(roles, expected):
+def test_the_strongest_role_applies_in_any_spelling(roles, expected):
     assert grant_for_roles(roles, "account1") == ROLES[expected]
 
 
-def test_a_role_for_one_account_is_none_for_another():
+def test_a_role_applies_to_its_account_only():
     role = f"{CONTRIBUTOR}@account1"
     assert grant_for_roles([role], "account1") == ROLES[CONTRIBUTOR]
     for account in ("account2", "Account1", "account", "", "account1@"):

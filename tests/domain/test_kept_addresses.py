@@ -37,7 +37,7 @@ def keep(path, *, method="GET", kind=AccountKind.STORAGE, host=b"h"):
         ("/people/Tables('x')", "/acme/people/Tables(…)"),
     ],
 )
-def test_the_resource_is_kept_without_its_key(path, kept):
+def test_resources_are_kept_without_keys(path, kept):
     result = keep(f"/acme{path}".encode())
     assert (result.text(), result.fault) == (kept, None)
 
@@ -65,7 +65,7 @@ def test_the_account_is_in_the_address_where_the_client_has_put_it():
         ("/".join("1bcdefghijk"), "…/…/…/…/…", AddressRule.DEPTH, 11),
     ],
 )
-def test_an_address_that_names_no_resource_is_described(path, kept, rule, segments):
+def test_an_address_without_a_resource_is_described(path, kept, rule, segments):
     result = keep(f"/acme/{path}".encode())
     assert result.fault == AddressFault(rule, segments, len(path))
     assert result.text(is_known=True) == f"/acme/{kept}"
@@ -88,7 +88,7 @@ def test_whatever_is_refused_breaks_a_rule(form, kind):
         assert result.fault is None
 
 
-def test_a_name_that_nearly_every_text_can_be_is_kept_if_there_is_such_a_table():
+def test_a_cosmos_name_is_kept_if_its_table_exists():
     result = keep(b'/acme/people("Ada")', kind=AccountKind.COSMOS)
     assert (result.text(), result.text(is_known=True)) == ("/acme/…", '/acme/people("Ada")')
     assert result.folded == 'people("Ada")'

@@ -29,7 +29,7 @@ def test_account_names():
         assert not is_account_name(name)
 
 
-def test_a_table_is_known_by_its_lower_case_name():
+def test_tables_are_identified_by_lower_case_names():
     for name in ("abc", "People", "T42", "a" * 63, "tables1"):
         assert fold_table_name(name) == fold_new_table_name(name) == name.lower()
 
@@ -80,7 +80,7 @@ def test_almost_any_text_is_a_key(key):
 
 @pytest.mark.parametrize("limit", [KEY_LENGTH_LIMIT, 512])
 @pytest.mark.parametrize("character", ["x", "名", "😀"])
-def test_a_key_holds_so_many_utf16_units_and_no_more(character, limit):
+def test_keys_are_limited_in_utf16_units(character, limit):
     key = character * (limit // utf16_length(character))
     check_key("PartitionKey", key, Dialect(key_limit=limit))
     with pytest.raises(KeyValueTooLarge):

@@ -16,7 +16,7 @@ CODES = [it for it in vars(errors).values() if isinstance(it, type) and issubcla
 
 
 @pytest.mark.parametrize("error", CODES, ids=lambda it: it.__name__)
-def test_only_what_the_server_cannot_do_now_is_its_failure(error):
+def test_only_transient_errors_are_server_failures(error):
     assert is_server_failure(error.status) == (error.status in OF_SERVER)
     expected = Outcome.FAILED if error.status in OF_SERVER else Outcome.REFUSED
     assert outcome_of_status(error.status) is expected
@@ -24,7 +24,7 @@ def test_only_what_the_server_cannot_do_now_is_its_failure(error):
     assert outcome_of(202, Fault("", error.status)) is expected  # an operation of a change set
 
 
-def test_a_client_that_has_gone_is_told_apart_from_one_that_was_answered():
+def test_a_disconnected_client_differs_from_an_answered_one():
     assert outcome_of_status(0) is Outcome.FAILED
     assert {outcome_of_status(status) for status in (200, 201, 202, 204, 304)} == {Outcome.DONE}
 

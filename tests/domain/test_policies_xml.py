@@ -105,7 +105,7 @@ SETS = st.lists(
 
 
 @given(SETS)
-def test_reading_and_setting_what_was_got_changes_no_byte(identifiers):
+def test_policies_round_trip_byte_for_byte(identifiers):
     check_policies(identifiers)
     written = write_identifiers(identifiers)
 

@@ -25,7 +25,7 @@ def test_q2_the_class_of_a_filter(case):
     assert access.path is AccessPath.POINT or list(map(list, access.point_keys)) == case.get("points", [])
 
 
-def test_q2_has_filters_enough_and_one_for_each_class_reason_and_improvement():
+def test_q2_covers_each_class_reason_and_improvement():
     assert len(CASES) >= 40
     assert {case["path"] for case in CASES} == set(AccessPath)
     assert {case["reason"] for case in CASES} == set(map(_name, AccessReason))
@@ -69,5 +69,5 @@ def test_alternatives_multiplied_many_times_cost_nothing():
         ("true", None),
     ],
 )
-def test_the_properties_whose_index_would_find_the_rows(text, candidates):
+def test_properties_worth_an_index(text, candidates):
     assert plan_access(parse(text)).index_candidates({"I"}) == candidates

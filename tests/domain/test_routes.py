@@ -87,7 +87,7 @@ def test_other_hosts_have_the_account_in_the_path():
 
 @pytest.mark.parametrize("host", ["tablero:10002", "tables.example.org", "127.example.org", "a-secondary.b"])
 @pytest.mark.parametrize("scheme", ["SharedKey", "SharedKeyLite"])
-def test_a_signature_names_the_account_that_a_client_leaves_out(host, scheme):
+def test_the_signature_supplies_an_omitted_account(host, scheme):
     signed = f"{scheme} account1:bWFj".encode()
     result = resolve_address(b"/people", host.encode(), "http", SUFFIXES, signed)
     assert result == Address("account1", host.startswith("a-"), True, f"http://{host}", b"/people")
@@ -106,7 +106,7 @@ def test_a_signature_names_the_account_that_a_client_leaves_out(host, scheme):
 @pytest.mark.parametrize(
     "host", ["localhost", "localhost:10002", "127.0.0.1", "127.0.0.1:10002", "[::1]:10002"]
 )
-def test_a_signature_of_another_account_stays_one_where_clients_write_it(host):
+def test_a_signature_does_not_replace_the_account_in_the_path(host):
     result = resolve_address(b"/other/people", host.encode(), "http", (), b"SharedKey account1:bWFj")
     assert (result.account, result.host_style) == ("other", False)
 
@@ -201,12 +201,12 @@ def test_refuses_invalid_keys(path):
         "/Tables('a)",
     ],
 )  # fmt: skip
-def test_refuses_parentheses_that_do_not_close(path):
+def test_refuses_unclosed_parentheses(path):
     with pytest.raises(InvalidInput):
         aim(path)
 
 
-def test_refuses_one_key_without_a_name():
+def test_refuses_a_single_unnamed_key():
     for path in ("/people('x')", "/people( 'x' )", "/people('')"):
         with pytest.raises(InvalidInput) as refusal:
             aim(path)
@@ -247,7 +247,7 @@ def test_hostile_predicates_take_no_time():
 # paths below a table
 
 
-def test_an_sdk_that_takes_a_table_for_the_service():
+def test_an_sdk_with_a_table_url_as_service_url():
     assert aim("/people/Tables", "POST") == Target(TargetKind.ENTITIES, "people")
     with pytest.raises(NotImplemented):
         aim("/people/Tables", "GET")
@@ -313,7 +313,7 @@ def test_every_operation_but_the_preflight_has_a_route():
         (b"tables.example-secondary.com", False),
     ],
 )
-def test_a_host_may_say_that_it_is_the_secondary(host, secondary):
+def test_a_host_may_name_the_secondary(host, secondary):
     assert resolve_address(b"/account1/people", host, "http", ()).secondary is secondary
 
 
@@ -348,7 +348,7 @@ def test_a_table_may_bear_the_name_of_the_account():
     assert inner_path(b"http://account1.table.localhost/account1", HOST_STYLE) == b"account1"
 
 
-def test_keys_in_a_batch_may_hold_what_looks_like_a_uri():
+def test_batch_keys_may_look_like_uris():
     uri = b"http://127.0.0.1:10002/account1/people(PartitionKey='a%3F',RowKey='http:')"
 
     assert aim(inner_path(uri, PATH_STYLE)) == entity("a?", "http:")

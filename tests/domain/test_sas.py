@@ -108,7 +108,7 @@ account_tokens = st.builds(
 @pytest.mark.slow
 @settings(max_examples=200)
 @given(table_tokens() | account_tokens, st.sampled_from(list(KEYS)), requests)
-def test_a_token_is_good_for_what_it_grants_and_nothing_else(token, key, request):
+def test_a_token_permits_exactly_its_grant(token, key, request):
     sent = read(sas.write(sas.sign(token, "acct", KEYS[key])))
     assert replace(sent, signature="") == token
 

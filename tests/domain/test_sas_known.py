@@ -64,7 +64,7 @@ def test_a_short_life_warns_in_its_last_fifth():
     )
 
 
-def test_a_replaced_key_lasts_as_long_as_it_is_accepted():
+def test_tokens_of_a_replaced_key_last_its_grace_period():
     hour = timedelta(hours=1)
     assert standing(TOKEN, key_ends=NOW + hour) is TokenState.EXPIRES_SOON
     assert standing(TOKEN, key_ends=NOW) is TokenState.REVOKED
@@ -108,7 +108,7 @@ def test_explains_each_parameter():
     "pair",
     [("sp", "rx"), ("se", "tomorrow"), ("sip", "10.0.0.0/8"), ("spr", "http"), ("srt", "o"), ("st", "1")],
 )
-def test_explains_what_no_token_says(pair):
+def test_explains_malformed_parameters(pair):
     results = {it.name: it.is_well_formed for it in explain([("sv", "2019-02-02"), ("tn", "Orders"), pair])}
     assert results == {"sv": True, "tn": True, pair[0]: False}
 

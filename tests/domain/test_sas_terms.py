@@ -70,7 +70,7 @@ def test_a_token_of_before_2015_04_05_is_refused_in_the_old_way():
         ("2028-01-01", "2026-01-01", False),
     ],
 )
-def test_is_good_from_its_start_until_its_expiry(token, start, expiry, is_good):
+def test_is_valid_from_start_to_expiry(token, start, expiry, is_good):
     token = replace(token, start=start, expiry=expiry)
     if is_good:
         assert grant(token)
@@ -108,7 +108,7 @@ def test_the_address_is_in_the_range(allowed, inside, outside):
             grant(token, address=address)
 
 
-def test_the_refusal_repeats_no_text_that_is_no_address():
+def test_the_refusal_quotes_only_addresses():
     with pytest.raises(AuthorizationSourceIPMismatch, match="using this source IP unknown"):
         grant(replace(TOKEN, address="10.0.0.1"), address="<script>")
 
@@ -131,7 +131,7 @@ def test_checks_time_then_protocol_then_address_then_service():
 # policies
 
 
-def test_a_policy_supplies_what_the_token_leaves_out():
+def test_a_policy_supplies_omitted_terms():
     bare = replace(TOKEN, permissions="", expiry="", identifier="readers")
     policy = AccessPolicy("2026-01-01T00:00:00.0000000Z", "2028-01-01T00:00:00.0000000Z", "ar")
     assert grant(bare, policy).permissions == Permission.READ | Permission.ADD

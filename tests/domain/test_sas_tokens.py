@@ -32,12 +32,12 @@ def test_reads_an_account_token():
     )
 
 
-def test_without_a_signature_there_is_no_token():
+def test_a_token_needs_a_signature():
     assert sas.read({name: value for name, value in TABLE.items() if name != "sig"}) is None
     assert sas.read({}) is None
 
 
-def test_other_parameters_are_none_of_the_tokens():
+def test_other_parameters_are_ignored():
     assert sas.read(
         TABLE | {"$filter": "a eq 1", "api-version": "2014-02-14", "sr": "b", "x": "\n"}
     ) == sas.read(TABLE)
@@ -52,7 +52,7 @@ def test_an_empty_parameter_is_an_absent_one(options):
     assert sas.read(options | empty) == sas.read(options)
 
 
-def test_parameters_leave_the_signature_and_what_is_absent_out():
+def test_parameters_omit_signature_and_absent_fields():
     token = sas.read(TABLE)
     assert sas.to_parameters(token) == (
         ("sv", "2019-02-02"),
@@ -133,7 +133,7 @@ def test_refuses_a_token_without(options, names):
 
 
 @pytest.mark.parametrize(("name", "value"), [("sip", "10.0.0.1"), ("spr", "https")])
-def test_refuses_a_restriction_that_the_version_does_not_sign(name, value):
+def test_refuses_a_restriction_unsigned_in_the_version(name, value):
     assert sas.read(TABLE | {"sv": "2015-04-05", name: value})
     assert refusal(TABLE | {"sv": "2015-02-21", name: value}) == f"Signature fields not well formed: {name}."
 

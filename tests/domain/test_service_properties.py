@@ -28,7 +28,7 @@ def test_a_new_account_has_its_hours_measured_for_a_week():
     assert ServiceProperties(Logging(), Metrics(True, True, 7), Metrics(), ()) == DEFAULT_PROPERTIES
 
 
-def test_an_update_changes_what_it_names():
+def test_an_update_changes_only_named_properties():
     properties = ServiceProperties(Logging(read=True), Metrics(), Metrics(True, False, 1), (RULE,))
 
     assert PropertiesUpdate().apply(properties) == properties

@@ -168,7 +168,7 @@ def test_tells_the_string_to_sign_and_no_signature():
 
 
 @pytest.mark.parametrize("scheme", Scheme)
-def test_reads_what_it_signs(scheme):
+def test_reads_its_own_signatures(scheme):
     authorization = read_authorization(sign(request(), KEY, scheme))
     verify(request(), authorization, [OTHER_KEY, KEY], NOW)
 
