@@ -171,7 +171,7 @@ def test_limits_of_entities():
         ([{"op": "key", "row_key": "'a'"}, {"op": "key", "row_key": "'b'"}], 1, "op", "once"),
     ],
 )
-def test_operations_that_cannot_be_read(operations, index, member, words):
+def test_invalid_operations(operations, index, member, words):
     with pytest.raises(InvalidOperation, match=words) as found:
         read_operations(operations, NOW)
     assert (found.value.index, found.value.member) == (index, member)
@@ -241,7 +241,7 @@ def apply(model, operation):
 
 @settings(max_examples=min(40, settings.default.max_examples))
 @given(strategies.properties)
-def test_an_edit_that_touches_nothing_changes_no_byte(content):
+def test_an_empty_edit_changes_no_byte(content):
     entity = stored(**content)
     row = EditedRow(entity, AccountKind.STORAGE)
     assert row.write().encode() == entity.content

@@ -9,7 +9,7 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.editing.comparison import compare, kind_of
 
 
-def test_names_what_differs_in_any_order_of_properties():
+def test_names_differences_in_any_property_order():
     one, two = EdmValue(Edm.INT32, 1), EdmValue(Edm.INT32, 2)
 
     result = compare({"A": one, "B": one, "C": one}, {"D": one, "C": two, "A": one})

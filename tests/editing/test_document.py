@@ -35,7 +35,7 @@ def test_is_exact_there_and_back(values):
     assert "\x00" not in text
 
 
-def test_passes_over_what_an_answer_says_beside():
+def test_ignores_control_information():
     result = read(
         '{"odata.etag": "W/x", "odata.metadata": 1, "PartitionKey": "p", "RowKey@odata.type": "Edm.String",'
         ' "RowKey": "r", "Timestamp": "2020-01-01T00:00:00Z", "Timestamp@odata.type": "Edm.DateTime", "A": 1}'
@@ -88,7 +88,7 @@ HEAD = '{\n  "PartitionKey": "p",\n  "RowKey": "r",\n'
         (HEAD + '  "A": ' + "1" * 5000 + "}", DocumentFault.NOT_JSON, 4, 8),
     ],
 )
-def test_says_what_is_wrong_and_where(text, fault, line, column):
+def test_reports_faults_with_positions(text, fault, line, column):
     with pytest.raises(InvalidDocument) as failure:
         read(text)
 

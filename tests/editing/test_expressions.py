@@ -113,7 +113,7 @@ def test_values(text, type_, value):
 @pytest.mark.parametrize(
     "text", ["Missing", "Missing + 1", "upper(Missing)", "coalesce(A, B)", "1 + (2 - A)"]
 )
-def test_without_a_property_there_is_no_value(text):
+def test_a_missing_property_has_no_value(text):
     assert evaluate(text) is None
 
 

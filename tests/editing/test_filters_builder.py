@@ -269,7 +269,7 @@ alphabet = "ab\x7f\ud7ff\ue000\ufffe\uffff😀\U0010ffff"
 
 
 @given(st.text(alphabet, max_size=3), st.text(alphabet, max_size=4))
-def test_q5_between_a_prefix_and_its_end_lies_what_begins_with_it(prefix, key):
+def test_q5_a_prefix_range_holds_exactly_its_texts(prefix, key):
     end = prefix_end(prefix)
 
     assert key.startswith(prefix) is (key >= prefix and (end is None or key < end))

@@ -171,7 +171,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("text", "sentence"), ERRORS)
-def test_a_sentence_says_what_is_wrong(text, sentence):
+def test_errors_are_explained(text, sentence):
     assert str(diagnosis(text).refusal) == sentence
 
 
@@ -254,7 +254,7 @@ def test_any_text_is_read_or_diagnosed(text):
     ],
     ids=lambda text: text[:12],
 )  # fmt: skip
-def test_a_long_text_takes_no_longer_than_it_is_long(text):
+def test_diagnosis_takes_linear_time(text):
     with costs_less_than(3):
         diagnosis(text)
         highlight_filter(text)
@@ -324,7 +324,7 @@ def test_doubts(text, at, reason, repaired):
         ("Score eq true", "Score is stored as Int32, String, not Boolean."),
     ],
 )
-def test_a_sentence_says_what_is_probably_not_meant(text, sentence):
+def test_probable_mistakes_are_explained(text, sentence):
     assert [str(it.refusal) for it in lint(text)] == [sentence]
 
 
@@ -346,7 +346,7 @@ def test_valid_filters_get_no_warnings(text):
     assert lint(text) == []
 
 
-def test_has_a_few_doubts_at_once_and_none_of_an_empty_table():
+def test_warnings_are_limited_and_absent_for_empty_tables():
     assert lint("Anything eq 5", NO_SCHEMA) == []
     assert len(lint(" or ".join(["Age eq '5'"] * 3000))) == WARNING_LIMIT
 

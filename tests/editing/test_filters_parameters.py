@@ -63,7 +63,7 @@ def test_fills(text, filled):
     "value",
     ["", " ", "1 or true", "1)", "A", "not", "5 5", "'a' 'b'", "'a", "(1)", "1,2", "X'0'", "5.5L", "null"],
 )
-def test_outside_of_quotes_only_one_literal_is_put(value):
+def test_an_unquoted_parameter_takes_one_literal(value):
     with pytest.raises(UnfilledParameter) as refusal:
         fill_parameters("A eq {{x}}", {"x": value})
 
@@ -98,7 +98,7 @@ def test_whatever_is_put_in_quotes_is_text(value):
         ("x{{now}}", None),
     ],
 )
-def test_a_time_is_that_of_the_run(place, meant):
+def test_relative_times_use_the_run_time(place, meant):
     text = f"T ge datetime'{place}' and A eq '{{{{now-24h}}}}' and B eq 'datetime''{{{{now}}}}'''"
 
     if meant is None:

@@ -17,7 +17,7 @@ def text(value):
 ONE, TWO, THREE = text("1"), text("2"), text("3")
 
 
-def test_takes_what_only_one_of_them_changed():
+def test_takes_one_sided_changes():
     base = {"A": ONE, "B": ONE, "C": ONE}
 
     result = merge(base, {"A": TWO, "B": ONE, "C": ONE, "D": ONE}, {"A": ONE, "B": TWO, "C": ONE, "E": ONE})
@@ -60,7 +60,7 @@ def test_does_not_ask_where_both_did_the_same_or_nothing_is_theirs(base, theirs,
     assert (result.properties, result.conflicts) == (properties, ())
 
 
-def test_lists_what_changed_in_order():
+def test_lists_changes_in_order():
     assert changed_names({"B": ONE, "A": ONE, "C": ONE}, {"D": ONE, "C": TWO, "A": ONE}) == ["B", "C", "D"]
 
 

@@ -38,7 +38,7 @@ def effect(before, after, known):
     return found
 
 
-def test_tells_what_is_gained_and_lost():
+def test_reports_gained_and_lost_permissions():
     result = effect([policy("ra", LATER)], [policy("dr", LATER)], token())
     assert (result.kind, result.gained, result.lost) == (EffectKind.NARROWED, "d", "a")
     result = effect([policy("r", LATER)], [policy("udr", LATER)], token())
@@ -46,7 +46,7 @@ def test_tells_what_is_gained_and_lost():
     assert effect([policy("ru", LATER)], [policy("ur", LATER)], token()).kind is EffectKind.UNCHANGED
 
 
-def test_tells_which_way_times_move():
+def test_reports_shifts_of_times():
     result = effect([policy("r", LATER)], [policy("r", SOON)], token())
     assert (result.kind, result.expiry.is_later) == (EffectKind.NARROWED, False)
     result = effect([policy("r", SOON)], [policy("r", LATER)], token())
@@ -72,7 +72,7 @@ def test_tells_which_way_times_move():
         ([policy("r", LATER, start=PAST)], token(start="2026-11-01"), TokenState.CONFLICTING),
     ],
 )
-def test_tells_what_is_revoked_and_that_the_way_back_revives(after, known, state):
+def test_reports_revoked_and_revived_tokens(after, known, state):
     before = [policy("r", LATER)]
     result = effect(before, after, known)
     assert (result.kind, result.before, result.after) == (EffectKind.REVOKED, TokenState.ACTIVE, state)
@@ -126,7 +126,7 @@ def allowed(known, identifiers, now):
 
 
 @given(SETS, SETS, TOKENS)
-def test_says_what_requests_will_be_told(before, after, known):
+def test_predictions_match_authorization(before, after, known):
     result = effect(before, after, known)
     was, will_be = allowed(known, before, NOW), allowed(known, after, NOW)
     working = {TokenState.ACTIVE, TokenState.EXPIRES_SOON}

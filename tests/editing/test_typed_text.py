@@ -195,19 +195,19 @@ def test_reads_base64_with_and_without_padding(text):
         (Edm.INT32, "007", ""),
     ],
 )
-def test_says_what_will_be_stored_instead(type_, text, expected):
+def test_reports_a_different_stored_spelling(type_, text, expected):
     assert stored_text(read(type_, text, NOW), text) == expected
 
 
 @given(values)
-def test_every_form_that_can_hold_a_value_gives_it_back(value):
+def test_every_capable_form_round_trips(value):
     assert same(read(value.type, write(value, field_form(value)), NOW, field_form(value)), value)
     for form in FORMS.get(value.type, ()):
         with suppress(InvalidText):  # bytes that are not UTF-8, halves of characters
             assert same(read(value.type, write(value, form), NOW, form), value)
 
 
-def test_escapes_only_what_a_field_would_lose():
+def test_escapes_only_characters_lost_in_fields():
     assert field_form(EdmValue(Edm.STRING, "line\nand\ttab")) is TextForm.PLAIN
     for character in "\r\x00\x0b\x7f\ud800":
         assert field_form(EdmValue(Edm.STRING, character)) is TextForm.ESCAPED

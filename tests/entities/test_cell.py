@@ -110,7 +110,7 @@ def test_times_are_edited_as_the_grid_shows_them(visit, account, ada):
     assert "Stored as" not in page
 
 
-def test_says_when_the_row_has_changed_since_it_was_shown(visit, ada):
+def test_reports_a_row_changed_since_display(visit, ada):
     answer = opened(visit("eve"), "Age", etag="W/\"datetime'2020-01-01T00%3A00%3A00Z'\"")
     assert b"has changed since the page was loaded" in answer.content
 
@@ -126,7 +126,7 @@ def test_opens_nothing_else(visit, ada):
         assert visit("eve").get(EDITOR, {"key": encode_key(ADA), **query}).status_code == 404
 
 
-def test_saves_one_property_and_leaves_the_others_exactly(visit, ada, account):
+def test_saves_one_property_and_keeps_others_exactly(visit, ada, account):
     before = properties(account)
     answer = visit("eve").post(EDITOR, form(account, "Age", "Int32", "1_037"), headers=HTMX)
     assert answer.status_code == 200
@@ -170,7 +170,7 @@ def test_removes_a_property(visit, ada, account):
     assert "Age" not in properties(account) and "Name" in properties(account)
 
 
-def test_refuses_what_is_no_value_and_keeps_the_text(visit, ada, account):
+def test_refuses_invalid_values_and_keeps_the_text(visit, ada, account):
     answer = visit("eve").post(EDITOR, form(account, "Age", "Int32", "5454161346626"), headers=HTMX)
     assert answer.status_code == 422
     assert b"out of range" in answer.content and b'data-cell-suggest="Edm.Int64"' in answer.content
@@ -178,14 +178,14 @@ def test_refuses_what_is_no_value_and_keeps_the_text(visit, ada, account):
     assert properties(account)["Age"].value == 36
 
 
-def test_refuses_an_entity_that_would_be_too_large(visit, add_entity, account):
+def test_refuses_an_oversized_entity(visit, add_entity, account):
     add_entity(*ADA, **{f"P{number}": "x" * 32_000 for number in range(16)})
     answer = visit("eve").post(EDITOR, form(account, "More", "String", "x" * 32_000), headers=HTMX)
     assert answer.status_code == 422
     assert b"larger than the maximum" in answer.content
 
 
-def test_a_stale_row_is_a_conflict_that_shows_both(visit, ada, account):
+def test_a_stale_row_conflict_shows_both_values(visit, ada, account):
     sent = form(account, "Age", "Int32", "40", was=opened(visit("eve"), "Age").context["was"])
     visit("alice").post(EDITOR, form(account, "Age", "Int32", "38"), headers=HTMX)
     answer = visit("eve").post(EDITOR, sent, headers=HTMX)
@@ -270,7 +270,7 @@ def test_a_conflict_names_the_client_that_changed_the_entity(visit, ada, account
     )
 
 
-def test_a_row_that_a_client_deleted_is_inserted_again_with_what_was_typed(visit, ada, account, by_a_client):
+def test_a_row_deleted_by_a_client_is_reinserted_with_the_typed_value(visit, ada, account, by_a_client):
     before = properties(account)
     sent = form(account, "Age", "Int32", "40")
     by_a_client(Delete(ADA, ANY))
@@ -289,7 +289,7 @@ def test_a_row_that_a_client_deleted_is_inserted_again_with_what_was_typed(visit
     assert client.post(EDITOR, {**sent, "action": "insert"}, headers=HTMX).status_code == 412
 
 
-def test_a_row_that_was_deleted_without_history_can_be_copied(visit, ada, account, by_a_client):
+def test_a_row_deleted_without_history_can_be_copied(visit, ada, account, by_a_client):
     account_settings.change(account, history_days=0)
     by_a_client(Delete(ADA, ANY))
     client = visit("eve")

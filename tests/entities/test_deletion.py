@@ -35,7 +35,7 @@ def said(client, answer):
     return client.get(answer["Location"]).content.decode()
 
 
-def test_deletes_what_is_ticked_and_undoes_it(visit, three, account):
+def test_deletes_selected_rows_with_undo(visit, three, account):
     client = visit("eve")
     answer = client.post(DELETE, chosen())
     assert there(account) == []
@@ -93,7 +93,7 @@ def test_a_read_only_account_keeps_them(visit, three, account):
     assert there(account) == KEYS
 
 
-def test_all_that_a_query_matches_is_a_bulk_edit(visit, three, account):
+def test_deleting_a_whole_query_is_a_bulk_edit(visit, three, account):
     answer = visit("eve").post(DELETE, {"scope": "query", "f": "Name eq 'x'"})
     assert answer["Location"] == "/ui/a/acme/t/people/bulk/?f=Name+eq+%27x%27&0-op=delete"
     assert there(account) == KEYS

@@ -120,7 +120,7 @@ def test_refuses_more_than_can_be_held(table, monkeypatch):
     assert edits.delete(table, several[:11], by=ADA) is not None
 
 
-def test_writes_nothing_to_an_account_that_is_read_only(table):
+def test_writes_nothing_to_a_read_only_account(table):
     edits.apply(table, [Insert(entity())], by=ADA)
     Account.objects.update(read_only=True)
 

@@ -105,7 +105,7 @@ def opened(visit, add_entity):
     return open_it
 
 
-def test_saves_what_was_changed_and_nothing_else(opened):
+def test_saves_only_changed_properties(opened):
     client, page = opened(**HOSTILE)
     for mode, number in (("merge", 7), ("replace", 8)):
         before = stored()
@@ -142,7 +142,7 @@ def test_removes_and_adds(opened):
     assert b"Merge cannot remove" in client.get(address()).content
 
 
-def test_keeps_what_cannot_be_read(opened):
+def test_keeps_invalid_input(opened):
     client, page = opened(Value="a", Other="b")
     for type_, text, problem in [
         ("Edm.Int32", "2147483648", "out of range"),
@@ -229,7 +229,7 @@ def test_a_key_that_none_has(visit, add_entity):
     assert "No entity has this key" in client.get(address()).content.decode()
 
 
-def test_deletes_only_what_was_seen(opened):
+def test_deletes_only_the_seen_version(opened):
     client, page = opened(Name="Ada")
     edits.apply(table(), [Update(Entity(EntityKey("se", "ada"), {}), ANY, merge=True)], by=SERVER)
     answer = client.post(address(), {"action": "delete", "etag": page.context["etag"]}, follow=True)
@@ -466,7 +466,7 @@ def by_others(**values):
     edits.apply(table(), [Update(entity, ANY, merge=True)], by=SERVER)
 
 
-def test_merges_what_does_not_collide(opened):
+def test_merges_changes_without_conflicts(opened):
     client, page = opened(A="1", B="1", C="1")
     by_others(A="2", D="2")
     conflict = save(client, page, B="3", C=None)
@@ -532,7 +532,7 @@ def test_changed_once_more(opened, visit):
     assert properties()["B"].value == "4"
 
 
-def test_a_form_that_cannot_be_read_any_more_loses_nothing(opened):
+def test_an_expired_form_loses_nothing(opened):
     """This happens after a restart of a server without a configured secret."""
     client, page = opened(A="1", B="1")
     fields = fields_of(page, opened="unreadable", **{f"value-{number_of(page, 'A')}": "2"})

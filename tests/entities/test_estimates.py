@@ -112,7 +112,7 @@ def estimated(table, text):
     return result
 
 
-def test_nothing_is_read_of_a_contradiction_and_said_of_a_table_that_is_gone(table):
+def test_contradictions_read_nothing_and_deleted_tables_have_no_estimate(table):
     text = "PartitionKey eq 'a' and PartitionKey eq 'b'"
 
     assert estimate(table, query(text)) == Estimate(0, 0, 0, ScanKind.KEYS)

@@ -84,14 +84,14 @@ def test_facets_of_requested_properties(table):
     ]
 
 
-def test_no_more_than_ten_values_and_no_long_text(table):
+def test_at_most_ten_values_and_no_long_texts(table):
     [facet] = facets.facets(table, query(), ("Id", "Long"))
 
     assert (facet.name, len(facet.values), facet.distinct) == ("Id", 10, 12)
     assert facets.facets(table, query("Id gt 100")) == []
 
 
-def test_a_sample_says_that_it_is_one_and_nothing_of_a_table_that_is_gone(table, monkeypatch):
+def test_facets_mark_samples_and_are_empty_for_deleted_tables(table, monkeypatch):
     monkeypatch.setattr(facets, "_SAMPLE", 5)
     result = facets.facets(table, query(), ("Kind",))
 

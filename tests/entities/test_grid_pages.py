@@ -45,9 +45,7 @@ def test_shows_entities(visit, add_entity):
     ]
 
 
-def test_asks_the_database_as_often_whatever_there_is(
-    visit, add_entity, account, django_assert_max_num_queries
-):
+def test_the_number_of_queries_is_constant(visit, add_entity, account, django_assert_max_num_queries):
     add_entity("se", "01")
     client = visit("victor")
     for last in (2, 30):
@@ -61,7 +59,7 @@ def test_asks_the_database_as_often_whatever_there_is(
         assert page.count('<li data-filter-text="more') == last - 2
 
 
-def test_a_page_that_looks_at_itself_anew_leaves_toasts_to_others(visit, add_entity):
+def test_a_refreshing_page_leaves_toasts_alone(visit, add_entity):
     add_entity("se", "ada")
     client = visit("victor")
     client.get(f"{PEOPLE}entity/?pk=se&rk=ada&go=next")
@@ -93,7 +91,7 @@ def test_a_filter_and_its_text_stay(visit, add_entity):
     assert b"No entities match" in victor.get(PEOPLE, {"f": "Age eq 1"}).content
 
 
-def test_a_filter_that_cannot_be_read(visit, add_entity):
+def test_an_invalid_filter(visit, add_entity):
     add_entity("se", "ada", Age=36)
     client = visit("alice")
     for text in ["Age eq", "<i>", "\0", "(" * 3000]:
@@ -162,7 +160,7 @@ def test_large_values_make_no_large_page(visit, add_entity):
 
 
 @pytest.mark.parametrize("error", [ServerBusy, OperationTimedOut])
-def test_says_what_the_service_says(visit, add_entity, monkeypatch, error):
+def test_shows_the_errors_of_the_service(visit, add_entity, monkeypatch, error):
     def fail(table, entity_query, past=None):
         raise error
 
@@ -227,7 +225,7 @@ def test_empty_results_come_with_hints(visit, add_entity):
         assert hint in client.get(PEOPLE, {"f": text}).content, (text, hint)
 
 
-def test_the_list_of_a_phone_shows_what_sorts_it(visit, add_entity):
+def test_the_phone_list_shows_the_sorted_property(visit, add_entity):
     since = EdmValue(Edm.DATETIME, 17_424_217_151_234_567)
     add_entity("se", "ada", A="a", B="b", C="c", D="d", Since=since, Until=since)
 

@@ -32,7 +32,7 @@ def properties(account, row_key):
     return None if result is None else read_stored(result).properties
 
 
-def test_shows_what_would_happen_and_does_nothing(visit, ada, account):
+def test_previews_without_writing(visit, ada, account):
     answer = visit("eve").post(PASTE, {"text": ROWS})
     shown = markup.text(answer)
     assert answer.status_code == 200
@@ -41,7 +41,7 @@ def test_shows_what_would_happen_and_does_nothing(visit, ada, account):
     assert properties(account, "alan") is None
 
 
-def test_says_what_it_leaves_out(visit, account, ada):
+def test_reports_omitted_columns(visit, account, ada):
     rows = ROWS.replace("\tAge", "\tAge\tTimestamp\todata.etag\t").replace("7\n", "7\tx\tW\ty\n") + "\t\t\t\n"
     shown = markup.text(visit("eve").post(PASTE, {"text": rows}))
     plain = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", shown))
@@ -75,7 +75,7 @@ def test_merges_and_inserts_and_undoes_all_of_it(visit, ada, account):
     assert properties(account, "alan") is None
 
 
-def test_a_type_that_nobody_said_is_that_of_the_value_there(visit, add_entity, account):
+def test_an_inferred_type_follows_the_existing_value(visit, add_entity, account):
     add_entity("se", "a", Mixed=5, Ratio=1.5, Code="007")
     add_entity("se", "b", Mixed="high")
     text = "PartitionKey,RowKey,Mixed,Ratio,Code\nse,a,5,2,007\nse,b,low,,\n"
@@ -94,7 +94,7 @@ def test_replaces(visit, ada, account):
     assert "Kept" not in properties(account, "ada")
 
 
-def test_insert_only_refuses_what_is_there(visit, ada, account):
+def test_insert_only_refuses_existing_rows(visit, ada, account):
     answer = visit("eve").post(PASTE, {"text": ROWS, "mode": "insert"})
     text = answer.content.decode()
     assert answer.status_code == 422 and "1 already exists" in text and 'name="apply"' not in text
@@ -130,7 +130,7 @@ def test_names_each_error_with_its_line_and_column(visit, add_entity):
     assert "The type of Age is not one of the service." in shown and 'name="apply"' not in shown
 
 
-def test_says_why_it_cannot_paste(visit, ada):
+def test_explains_refused_pastes(visit, ada):
     for text, why in (
         ("", "nothing to paste"),
         ("a,b\n1,2", "must contain the column names"),
@@ -183,7 +183,7 @@ def test_times_without_a_zone_are_those_of_the_reader(visit, add_entity, account
     assert "Renamed: a b → a_b" in plain and "Used as a key: Row Key → RowKey" in plain
 
 
-def test_a_thousand_rows_go_in_together_and_one_more_is_refused(visit, add_entity, account):
+def test_pastes_are_limited_to_a_thousand_rows(visit, add_entity, account):
     rows = [{"PartitionKey": f"p{number % 3}", "RowKey": str(number), "N": number} for number in range(1001)]
     client = visit("eve")
     refused = client.post(PASTE, {"text": json.dumps(rows)})

@@ -47,7 +47,7 @@ def limits(insert, monkeypatch):
     return limits
 
 
-def test_a_smaller_sample_where_a_large_one_takes_too_long(table, limits, monkeypatch):
+def test_a_slow_sample_is_replaced_by_a_smaller_one(table, limits, monkeypatch):
     real = properties.counts.sample
 
     def sample(relation, sampling):
@@ -68,7 +68,7 @@ def test_quick_samples_are_small(table, limits):
     assert limits == [1_000, 20_000]
 
 
-def test_names_of_all_that_a_query_finds(table, insert, monkeypatch):
+def test_names_of_all_matching_entities(table, insert, monkeypatch):
     monkeypatch.setattr(properties, "_WINDOW", 2)
     for number in range(5):
         insert(f"{number}", **{f"P{number}": NUMBER, "Age": NUMBER})

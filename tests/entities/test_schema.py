@@ -80,7 +80,7 @@ def test_partitions_are_counted_as_on_the_other_pages(table):
     assert partitions == table_list.sizes([table])[table.name].partitions == 48
 
 
-def test_a_sample_that_takes_too_long_is_made_smaller(table, insert, monkeypatch):
+def test_a_slow_sample_is_reduced(table, insert, monkeypatch):
     insert("1")
     limits = []
 

@@ -54,7 +54,7 @@ def changes(two, account):
     ]
 
 
-def test_shows_each_beside_what_is_there(visit, changes, account):
+def test_shows_each_change_beside_the_current_value(visit, changes, account):
     answer = send(visit("eve"), changes)
     text = answer.content.decode()
     assert answer.status_code == 200 and "Save all" in text
@@ -106,7 +106,7 @@ def test_reads_nothing_else(visit, two):
         assert visit("eve").post(STAGED, {"changes": sent}, headers=HTMX).status_code == 400
 
 
-def test_reads_no_bad_value_and_no_system_property(visit, two, account):
+def test_refuses_invalid_values_and_system_properties(visit, two, account):
     for bad in (
         change(account, ADA, "Age", "Int32", "x"),
         change(account, ADA, "PartitionKey", "String", "x"),

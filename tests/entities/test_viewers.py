@@ -116,7 +116,7 @@ def test_a_viewer_sees_the_whole_value(visit, add_entity):
     assert part.status_code == 200 and b"<html" not in part.content
 
 
-def test_a_download_is_the_bytes_and_nothing_that_a_browser_shows(visit, add_entity):
+def test_downloads_are_raw_bytes_never_rendered(visit, add_entity):
     add_entity(*ADA, Photo=b"<script>alert(1)</script>", Größe="ü\ud800")
     answer = visit("victor").get(VALUE, {"key": encode_key(ADA), "property": "Photo", "download": "1"})
     assert answer.content == b"<script>alert(1)</script>"

@@ -114,14 +114,14 @@ def test_one_statement_is_enough_as_a_rule(relation):
     assert len(drive.statements) == 1
 
 
-def test_nothing_is_asked_for_nothing(relation):
+def test_no_query_for_an_empty_request(relation):
     drive = Drive(never)
 
     assert drive(relation, EntityQuery(top=0)) == Page([], None)
     assert drive.statements == []
 
 
-def test_a_range_of_keys_that_takes_too_long_is_not_walked(relation):
+def test_a_slow_key_range_is_not_walked(relation):
     drive = Drive()
 
     with pytest.raises(Canceled):
@@ -133,7 +133,7 @@ def test_a_range_of_keys_that_takes_too_long_is_not_walked(relation):
 @pytest.mark.parametrize(
     ("text", "walked"), [("Number gt 30", True), ("Number eq 31", False), ("PartitionKey eq 'p1'", False)]
 )
-def test_a_page_that_goes_on_is_walked_at_once_if_no_index_helps(relation, text, walked):
+def test_a_continued_page_without_an_index_is_walked_at_once(relation, text, walked):
     drive = Drive(never)
 
     page = drive(relation, EntityQuery(filter=parse(text), start=Position(*key(30)), top=1))
@@ -194,7 +194,7 @@ def test_the_walk_stays_between_the_bounds(relation, small):
             assert (numbers(page), page.next) == (expected, None), (start, end, window)
 
 
-def test_when_the_time_is_up_there_is_a_page_even_if_it_is_empty(relation, small):
+def test_a_timeout_returns_a_page_even_if_empty(relation, small):
     small(5)
 
     page = Drive()(relation, EntityQuery(filter=parse("Number eq 41")), Clock(100))
@@ -221,7 +221,7 @@ def test_windows_grow_while_they_are_quick_and_there_is_time(relation, small, fi
         pytest.param(8, (0, 4, 7), id="a later one takes too long"),
     ],
 )
-def test_a_window_that_takes_too_long_is_made_smaller(relation, small, first, canceled):
+def test_a_slow_window_is_reduced(relation, small, first, canceled):
     small(first)
     drive = Drive(lambda statement, number: number in canceled)
 
@@ -251,7 +251,7 @@ def test_a_page_of_the_walk_holds_what_was_selected(relation, small):
     ]
 
 
-def test_the_weight_of_a_page_ends_it_in_the_walk_too(relation, small, monkeypatch):
+def test_the_page_size_also_ends_a_walk(relation, small, monkeypatch):
     small(20)
     monkeypatch.setattr(pages, "_SMALL", 0)  # every entity is a large one
     monkeypatch.setattr(operation, "PAGE_BYTES", 100)

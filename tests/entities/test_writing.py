@@ -74,7 +74,7 @@ def slow(monkeypatch, most):
     return sizes
 
 
-def test_images_that_take_too_long_are_written_in_halves(table, monkeypatch):
+def test_slow_images_are_written_in_halves(table, monkeypatch):
     write_many(table, [entity("3", 7)], WriteMode.INSERT, by=ADA)
     [stored] = entities.page(table, EntityQuery()).entities
     images = [Image("p", str(number), None, stored.content.decode()) for number in range(5)]
@@ -100,7 +100,7 @@ def test_one_image_that_takes_too_long(table, monkeypatch):
         write_images(relation_of(table), [Image("p", "1", None, "")], None, has_long=False)
 
 
-def test_a_copy_replaces_what_others_insert_meanwhile(table):
+def test_a_copy_replaces_concurrent_inserts(table):
     write_many(table, [entity("2", 1)], WriteMode.INSERT, by=ADA)
     items = [Item(it.key, it.fragments.content.encode(), it) for it in (entity("1", 5), entity("2", 5))]
     written = AccountSide(table.account, ADA).write("people", items, existing=())
