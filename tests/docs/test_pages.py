@@ -29,7 +29,7 @@ def test_every_page_is_in_the_navigation():
     assert sorted(linked) == [page.name for page in PAGES if page.name != "README.md"]
 
 
-def test_pages_of_commands_say_which_database_they_use() -> None:
+def test_command_pages_name_the_database_used() -> None:
     """They say it on the page itself, or by a link."""
     command = re.compile(r"^(?:\$ )?(?:python3 manage.py|tablero) (?!serve|test)", re.MULTILINE)
     said = re.compile(r"--data|TABLERO_DATA|DATABASE_URL|getting-started.md#the-data-folder")

@@ -116,7 +116,7 @@ def test_python(environment: Mapping[str, str], tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_a_server_that_does_not_start_says_why(environment: Mapping[str, str], tmp_path: Path) -> None:
+def test_a_server_reports_why_it_does_not_start(environment: Mapping[str, str], tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("")  # where a folder is needed
     program = "from tablero_server import testing\nwith testing.join():\n    pass\n"
     command = [sys.executable, "-W", "error", "-c", program]
@@ -142,7 +142,7 @@ def test_a_killed_run_leaves_nothing(environment: Mapping[str, str], tmp_path: P
     )
 
 
-def test_a_link_in_place_of_its_folder_is_refused(environment: Mapping[str, str], tmp_path: Path) -> None:
+def test_a_symlinked_folder_is_refused(environment: Mapping[str, str], tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     name = f"tablero-tests-{os.getuid()}-{hashlib.sha256(b'run').hexdigest()[:12]}"
     (tmp_path / name).symlink_to("own")
@@ -210,7 +210,7 @@ try {
         (None, "spawn python3 ENOENT"),
     ],
 )
-def test_node_says_why_there_is_no_server(
+def test_node_reports_why_no_server_runs(
     tmp_path: Path, require: Callable[[str, str], str], python: str | None, reason: str
 ) -> None:
     (tmp_path / "tablero.mjs").write_text(blocks(PAGE, "javascript")[0])

@@ -52,7 +52,7 @@ def damage(start, scratch):
         yield live, lost
 
 
-def test_only_requests_that_need_a_damaged_page_fail(damage):
+def test_only_requests_on_a_damaged_page_fail(damage):
     live, lost = damage
     with Connection(live) as connection:
         for row in range(ROWS):

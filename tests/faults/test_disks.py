@@ -115,7 +115,7 @@ def says_full(live):
 
 
 @needs_mounts
-def test_a_disk_that_becomes_read_only_is_named_and_loses_nothing(require, start, scratch, table):
+def test_a_read_only_disk_is_named_and_loses_nothing(require, start, scratch, table):
     """ext4 does so after an error of its device, with files open; it is repaired and mounted again."""
     mkfs, fsck = (require(name, "a disk with errors") for name in ("mkfs.ext4", "fsck.ext4"))
     folder, image, repaired = scratch / "ext4", scratch / "image", scratch / "repaired"
@@ -145,7 +145,7 @@ def test_a_disk_that_becomes_read_only_is_named_and_loses_nothing(require, start
         check_nothing_is_lost(load, live)
 
 
-def test_a_folder_for_temporary_files_that_cannot_be_used(scratch, monkeypatch):
+def test_an_unusable_temporary_folder(scratch, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(scratch / "missing"))
     with pytest.raises(Refusal, match=r"No temporary files can be made .*TMPDIR"), metrics.counting():
         pass

@@ -42,7 +42,7 @@ def stopped():
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_a_statement_that_gets_no_answer_is_given_up(stopped, monkeypatch, caplog):
+async def test_an_unanswered_statement_is_aborted(stopped, monkeypatch, caplog):
     monkeypatch.setattr(lanes, "_LOOK_INTERVAL", 0.1)
     result = Lanes(settings.LANES_CONNINFO, counts={Lane.KEY: 1})
     await result.open()
@@ -60,7 +60,7 @@ async def test_a_statement_that_gets_no_answer_is_given_up(stopped, monkeypatch,
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_a_thread_that_gets_no_answer_is_freed(stopped, monkeypatch, caplog):
+async def test_a_thread_without_an_answer_is_freed(stopped, monkeypatch, caplog):
     monkeypatch.setattr(threads, "_PATIENCE", 60)  # a slow database is not a hung one
     first = await threads.in_thread(backend)
     hanging, wait = [], asyncio.wait
@@ -93,7 +93,7 @@ def backend():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_doctor_examines_the_next_part_after_one_that_hangs(stopped, monkeypatch):
+def test_the_doctor_continues_after_a_hanging_part(stopped, monkeypatch):
     monkeypatch.setattr(doctor, "_LIMIT", 1.0)
     monkeypatch.setattr(doctor, "_GRACE", 0.5)
 

@@ -35,7 +35,7 @@ def small(start, scratch):
         yield live
 
 
-def test_the_server_is_afterwards_what_it_was(small):
+def test_the_server_recovers_completely(small):
     load = Load(idle=40, busy=16, streams=10, slow=10, change_sets=6, requests=60)
     assert pressure.press(small, load, print) == []
 

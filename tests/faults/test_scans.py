@@ -79,7 +79,7 @@ def timed_pages(connection, table, condition):
         yield page, time.monotonic() - began
 
 
-def test_a_filter_that_no_index_serves_ends_in_bounded_steps(server, large):
+def test_an_unindexed_filter_ends_in_bounded_steps(server, large):
     """Only the last entity matches, so every page before the last has nothing but a continuation token."""
     with Connection(server) as connection, growth_of(server.pid) as growth:
         for clauses in (
@@ -99,7 +99,7 @@ def test_a_filter_that_no_index_serves_ends_in_bounded_steps(server, large):
     assert growth.most < 20 * MEGABYTE
 
 
-def test_an_equality_that_nothing_matches_is_answered_at_once(server, large):
+def test_an_unmatched_equality_is_answered_at_once(server, large):
     with Connection(server) as connection:
         tries = [list(timed_pages(connection, large, "s eq 'no such text'")) for _ in range(5)]
     assert [[entities for entities, _ in pages] for pages in tries] == [[[]]] * 5
@@ -163,7 +163,7 @@ def test_large_entities_come_in_several_pages(server, table):
     assert growth.most < 8 * PAGE_BYTES  # some copies of a page: as received, as joined, as sent
 
 
-def test_clients_who_do_not_read_cost_a_page_each_at_most(server, large):
+def test_stalled_readers_cost_at_most_a_page_each(server, large):
     connections = [Connection(server) for _ in range(20)]
     try:
         with growth_of(server.pid) as growth:

@@ -75,7 +75,7 @@ def ask(live, bearer):
     return ask
 
 
-def test_no_secret_that_a_client_sends_is_written_down(live, bearer, ask, collector):
+def test_no_client_secret_is_logged_or_stored(live, bearer, ask, collector):
     marks = marked.Marks("Zq7")
     sent = [*marked.write_all(live.account, marks), *marked.write_pages(live.account, marks, bearer)]
     assert len(marks.given) == len({*marks.given}) > 900

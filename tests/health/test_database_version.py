@@ -122,7 +122,7 @@ async def test_jobs_of_an_outdated_server_do_nothing(outdated):
     assert ran == []
 
 
-def test_an_upgrade_that_fails_before_its_first_migration_leaves_older_servers_writing(monkeypatch):
+def test_a_failed_upgrade_lets_older_servers_write(monkeypatch):
     DatabaseVersion.objects.create(pk=1, writer=WRITER, release="old")
     monkeypatch.setattr(database_version, "WRITER", WRITER + 1)
     seen = []
@@ -137,7 +137,7 @@ def test_an_upgrade_that_fails_before_its_first_migration_leaves_older_servers_w
     assert (seen, database_version.read_writer()) == ([WRITER + 1], WRITER)
 
 
-def test_servers_of_versions_that_do_not_read_the_number_are_found(database, monkeypatch):
+def test_servers_without_the_writer_number_are_found(database, monkeypatch):
     while connections.servers():
         pass  # connections of earlier tests, which are about to end
     assert database_version.servers_that_cannot_be_stopped() == []
@@ -170,7 +170,7 @@ def test_a_number_of_a_newer_version():
     assert "A newer version of Tablero (9.0) has upgraded" in database_version.explain_newer()
 
 
-def test_older_servers_can_write_rows_without_the_columns_that_were_added():
+def test_older_servers_can_write_rows_without_new_columns():
     """Every column that was added to a table has a default in the database, or may be null."""
     with connection.cursor() as cursor:
         cursor.execute(

@@ -12,7 +12,7 @@ def test_says_that_a_disk_is_full(tmp_path):
     assert disk.problem(tmp_path, Space(100 << 20, 100 * GIB)) == ""
 
 
-def test_measures_the_disk_of_a_folder_that_will_be_created(tmp_path):
+def test_measures_the_disk_of_a_missing_folder(tmp_path):
     assert disk.space_of(tmp_path / "not" / "yet").total == disk.space_of(tmp_path).total
 
 

@@ -23,7 +23,7 @@ def article_of(page):
     return page.partition("<article")[2].partition("</article")[0]
 
 
-def test_the_contents_are_those_that_code_hosts_show():
+def test_contents_match_those_for_code_hosts():
     text = (documents.ROOT / f"{documents.INDEX}.md").read_text("utf-8")
     assert re.findall(r"^(?:## |- ).*", text, re.MULTILINE) == LINES
 
@@ -75,5 +75,5 @@ def test_there_is_no_other_page(visit):
     assert visit("victor").get("/ui/help/nothing/").status_code == 404
 
 
-def test_help_is_for_people_who_are_signed_in(client):
+def test_help_requires_a_sign_in(client):
     assert client.get("/ui/help/operations/").status_code == 302

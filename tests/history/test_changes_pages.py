@@ -258,7 +258,7 @@ def test_the_preview_of_an_undo(visit, mistake):
     assert only.context["preview"].changes == 1
 
 
-def test_an_undo_leaves_alone_what_was_written_after_its_preview(visit, mistake):
+def test_an_undo_skips_changes_after_its_preview(visit, mistake):
     client = visit("max")
     page = client.get(REVERT, {"since": "2020-01-01"})
     write(mistake, actor(4), upsert("z", 1))
@@ -266,12 +266,12 @@ def test_an_undo_leaves_alone_what_was_written_after_its_preview(visit, mistake)
     assert content(mistake) == {"z": 1}
 
 
-def test_labels_of_tokens_are_offered_to_those_who_see_all_tokens(visit, table):
+def test_token_labels_are_suggested_to_users_who_may_see_them(visit, table):
     offered = {name: visit(name).get(PAGE).context["callers"] for name in ("max", "victor")}
     assert set(offered["max"]) - set(offered["victor"]) == {"Nightly <import>"}
 
 
-def test_an_undo_does_not_leave_out_what_it_cannot_read(visit, mistake):
+def test_an_undo_refuses_unreadable_conditions(visit, mistake):
     before = content(mistake)
     client = visit("max")
     for asked in [

@@ -112,7 +112,7 @@ def history(clock):
     ("waited", "back"),
     [(0.02, 1.5), (0.02, 3 * HOUR), (0.7, 20.0), (3.0, 120.0), (45.0, 1.5), (45.0, 3 * HOUR)],
 )
-def test_moments_over_before_a_jump_stay_what_they_were(clock, history, back, waited):
+def test_moments_closed_before_a_jump_stay_unchanged(clock, history, back, waited):
     history.write()
     for _ in range(3):
         clock.go(waited / 3)
@@ -126,7 +126,7 @@ def test_moments_over_before_a_jump_stay_what_they_were(clock, history, back, wa
     history.check()
 
 
-def test_a_restart_does_not_forget_what_was_over(clock, history):
+def test_closed_moments_survive_a_restart(clock, history):
     """The server ended and the clock went on without it; a write is the first that the new one does."""
     history.write()
     clock.set(20.0)
@@ -208,7 +208,7 @@ def test_a_deletion_and_an_insertion_after_a_jump_are_in_order(clock, history):
     history.check()
 
 
-def test_a_clock_that_was_wrong_for_days_is_followed_back_at_once(clock, history):
+def test_a_corrected_clock_is_followed_at_once(clock, history):
     history.write()
     clock.go(3.0)
     history.look()

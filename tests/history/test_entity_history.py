@@ -150,7 +150,7 @@ def test_a_restore_is_conditional_and_can_be_undone(visit, write):
     assert properties() == {"Total": 0, "Status": "found", "New": "y"}
 
 
-def test_an_entity_that_is_gone_comes_back(visit, write):
+def test_a_deleted_entity_is_restored(visit, write):
     write(Total=5)
     deleted = write()
     missing = visit("eve").get(address().replace("history/", ""))

@@ -152,7 +152,7 @@ def test_both_images_of_every_change_in_order(account, people, write):
     assert (deleted["current"], deleted["previous"]["Number"]) == ({}, "3")
 
 
-def test_a_change_that_is_committed_late_is_not_lost(account, write):
+def test_a_late_commit_is_not_lost(account, write):
     followed = Feed(account.pk)
     _, token = feed.read(followed, NOW)
     with transaction() as late:
@@ -252,7 +252,7 @@ def drop_segment(account, number):
     HistorySegment.objects.filter(account=account, number=number).update(dropped_at=timezone.now())
 
 
-def test_a_token_expires_with_what_it_has_not_seen(account, write):
+def test_a_token_expires_with_its_unseen_changes(account, write):
     followed = Feed(account.pk)
     write(put("a", 1))
     _, early = feed.read(followed, NOW)
@@ -296,7 +296,7 @@ def test_tokens_of_others_are_refused(account, people, write, monkeypatch):
         feed.read(Feed(account.pk), token)
 
 
-def test_a_token_of_transactions_that_have_not_happened(account):
+def test_a_token_from_the_future(account):
     """This happens after a restore of the files of an older state."""
     position = feed.FeedPosition(1, "999999999:999999999:")
     with pytest.raises(ExpiredToken, match="restored"):

@@ -94,7 +94,7 @@ def raise_floor(seconds):
 # a moment and the writes that are in flight
 
 
-def test_a_moment_waits_for_the_writes_that_belong_to_it(table, monkeypatch):
+def test_a_moment_waits_for_its_writes(table, monkeypatch):
     write(table, Insert(entity(1)))
     with another(recorded(table, Update(entity(2), ANY, merge=False))) as writer:
         moment = past.present()
@@ -119,7 +119,7 @@ def test_a_moment_is_refused_while_a_write_of_it_goes_on(table, monkeypatch):
     assert (number_at(table, earlier), number_at(table, moment)) == (1, 2)
 
 
-def test_a_write_that_began_before_a_moment_was_read_does_not_get_into_it(table):
+def test_a_running_write_stays_out_of_a_closed_moment(table):
     """It took the time before, and locks the relation afterwards."""
     write(table, Insert(entity(1)))
     write(table, upsert(2))
@@ -177,7 +177,7 @@ def test_applying_skips_what_the_comparison_had_not_seen(table, target):
     assert entities.get(other, OTHER) is None
 
 
-def test_an_account_younger_than_a_transaction_that_runs_is_not_taken_for_changed(table):
+def test_an_account_younger_than_a_running_transaction_is_unchanged(table):
     with another() as old:
         old.execute("SELECT 1")
         write(table, upsert(1), upsert(1, OTHER))
@@ -189,7 +189,7 @@ def test_an_account_younger_than_a_transaction_that_runs_is_not_taken_for_change
     assert (done.written, [it.key for it in done.tables[0].examples]) == (1, [KEY])
 
 
-def test_a_history_that_began_after_its_account_is_not_whole(table):
+def test_a_history_younger_than_its_account_is_incomplete(table):
     for days in (0, 7):
         account_settings.change(table.account, history_days=days)
     with another() as old:
@@ -211,7 +211,7 @@ def slack(monkeypatch):
     monkeypatch.setattr(snapshots, "_MOMENT", longer)
 
 
-def test_without_history_timestamps_tell_what_is_newer(table, slack):
+def test_without_history_timestamps_decide(table, slack):
     account_settings.change(table.account, history_days=0)
     other = tables.create(accounts.add("branch"), "people")
     write(table, upsert(1), upsert(1, OTHER))
@@ -225,7 +225,7 @@ def test_without_history_timestamps_tell_what_is_newer(table, slack):
     assert done.written == 1
 
 
-def test_applying_leaves_a_table_alone_that_was_changed_since_the_comparison(table):
+def test_applying_skips_a_table_changed_since_the_comparison(table):
     """A table that the source lacks is deleted only as the comparison saw it."""
     branch = accounts.add("branch")
     names = ("changed", "deleted", "inserted", "untouched")
@@ -372,7 +372,7 @@ def insert_image(table):
 
 
 @pytest.mark.parametrize("insert", [insert_alone, insert_image, transaction.atomic(insert_image)])
-async def test_an_insertion_on_django_s_connection_that_waited_has_a_later_timestamp(table, insert):
+async def test_a_delayed_insert_by_django_has_a_later_timestamp(table, insert):
     await in_thread(write, table, Insert(entity(1)))
     connection, deleted = await in_thread(delete_ahead, table)
     waiting = asyncio.create_task(in_thread(insert, table))
@@ -385,7 +385,7 @@ async def test_an_insertion_on_django_s_connection_that_waited_has_a_later_times
     assert stored.timestamp > deleted and read_stored(stored) == entity(2)
 
 
-def test_moments_that_are_over_stay_what_they_were_when_the_clock_is_set_back(table):
+def test_closed_moments_survive_a_clock_set_back(table):
     write(table, Insert(entity(1)))
     floor = raise_floor(120)
     former = Moment(floor)

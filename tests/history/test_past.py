@@ -76,7 +76,7 @@ def test_every_read_can_be_of_the_past(table, write):
     assert entities.total(table, query, then) == entities.Total(1, is_exact=True)
 
 
-def test_a_deleted_table_and_the_one_of_its_name(table, write):
+def test_a_deleted_table_and_its_namesake(table, write):
     moment = write(Insert(entity(1)))
     tables.delete(table.account, table.name, keep=timedelta(days=1))
     between = now()

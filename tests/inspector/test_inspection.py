@@ -150,7 +150,7 @@ def test_names_the_mistake_in_a_token(fields, mistake, make):
 OF_THE_CHANGE = {Mistake.POLICY_MISSING, Mistake.POLICY_RENAMED, Mistake.POLICY_CONFLICT, Mistake.HTTPS_ONLY}
 
 
-def test_a_known_token_tells_exactly_what_was_changed():
+def test_a_known_token_reveals_the_exact_changes():
     token = sas.sign(TableSas("2019-02-02", "people", "r", "", "2050-06-01"), ACCOUNT, FIRST)
     known = {sas.fingerprint(token): sas.to_parameters(token)}
     facts = of_account(known=known.get)
@@ -196,7 +196,7 @@ def test_a_token_of_the_sdk():
         ({"si": "zzz", "tn": "gone"}, Mistake.TABLE_MISSING, "AuthenticationFailed"),
     ],
 )
-def test_s5_names_what_ends_a_token_that_is_rightly_signed(change, mistake, code):
+def test_s5_names_what_invalidates_a_correctly_signed_token(change, mistake, code):
     fields = {name: value for name, value in {**TABLE_TOKEN, **change}.items() if value}
     report = inspect(mistakes.good(fields), FACTS)
     assert [it.mistake for it in report.findings] == ([mistake] if mistake else [])
@@ -381,7 +381,7 @@ def test_names_the_mistake_in_a_request(request_of_the_sdk):
 SAID_TOGETHER = {Mistake.NO_DATE, Mistake.ACCOUNT_DIFFERS}
 
 
-def test_names_a_comp_that_was_left_out_and_a_query_that_was_signed():
+def test_names_an_omitted_comp_and_a_signed_query():
     for operation, mistake in (
         ("acl", Mistake.COMP_LEFT_OUT),
         ("set acl", Mistake.COMP_LEFT_OUT),
@@ -394,7 +394,7 @@ def test_names_a_comp_that_was_left_out_and_a_query_that_was_signed():
             assert found(make(request).as_http(), facts_now()) == [mistake]
 
 
-def test_names_a_path_that_was_signed_otherwise_than_it_was_sent():
+def test_names_a_path_signed_differently_than_sent():
     request = sent_by_the_sdk(OPERATIONS["create"]).having(Authorization=None)
     request = replace(
         request, method="GET", url=f"http://{HOST}/{ACCOUNT}/People(PartitionKey='a%2Fb',RowKey='%25')"

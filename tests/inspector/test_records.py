@@ -89,7 +89,7 @@ def test_keeps_the_terms_of_a_token(fields):
     ]
 
 
-def test_keeps_names_of_policies_that_there_are():
+def test_keeps_names_of_existing_policies():
     for name, shown in (("readers", "readers"), ("a/b?c", "…")):
         report = kept(query=mistakes.good({"sv": "2019-02-02", "tn": "people", "si": name}))
         assert {it.name: it.value for it in report.parameters}["si"] == shown

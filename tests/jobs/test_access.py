@@ -161,7 +161,7 @@ def test_a_new_user_of_the_same_name_does_not_inherit_the_job(table, eve):
     assert jobs.error_of(run(job)).reason is Reason.JOB_ACCESS_LOST
 
 
-def test_resuming_a_job_does_not_give_it_the_access_of_the_user(table, eve):
+def test_resuming_a_job_keeps_the_access_of_its_starter(table, eve):
     max_ = Actor(ActorKind.USER, "max")
     Membership.objects.create(
         user=User.objects.create_user("max", "a password of 8"), account=table.account, role=Role.OWNER
@@ -223,7 +223,7 @@ def test_jobs_on_whole_accounts_check_access_to_the_source(table, eve):
     assert Job.objects.filter(kind="account.delete", status=JobStatus.DONE).exists()
 
 
-def test_a_kind_asks_for_what_starting_it_takes(table, eve):
+def test_a_kind_requires_the_access_of_its_start(table, eve):
     for kind in job_runner.KINDS.values():
         if type(kind).needed_access is JobKind.needed_access:
             job = Job(kind=kind.name, account=table.account, starter=eve.pk)

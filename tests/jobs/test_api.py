@@ -121,7 +121,7 @@ def test_files_are_downloaded_in_whole_or_in_parts(call, job):
     check(ask("GET", f"jobs/{job.pk}/files/{unfinished.pk}"), 404)
 
 
-async def test_a_stream_outlives_a_database_that_is_lost_for_a_while(job, monkeypatch):
+async def test_a_stream_survives_a_lost_database(job, monkeypatch):
     find, losses = jobs.get, iter(range(2))
     monkeypatch.setattr(streams, "_PAUSE", 0.0)
 

@@ -158,7 +158,7 @@ def test_keeps_the_first_failures_and_counts_all(table):
     assert (job.failed, len(job.failures)) == (150, FAILURES_KEPT)
 
 
-def test_goes_on_where_it_was_in_another_process(table):
+def test_resumes_in_another_process(table):
     job = begin(table)
     run(job, after(2, lambda: True))
     assert (jobs.get(job.pk).status, rows(table)) == ("running", 10)
@@ -166,7 +166,7 @@ def test_goes_on_where_it_was_in_another_process(table):
 
 
 @pytest.mark.parametrize(("error", "reason"), [("refused", Reason.NO_TABLE), ("bug", Reason.JOB_BROKEN)])
-def test_a_failure_is_told_and_leaves_the_steps_before_it(table, kind, error, reason):
+def test_a_failure_is_reported_and_keeps_earlier_steps(table, kind, error, reason):
     job = run(begin(table, kind, fails_at=25, error=error))
     assert (job.status, jobs.error_of(job).reason, rows(table), job.done) == ("failed", reason, 20, 20)
     assert Activity.objects.get(pk=job.activity_id).detail == {"inserted": 20, "status": "failed"}
@@ -259,7 +259,7 @@ def test_a_job_running_in_another_process_is_left_to_it(table):
     assert rows(table) == 35
 
 
-def test_a_step_that_another_process_has_committed_is_rolled_back(table):
+def test_a_step_committed_by_another_process_is_rolled_back(table):
     """Should two processes ever run a job, each step is done by one of them."""
     job = begin(table)
     run(job, after(2, lambda: Job.objects.filter(pk=job.pk).update(steps=7) and False))
@@ -328,7 +328,7 @@ def test_files_are_read_in_parts(table):
     assert JobStatus("done").has_ended
 
 
-async def test_a_server_that_ends_waits_for_the_step_that_runs_and_begins_no_other(monkeypatch):
+async def test_a_stopping_server_finishes_only_the_running_step(monkeypatch):
     begun, end = threading.Event(), threading.Event()
 
     class Slow(Filling):

@@ -205,7 +205,7 @@ def test_a_large_account_is_branched_and_deleted_by_jobs(proven, add_entity, mon
     assert "Delete account acme" in text(shown) and "Delete account acme" in text(owner.get(LIST))
 
 
-def test_an_account_is_exported_for_those_who_manage_it(visit, add_entity):
+def test_account_exports_need_the_right_to_manage(visit, add_entity):
     client = visit("max")
     answer = client.post("/ui/a/acme/export/")
     job_runner.run_all()

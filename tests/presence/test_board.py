@@ -138,7 +138,7 @@ async def until(followed, wanted):
             pass
 
 
-async def test_a_tab_that_connects_again_before_its_old_stream_ends_is_there_once(cast, table):
+async def test_a_reconnecting_tab_is_listed_once(cast, table):
     board = PresenceBoard()
     tab, user = uuid.uuid4(), cast["eve"].pk
     old, new, same = (board.follow(Tab(tab, user, table.pk, it)) for it in ("first", "second", "second"))

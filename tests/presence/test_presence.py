@@ -79,7 +79,7 @@ def test_rows_of_dead_processes_expire_by_the_clock_of_the_database(tab):
     assert Presence.objects.count() == 1
 
 
-def test_a_tab_that_connects_to_another_process_is_there_once_and_stays(tab):
+def test_a_tab_moving_between_processes_is_listed_once(tab):
     ada, bob = tab("ada"), tab("bob")
     seen("one", ada)
     assert seen("two", ada, bob) == [("ada", ""), ("bob", "")]
@@ -98,7 +98,7 @@ def test_a_tab_moves_to_another_entity_and_keeps_it(tab, table):
     assert not presence.move(stranger, ada.tab, table.pk, "third")
 
 
-def test_people_without_access_and_who_hide_are_not_seen(account, tab):
+def test_users_without_access_and_hidden_users_are_not_listed(account, tab):
     ada, bob, carl = tab("ada"), tab("bob"), tab("carl")
     User.objects.filter(username="carl").update(hides_presence=True)
     assert seen("one", ada, bob, carl) == [("ada", ""), ("bob", "")]

@@ -39,7 +39,7 @@ def test_refuses_other_subjects(subject, fault):
     assert fault in message
 
 
-def test_hook_reads_the_first_line_that_is_not_a_comment(tmp_path, capsys):
+def test_hook_reads_the_first_uncommented_line(tmp_path, capsys):
     message = tmp_path / "COMMIT_EDITMSG"
     message.write_text(
         "\n# Please enter the message\nconsole: Lock the row\n\nWhat is locked stays locked.\n"

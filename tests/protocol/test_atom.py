@@ -102,7 +102,7 @@ def test_reads_every_type(element, value):
         '<d:PartitionKey m:type="Edm.Int32">other</d:PartitionKey>',
     ],
 )
-def test_passes_over_what_is_no_property(element):
+def test_ignores_other_elements(element):
     assert read(element) == {}
 
 

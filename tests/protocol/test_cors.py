@@ -86,7 +86,7 @@ def test_an_answer(rules, method, origin, headers):
         ("x-ms-* *", "x-ms-request-id, x-ms-version, Server"),
     ],
 )
-def test_exposes_what_is_listed_and_of_what_is_sent_what_a_prefix_covers(exposed, names):
+def test_exposes_listed_headers_and_sent_ones_with_a_prefix(exposed, names):
     sent = [(b"Server", b"s"), (b"x-ms-request-id", b"1"), (b"x-ms-version", b"2")]
 
     answer = response_headers([rule(A, "GET", "", exposed)], "GET", A.encode(), sent)

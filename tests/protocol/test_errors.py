@@ -31,7 +31,7 @@ def test_any_text_makes_a_well_formed_body(message, detail):
     assert json.loads(body)["odata.error"]["message"]["value"] == message + SUFFIX
 
 
-def test_replaces_only_what_xml_cannot_hold():
+def test_replaces_only_characters_invalid_in_xml():
     body = write(InvalidInput("a\0\ud800\r\n<é\U0001f600&]]>")).body
     message = ElementTree.fromstring(body).findtext(f"{XML_NAMESPACE}message")
     assert message == "a\ufffd\ufffd\r\n<é\U0001f600&]]>" + SUFFIX

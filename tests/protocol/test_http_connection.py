@@ -202,12 +202,12 @@ async def test_stays_in_step_when_answered_before_the_body_came(talk):
     assert seen(received) == ["POST /early  0", "GET /last  0"]
 
 
-async def test_answers_a_client_that_ended_its_side(talk):
+async def test_answers_a_half_closed_client(talk):
     received = await talk(b"GET /quiet HTTP/1.1\r\nHost: h\r\n\r\n", end=True)
     assert seen(received) == ["GET /quiet  0"]
 
 
-async def test_drops_a_client_that_ended_its_side_too_early(talk):
+async def test_drops_a_client_half_closed_too_early(talk):
     assert await talk(b"PUT /t HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\na", end=True) == b""
 
 
@@ -235,7 +235,7 @@ REFUSED = [
 ]
 
 
-async def test_refuses_what_it_cannot_parse(talk):
+async def test_refuses_malformed_requests(talk):
     answers = await asyncio.gather(*(talk(sent) for sent, _, _ in REFUSED))
     refusals = [(sent, *refusal(answer)) for (sent, _, _), answer in zip(REFUSED, answers, strict=True)]
     assert refusals == REFUSED
@@ -376,7 +376,7 @@ async def test_answers_pipelined_requests_in_their_order(talk):
 @pytest.mark.slow
 @pytest.mark.parametrize("applications", ["service"], indirect=True)
 @pytest.mark.parametrize("closing", [b"", b"Connection: close\r\n"], ids=["stays", "closes"])
-async def test_drops_a_client_that_never_reads_its_answers(monkeypatch, config, port, closing):
+async def test_drops_a_client_that_never_reads(monkeypatch, config, port, closing):
     monkeypatch.setattr(http_connection, "MAX_STALL", 0.2)
     config.timeout_keep_alive = 0.2
     _, writer = await asyncio.open_connection("127.0.0.1", port, limit=1)
@@ -495,7 +495,7 @@ async def test_large_bodies_wait_for_each_other(monkeypatch, port, talk):
 
 
 @pytest.mark.parametrize("applications", ["service"], indirect=True)
-async def test_a_client_that_goes_gives_its_room_back(monkeypatch, port, state):
+async def test_a_disconnected_client_releases_its_memory(monkeypatch, port, state):
     monkeypatch.setattr(memory, "service", budget := BodyBudget(120_000 * FACTOR))
     head = b"PUT /t HTTP/1.1\r\nHost: h\r\nContent-Length: 90000\r\n\r\n"
     _, reads = await ask(port, head + b"x" * 80_000)
@@ -532,7 +532,7 @@ class Unread(asyncio.Transport):
     def resume_reading(self): ...
 
 
-async def test_a_large_body_that_comes_too_slowly_is_refused(monkeypatch):
+async def test_a_slow_large_body_is_refused(monkeypatch):
     monkeypatch.setattr(http_request, "longest_arrival", lambda size: 0.0)
     body = http_request.RequestBody(FlowControl(Unread()))
     body.feed(b"x" * 80_000)

@@ -122,7 +122,7 @@ def test_unsupported_options_are_refused(arguments, reason, capsys):
 
 
 @pytest.mark.long
-def test_a_server_that_does_not_start_says_why(tmp_path):
+def test_a_server_reports_why_it_does_not_start(tmp_path):
     command = [
         sys.executable,
         ROOT / "manage.py",
