@@ -38,9 +38,9 @@ def render_part(
 
 
 def _toasts_of(request: HttpRequest) -> dict[str, bool]:
-    """Return the toasts for a page.
+    """Return whether a page shows the pending toasts, as template context.
 
-    A page that reloads itself gets none: they may be for another one, which is on its way.
+    A page that reloads itself shows none: they may be for another one, which is on its way.
     """
     return {"has_toasts": request.headers.get(REFRESH) != "true"}
 

@@ -56,7 +56,7 @@ class Node(NamedTuple):
 
 
 def node_of(relation: str, partition: str) -> Statement[frozenset[Node]]:
-    """Return the nodes that hold a partition, from the coordinator's metadata."""
+    """Return the statement for the nodes that hold a partition, from the coordinator's metadata."""
 
     def read(result: Result) -> frozenset[Node]:
         return frozenset(

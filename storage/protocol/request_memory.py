@@ -77,7 +77,10 @@ class BodyBudget:
         return not others or others + weight <= self._most_large
 
     def wait(self, size: int) -> "asyncio.Future[int]":
-        """Return a future for the memory of a large body; it raises ServerBusy on timeout."""
+        """Return a future for the memory of a large body.
+
+        It raises ServerBusy on timeout; so does this method if too many bodies wait.
+        """
         if len(self._waiting) >= self._places:
             raise self._busy()
         loop = asyncio.get_running_loop()

@@ -260,7 +260,7 @@ Unnamed = list[tuple[int, RecordedChange]]
 def with_images(
     source: str, table: tuple[str, int], record: Record, selection: Selection, top: int | None
 ) -> Statement[Unnamed]:
-    """Return the first selected changes of a table, given by name and id, with images."""
+    """Return the statement for the first selected changes of a table, given by name and id, with images."""
     binder = Binder()
     condition = selection.condition(binder)
     limit, same = "ALL" if top is None else str(top), is_of(table[1], "r.pk", "r.rk")
@@ -309,7 +309,7 @@ def beside(table_id: int, history: str) -> Record:
 def with_images_before(
     table: tuple[str, int], record: Record, selection: Selection, top: int | None
 ) -> Statement[Unnamed]:
-    """Return the first selected changes in a table's own history, without the entities after them."""
+    """Return the statement for the first selected changes in a table's own history, without the images after them."""
     binder = Binder()
     columns = (
         f"h.seq, h.op::text, h.ts, h.actor, h.request::text, h.tbl, h.pk, h.rk, h.was, {content('h.')}, NULL"
@@ -329,7 +329,7 @@ CROSS JOIN LATERAL (SELECT * FROM ({changes}) AS h ORDER BY h.seq DESC LIMIT 1) 
 def latest(
     record: Record, tables: Mapping[int, str], keys: Sequence[tuple[int, EntityKey]]
 ) -> Statement[Unnamed]:
-    """Return the latest change of each entity, without images."""
+    """Return the statement for the latest change of each entity, without images."""
     columns = "h.seq, h.op::text, h.ts, h.actor, h.request::text, h.tbl"
     changes = record.changes(columns, is_of("k.tbl", "k.pk", "k.rk"), "ORDER BY h.seq DESC LIMIT 1")
     given = (

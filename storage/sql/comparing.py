@@ -276,7 +276,7 @@ def page(
     after: EntityKey | None = None,
     top: int,
 ) -> Statement[list[DifferingEntity]]:
-    """Return up to ``top`` differing entities in key order, fewer if they are large."""
+    """Return the statement for up to ``top`` differing entities in key order, fewer if they are large."""
     binder = Binder()
     condition = "true"
     if after is not None:

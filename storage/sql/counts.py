@@ -19,13 +19,13 @@ def count(relation: str, query: EntityQuery) -> Statement[int]:
 
 
 def estimate(relation: str, query: EntityQuery) -> Statement[int]:
-    """Return the planner's estimate of the number of entities."""
+    """Return the statement for the planner's estimate of the number of entities."""
     binder = Binder()
     return planned_rows(relation, walks.walk(query, binder).condition, binder)
 
 
 def planned_rows(relation: str, condition: str, binder: Binder) -> Statement[int]:
-    """Return the planner's row estimate for a condition."""
+    """Return the statement for the planner's row estimate of a condition."""
     return binder.statement(
         f"EXPLAIN (FORMAT json) SELECT 1 FROM {relation} WHERE {condition}",
         Lane.FILTER,
@@ -34,7 +34,7 @@ def planned_rows(relation: str, condition: str, binder: Binder) -> Statement[int
 
 
 def names(relation: str, query: EntityQuery) -> Statement[list[str]]:
-    """Return the property names of all matching entities."""
+    """Return the statement for the property names of all matching entities."""
     binder = Binder()
     walk = walks.walk(query, binder)
     text = f"SELECT DISTINCT name FROM {relation}, jsonb_object_keys(props) AS name WHERE {walk.condition}"
@@ -66,7 +66,7 @@ GROUP BY name, type
 
 
 def types(relation: str, query: EntityQuery) -> Statement[list[TypeUse]]:
-    """Return the property types of all matching entities."""
+    """Return the statement for the property types of all matching entities."""
     binder = Binder()
     walk = walks.walk(query, binder)
 

@@ -88,7 +88,7 @@ def rows_read(
 
 
 def in_range(relation: str, query: EntityQuery) -> Statement[int]:
-    """Return the planner's row estimate for the key range of a query."""
+    """Return the statement for the planner's row estimate of a query's key range."""
     binder = Binder()
     return planned_rows(relation, walks.keys(query, binder), binder)
 

@@ -100,7 +100,7 @@ def collect_originals(relation: str, rules: Rules) -> Statement[int]:
 
 
 def find_originals(relation: str, rules: Rules) -> Statement[list[tuple[str, int]]]:
-    """Return the properties of a branch's table that contain original values, with their numbers."""
+    """Return the statement for the properties of a branch's table with original values, and their counts."""
     names = [escape(name) for name, rule in rules.items() if rule.mask in (Mask.NAME, Mask.PHONE)]
     text = _FIND.format(relation=relation, shortest=_SHORTEST)
 

@@ -41,7 +41,10 @@ LIMIT {{limit}}
 
 
 def page(relation: str, query: EntityQuery) -> Statement[Page[EntityPreview]]:
-    """Return a page of previews; ``select`` applies to large rows only, ``annotations`` is ignored."""
+    """Return the statement for a page of previews.
+
+    ``select`` of the query applies to large rows only, and ``annotations`` is ignored.
+    """
     binder = Binder()
     walk = walks.walk(query, binder)
     text = _PAGE.format(
@@ -63,7 +66,7 @@ def page(relation: str, query: EntityQuery) -> Statement[Page[EntityPreview]]:
 def sorted_page(
     relation: str, query: EntityQuery, sort: Sort, start: SortedPosition | None
 ) -> Statement[SortedPage]:
-    """Return a page of previews sorted by a property; the query's own ``start`` is ignored."""
+    """Return the statement for a page of previews sorted by a property; the query's own ``start`` is ignored."""
     binder = Binder()
     rows = sorting.rows(relation, replace(query, start=None), sort, start, binder)
     text = _PAGE.format(

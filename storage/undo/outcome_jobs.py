@@ -126,7 +126,7 @@ class OutcomeJob(JobKind[A, OutcomeState]):
         """Return the details of the outcome for the activity log; empty if nothing was done."""
 
     def undoes(self, run: Run[A]) -> int | None:
-        """Return the activity to undo."""
+        """Return the id of the activity to undo; None for none."""
         return None
 
     def begin(self, run: Run[A]) -> Step[OutcomeState]:

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 def _handle_unreachable(view: Callable[..., HttpResponse]) -> Callable[[HttpRequest, str], HttpResponse]:
-    """Show an error page when the provider is unreachable."""
+    """Wrap a view to redirect with an error message when the provider is unreachable or refuses the sign-in."""
 
     def answer(request: HttpRequest, provider_id: str) -> HttpResponse:
         name = next((one["name"] for one in providers.offered() if one["id"] == provider_id), None)

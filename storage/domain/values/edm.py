@@ -110,7 +110,10 @@ def read_days(day: str) -> int:
 
 
 def zone_offset(zone: str | None) -> int:
-    """Return the offset in seconds of a zone such as Z, +02, +0200 or +02:00; None is UTC."""
+    """Return the offset in seconds of a zone such as Z, +02, +0200 or +02:00; None is UTC.
+
+    Raises InvalidInput if it is out of range.
+    """
     if zone is None or zone in "Zz":
         return 0
     hours, minutes = int(zone[1:3]), int(zone[-2:]) if len(zone) > 3 else 0

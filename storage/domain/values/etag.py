@@ -29,7 +29,10 @@ def write_etag(ticks: int, kind: AccountKind = AccountKind.STORAGE) -> str:
 
 
 def read_if_match(value: str) -> Precondition:
-    """Parse an If-Match header; any quoted weak tag is well formed, but only this server's can match."""
+    """Parse an If-Match header; raises InvalidInput.
+
+    Any quoted weak tag is well formed, but only tags in this server's format can match.
+    """
     if value == "*":
         return ANY
     weak = _WEAK.fullmatch(value)
