@@ -165,7 +165,7 @@ def mark_seen(request: HttpRequest, shown: Iterable[ShownThread]) -> bool:
 
 
 def keep_draft(request: HttpRequest, text: str) -> None:
-    """Keep a refused text for the next rendering of the form."""
+    """Keep a refused comment in the session for the next rendering of the form."""
     request.session[_DRAFT] = text[:LONGEST]
 
 

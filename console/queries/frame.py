@@ -45,7 +45,7 @@ class Tab(NamedTuple):
 
 @dataclass(frozen=True)
 class AccountTables:
-    """Table names beside other pages of an account, without counts."""
+    """List of an account's tables in the sidebar of its pages, without counts."""
 
     account: Account
 

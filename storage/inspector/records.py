@@ -158,7 +158,7 @@ def _clean_account(text: str) -> str:
 
 
 def _clean_names(text: str) -> str:
-    """Keep known parameter names in a text."""
+    """Return a list of parameter names if all are known, otherwise a placeholder."""
     return text if all(it in SAS_NAMES for it in text.split(", ")) else LEFT_OUT
 
 

@@ -177,7 +177,7 @@ def _owners_first(change: Change) -> tuple[bool, bool]:
 
 
 def _without_owner(account: Account | None, changes: list[Change]) -> Iterator[Change]:
-    """Mark the changes that would leave an account without an owner as refused."""
+    """Yield the changes; those that would leave an account without an owner are marked as refused."""
     listed = [] if account is None else members.members(account)
     owners = {it.user.get_username(): it.user for it in listed if it.role == Role.OWNER}
     roles = {it.name: it.after.get("role") for it in changes if it.resource is resources.MEMBER.resource}

@@ -367,7 +367,7 @@ def outcome_of(job: Job) -> ImportOutcome:
 
 
 def groups_of(check: Job) -> list[RejectGroup]:
-    """Return a check's groups of rejected rows; while it runs, those of the previous check."""
+    """Return a check's groups of rejected rows; while it runs, the groups of the previous check."""
     if "outcome" in check.result:
         return outcome_of(check).groups.listed()
     left = arguments_of(check).left

@@ -125,7 +125,7 @@ def _read_selection(request: HttpRequest, query: ActivityQuery) -> ChangeFilter 
 
 
 def _is_dropped(request: HttpRequest, query: ActivityQuery, name: str) -> bool:
-    """Return whether the value of a field was invalid and ignored."""
+    """Return whether the query string has a value for a field, which was invalid and therefore ignored."""
     return bool(request.GET.get(name, "").strip()) and not getattr(query, name)
 
 

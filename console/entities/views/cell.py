@@ -82,7 +82,7 @@ def save(request: HttpRequest, table: Table, grid: ShownGrid) -> HttpResponse:
 @table_required(Capability.WRITE)
 @_in_grid
 def check(request: HttpRequest, table: Table, grid: ShownGrid) -> HttpResponse:
-    """Show the note on the typed text; with ``retype``, the editor in another type or form."""
+    """Render the validation note of the typed text; with ``retype``, the editor in another type or form."""
     edit = CellEdit(request, table, _draft(request.POST))
     draft = edit.draft
     if draft.action == "retype":

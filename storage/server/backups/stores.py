@@ -158,7 +158,7 @@ class FolderStore:
 
     @contextmanager
     def held(self) -> Iterator[int]:
-        """Create and lock the folder; yields the descriptor of the lock."""
+        """Create and lock the folder; yields the descriptor of the lock. Raises Refusal."""
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             # no link: others may be able to write to the folder, and root makes the backups
