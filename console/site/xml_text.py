@@ -1,4 +1,4 @@
-"""Editable XML."""
+"""Indentation of XML, and the position of its parse errors, for editors in the console."""
 
 from xml.etree.ElementTree import ParseError, indent, tostring
 

@@ -37,7 +37,7 @@ class Presence(StrEnum):
 
 
 class ObstacleKind(StrEnum):
-    """Reason kind why an entity is skipped."""
+    """Reason why a bulk edit skips an entity."""
 
     CHANGED = "changed"  # it was written since the edit began, or while it was edited
     GONE = "gone"  # it was deleted meanwhile
