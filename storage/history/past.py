@@ -117,7 +117,7 @@ def run_as_of(statement: Statement[T], past: Past | None, *, limit: timedelta | 
 
 
 def is_readable(table: Table) -> bool:
-    """Return whether a table's past can be read, which is not the case for distributed tables."""
+    """Return whether a table's past can be read, which depends on its form."""
     return table.form.capabilities.has_past
 
 

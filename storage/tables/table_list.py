@@ -215,7 +215,7 @@ def _counted(
     known: Mapping[int, background.Size],
     count: Callable[[Sequence[int], int], Statement[dict[int, T]]],
 ) -> dict[int, T]:
-    """Count apparently small tables, except distributed ones."""
+    """Count apparently small tables whose size this database can measure."""
     table_ids = [it for it, size in known.items() if size.rows < _COUNTED and size.is_measured_here]
     if not table_ids:
         return {}
