@@ -35,7 +35,7 @@ def make_subject(root: Path, name: str, about: str, *, above: str, has_pages: bo
     made = {
         root / f"storage/{name}/__init__.py": f'"""{about}"""\n',
         root / f"storage/{name}/subject.py": _SUBJECT.format(
-            name=name, words=words, pages=f', urls=("console.{name}.urls",)' if has_pages else ""
+            name=name, pages=f', urls=("console.{name}.urls",)' if has_pages else ""
         ),
     }
     project = _insert_layer((root / "pyproject.toml").read_text("utf-8"), "storage", name, above)
