@@ -10,6 +10,7 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
+SEED = "seed"  # the folder with the data that others begin with
 SHARED = "TEST_SHARED"  # the environment variable that names the folder that all processes of a run share
 
 
@@ -32,7 +33,7 @@ def seeded(data):
     from tests.live_server import copy_data, start_server
 
     shared = Path(os.environ[SHARED])
-    seed = shared / "seed"
+    seed = shared / SEED
     with (shared / "seed.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         if not (shared / "seed.made").exists():
