@@ -57,9 +57,10 @@ ACCEPTED = {"tests/a": Cost(9, 20, 100.0), "tests/b": Cost(9, 0, 100.0), "tests/
     ("changes", "complaints"),
     [
         ({}, []),
-        ({"tests/a": Cost(9, 22, 100.0)}, []),
-        ({"tests/a": Cost(9, 23, 100.0)}, ["tests/a starts 23 servers instead of 20."]),
-        ({"tests/b": Cost(9, 1, 100.0)}, ["tests/b starts 1 servers instead of 0."]),
+        ({"tests/a": Cost(9, 23, 100.0)}, []),
+        ({"tests/a": Cost(9, 24, 100.0)}, ["tests/a starts 24 servers instead of 20."]),
+        ({"tests/b": Cost(9, 1, 100.0)}, []),
+        ({"tests/b": Cost(9, 2, 100.0)}, ["tests/b starts 2 servers instead of 0."]),
         ({"tests/b": Cost(9, 0, 169.0)}, []),
         ({"tests/new": Cost(9, 9, 900.0)}, []),
         # a machine that is slower as a whole
