@@ -30,7 +30,7 @@ def wait_message(seconds: int) -> str:
 
 
 def seconds_to_wait(request: HttpRequest, action: str, key: str = "", app: str = "allauth.account") -> int:
-    """Return the seconds until the next allowed attempt; 0 for now."""
+    """Return the seconds until the next allowed attempt; 0 if one is allowed already."""
     now = time.time()
     longest = 0.0
     for rate in ratelimit.get_rates(app=app, action=action):
