@@ -98,10 +98,7 @@ def interrupt(data):
             with suppress(psycopg.OperationalError), psycopg.connect(database.conninfo(result)) as connection:
                 connection.execute("LOCK TABLE console_storedstate IN ACCESS SHARE MODE")
                 fcntl.flock(lock, fcntl.LOCK_UN)
-                wait_for(
-                    lambda: connection.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone(),
-                    patience=START_TIMEOUT,
-                )
+                wait_for(lambda: connection.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone())
                 live.kill()
     assert live.process.returncode == -signal.SIGKILL
     assert has_said(live, "Bringing the database up to date")
