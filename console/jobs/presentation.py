@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from django.template.defaultfilters import filesizeformat
+from django.urls import reverse
 from django.utils.formats import number_format
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -17,7 +18,6 @@ from console.site.refusals import describe_refusal
 from console.site.tags import grouped
 from console.snapshots.originals import describe_original
 from storage.account_files.account_building import built_by
-from storage.activity import activity
 from storage.branches.branches import BRANCH_JOB
 from storage.core import registry
 from storage.domain.access.actor import Actor
@@ -26,7 +26,7 @@ from storage.domain.values.stored import read_member
 from storage.jobs import files, jobs
 from storage.jobs.kinds import Failure
 from storage.jobs.states import JobStatus, Unit, Wish
-from storage.models import Job, JobFile, Table
+from storage.models import Activity, Job, JobFile, Table
 from storage.relations import history
 from storage.runtime import job_runner
 from storage.undo.undo import is_undoable
@@ -52,7 +52,7 @@ _TITLES: Final[Mapping[str, Callable[[Job], str]]] = {
         else _("Export tables of %(account)s") % {"account": job.account and job.account.name}
     ),
     "entity.import-check": lambda job: (
-        _("Check a file for %(table)s") % {"table": job.table_name or job.arguments["new_table"]}
+        (_("Checked %(name)s") if job.ended_at else _("Checking %(name)s")) % {"name": _checked_file(job)}
     ),
     "table.index": lambda job: (
         _("Index %(property)s of %(table)s")
@@ -156,8 +156,10 @@ class JobView:
         job = self.job
         if job.total is None:
             return self._measure(job.done) if job.done else ""
+        # the total may be an estimate, or bytes of a file that is read in another encoding
+        done = job.total if job.status == JobStatus.DONE else job.done
         return _("%(done)s of %(total)s") % {
-            "done": self._measure(job.done),
+            "done": self._measure(done),
             "total": self._measure(job.total),
         }
 
@@ -186,6 +188,34 @@ class JobView:
         counts = {} if self.details.is_preview else self.job.counts
         names = dict.fromkeys((*(name for name in _COUNTS if name in counts), *counts))
         return [(_COUNTS.get(name, name), counts[name]) for name in names]
+
+    @property
+    def opens(self) -> NextStep | None:
+        """Return the link to what an ended job has worked on: its table, or its account."""
+        account, table = self.job.account, self.table
+        if self.job.ended_at is None or account is None:
+            return None
+        if table is not None:
+            address, icon = reverse("entities:index", args=(account.name, table.name)), "table-2"
+        elif self.job.table_name or self.job.status != JobStatus.DONE:
+            return None
+        else:
+            address, icon = reverse("tables:index", args=(account.name,)), "database"
+        label = _("Open %(name)s") % {"name": account.name if table is None else table.name}
+        return NextStep(address, label, icon, is_main=True)
+
+    @property
+    def summary(self) -> str:
+        """Return the results of an ended job in a line, such as "changed 20,000 · skipped 3"."""
+        parts = [f"{name} {grouped(number)}" for name, number in self.counts if number]
+        if self.failed:
+            parts.append(f"{_('failed')} {grouped(self.failed)}")
+        return " · ".join(parts)
+
+    @cached_property
+    def undone(self) -> Activity | None:
+        """Return the activity that took its changes back; None if they stand."""
+        return jobs.undone_by(self.job)
 
     @property
     def table(self) -> Table | None:
@@ -231,7 +261,7 @@ class JobView:
         if not self.may_change or done is None or account is None or not is_undoable(done):
             return False
         is_of_entities = done.effective_verb.subject == "entity"
-        return activity.undone_by(done) is None and (not is_of_entities or history.is_recorded(account))
+        return self.undone is None and (not is_of_entities or history.is_recorded(account))
 
     @property
     def files(self) -> list[JobFile]:
@@ -240,6 +270,12 @@ class JobView:
     @property
     def by(self) -> Actor:
         return jobs.started_by(self.job)
+
+
+def _checked_file(job: Job) -> str:
+    """Return the name of a checked file, or of the table it was for once the file is deleted."""
+    names = files.uploaded_names(job)
+    return names[0] if names else job.table_name or str(job.arguments["new_table"])
 
 
 def _declared_title(job: Job) -> str:

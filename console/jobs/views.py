@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from console.jobs.presentation import STATUS_CHOICES, JobView
 from console.jobs.tray import Tray
 from console.site import errors
-from console.site.access import actor_of, user_of
+from console.site.access import AccountContext, actor_of, user_of
 from console.site.log_page import LogQuery, QueryPart, is_one_of, take_newest, url_field
 from console.site.refusals import notify_refusals
 from console.site.responses import render_page, render_part
@@ -52,6 +52,7 @@ def index(request: HttpRequest) -> HttpResponse:
         reader=user,
         user=user.get_username() if query.mine else "",
         statuses=[JobStatus(query.status)] if query.status else (),
+        hides_previews=True,
     )
     newest, older = take_newest(jobs.find(condition), query.before)
     shown = [_view(request, job) for job in newest]
@@ -69,8 +70,12 @@ def index(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def show(request: HttpRequest, number: int) -> HttpResponse:
-    """Show a job; the page refreshes its part while the job runs."""
-    shown = _view(request, _find(request, number))
+    """Show a job; the page refreshes its part while the job runs, and has the sidebar of its account."""
+    job = _find(request, number)
+    role = None if job.account is None else members.role_in(user_of(request), job.account)
+    if job.account is not None and role is not None:
+        request.account_context = AccountContext(job.account, role)  # type: ignore[attr-defined]
+    shown = _view(request, job)
     return render_part(request, "console/jobs/show.html", "_job.html", {"it": shown})
 
 

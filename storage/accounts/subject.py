@@ -22,7 +22,7 @@ class AccountVerb(Verb):
     )
     # frozen at the end of its lifetime
     EXPIRE = Act(
-        "account.expire", Group.SETTINGS, "hourglass", _("%(who)s froze the expired account %(account)s")
+        "account.expire", Group.SETTINGS, "clock", _("%(who)s froze the expired account %(account)s")
     )
     DELETE = Act("account.delete", Group.SETTINGS, "trash-2", _("%(who)s deleted the account %(account)s"))
     KEY_REVEAL = Act("key.reveal", Group.ACCESS, "eye", _("%(who)s revealed %(key)s"))

@@ -48,8 +48,8 @@ SUBJECT = Subject(
         "storage.bulk_edit.bulk_edit_jobs.PREVIEW_JOB",
     ),
     job_titles={
-        "entity.bulk-edit": JobTitle(_("Edit entities of %(table)s")),
-        "entity.bulk-edit-preview": JobTitle(_("Preview an edit of %(table)s")),
+        "entity.bulk-edit": JobTitle(_("Bulk edit: %(table)s")),
+        "entity.bulk-edit-preview": JobTitle(_("Preview of a bulk edit: %(table)s")),
     },
     parts=(
         Part(Slot.TABLE_ACTIONS, 10, "console/bulk_edit/_link.html"),

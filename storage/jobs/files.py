@@ -44,6 +44,11 @@ def owner_of(by: Actor) -> str:
     return by.name[:256]
 
 
+def uploaded_names(job: Job) -> list[str]:
+    """Return the names of the files that a job reads, of those that are kept."""
+    return [file.name for file in job.files.all() if not file.is_result]
+
+
 def disown(user: str) -> None:
     """Clear the owner of a deleted user's files, as another user may get the name."""
     JobFile.objects.filter(owner=user).update(owner="")

@@ -27,7 +27,7 @@ from storage.jobs.states import (
     Wish,
 )
 from storage.jobs.subject import JobVerb
-from storage.models import Account, Job, JobFile, Table
+from storage.models import Account, Activity, Job, JobFile, Table
 from storage.sql.notify import notify_jobs
 
 A = TypeVar("A")
@@ -36,7 +36,12 @@ S = TypeVar("S")
 TRAY: Final = 20  # jobs
 _MAKING_ACCOUNTS: Final = ("account.copy", "account.import", "branch.create")
 _OF_WHOLE_ACCOUNTS: Final = (*_MAKING_ACCOUNTS, "account.delete")
+# they change nothing: a page shows their results, so that ended ones are of no use in a list
+_PREVIEWS: Final = ("entity.import-check", "entity.bulk-edit-preview")
 _OF_ONE_PROCESS: Final = ("account.import", "entity.import-local")
+
+
+ENDED_PREVIEW: Final = Q(kind__in=_PREVIEWS, ended_at__isnull=False)
 
 
 class Starter(Protocol):
@@ -116,6 +121,7 @@ class JobFilter:
     kinds: Collection[str] = ()
     statuses: Collection[JobStatus] = ()
     table: Table | None = None
+    hides_previews: bool = False  # leave out ended checks and previews
 
 
 def _of_no_account(criteria: JobFilter) -> Q:
@@ -144,7 +150,10 @@ def find(criteria: JobFilter) -> QuerySet[Job]:
         conditions &= Q(status__in=criteria.statuses)
     if criteria.table is not None:
         conditions &= Q(table=criteria.table)
-    return Job.objects.filter(conditions).select_related("account").order_by("-pk")
+    if criteria.hides_previews:
+        conditions &= ~ENDED_PREVIEW
+    matching = Job.objects.filter(conditions).select_related("account", "activity").order_by("-pk")
+    return matching.prefetch_related("activity__undone_by", "files")
 
 
 def get(pk: int) -> Job | None:
@@ -176,6 +185,14 @@ def makes_account(job: Job) -> bool:
     return job.kind in _MAKING_ACCOUNTS
 
 
+def undone_by(job: Job) -> Activity | None:
+    """Return the activity that took a job's changes back; None if they stand, also after a redo."""
+    undo = None if job.activity is None else activity.undone_by(job.activity)
+    if undo is None or activity.is_undone(undo):
+        return None
+    return undo
+
+
 def is_of_one_process(job: Job) -> bool:
     """Return whether only the process that started a job can run it, as it reads a local file."""
     return job.kind in _OF_ONE_PROCESS
@@ -183,7 +200,7 @@ def is_of_one_process(job: Job) -> bool:
 
 def for_tray(user: Starter) -> list[Job]:
     """Return a user's running jobs, and ended ones not yet seen, newest first."""
-    found = find(JobFilter()).filter(_started_by(user), Q(ended_at=None) | Q(seen_at=None))
+    found = find(JobFilter(hides_previews=True)).filter(_started_by(user), Q(ended_at=None) | Q(seen_at=None))
     return list(found[:TRAY])
 
 

@@ -157,7 +157,12 @@ def test_run_leads_to_the_job_and_its_undo(visit, rows):
     assert f'action="/ui/undo/{done.pk}/"' in page
     eve.post(f"/ui/undo/{done.pk}/", {"next": answer["Location"]})
     assert rows()["a"] == 1
-    assert "/ui/undo/" not in eve.get(answer["Location"]).content.decode().partition('id="toasts"')[0]
+    shown = eve.get(answer["Location"]).content.decode().partition('id="toasts"')[0]
+    assert "/ui/undo/" not in shown and "undone" in shown
+    assert "changed 2 · skipped 1" in markup.text(eve.get("/ui/jobs/"))
+    redo = Activity.objects.latest("pk")
+    eve.post(f"/ui/undo/{redo.pk}/")
+    assert "undone" not in eve.get(answer["Location"]).content.decode().partition('id="toasts"')[0]
 
 
 def test_a_protected_account_asks_for_the_number(visit, rows, account, monkeypatch):

@@ -1,18 +1,23 @@
 """The list of jobs, one with its progress, what becomes of it, its files, and the tray."""
 
+import json
 import re
+from dataclasses import asdict
 from html import unescape
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
 from console.site import waiting
 from storage.accounts import removal
+from storage.core.notices import Look
 from storage.domain.access.actor import Actor, ActorKind
 from storage.domain.entities.changes import Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.jobs import files, jobs
+from storage.jobs.conditions import find_failed
 from storage.jobs.kinds import Failure
 from storage.models import Job, Table
 from storage.runtime import job_runner
@@ -20,6 +25,8 @@ from storage.sql.background import has_rows
 from storage.sql.django import execute
 from storage.tables import indexes, tables
 from storage.tables.indexes import INDEX_JOB, Arguments
+from storage.tabular.layout import FileFormat, Layout
+from storage.transfer.import_jobs import IMPORT_CHECK_JOB, ImportArguments
 from tests.history.test_changes import actor, entity, write
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -126,6 +133,34 @@ def test_the_tray_has_ones_own_jobs_until_they_are_cleared(visit, job):
     cleared = max_.post(f"{TRAY}clear/", headers={"HX-Request": "true"})
     assert "No job of yours is running." in text(cleared)
     assert max_.post(f"{TRAY}clear/").status_code == 302
+
+
+def test_ended_checks_and_previews_are_not_listed(visit, job):
+    max_ = visit("max")
+    file = files.create("kunden.csv", account=job.account, by=MAX)
+    check = ImportArguments(file.pk, "{}", "{}", "merge")
+    started = jobs.start(IMPORT_CHECK_JOB, check, account=job.account, table=job.table, files=[file], by=MAX)
+    for address in (LIST, TRAY):
+        assert "Checking kunden.csv" in text(max_.get(address))
+    Job.objects.filter(pk=started.pk).update(status="failed", ended_at=timezone.now())
+    for address in (LIST, TRAY):
+        assert "kunden.csv" not in text(max_.get(address))
+    assert "Checked kunden.csv" in text(max_.get(page(started)))
+    assert not list(find_failed(Look(timezone.now(), 0)))
+
+
+def test_a_finished_job_shows_its_whole_amount_and_leads_to_its_table(visit, job):
+    victor = visit("victor")
+    assert "Open people" not in text(victor.get(page(job)))
+    layout = json.dumps(asdict(Layout(FileFormat.CSV)))
+    Job.objects.update(kind="entity.import", arguments=asdict(ImportArguments(0, layout, "{}", "merge")))
+    Job.objects.update(status="done", ended_at=timezone.now(), total=1_100_000)
+    shown = victor.get(page(job))
+    assert "1.0 MB of 1.0 MB 100 %" in text(shown)
+    assert "Open people" in text(shown) and 'href="/ui/a/acme/t/people/"' in shown.content.decode()
+    assert (
+        'id="sidebar"' in shown.content.decode() and 'href="/ui/a/acme/snapshots/"' in shown.content.decode()
+    )
 
 
 def test_files_are_downloaded(visit, job):
