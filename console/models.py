@@ -168,11 +168,12 @@ class ColumnLayout(models.Model):
 
 
 class PropertyOrder(models.Model):
-    """Properties of a table in order of first display, and their column widths."""
+    """Properties of a table in order of first display."""
 
     table = models.OneToOneField(Table, on_delete=models.CASCADE, primary_key=True, related_name="+")
     names = models.JSONField(default=list)
-    widths = models.JSONField(default=dict)  # pixels, by name; also of the keys and the Timestamp
+    # not read: version 1.0, which may still run on the database, keeps pixels here
+    widths = models.JSONField(default=dict)
 
     def __str__(self) -> str:
         return ", ".join(self.names)

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from console.entities import entity_form, problems, property_row
 from console.entities.entity_form import FieldError
 from console.entities.property_row import PropertyRow
-from console.grid.property_order import find_columns
+from console.grid.property_order import order_properties
 from storage.domain.entities.entity import Entity, EntityKey, StoredEntity, encode_entity_key, read_stored
 from storage.domain.values.edm import EdmValue
 from storage.editing import document, merge
@@ -69,7 +69,7 @@ class EntityDraft:
 def open_draft(table: Table, stored: StoredEntity, tab: str) -> EntityDraft:
     """Open a stored entity as a draft, with properties in the table's column order."""
     entity = read_stored(stored)
-    names = find_columns(table, entity.properties).names
+    names = order_properties(table, entity.properties)
     return EntityDraft(
         stored,
         entity.key,

@@ -16,7 +16,7 @@ from console.entities.entity_page import sample
 from console.grid import cells, documents
 from console.grid.cells import Cell
 from console.grid.grid import Grid, GridOptions, build_grid
-from console.grid.property_order import find_columns, keep_widths
+from console.grid.property_order import order_properties
 from console.grid.state import PAUSES, SIZES, GridState, View
 from console.grid.time_travel import UNCHANGED, ChangesSince, compare_with_now, field_text
 from console.grid.tokens import Cursor, encode_key
@@ -285,7 +285,7 @@ class GridPage:
         state, previews = self.state, self.answer.entities
         is_last = self.answer.next is None
         seen = dict.fromkeys(name for glance in previews for name in glance.properties)
-        names, widths = find_columns(self.table, seen, is_part=state.is_part)
+        names = order_properties(self.table, seen, is_part=state.is_part)
         usual = sample(self.table) if set(names) - seen.keys() else {}
         keys = [glance.key for glance in previews]
         marks = {
@@ -293,11 +293,8 @@ class GridPage:
             for mark_entities in registry.hooks(Hook.ENTITY_MARKS)
             for key, shown in mark_entities(self.table, keys).items()
         }
-        options = GridOptions(self.table, state, names, usual, widths, since, marks)
-        built = build_grid(options, previews, before=state.rows_before, is_last=is_last)
-        new = {column.name: column.width for column in built.columns if column.is_new}
-        keep_widths(self.table, widths, new)
-        return built
+        options = GridOptions(self.table, state, names, usual, since, marks)
+        return build_grid(options, previews, before=state.rows_before, is_last=is_last)
 
     @property
     def _ways_on(self) -> dict[str, Any]:
@@ -319,6 +316,6 @@ def _draw_fields(table: Table, entity: Entity, state: GridState) -> list[tuple[s
     """Render name, type and full value of each property."""
     return [
         (name, (value := entity.properties[name]).type, documents.draw_whole(value, state.zone))
-        for name in find_columns(table, entity.properties).names
+        for name in order_properties(table, entity.properties)
         if not state.select or name in state.select
     ]

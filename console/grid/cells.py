@@ -7,7 +7,6 @@ from functools import lru_cache
 # faster than Django's escape, which also handles lazy translations
 from html import escape
 from typing import Final, NamedTuple, cast
-from unicodedata import east_asian_width
 
 from django.template.defaultfilters import filesizeformat
 from django.utils.safestring import SafeString
@@ -34,20 +33,18 @@ _JSON = re.compile(r'\s*(?:\{\s*["}]|\[\s*(?:["\[{\]\d-]|true|false|null))')
 
 
 class Cell(NamedTuple):
-    """The content of a cell: its markup, its width in characters, and its state, if any.
+    """The content of a cell: its markup, and its state, if any.
 
     The states are absent, empty, whitespace and cut.
     """
 
     markup: SafeString
-    width: int
     state: str = ""
 
 
 def absent() -> Cell:
     text = _("not set")
-    # invisible, so that it needs no width
-    return Cell(SafeString(f'<span class="absent">{escape(text)}</span>'), 0, "absent")
+    return Cell(SafeString(f'<span class="absent">{escape(text)}</span>'), "absent")
 
 
 def draw_or_absent(value: EdmValue | None, zone: tzinfo | None = None) -> Cell:
@@ -64,7 +61,7 @@ def draw(value: EdmValue, size: int | None = None, zone: tzinfo | None = None) -
     if type_ is _BINARY:
         return _draw_binary(cast("bytes", content), size)
     text = encoding.ENCODE[type_](content)[0].strip('"')
-    return Cell(SafeString(text), len(text))
+    return Cell(SafeString(text))
 
 
 # looking up a member of an enumeration takes longer than anything else that is done for a number
@@ -78,15 +75,15 @@ def _draw_text(text: str, size: int | None) -> Cell:
         return _empty(_("empty string"), '""')
     shown = text[:STRING_PREVIEW_LENGTH]
     if size is None and _is_plain(text):
-        return Cell(SafeString(escape(text)), len(text))
+        return Cell(SafeString(escape(text)))
     if text.isspace() and size is None:
         pictures = _UNSEEN_OR_SPACE.sub(_picture, shown)
         markup = f'<span class="whitespace" title="{escape(_("whitespace"))}">{pictures}</span>'
-        return Cell(SafeString(markup), len(text), "whitespace")
+        return Cell(SafeString(markup), "whitespace")
     # escape first: neither pattern below matches inside an entity reference
     marked = _UNSEEN.sub(_picture, _EDGES.sub(_dots, escape(shown)))
     if size is None and len(text) <= STRING_PREVIEW_LENGTH:
-        return Cell(SafeString(f"<bdi>{marked}</bdi>"), _width(shown))
+        return Cell(SafeString(f"<bdi>{marked}</bdi>"))
     if size is None:
         size = len(text.encode(errors="surrogatepass"))
     return _cut(f"<bdi>{marked}…</bdi>", size, is_json=_JSON.match(shown) is not None)
@@ -116,29 +113,19 @@ def _draw_binary(data: bytes, size: int | None) -> Cell:
         return _empty(_("no bytes"), "0x")
     shown = data[:BINARY_PREVIEW_LENGTH].hex()
     if size is None and len(data) <= BINARY_PREVIEW_LENGTH:
-        return Cell(SafeString(shown), len(shown))
+        return Cell(SafeString(shown))
     return _cut(f"<bdi>{shown}…</bdi>", size or len(data))
 
 
 def _empty(name: str, text: str) -> Cell:
     return Cell(
-        SafeString(f'<span class="empty-string" title="{escape(name)}">{escape(text)}</span>'), 4, "empty"
+        SafeString(f'<span class="empty-string" title="{escape(name)}">{escape(text)}</span>'), "empty"
     )
 
 
 def _cut(markup: str, size: int, *, is_json: bool = False) -> Cell:
     chip = f"{filesizeformat(size)} JSON" if is_json else filesizeformat(size)
-    return Cell(
-        SafeString(f'<span class="cut">{markup}<span class="size">{chip}</span></span>'),
-        STRING_PREVIEW_LENGTH,
-        "cut",
-    )
-
-
-def _width(text: str) -> int:
-    if text.isascii():
-        return len(text)
-    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
+    return Cell(SafeString(f'<span class="cut">{markup}<span class="size">{chip}</span></span>'), "cut")
 
 
 # times
@@ -154,10 +141,7 @@ def draw_time(ticks: int, zone: tzinfo | None, *, with_fraction: bool = True) ->
     if small:
         shown += f"<small>.{small}</small>"
     title = f"{utc.replace('T', ' ')}.{digits} UTC"
-    return Cell(
-        SafeString(f'<time datetime="{utc}.{digits}Z" title="{title}">{shown}</time>'),
-        19 + len(small and "." + small),
-    )
+    return Cell(SafeString(f'<time datetime="{utc}.{digits}Z" title="{title}">{shown}</time>'))
 
 
 @lru_cache(maxsize=8192)

@@ -105,7 +105,7 @@ def draw_whole(value: EdmValue, zone: tzinfo | None) -> Cell:
     if value.type is Edm.STRING and len(str(value.value)) > STRING_PREVIEW_LENGTH:
         text = str(value.value).encode(errors="replace").decode().replace("\0", "\u2400")
         # the text is escaped
-        return Cell(mark_safe(f'<span class="whole">{escape(text)}</span>'), 0)  # noqa: S308
+        return Cell(mark_safe(f'<span class="whole">{escape(text)}</span>'))  # noqa: S308
     return cells.draw(value, None, zone)
 
 

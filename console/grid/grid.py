@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import tzinfo
-from typing import Final, Self
+from typing import Self
 
 from django.http import QueryDict
 from django.urls import reverse
@@ -22,26 +22,17 @@ from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.numbers import read_number
 from storage.models import Table
 
-_WIDTHS: Final = range(88, 361)  # pixels, of columns without a chosen width
-_WIDEST_KEY: Final = 240  # pixels; keys stay in view and must leave room
-_CHARACTER: Final = 7.8  # pixels, in the font of data
-_PADDING: Final = 25
-
 
 @dataclass(frozen=True, slots=True)
 class Grid:
     columns: Sequence[Column]
-    widths: SafeString  # the markup of the columns' widths
+    widths: SafeString  # the markup of the columns, with the chosen widths
     headings: SafeString
     rows: Sequence[SafeString]
     count: int  # the number of all rows including the header; -1 if unknown
     hidden: Sequence[str]
     has_rest: bool  # whether unnamed columns are visible
     select_width: int = 52
-
-    @property
-    def width(self) -> int:
-        return self.select_width + sum(column.width for column in self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +43,6 @@ class GridOptions:
     state: GridState
     names: Sequence[str] = ()  # the properties of the page in the order of the table
     usual: Mapping[str, Edm] = field(default_factory=dict)  # the types of those without a value on the page
-    widths: Mapping[str, int] = field(default_factory=dict)  # pixels, of columns that keep theirs
     since: ChangesSince = UNCHANGED  # differences between the past and now
     marks: Mapping[EntityKey, EntityMark] = field(default_factory=dict)
 
@@ -77,12 +67,12 @@ def build_grid(
 def _rows(
     setting: GridOptions, previews: Sequence[EntityPreview], *, first: int
 ) -> tuple[list[Column], Sequence[SafeString]]:
-    """Render the rows; return them with fitting columns. ``first`` is the first aria-rowindex."""
+    """Render the rows; return them with their columns. ``first`` is the first aria-rowindex."""
     types, state = _types(previews), setting.state
     names = (*setting.names, *types, *state.select)
     shown = _selected(columns.arrange_columns(state.columns, names), state.select)
     drawn = [_draw(glance, shown, state.zone) for glance in previews]
-    made = _columns(setting, shown, types, drawn)
+    made = _columns(setting, shown, types)
     path = reverse("entities:show", args=(setting.table.account.name, setting.table.name))
     rows = markup.draw_rows(
         path,
@@ -164,31 +154,24 @@ def _draw_system(glance: EntityPreview, name: str, zone: tzinfo | None) -> Cell:
 
 
 def _columns(
-    setting: GridOptions,
-    shown: Sequence[ColumnChoice],
-    types: Mapping[str, Set[Edm]],
-    drawn: Sequence[Sequence[Cell]],
+    setting: GridOptions, shown: Sequence[ColumnChoice], types: Mapping[str, Set[Edm]]
 ) -> list[Column]:
     named = {choice.name for choice in setting.state.columns.choices}
     sorted_by = setting.state.sort.property if setting.state.sort else ""
     places = _list_places([choice.name for choice in shown], types, sorted_by)
-    characters = [max(cell.width for cell in of_column) for of_column in zip(*drawn, strict=True)]
     made = []
     for at, choice in enumerate(shown):
         of_name = types.get(choice.name, frozenset())
         shown_types = of_name or {setting.usual[name] for name in (choice.name,) if name in setting.usual}
-        kept = choice.width or setting.widths.get(choice.name)
         column = Column(
             name=choice.name,
             index=at + 2,
             type=_type(choice.name, shown_types),
-            width=kept or _fitting(choice.name, characters[at] if characters else 0),
-            is_sized=choice.width is not None,
+            width=choice.width,
             pin=at + 1 if choice.is_pinned else 0,
             place=places.get(choice.name, ""),
             is_number=bool(shown_types) and shown_types <= NUMBERS,
             is_loose=choice.name not in named,
-            is_new=kept is None and (bool(of_name) or choice.name in SYSTEM),
         )
         made.append(column)
     return made
@@ -200,13 +183,6 @@ def _type(name: str, types: Set[Edm]) -> str:
     if len(types) > 1:
         return MIXED
     return next(iter(types), "")
-
-
-def _fitting(name: str, characters: int) -> int:
-    """Return a width for the heading and the longest value, within limits."""
-    pixels = max(characters * _CHARACTER + _PADDING, len(name) * 6.4 + 54)
-    most = _WIDEST_KEY if name in KEY_PROPERTIES else _WIDTHS[-1]
-    return min(max(int(pixels), _WIDTHS[0]), most)
 
 
 def _list_places(names: Sequence[str], types: Mapping[str, Set[Edm]], sorted_by: str) -> Mapping[str, str]:

@@ -33,13 +33,11 @@ class Column:
     name: str
     index: int  # the handle of the rows is column 1
     type: str  # an EDM name, mix, or empty if no entity on the page has it
-    width: int  # pixels
-    is_sized: bool = False  # whether a user chose the width
+    width: int | None = None  # pixels, as chosen by a user; by default the browser measures the content
     pin: int = 0  # its number among the pinned columns, from 1
     place: str = ""  # its class in the list of a narrow screen
     is_number: bool = False
     is_loose: bool = False  # in its default place
-    is_new: bool = False  # whether the values of this page decided the width
 
     def classes(self, place: str = "") -> str:
         """Return the class attribute of a column's cells; ``place`` is an extra class."""
@@ -49,7 +47,9 @@ class Column:
 
 
 def draw_widths(columns: Sequence[Column]) -> SafeString:
-    return SafeString("".join(f'<col width="{column.width}">' for column in columns))
+    return SafeString(
+        "".join(f'<col width="{column.width}">' if column.width else "<col>" for column in columns)
+    )
 
 
 def draw_headings(columns: Sequence[Column], sort: Sort | None, zone_name: str) -> SafeString:
@@ -65,7 +65,7 @@ def _heading(column: Column, sort: Sort | None, zone_name: str) -> str:
         markup += f' aria-label="{name}, {escape(str(GLYPHS[column.type].name))}"'
     if column.name in SYSTEM:
         markup += f' data-system="{name}"'
-    if column.is_sized:
+    if column.width:
         markup += f' data-width="{column.width}"'
     markup += column.classes()
     if column.is_loose:
@@ -118,7 +118,7 @@ def draw_rows(
             ]
         parts = [
             f"{opening}{_STATES[state]}{marked or '>'}{markup}</td>"
-            for opening, (markup, _width, state), marked in zip(starts, cells, marks, strict=True)
+            for opening, (markup, state), marked in zip(starts, cells, marks, strict=True)
         ]
         etag = escape(write_etag(glance.timestamp))
         token = encode_key(glance.key)

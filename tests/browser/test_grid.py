@@ -2,6 +2,7 @@
 
 import json
 import re
+from uuid import UUID
 
 import pytest
 from azure.data.tables import EdmType, EntityProperty
@@ -281,6 +282,48 @@ def columns(open_grid):
     with page.expect_navigation():
         page.get_by_role("button", name="Reset").click()
     assert heads(page)[2:4] == ["Name", "Age"]
+
+
+EVERY_TYPE = {
+    "PartitionKey": "0b7c4a1e-6a55-4d7e-9f43-0123456789ab",
+    "Double": -1.7976931348623157e308,
+    "Int32": -(2**31),
+    "Int64": EntityProperty(-(2**63), EdmType.INT64),
+    "IsOfALongName": True,
+    "Small": EntityProperty(1, EdmType.INT64),
+    "Id": UUID("0b7c4a1e-6a55-4d7e-9f43-0123456789ab"),
+    "Since": EntityProperty("2025-03-19T22:01:55.1234567Z", EdmType.DATETIME),
+    "Text": "wide " * 30,
+}
+OVERFLOWING = "all => all.filter(it => it.scrollWidth > it.clientWidth).map(it => it.dataset.property)"
+
+
+def test_columns_fit_their_content_and_take_what_is_free(open_page, admin, service):
+    table = service.create_table("types")
+    for number in range(3):
+        table.create_entity(EVERY_TYPE | {"RowKey": f"KD-{number:06}"})
+    page = open_page("/ui/a/devstoreaccount1/t/types/", state=admin, width=1440)
+    page.locator(".grid[data-fixed]").wait_for()
+    page.evaluate("document.fonts.ready")
+    overflowing = page.locator(".grid :is(th, td)").evaluate_all(OVERFLOWING)
+    assert set(overflowing) == {"Text"}
+    # a column grows with a value that is saved
+    small = page.locator("td[data-property=Small]").first
+    small.click()
+    page.keyboard.type("4611686018427387904")
+    page.keyboard.press("Enter")
+    page.locator("td[data-property=Small][data-saved]").wait_for()
+    assert small.evaluate("it => it.scrollWidth <= it.clientWidth")
+    # the text takes what is free, and no more
+    page.goto("/ui/a/devstoreaccount1/t/types/?cols=Text,Int32")
+    text = page.locator(".grid[data-fixed] td[data-property=Text]").first
+    assert text.bounding_box()["width"] > 500
+    assert page.locator(".grid-region").evaluate("it => it.scrollWidth <= it.clientWidth")
+    # a chosen width stays
+    page.goto("/ui/a/devstoreaccount1/t/types/?cols=Text:90,Int32")
+    page.locator(".grid[data-fixed]").wait_for()
+    assert text.bounding_box()["width"] == 90
+    table.close()
 
 
 @pytest.mark.long

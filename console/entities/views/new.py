@@ -14,7 +14,7 @@ from console.entities.entity_form import FieldError
 from console.entities.entity_page import EntityTarget
 from console.entities.saving import Refusal, save
 from console.grid import tokens
-from console.grid.property_order import find_columns
+from console.grid.property_order import order_properties
 from console.site.access import table_required
 from console.site.responses import render_page, see_other, wants_part
 from console.site.toasts import notify_success
@@ -46,7 +46,7 @@ def _opened(request: HttpRequest, table: Table) -> tuple[EntityTarget, EntityDra
     stored = entities.get(table, source) if source is not None else None
     if stored is None:
         types = pages.sample(table)
-        names = find_columns(table, list(types)[: pages.MOST_SUGGESTED]).names
+        names = order_properties(table, list(types)[: pages.MOST_SUGGESTED])
         rows = [
             property_row.suggested_row(number, name, types[name]) for number, name in enumerate(names)
         ] or [property_row.blank_row(0)]

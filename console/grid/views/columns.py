@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from console.grid import columns
 from console.grid.cells import MIXED
 from console.grid.columns import TIMESTAMP, ColumnChoice, Columns
-from console.grid.property_order import find_columns
+from console.grid.property_order import order_properties
 from console.grid.state import GridState, read_state
 from console.models import ColumnLayout
 from console.site import toasts
@@ -82,7 +82,7 @@ def _seen(table: Table, state: GridState) -> list[str]:
     except StorageError:
         return []
     seen = (name for glance in page.entities for name in glance.properties)
-    return find_columns(table, seen, is_part=state.is_part).names
+    return order_properties(table, seen, is_part=state.is_part)
 
 
 def _line(choice: ColumnChoice, known: dict[str, Property]) -> tuple[ColumnChoice, str, int | None]:

@@ -1,6 +1,7 @@
 // On a narrow screen entities are a list, or the grid as it is; the server reads the choice from a cookie. In the list a tap
 // opens an entity, or ticks it while several are selected.
 import { keepCookie, on, onSwap } from "../site/on.js";
+import { prepare } from "../grid/grid.js";
 import { clear } from "../grid/selection.js";
 
 const isEarly = { capture: true };
@@ -10,6 +11,7 @@ on("click", "a[data-narrow]", (link, event) => {
   const { narrow } = link.dataset;
   document.documentElement.dataset.narrow = narrow;
   keepCookie("narrow", narrow);
+  prepare();
   const isHere = link.parentElement.querySelector("#view-grid[aria-current]");
   if (!isHere) return;
   event.preventDefault();

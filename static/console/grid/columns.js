@@ -2,7 +2,7 @@
 import { bind } from "../site/commands.js";
 import { on, onClick, onPage, onSwap, openEmpty, pageSignal } from "../site/on.js";
 import { get, json, post } from "../site/request.js";
-import { enter, pin } from "./grid.js";
+import { enter, neededWidth, pin } from "./grid.js";
 
 const STEP = 16; // pixels
 const [LEAST, MOST, MOST_FITTED] = [40, 2000, 800];
@@ -132,17 +132,7 @@ const settle = ofColumn(async (name, width) => {
 /** As wide as the longest value here. */
 export function fit(name) {
   const { cellIndex } = headOf(name);
-  resize(name, Math.min(MOST_FITTED, Math.max(...[...grid().rows].map((row) => needed(row.cells[cellIndex])))), 0);
-}
-
-/** The width that the content of a cell would take. */
-function needed(cell) {
-  const content = document.createRange();
-  content.selectNodeContents(cell);
-  const cut = cell.querySelector(".cut > bdi");
-  const { paddingInlineStart: start, paddingInlineEnd: end } = getComputedStyle(cell);
-  const hidden = cut ? cut.scrollWidth - cut.clientWidth : 0;
-  return Math.ceil(content.getBoundingClientRect().width + hidden + parseFloat(start) + parseFloat(end)) + 1;
+  resize(name, Math.min(MOST_FITTED, neededWidth(grid(), cellIndex)), 0);
 }
 
 function columnHead({ target }) {

@@ -113,6 +113,79 @@ const places = new CSSStyleSheet();
 document.adoptedStyleSheets.push(places);
 let placed = "";
 
+const CUT_AFTER = 40; // characters; as in grid.css
+const widest = new Map(); // by table and column: pages of one table keep their columns where they are
+
+/** Keep the widths that the browser gave the columns for their content; those that a person chose are in their heads. */
+function measure(grid) {
+  const heads = [...grid.rows[0].cells].slice(1);
+  if ("fixed" in grid.dataset || !heads[0]?.checkVisibility()) return; // or it is a list
+  const measured = heads.map((head) => Math.ceil(head.getBoundingClientRect().width) + 1);
+  const widths = heads.map((head, at) => {
+    const name = `${grid.dataset.value} ${head.dataset.property}`;
+    if (!head.dataset.width) widest.set(name, Math.max(widest.get(name) ?? 0, measured[at]));
+    return Number(head.dataset.width ?? widest.get(name));
+  });
+  setWidths(grid, widths);
+  // the last of the columns that are cut take what is free
+  let free = grid.parentElement.clientWidth - grid.width;
+  for (let at = heads.length - 1; at >= 0 && free > 0; at -= 1) {
+    if (heads[at].dataset.width) continue;
+    const more = Math.max(0, Math.min(free, neededWidth(grid, at + 1) - widths[at]));
+    widths[at] += more;
+    free -= more;
+  }
+  setWidths(grid, widths);
+}
+
+/** Columns of exactly these widths. */
+function setWidths(grid, widths) {
+  const [handle, ...cols] = grid.querySelectorAll("col");
+  widths.forEach((width, at) => (cols[at].width = width));
+  grid.width = widths.reduce((sum, width) => sum + width, Number(handle.width));
+  grid.dataset.fixed = "";
+}
+
+/** The width that the content of a column takes, from its position among all. */
+export function neededWidth(grid, at) {
+  return Math.max(...[...grid.rows].map((row) => needed(row.cells[at])));
+}
+
+function needed(cell) {
+  const content = document.createRange();
+  content.selectNodeContents(cell);
+  const cut = cell.querySelector(".cut > bdi");
+  const { paddingInlineStart: start, paddingInlineEnd: end } = getComputedStyle(cell);
+  const hidden = cut ? cut.scrollWidth - cut.clientWidth : 0;
+  return Math.ceil(content.getBoundingClientRect().width + hidden + parseFloat(start) + parseFloat(end)) + 1;
+}
+
+/** A value that was saved is whole again, unless it is long. */
+function grow({ detail: row }) {
+  const grid = gridOf(row);
+  const heads = [...(grid?.rows[0].cells ?? [])];
+  if (!grid || !("fixed" in grid.dataset)) return;
+  const widths = [...grid.querySelectorAll("col")].slice(1, heads.length).map((col) => Number(col.width));
+  widths.forEach((width, at) => {
+    const cell = row.cells[at + 1];
+    const isShort = cell.textContent.length <= CUT_AFTER && !heads[at + 1].dataset.width;
+    if (isShort && cell.scrollWidth > cell.clientWidth) widths[at] = needed(cell);
+  });
+  setWidths(grid, widths);
+}
+
+/** Measure again: the font of data has come, or a list has become a grid. */
+export function remeasure() {
+  widest.clear();
+  for (const grid of document.querySelectorAll("[data-grid][data-fixed]")) {
+    const heads = [...grid.rows[0].cells];
+    delete grid.dataset.fixed;
+    grid.removeAttribute("width");
+    [...grid.querySelectorAll("col")].slice(1, heads.length).forEach((col, at) => heads[at + 1].dataset.width || col.removeAttribute("width"));
+  }
+  prepare();
+}
+
 /** Where each pinned column stands: beside those before it, whose widths change. */
 export function pin(grid) {
   const [handle, ...columns] = grid.querySelectorAll("col");
@@ -132,9 +205,13 @@ export function prepare(root = document) {
   for (const grid of root.querySelectorAll("[data-grid]")) {
     const cell = current(grid);
     if (cell) cell.tabIndex = 0;
+    measure(grid);
     pin(grid);
   }
 }
 
+document.addEventListener("tablero:row", grow);
 onSwap(() => prepare(), ["tablero:row"]);
 prepare();
+document.fonts.addEventListener("loadingdone", remeasure);
+matchMedia("(width < 640px)").addEventListener("change", () => prepare());
