@@ -24,6 +24,7 @@ _CANDIDATES: Final = 8  # columns that are tried as keys
 _LONG_TEXT: Final = 80  # characters on average, from which on a text is rather a description
 _MANY: Final = 10  # rows; as many different values are no accident
 _MOST_PAIRS: Final = 20  # that are tried
+_ROWS_PER_ACCIDENT: Final = 50  # one of them may be in a file twice
 _ONE_PARTITION: Final = "all"
 
 
@@ -62,7 +63,8 @@ class KeyNote:
 
     @property
     def is_serious(self) -> bool:
-        return self.kind in _SERIOUS
+        is_accident = self.kind is NoteKind.REPEATED and self.number <= _accidents(self.rows)
+        return self.kind in _SERIOUS and not is_accident
 
     @property
     def sentence(self) -> str:
@@ -72,6 +74,11 @@ class KeyNote:
         return self.kind.value.format(
             number=number, rows=f"{self.rows:,} {'row' if self.rows == 1 else 'rows'}"
         )
+
+
+def _accidents(rows: int) -> int:
+    """Return how many rows of a file may repeat the keys of others by accident."""
+    return max(1, rows // _ROWS_PER_ACCIDENT) if rows >= 2 * _MANY else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +224,18 @@ def _find_habits(template: str, keys: Sequence[str | None]) -> Iterator[KeyNote]
 # Names of columns that often are keys, in the languages of the console and some others: whole names, without
 # separators, and words in them.
 _PARTITION_NAMES: Final = frozenset(
-    ("pk", "partition", "partitionid", "shard", "tenant", "tenantid", "mandant", "kiraci", "租户")
+    (
+        "pk",
+        "partition",
+        "partitionkey",
+        "partitionid",
+        "shard",
+        "tenant",
+        "tenantid",
+        "mandant",
+        "kiraci",
+        "租户",
+    )
 )
 _PARTITION_WORDS: Final = frozenset(
     word
@@ -278,6 +296,15 @@ class _Candidate:
     @property
     def is_unique(self) -> bool:
         return self.different == len(self.texts)
+
+    @property
+    def accidents(self) -> int:
+        """Return how many rows may repeat a value, if the name of the column says that it identifies rows."""
+        return _accidents(len(self.texts)) if self.row_rank >= _NAMED else 0
+
+    @property
+    def is_identifier(self) -> bool:
+        return None not in self.texts and self.different >= len(self.texts) - self.accidents
 
     @property
     def repeats(self) -> bool:
@@ -367,7 +394,7 @@ def _rows_within(partition: str, rows: Sequence[_Candidate], sample: KeySample) 
     partitions = sample.keys(partition)
     in_partition = set(Template.read(partition).columns)
     usable = [it for it in rows if it.name not in in_partition]
-    single = [it for it in usable if _is_unique(partitions, it.texts)]
+    single = [it for it in usable if _is_unique(partitions, it.texts, it.accidents)]
     fitting = [it for it in single if it.type not in _NOT_OF_KEYS]
     yield from (it.template for place, it in enumerate(fitting[:2]) if not place or it.row_rank)
     if fitting:
@@ -381,9 +408,9 @@ def _rows_within(partition: str, rows: Sequence[_Candidate], sample: KeySample) 
     yield from (it.template for it in usable[:1] if it.row_rank >= 2)
 
 
-def _is_unique(partitions: Sequence[str | None], rows: Sequence[str | None]) -> bool:
+def _is_unique(partitions: Sequence[str | None], rows: Sequence[str | None], accidents: int = 0) -> bool:
     both = list(zip(partitions, rows, strict=True))
-    return None not in rows and len(set(both)) == len(both)
+    return None not in rows and len(set(both)) >= len(both) - accidents
 
 
 def _partition_order(candidate: _Candidate) -> tuple[int, int]:
@@ -393,7 +420,7 @@ def _partition_order(candidate: _Candidate) -> tuple[int, int]:
 def _row_order(candidate: _Candidate) -> tuple[bool, bool, int, int]:
     return (
         candidate.type in _NOT_OF_KEYS,
-        not candidate.is_unique,
+        not candidate.is_identifier,
         -candidate.row_rank,
         candidate.place,
     )

@@ -242,19 +242,25 @@ def is_property_name(name: str) -> bool:
     return name not in SYSTEM_PROPERTIES
 
 
-def find_key(name: str, columns: Iterable[str]) -> str | None:
-    """Return the column with the name of a key, or else one spelled similarly; None without one.
+def find_keys(columns: Iterable[str]) -> tuple[str | None, str | None]:
+    """Return the columns of PartitionKey and RowKey by name; None for a key without one.
 
-    Such spellings are rowkey, row_key and Row Key; the first one wins.
+    Other spellings, such as rowkey, row_key and Row Key, name keys only if both keys are found: a single such column
+    may be one of many, as in the export of a spreadsheet. The first one wins.
     """
     columns = tuple(columns)
-    return name if name in columns else next((it for it in columns if is_spelling(it, name)), None)
+    exact = [name if name in columns else None for name in KEY_PROPERTIES]
+    spelled = [
+        name or next((it for it in columns if is_spelling(it, key)), None)
+        for key, name in zip(KEY_PROPERTIES, exact, strict=True)
+    ]
+    partition_key, row_key = exact if None in spelled else spelled
+    return partition_key, row_key
 
 
 def has_keys(columns: Iterable[str]) -> bool:
     """Return whether both keys are columns."""
-    columns = tuple(columns)
-    return all(find_key(name, columns) is not None for name in KEY_PROPERTIES)
+    return None not in find_keys(columns)
 
 
 def is_spelling(column: str, name: str) -> bool:

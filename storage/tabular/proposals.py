@@ -7,7 +7,6 @@ from enum import StrEnum
 from typing import Any, Final
 
 from storage.domain.entities.annotations import find_roles
-from storage.domain.entities.entity import KEY_PROPERTIES
 from storage.domain.refusals import Reason
 from storage.domain.values.edm import INT32, INT64, Edm
 from storage.editing import exact_json, guessing
@@ -39,7 +38,7 @@ from storage.tabular.mapping import (
     ColumnMapping,
     MappingRefused,
     can_be_in_template,
-    find_key,
+    find_keys,
     is_property_name,
     property_name,
 )
@@ -112,7 +111,7 @@ def propose(layout: Layout, sampled: Iterable[Row], now: datetime) -> Proposal:
     targets = {name for name in shown if is_property_name(name)}
     columns, texts = list[ProposedColumn](), list[TextColumn]()
     system_columns: list[ProposedColumn] = []
-    keys = [find_key(key, shown) for key in KEY_PROPERTIES]
+    keys = find_keys(shown)
     for name in shown:
         values = [value for row in rows if (value := row.get(name)) not in (None, "")]
         if rejects.is_of_rejects(name) or (name in layout.unnamed and not values):

@@ -1,7 +1,6 @@
 """Import of a file into a table in chunks, and its check without writing."""
 
-import struct
-import tempfile
+import sqlite3
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -58,6 +57,12 @@ class ImportOutcome:
     def reject(self, found: Sequence[Reject]) -> None:
         for reject in found:
             self.groups.add(reject)
+
+    def repeat(self, first_line: int, line: int) -> None:
+        """Count a row with the keys of an earlier one."""
+        self.repeated += 1
+        if len(self.repeated_lines) < _LISTED:
+            self.repeated_lines.append((first_line, line))
 
     def dump(self) -> dict[str, Any]:
         """Serialize the state after a chunk to JSON for ``load``."""
@@ -133,14 +138,14 @@ class Check:
 
     def __init__(self, wanted: Import) -> None:
         self._wanted = wanted
-        self._repeated = _RepeatedKeys()
+        self._seen = _SeenKeys()
 
     def __enter__(self) -> Self:
-        self._repeated.__enter__()
+        self._seen.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._repeated.__exit__()
+        self._seen.__exit__()
 
     def add(self, chunk: Chunk) -> list[Reject]:
         """Process a chunk and return its rejects."""
@@ -149,8 +154,10 @@ class Check:
         existing = existing_keys(table, keys) if table.pk is not None else set()
         chunk_rejects = list(chunk.rejects)
         for row, entity in chunk.entities:
-            self._repeated.add(entity.key, row.line)
-            if entity.key not in existing:
+            first_line = self._seen.add(entity.key, row.line)
+            if first_line is not None:
+                outcome.repeat(first_line, row.line)
+            if first_line is None and entity.key not in existing:
                 outcome.inserted += 1
             elif mode is WriteMode.INSERT:
                 chunk_rejects.append(rejects.of_error(row, EntityAlreadyExists()))
@@ -164,42 +171,35 @@ class Check:
         return chunk_rejects
 
     def finish(self) -> ImportOutcome:
-        """Return the outcome, including rows with repeated keys."""
-        outcome = self._wanted.outcome
-        outcome.repeated, outcome.repeated_lines = self._repeated.count()
-        return outcome
+        return self._wanted.outcome
 
 
-_BUCKETS: Final = 64
-_RECORD: Final = struct.Struct(">16sq")  # a hash of the keys, and a line
 _LISTED: Final = 20
+_CACHE: Final = 64 * 1024  # KiB; more keys than fit are in a temporary file
+_SETTINGS: Final = f"""
+PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -{_CACHE};
+CREATE TABLE seen (key BLOB PRIMARY KEY, line INTEGER) WITHOUT ROWID;
+"""
 
 
-class _RepeatedKeys:
-    """Detector of repeated keys in a file, with 24 bytes of disk per row and little memory."""
+class _SeenKeys:
+    """Keys of the rows before, as hashes in a private database that grows into a temporary file."""
 
     def __enter__(self) -> Self:
-        self._files = [tempfile.TemporaryFile() for _ in range(_BUCKETS)]  # noqa: SIM115
+        self._database = sqlite3.connect("", isolation_level=None)
+        self._database.executescript(_SETTINGS)
+        self._database.execute("BEGIN")
         return self
 
     def __exit__(self, *_: object) -> None:
-        for file in self._files:
-            file.close()
+        self._database.close()
 
-    def add(self, key: EntityKey, line: int) -> None:
+    def add(self, key: EntityKey, line: int) -> int | None:
+        """Add a key; return the line of its first row, None if it is the first."""
         text = f"{len(key.partition_key)}:{key.partition_key}{key.row_key}"
-        digest = blake2b(text.encode(), digest_size=16).digest()
-        self._files[digest[0] % _BUCKETS].write(_RECORD.pack(digest, line))
-
-    def count(self) -> tuple[int, list[tuple[int, int]]]:
-        """Return the number of rows with repeated keys, and some of them as pairs of first and repeated line."""
-        number, lines = 0, list[tuple[int, int]]()
-        for file in self._files:
-            file.seek(0)
-            first: dict[bytes, int] = {}
-            for digest, line in _RECORD.iter_unpack(file.read()):
-                if first.setdefault(digest, line) != line:
-                    number += 1
-                    if len(lines) < _LISTED:
-                        lines.append((first[digest], line))
-        return number, sorted(lines, key=lambda both: both[1])
+        digest = blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
+        added = self._database.execute("INSERT OR IGNORE INTO seen VALUES (?, ?)", (digest, line))
+        if added.rowcount:
+            return None
+        [(first,)] = self._database.execute("SELECT line FROM seen WHERE key = ?", (digest,))
+        return int(first)

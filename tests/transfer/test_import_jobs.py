@@ -192,7 +192,7 @@ def test_a_job_is_left_where_it_was_when_the_process_ends(table, kind, monkeypat
     assert (job.status, job.done, job.ended_at) == (JobStatus.RUNNING, 0, None)
     running.run_all(KINDS)
     job.refresh_from_db()
-    assert (job.status, job.counts["inserted"]) == (JobStatus.DONE, 96 if kind is IMPORT_JOB else 105)
+    assert (job.status, job.counts["inserted"]) == (JobStatus.DONE, 96)
 
 
 def test_waiting_imports_hold_no_connection_and_stop_with_the_process(table):
