@@ -112,9 +112,10 @@ _COMMANDS: Final = (
     Command(
         "page.select", "Mod+A", _("Select the page; press again for all results"), Where.GRID, "check"
     ),
+    Command("rows.delete", "Delete", _("In the first column: delete the selected rows"), Where.GRID, "trash-2"),
     Command(
-        "rows.delete", "Delete", _("Delete the selected rows"), Where.GRID, "trash-2",
-        also="Shift+Delete Mod+Delete",
+        "row.delete", "Shift+Delete", _("Delete the selected rows, or else the row of the cell"), Where.GRID,
+        "trash-2", also="Mod+Delete",
     ),
     Command("cells.copy", "Mod+C", _("Copy the selected cells or rows"), Where.GRID, "copy"),
     Command("rows.copy-json", "Alt+J", _("Copy as JSON"), Where.GRID, "braces"),
@@ -137,7 +138,7 @@ _COMMANDS: Final = (
     ),
     Command(
         "cells.clear", "Delete", _("Remove the values of the selected cells"), Where.CELL, "x",
-        also="Backspace Shift+Delete Shift+Backspace",
+        also="Backspace Shift+Backspace",
     ),
     Command(
         "editor.next", "Tab Shift+Tab", _("While editing: save and move right or left"), Where.EDITOR,

@@ -167,8 +167,8 @@ def link_address(message: Message) -> str:
 
 
 def _after_prefix(message: Message, prefix: str) -> str:
-    tag = str(message.extra_tags or "")
-    return tag.removeprefix(prefix) if tag.startswith(prefix) else ""
+    tags = str(message.extra_tags or "").split(" ")
+    return next((tag.removeprefix(prefix) for tag in tags if tag.startswith(prefix)), "")
 
 
 @register.filter

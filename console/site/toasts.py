@@ -29,8 +29,8 @@ def notify_success(
     if any(it.entities and not activity.is_recorded(it) for it in done) and not _keep(request, done):
         text, done = f"{text} {_('Turn on history to undo changes.')}", ()
     numbers = ",".join(str(it.pk) for it in done)
-    tags = f"{UNDO}{numbers}" if numbers else f"{LINK}{link}" if link else ""
-    messages.success(request, text, extra_tags=tags)
+    tags = [f"{UNDO}{numbers}" if numbers else "", f"{LINK}{link}" if link else ""]
+    messages.success(request, text, extra_tags=" ".join(filter(None, tags)))
 
 
 def _keep(request: HttpRequest, several: Sequence[Activity]) -> bool:

@@ -221,6 +221,35 @@ def test_delete_removes_a_property_and_typing_restores_it(open_page, admin, cell
     assert cells.get_entity("se", "alan")["Age"] == 8
 
 
+def test_delete_removes_values_and_shift_deletes_rows(open_page, admin, cells):
+    def keys():
+        return {entity["RowKey"] for entity in cells.list_entities()}
+
+    page = open_page(at(), state=admin)
+    everyone = keys()
+    page.locator("tr[data-key] input[name=key]").nth(0).check()
+    page.keyboard.press("ArrowRight")
+    cell(page, "Age", "alan").click()
+    page.keyboard.press("Delete")
+    page.get_by_text("Age removed").wait_for()
+    page.locator("td[data-system=RowKey]:text-is('alan')").click()
+    page.keyboard.press("Delete")
+    page.get_by_text("Shift+Delete deletes the entity").first.wait_for()
+    assert keys() == everyone
+    # the ticked row, from its box
+    page.locator("tr[data-key] input[name=key]").nth(0).focus()
+    page.keyboard.press("Delete")
+    page.get_by_text("Deleted 1 entity").wait_for()
+    assert len(keys()) == len(everyone) - 1
+    page.keyboard.press("Control+z")
+    expect(page.locator("tr[data-key]")).to_have_count(len(everyone))
+    # without a selection, the row of the cell
+    cell(page, "Age", "alan").click()
+    page.keyboard.press("Shift+Delete")
+    page.get_by_text("Deleted 1 entity").wait_for()
+    assert keys() == everyone - {"alan"}
+
+
 @pytest.mark.long
 def test_composed_text_and_a_reload(open_page, admin, cells):
     page = open_page(at(), state=admin)

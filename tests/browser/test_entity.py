@@ -408,6 +408,16 @@ def test_adds_and_duplicates_in_the_drawer(open_entity, edited):
     said(page, "Inserted the entity")
     expect(page.locator("tbody tr")).to_have_count(2)
     expect(page.locator("tr[aria-rowindex='3'] td[data-property=Name]")).to_be_focused()
+    # an entity that is not on this page leaves no other row to the next key, and can be opened
+    page.keyboard.press("Alt+n")
+    field(drawer, "PartitionKey").fill("elsewhere")
+    field(drawer, "RowKey").fill("1")
+    page.keyboard.press("Control+Enter")
+    drawer.wait_for(state="hidden")
+    expect(page.get_by_role("region", name="Entities")).to_be_focused()
+    page.locator(".toast").last.get_by_role("link", name="Open").click()
+    expect(drawer.locator("[data-entity]")).to_contain_text("elsewhere")
+    page.keyboard.press("Escape")
     # a form in which nothing was typed is left without a question
     page.keyboard.press("Alt+n")
     field(drawer, "PartitionKey").wait_for()

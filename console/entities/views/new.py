@@ -143,7 +143,7 @@ def _insert(request: HttpRequest, target: EntityTarget, draft: EntityDraft, acti
             field = "text" if draft.tab == "json" else "rk"
             problem = FieldError(field, "", _("An entity with these keys already exists."))
         return render(request, target, draft.refused(problem), 422)
-    notify_success(request, _("Inserted the entity"), undo=done.activity)
+    notify_success(request, _("Inserted the entity"), undo=done.activity, link=target.address())
     if action == "save_another":
         return see_other(f"{request.path}?from={tokens.encode_key(draft.key)}")
     return pages.leave(request, target, target.address())

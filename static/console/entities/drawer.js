@@ -71,15 +71,19 @@ function mark() {
 }
 
 function close() {
+  hide();
+  const cell = rowOf(place?.key)?.cells[place.column];
+  if (cell) enter(cell);
+  else place?.element?.focus?.();
+}
+
+function hide() {
   htmx.trigger(drawer, "htmx:abort"); // an answer on its way would come too late
   awaited = coming = null;
   drawer.hidden = true;
   drawer.replaceChildren();
   remember("");
   mark();
-  const cell = rowOf(place?.key)?.cells[place.column];
-  if (cell) enter(cell);
-  else place?.element?.focus?.();
 }
 
 /** The link of the entity that follows or precedes the one that is open or about to be, in the order of the grid. */
@@ -145,9 +149,17 @@ function show() {
   mark();
 }
 
-/** The entity was inserted or deleted: the grid shows it, and the focus goes to its row, if there is one. */
+/**
+ * The entity was inserted or deleted: the grid shows it, and the focus goes to its row. Without one on this page it is in no
+ * row, where the next key would be for another entity.
+ */
 function finish(key) {
-  close();
+  const region = document.querySelector("#results .grid-region");
+  if (rowOf(key) || !region) close();
+  else {
+    hide();
+    region.focus({ preventScroll: true });
+  }
   const seek = ({ detail }) => {
     const row = rowOf(key);
     if (!row && detail.isStale) return; // a refresh that was under way may not have seen it

@@ -2,7 +2,6 @@
 import { bind } from "../site/commands.js";
 import { announce, explain, post } from "../site/request.js";
 import { cellAt, cellOf, gridOf, headOf } from "../grid/grid.js";
-import { isNone } from "../grid/selection.js";
 import { cellsOf, isRange } from "./range.js";
 import { keep } from "./staged.js";
 import { notify } from "../site/toast.js";
@@ -41,7 +40,6 @@ async function change(cells, action, text = "") {
 }
 
 function clear(cell) {
-  if (!isNone()) return false;
   const cells = cellsOf(cell);
   if (cells.flat().some((it) => it.dataset.state !== "absent")) change(cells, "clear");
 }

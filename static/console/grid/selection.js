@@ -2,6 +2,7 @@
 import { bind } from "../site/commands.js";
 import { on, onPage, onSwap } from "../site/on.js";
 import { get } from "../site/request.js";
+import { notify } from "../site/toast.js";
 import { cellAt, current, enter, gridOf, rowOf } from "./grid.js";
 
 const picked = new Set(); // keys
@@ -166,11 +167,20 @@ function selectMore() {
   else selectPage();
 }
 
-function remove(cell) {
-  // in a cell with nothing ticked it is the value that goes
-  if (!row(cell).dataset.key || (isNone() && cell.dataset.property)) return false;
-  send("[data-delete]", cell);
+const remove = (cell) => row(cell).dataset.key !== undefined && send("[data-delete]", cell);
+
+/** The first cell of a row, or its box, which a click focuses. */
+function handleAt({ target }) {
+  return target.closest?.("[data-grid][data-cell] tbody .handle");
 }
+
+/** Keys stay; what does delete rows is said. */
+function keyCellAt(event) {
+  const cell = cellAt(event);
+  return cell?.matches("[data-grid][data-cells] [data-system]") && cell;
+}
+
+const sayHow = (cell) => notify(gridOf(cell).dataset.howToDelete);
 
 bind(
   cellAt,
@@ -178,12 +188,15 @@ bind(
     "row.select": tick,
     "Shift+ArrowUp Shift+ArrowDown": step,
     "page.select": selectMore,
-    "rows.delete": remove,
+    "row.delete": remove,
     "row.open": (cell) => "key" in row(cell).dataset && row(cell).querySelector("a.open").click(),
     "row.duplicate": (cell) => "key" in row(cell).dataset && duplicate(keysFor(cell)[0]),
   },
   1,
 );
+
+bind(handleAt, { "rows.delete": (handle) => (isNone() ? sayHow(handle) : remove(handle)) }, 1);
+bind(keyCellAt, { "Delete Backspace": sayHow });
 
 const cellBesideTicks = (event) => !isNone() && cellAt(event);
 bind(cellBesideTicks, { Escape: () => clear() }, 1);
