@@ -130,6 +130,28 @@ def test_a_password_typed_over_a_cell_stays_in_its_dialog(page, typed, way, endi
     expect(page).not_to_have_url(re.compile("password"))
 
 
+def test_typing_goes_on_below_a_dialog_to_sign_in_that_appears(page, typed):
+    expire(page)
+    dialog = page.locator("dialog#sign-in")
+    cell(page, "Name").click()
+    page.keyboard.type("Hi there, ", delay=60)
+    expect(dialog).to_be_visible()
+    page.keyboard.type("soo", delay=60)  # by somebody who has not seen it yet
+    page.keyboard.press("Backspace")
+    page.keyboard.type("on", delay=60)
+    password = dialog.get_by_label("Password")
+    expect(password).to_be_focused()
+    expect(password).to_have_value("")
+    page.keyboard.type(PASSWORD)
+    page.keyboard.press("Enter")
+    expect(dialog).not_to_be_visible()
+    page.locator("#cell-editor").wait_for()
+    expect(page.locator(TYPED)).to_have_value("Hi there, soon")
+    page.keyboard.press("Enter")
+    page.get_by_text("Name saved", exact=True).wait_for()
+    assert names(typed) == ["Hi there, soon", "Ada", "Ada"]
+
+
 @pytest.mark.long
 def test_a_sign_in_in_another_tab_does_not_end_the_typing_of_a_password(page, typed):
     session = page.context.cookies()

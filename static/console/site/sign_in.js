@@ -6,6 +6,30 @@ const channel = new BroadcastChannel("tablero"); // where trouble.js announces s
 const { user } = document.documentElement.dataset;
 let waiting = null; // { promise, resolve, reject } of the open dialog
 let isSignedIn = false; // in another tab, while a password was being typed in this one
+const PAUSE = 600; // milliseconds without a key, after which typing has ended
+let typedAt = -PAUSE; // when a key was last typed in a field below the dialog
+let below = null; // the field below that still takes the keys
+
+document.addEventListener("keydown", typeBelow, { capture: true });
+
+/** Keys of somebody who types without looking belong to the text, not to a password. */
+function typeBelow(event) {
+  const isCharacter = event.key.length === 1 && !event.ctrlKey && !event.metaKey;
+  const field = below ?? (!dialog()?.open && event.target.matches?.("input, textarea") && event.target);
+  if (!field || !(isCharacter || event.key === "Backspace")) return;
+  typedAt = performance.now();
+  if (!below) return;
+  event.preventDefault();
+  event.stopPropagation();
+  const { selectionStart: start, selectionEnd: end } = below;
+  if (isCharacter) below.setRangeText(event.key, start, end, "end");
+  else below.setRangeText("", start === end ? Math.max(0, start - 1) : start, end, "end");
+  below.dispatchEvent(new InputEvent("input", { bubbles: true }));
+}
+
+async function typingEnds() {
+  for (let rest; (rest = typedAt + PAUSE - performance.now()) > 0; ) await new Promise((done) => setTimeout(done, rest));
+}
 
 /** Resolves when this user is signed in; rejects when the dialog is closed. */
 recovery.signIn = (address, signal) => {
@@ -23,7 +47,7 @@ recovery.signIn = (address, signal) => {
 
 function finish(error) {
   const { resolve, reject } = waiting ?? {};
-  waiting = null;
+  waiting = below = null;
   document.dispatchEvent(new CustomEvent("tablero:unsent"));
   if (dialog().open) dialog().close();
   dialog().querySelector("[data-part]").replaceChildren();
@@ -42,28 +66,38 @@ async function take(answer) {
   const card = found.querySelector("main .card");
   if (!card) throw new TypeError("There is no form to sign in with.");
   await loadHead(found).catch(() => {}); // a password needs no scripts
-  if (waiting) show(document.adoptNode(card));
+  await typingEnds();
+  if (waiting) await show(document.adoptNode(card));
 }
 
 function isDone(answer) {
   return new URL(answer.url).pathname === dialog().dataset.done;
 }
 
-function show(card) {
+async function show(card) {
   const heading = card.querySelector("h1");
   dialog().querySelector("h2").textContent = heading.textContent;
+  dialog().querySelector("[data-kept]").hidden = card.querySelector("[data-again]") !== null;
   for (const part of [heading, card.querySelector("[data-way-out]")]) part?.remove(); // the dialog can be closed
   // the page may use the same ids
   for (const element of card.querySelectorAll("[id], [for], [aria-describedby]"))
     for (const name of ["id", "for", "aria-describedby"])
       if (element.hasAttribute(name)) element.setAttribute(name, element.getAttribute(name).replace(/[^ ]+/g, "again-$&"));
+  for (const field of card.querySelectorAll("[autofocus]")) field.autofocus = false;
   const name = card.querySelector('[name="login"]');
   if (name && !name.value) name.value = user ?? "";
   dialog().querySelector("[data-part]").replaceChildren(...card.childNodes);
-  if (!dialog().open) dialog().showModal();
-  const field = dialog().querySelector('[aria-invalid], input[type="password"], [name="code"], button.primary, a.button');
-  field?.focus();
   dialog().dispatchEvent(new CustomEvent("htmx:after:swap", { bubbles: true }));
+  if (!dialog().open) {
+    const { activeElement: at } = document;
+    below = at.matches("textarea, input") && at.selectionStart !== null ? at : null;
+    if (below) typedAt = performance.now();
+    dialog().showModal(); // with the focus on itself
+    await typingEnds();
+    if (dialog().querySelector("[data-part] :focus")) return; // by the pointer, so it was seen
+    below = null;
+  }
+  dialog().querySelector('[aria-invalid], input[type="password"], [name="code"], button.primary, a.button')?.focus();
 }
 
 /** A user is signed in: if it is the user who opened the page, continue with the new token. */
@@ -118,6 +152,7 @@ dialog()?.addEventListener("submit", (event) => {
   event.preventDefault();
   send(form, event.submitter);
 });
+dialog()?.addEventListener("pointerdown", () => (below = null));
 dialog()?.addEventListener("close", () => waiting && finish(givenUp()));
 
 channel.addEventListener("message", async () => {
