@@ -12,9 +12,12 @@ from allauth.account.authentication import get_authentication_records
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
+from django.urls import Resolver404, resolve, reverse
 
+from console.site.access import AccountContext, user_of
 from console.site.addresses import is_console_path, split_url
+from storage.accounts import accounts
+from storage.people.members import role_in
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
@@ -63,6 +66,19 @@ def is_recent(request: HttpRequest) -> bool:
 def ask(request: HttpRequest, back: str = "") -> HttpResponse:
     """Redirect to the confirmation page; ``back`` is the URL to return to, by default the current page."""
     return redirect(reverse("account_reauthenticate", query={"next": back or _page_of(request)}))
+
+
+def keep_account(request: HttpRequest) -> None:
+    """Show the confirmation page in the account of the page to return to."""
+    back = request.POST.get("next") or request.GET.get("next", "")
+    try:
+        match = resolve(split_url(back).path) if is_console_path(back) else None
+    except Resolver404:
+        return
+    account = accounts.find(match.kwargs["account"]) if match and "account" in match.kwargs else None
+    role = role_in(user_of(request), account) if account and request.user.is_authenticated else None
+    if account and role is not None:
+        request.account_context = AccountContext(account, role)  # type: ignore[attr-defined]
 
 
 def _page_of(request: HttpRequest) -> str:

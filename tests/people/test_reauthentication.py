@@ -91,6 +91,23 @@ def test_a_code_does_as_well(visit, cast, ask):
     assert ask(client).content == b"the secret"
 
 
+def test_keeps_the_account_and_its_sidebar(visit, account):
+    client = visit("alice")
+    page = client.get(reverse("accounts:key_rotate", args=["acme", 1]), follow=True)
+    assert page.request["PATH_INFO"] == AGAIN
+    assert reverse("accounts:keys", args=["acme"]) in sidebar(page)
+    refused = client.post(AGAIN, {"password": "wrong horse", "next": "/ui/a/acme/keys/1/rotate/"})
+    assert sidebar(refused) == sidebar(page)
+    for elsewhere in ("/ui/me/", "/ui/a/nobody/", "/ui/nowhere/", "//evil.example/ui/a/acme/"):
+        assert "/ui/a/acme/" not in sidebar(client.get(AGAIN, {"next": elsewhere})), elsewhere
+    stranger = visit("sam").get(AGAIN, {"next": "/ui/a/acme/keys/"})
+    assert "acme" not in sidebar(stranger)
+
+
+def sidebar(page):
+    return re.search(r'<nav class="sidebar".*?</nav>', page.text, re.DOTALL)[0]
+
+
 # views that ask for a proof
 
 OWNER, EDITOR = str(int(Role.OWNER)), str(int(Role.EDITOR))

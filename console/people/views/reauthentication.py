@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
-from console.people import providers
+from console.people import providers, reauthentication
 from console.people.forms import passkeys
 from console.people.forms.sessions import ReauthenticateCodeForm
 from console.people.mfa import can_use_passkeys
@@ -33,6 +33,7 @@ class _ReauthenticationMixin:
     @method_decorator(never_cache)
     @method_decorator(sensitive_post_parameters("password", "code", "credential"))
     def dispatch(self, *args: Any, **kwargs: Any) -> HttpResponse:
+        reauthentication.keep_account(self.request)
         response: HttpResponse = super().dispatch(*args, **kwargs)  # type: ignore[misc]
         return response
 
