@@ -23,7 +23,7 @@ urlpatterns = [
     path("ui/metrics", probes.metrics),
 ]
 if settings.DEVELOPMENT:
-    urlpatterns.append(path("ui/dev/kit/", kit.show_to_developers))
+    urlpatterns.append(path("ui/kit/", kit.show))
 
 handler400 = "console.site.errors.bad_request"
 handler403 = "console.site.errors.forbidden"

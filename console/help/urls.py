@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from console.help.views import about, kit
+from console.help.views import about
 
 app_name = "help"
 urlpatterns = [
@@ -11,6 +11,5 @@ urlpatterns = [
     path("help/shortcuts/", about.shortcuts, name="shortcuts"),
     path("help/limits/", about.limits, name="limits"),
     path("help/<slug:page>/", about.document, name="document"),
-    path("kit/", kit.show, name="kit"),
     path("api/docs/", about.api, name="api"),
 ]

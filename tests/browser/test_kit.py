@@ -8,7 +8,7 @@ from tests.live_server import start_server
 from tests.seeds import seeded
 
 pytestmark = pytest.mark.long
-KIT = "/ui/dev/kit/"
+KIT = "/ui/kit/"
 # one after the other on one page
 APPEARANCES = {
     "dark": {"color_scheme": "dark"},

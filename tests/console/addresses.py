@@ -93,7 +93,6 @@ help:index                    -                   user:200     -
 help:document                 access              user:200     -
 help:shortcuts                -                   user:200     -
 help:limits                   -                   user:200     -
-help:kit                      -                   user:200     -
 replicas:index                -                   admin:200    user:405
 backups:index                 -                   admin:200    user:405
 transfer:start                 acme/people         editor:200   editor:422

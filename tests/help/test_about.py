@@ -16,6 +16,10 @@ def test_lists_all_that_others_made(visit):
         assert text.splitlines()[0].split("<")[0].split("&")[0] in page
 
 
+def test_the_components_are_for_developers_only(visit):
+    assert visit("ada").get("/ui/kit/").status_code == 404
+
+
 def test_help(visit):
     victor = visit("victor")
     assert b"<kbd>?</kbd>" in victor.get("/ui/help/shortcuts/").content

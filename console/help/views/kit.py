@@ -1,6 +1,6 @@
 """Component gallery at /ui/kit/: every component and state in both themes.
 
-In development it is also at /ui/dev/kit/ without sign-in.
+It is for developers: only there with TABLERO_DEBUG=1, and without a sign-in.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_not_required, login_required
+from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
@@ -54,23 +54,14 @@ FONTS: Final = ("h1", "h2", "lead", "body", "small", "meta", "tiny", "data", "co
 THEMES: Final = {"light": ["light"], "dark": ["dark"], "both": ["light", "dark"]}
 
 
-@login_required
-def show(request: HttpRequest) -> HttpResponse:
-    return _render(request, {})
-
-
 @login_not_required
-def show_to_developers(request: HttpRequest) -> HttpResponse:
-    """Show the gallery to developers, with sample accounts."""
+def show(request: HttpRequest) -> HttpResponse:
+    """Show the gallery, with sample accounts."""
     accounts = [
         Account(name="acme", colour="#b4570e", protected=True),
         Account(name="devstoreaccount1", colour="#0a6b66"),
     ]
     frame = {"user": Person(), "account": accounts[0], "accounts": accounts, "has_own_sidebar": True}
-    return _render(request, frame)
-
-
-def _render(request: HttpRequest, frame: dict[str, Any]) -> HttpResponse:
     if "toast" in request.GET:
         messages.success(request, "Saved the profile.")
         messages.error(request, "The table people could not be read.")
