@@ -85,7 +85,7 @@ ACCOUNT_SETTINGS: Final = (
             ("description", _("Color")),
             ("deletion", _("Delete account")),
         )
-        if place != "cluster"  # most servers have none
+        if place not in {"cluster", "consistency"}  # most servers have none
     ),
     *(
         NavigationItem("accounts:service", label, "sliders-horizontal", fragment=place, place=_SERVICE)

@@ -154,7 +154,6 @@ def test_one_button_saves_several_sections_as_one_change(visit, account):
         "description",
         "lifetime",
         "history",
-        "consistency",
         "indexes",
         "quotas",
         "guard",
@@ -249,21 +248,38 @@ def test_a_protected_account_stays(proven, account):
 
 def test_the_level_of_consistency_is_a_setting(visit, account):
     client = visit("alice")
-    page = client.get(SETTINGS).content.decode()
-    assert re.search(r'value="Strong"[^>]* checked aria-describedby="Strong_promise"', page)
-    assert "This server has no replicas" in page
-
+    assert "Strong_promise" not in client.get(SETTINGS).text  # without replicas, a level changes nothing
     chosen = {"form": "consistency", "consistency": "BoundedStaleness", "max_staleness": "10"}
     assert client.post(SETTINGS, chosen).status_code == 302
     account.refresh_from_db()
     assert (account.consistency, account.max_staleness) == ("BoundedStaleness", 10)
-    assert f"/ui/undo/{Activity.objects.latest('pk').pk}/" in client.get(SETTINGS).content.decode()
+    page = client.get(SETTINGS).text
+    chosen_level = 'value="BoundedStaleness"[^>]* checked aria-describedby="BoundedStaleness_promise"'
+    assert re.search(chosen_level, page)
+    assert "This server has no replicas" in page
+    assert f"/ui/undo/{Activity.objects.latest('pk').pk}/" in page
     assert "<b>Bounded staleness</b>" in visit("victor").get("/ui/a/acme/overview/").content.decode()
 
     for wrong in ({"consistency": "Weak"}, {"max_staleness": "0"}, {"max_staleness": "86401"}):
         assert client.post(SETTINGS, {**chosen, **wrong}).status_code == 422
     account.refresh_from_db()
     assert (account.consistency, account.max_staleness) == ("BoundedStaleness", 10)
+
+
+def test_levels_are_offered_with_replicas(visit, account, settings):
+    settings.READ_SOURCES = ["replica"]
+    page = visit("alice").get(SETTINGS).text
+    assert re.search(r'value="Strong"[^>]* checked aria-describedby="Strong_promise"', page)
+    assert "This server has no replicas" not in page
+
+
+def test_quotas_are_folded_until_one_matters(visit, account):
+    client = visit("alice")
+    folded = re.compile(r"<details><summary>\s*Lower the quotas")
+    assert folded.search(client.get(SETTINGS).text)
+    assert b"<details open><summary>" in client.post(SETTINGS, {"form": "quotas", "sas_limit": "-1"}).content
+    assert client.post(SETTINGS, {"form": "quotas", "sas_limit": "5"}).status_code == 302
+    assert not folded.search(client.get(SETTINGS).text)
 
 
 def test_the_history_is_a_setting_in_megabytes(visit, account):

@@ -1,9 +1,10 @@
 """Creating, configuring and deleting an account."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from django import forms
+from django.conf import settings as server_settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.module_loading import import_string
@@ -35,6 +36,7 @@ from storage.accounts.refusals import AccountError
 from storage.core import registry
 from storage.core.subject import Hook
 from storage.domain.access.roles import Capability
+from storage.domain.requests.consistency import Consistency
 from storage.history import retention
 from storage.jobs import jobs
 from storage.jobs.states import JobStatus
@@ -43,6 +45,7 @@ from storage.metrics.totals import Contents
 from storage.models import Account, Activity
 from storage.snapshots import snapshots
 
+_NEAR: Final = 0.8  # of a quota
 CREATED = "account_made"  # in a session: the account whose keys may be shown once
 
 
@@ -94,28 +97,43 @@ def settings(request: HttpRequest, account: Account) -> HttpResponse:
     forms = {
         name: settings_form(name, account, request.POST if name in sent else None)
         for name in SECTIONS
-        if name != "cluster" or any(can() for can in registry.hooks(Hook.SPREADS_TABLES))
+        if name in sent or _has_effect(name, account)
     }
     for form in forms.values():
         include_initial_values(form)
     named = [forms[name] for name in sent if name in forms]
     if named and _save(request, account, named):
         return redirect("accounts:settings", account.name)
+    allowances = {
+        "snapshot_limit": snapshots.allowance(account),
+        "saved_query_limit": saved_changes.allowance(account),
+        "sas_limit": sas.allowance(account),
+    }
     context = {
         "sections": [(name, SECTIONS[name], form) for name, form in forms.items()],
         "kept": retention.kept(account),
         "history_limit": retention.limit(account),
-        "quotas": [
-            (LABELS["snapshot_limit"], snapshots.allowance(account)),
-            (LABELS["saved_query_limit"], saved_changes.allowance(account)),
-            (LABELS["sas_limit"], sas.allowance(account)),
-        ],
+        "quotas": [(LABELS[name], allowance) for name, allowance in allowances.items()],
+        "has_quotas": any(
+            getattr(account, name) is not None or allowance.used >= _NEAR * allowance.most
+            for name, allowance in allowances.items()
+        ),
     }
     for section in registry.account_sections().values():
         if section.values:
             context |= import_string(section.values)()
     status = 422 if request.method == "POST" else 200
     return render(request, "console/accounts/settings.html", context, status=status)
+
+
+def _has_effect(name: str, account: Account) -> bool:
+    """Return whether a section changes anything on this server, or was changed for the account."""
+    match name:
+        case "cluster":
+            return any(can_spread() for can_spread in registry.hooks(Hook.SPREADS_TABLES))
+        case "consistency":
+            return bool(server_settings.READ_SOURCES) or account.consistency != Consistency.STRONG
+    return True
 
 
 def _save(request: HttpRequest, account: Account, named: list[forms.Form]) -> bool:
