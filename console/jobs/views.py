@@ -85,6 +85,8 @@ def _view(request: HttpRequest, job: Job) -> JobView:
 
 def _may_change(request: HttpRequest, job: Job) -> bool:
     user = user_of(request)
+    if jobs.is_of_starter(job, user):
+        return True
     if job.account is None:
         return user.is_admin
     role = members.role_in(user, job.account)
@@ -100,7 +102,7 @@ def _find(request: HttpRequest, number: int) -> Job:
         is_visible = user.is_admin or jobs.is_started_by(job, user)
     else:
         role = members.role_in(user, job.account)
-        is_visible = role is not None and may(role, Capability.READ)
+        is_visible = jobs.is_of_starter(job, user) or (role is not None and may(role, Capability.READ))
     if not is_visible:
         raise Http404
     return job

@@ -145,6 +145,10 @@ class Building(Generic[A]):
             raise
         return account
 
+    def expect(self, entities: int) -> None:
+        """Set the estimated number of entities to copy."""
+        self.run.save(Step(self.state, total=entities))
+
     def add(self, entities: int, *, tables: int = 1) -> None:
         """Record the progress between two transactions; raises JobInterrupted."""
         self.tables += tables

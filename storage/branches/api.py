@@ -83,7 +83,8 @@ class BranchViewSet(AccountScopedViewSet):
         "A branch is an account with the tables of another, as they are now, in a snapshot or at a time. Repeating the"
         " same request answers 200 with the branch that there is, 409 while it is being made, and begins again if the"
         " server ended before the branch was complete. With masking rules, the branch stays frozen if"
-        " an original value is found in it. Only admins of the server can make branches.",
+        " an original value is found in it. Members keep their roles in the branch. Owners of the account"
+        " can make branches, up to a quota, and so can admins. The token must not be limited to one account.",
         body=serializers.NewBranchSerializer,
         answer=serializers.CreatedBranchSerializer,
         is_creation=True,
@@ -93,15 +94,16 @@ class BranchViewSet(AccountScopedViewSet):
     )
     def create(self, request: Request, account: str) -> Response:
         data = self.read_body()
-        access.check_server(self.token)
+        access.check_all_accounts(self.token)
+        is_limited = not self.token.user.is_admin
         digest = idempotency.request_digest(request)
         branch_request = self._wanted(data, digest)
         if self.is_async and not accounts.exists(branch_request.name):
-            return self.answer_job(
-                jobs.start_requested(branches.request(self.account, branch_request), by=self.by)
-            )
+            job_request = branches.request(self.account, branch_request, is_limited=is_limited)
+            return self.answer_job(jobs.start_requested(job_request, by=self.by))
         try:
-            made, is_new = branches.create(self.account, branch_request, by=self.by), True
+            made = branches.create(self.account, branch_request, by=self.by, is_limited=is_limited)
+            is_new = True
         except AccountExists:
             made, is_new = self._find(data["name"], digest), False
         activity.record(AccountVerb.KEY_REVEAL, self.by, account=made.account, detail={"key": "key1"})
@@ -133,6 +135,7 @@ class BranchViewSet(AccountScopedViewSet):
                 f"The branch {name} was left incomplete by an older version. Delete the account {name} first."
             )
             raise Problem(problems.CONFLICT, detail)
+        access.find_account(self.token, name, Capability.OWN)  # the answer has its keys
         return account_building.describe(branch.account, branch)
 
     @operation(

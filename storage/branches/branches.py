@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Self
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from storage.access import policies
@@ -19,12 +20,15 @@ from storage.account_files.account_building import (
     Original,
     built_by,
 )
+from storage.accounts import accounts, quotas
 from storage.accounts.accounts import NewAccount
+from storage.accounts.quotas import QuotaReached
 from storage.accounts.refusals import AccountError
 from storage.activity import activity
 from storage.activity.catalog_change import invalidating_catalogs
 from storage.compare import sides
 from storage.compare.sides import Side, SideNotFound, SideTable
+from storage.core.quotas import BRANCHES
 from storage.core.relation_forms import Ability
 from storage.domain.access.actor import SERVER, Actor
 from storage.domain.entities.masking import TableRules, read_rules
@@ -38,7 +42,7 @@ from storage.domain.values.kinds import AccountKind
 from storage.domain.values.names import fold_table_name
 from storage.domain.values.ticks import to_ticks
 from storage.history import past
-from storage.jobs import running
+from storage.jobs import jobs, running
 from storage.jobs.kinds import JobRequest
 from storage.jobs.starters import NeededAccess
 from storage.models import Account, Branch, Job, Membership, Snapshot, Table
@@ -48,6 +52,7 @@ from storage.snapshots.snapshots import SnapshotNotFound
 from storage.snapshots.subject import SnapshotVerb
 from storage.sql import django as sql
 from storage.sql import masking as masks
+from storage.sql.background import estimated_rows
 from storage.sql.masking import Masking
 from storage.sql.relations import relation_name
 
@@ -141,6 +146,8 @@ class _BranchJob(BuildJob[Arguments]):
             request_digest=branch_request.request_digest,
         )
         account = building.create(branch_request.name, new)
+        _copy_members(source, account)
+        building.expect(sum(map(_estimate_rows, chosen.values())))
         is_whole = len(chosen) == len(side.tables) and (
             branch_request.snapshot is None or branch_request.snapshot.is_whole
         )
@@ -152,8 +159,12 @@ BRANCH_JOB: Final = _BranchJob()
 account_building.KINDS[BRANCH_JOB.name] = BRANCH_JOB
 
 
-def request(source: Account, branch_request: BranchRequest) -> JobRequest[Arguments, BuildState]:
-    """Return a job that creates a branch."""
+def request(
+    source: Account, branch_request: BranchRequest, *, is_limited: bool = False
+) -> JobRequest[Arguments, BuildState]:
+    """Return a job that creates a branch; raises QuotaReached if it ``is_limited``, as for others than admins."""
+    if is_limited and not accounts.exists(branch_request.name):  # otherwise that is what is wrong
+        _check_quota(source)
     branch_request = _folded(branch_request, AccountKind(source.kind))
     _check(source, branch_request)
     account_building.settle(branch_request.name)
@@ -162,9 +173,18 @@ def request(source: Account, branch_request: BranchRequest) -> JobRequest[Argume
     )
 
 
-def create(source: Account, wanted: BranchRequest, *, by: Actor = SERVER) -> BuiltAccount:
-    """Create a branch and wait for the result; raises AccountExists for a taken name."""
-    return built_by(running.complete(request(source, wanted), by=by))
+def create(
+    source: Account, wanted: BranchRequest, *, by: Actor = SERVER, is_limited: bool = False
+) -> BuiltAccount:
+    """Create a branch and wait for the result; raises AccountExists for a taken name, and QuotaReached."""
+    return built_by(running.complete(request(source, wanted, is_limited=is_limited), by=by))
+
+
+def _check_quota(source: Account) -> None:
+    most = quotas.limit(BRANCHES)
+    made = Branch.objects.filter(source=source).count()
+    if made + unfinished(source).filter(account__branch=None).count() >= most:
+        raise QuotaReached(Reason.TOO_MANY_BRANCHES, account=source.name, most=most)
 
 
 def _check(source: Account, branch_request: BranchRequest) -> tuple[Side, Mapping[str, SideTable]]:
@@ -189,7 +209,10 @@ def _fill(
     secret = secrets.token_bytes(32)
     now = timezone.now()
     with sql.repeatable_read():
-        copied = [_copy(name, it, account, branch_request, secret) for name, it in chosen.items()]
+        copied: list[tuple[Table, int]] = []
+        for name, it in chosen.items():
+            copied.append(_copy(name, it, account, branch_request, secret))
+            building.run.show(sum(number for _, number in copied))
         originals = _find_originals(chosen, [table for table, _ in copied], branch_request.rules)
         if branch_request.with_settings:
             Account.objects.filter(pk=account.pk).update(
@@ -197,10 +220,6 @@ def _fill(
                 if branch_request.snapshot is not None
                 else Account.objects.values_list("service_properties", flat=True).get(pk=source.pk)
             )
-        Membership.objects.bulk_create(
-            Membership(account=account, user_id=it.user_id, role=it.role, given_by=it.given_by)
-            for it in Membership.objects.filter(account=source)
-        )
         branch = Branch.objects.create(
             account=account,
             source=source,
@@ -222,6 +241,19 @@ def _fill(
     account.refresh_from_db()
     branch.account = account
     return branch
+
+
+def _copy_members(source: Account, account: Account) -> None:
+    """Give the members of the source their roles in its branch, which they see while it is made."""
+    Membership.objects.bulk_create(
+        Membership(account=account, user_id=it.user_id, role=it.role, given_by=it.given_by)
+        for it in Membership.objects.filter(account=source)
+    )
+
+
+def _estimate_rows(source: SideTable) -> int:
+    table = source.table
+    return estimated_rows(table.pk) if isinstance(table, Table) else table.entities
 
 
 def _complete(building: Building[Arguments], source: Account, branch: Branch) -> None:
@@ -321,6 +353,11 @@ def listed(account: Account) -> list[Branch]:
     return list(
         Branch.objects.filter(source=account).select_related("account", "origin").order_by("-created_at")
     )
+
+
+def unfinished(source: Account) -> QuerySet[Job]:
+    """Return the unfinished jobs that make branches of an account."""
+    return jobs.unfinished(BRANCH_JOB).filter(arguments__source=source.pk).select_related("account")
 
 
 def find(account: Account) -> Branch | None:

@@ -33,6 +33,7 @@ class Quota:
 
 
 SNAPSHOTS: Final = Quota("snapshot", Per.ACCOUNT, 100, 10_000, has_setting=True)  # that users took
+BRANCHES: Final = Quota("branch", Per.ACCOUNT, 20, 10_000)  # that others than admins make
 SAVED_QUERIES: Final = Quota("saved_query", Per.ACCOUNT, 1_000, 100_000, has_setting=True)
 OWN_SAVED_QUERIES: Final = Quota("user_saved_query", Per.USER, 500, 100_000)  # in all accounts
 # addresses that are too long; beyond it those that were not used for the longest are forgotten
@@ -57,6 +58,7 @@ WEBHOOKS: Final = Quota("webhook", Per.ACCOUNT, 10, 100)  # the server itself ha
 
 QUOTAS: Final = (
     SNAPSHOTS,
+    BRANCHES,
     SAVED_QUERIES,
     OWN_SAVED_QUERIES,
     SAVED_URLS,

@@ -93,6 +93,7 @@ class Reason(AnyReason):
         "The URL of a webhook must begin with https:// or http://, with a host and without a user name."
     )
     WEBHOOK_EXISTS = _("A webhook named “%(webhook)s” already exists.")
+    TOO_MANY_BRANCHES = _("%(account)s has %(most)s branches already. Delete one first, or ask an admin.")
     TOO_MANY_WEBHOOKS = _("There can be at most %(most)s webhooks. Delete one first.")
     NO_WEBHOOK = _("There is no webhook “%(webhook)s”.")
     MUTES_NOTHING = "Name an account or a kind of notice to mute."

@@ -45,7 +45,7 @@ def owner_of(by: Actor) -> str:
 
 
 def uploaded_names(job: Job) -> list[str]:
-    """Return the names of the files that a job reads, of those that are kept."""
+    """Return the names of the files that a job reads, without deleted ones."""
     return [file.name for file in job.files.all() if not file.is_result]
 
 

@@ -175,6 +175,12 @@ def of_whole_account(account: Account) -> Job | None:
     return Job.objects.filter(account=account, kind__in=_OF_WHOLE_ACCOUNTS, ended_at=None).first()
 
 
+def making(account_ids: Collection[int]) -> dict[int, Job]:
+    """Return the unfinished jobs that create or delete accounts, by account."""
+    matching = Job.objects.filter(account__in=account_ids, kind__in=_OF_WHOLE_ACCOUNTS, ended_at=None)
+    return {job.account_id: job for job in matching if job.account_id is not None}
+
+
 def detach(account: Account) -> None:
     """Detach jobs that create or delete an account before its deletion, so that they are kept."""
     Job.objects.filter(account=account, kind__in=_OF_WHOLE_ACCOUNTS).update(account=None)
@@ -218,6 +224,11 @@ def started_by(job: Job) -> Actor:
 def is_started_by(job: Job, user: Starter) -> bool:
     by = started_by(job)
     return by.kind in OF_USERS and by.name == user.username and job.created_at >= user.created_at
+
+
+def is_of_starter(job: Job, user: Starter) -> bool:
+    """Return whether a user has started the unfinished creation of an account, which has no members yet."""
+    return makes_account(job) and status_of(job) != JobStatus.DONE and is_started_by(job, user)
 
 
 def status_of(job: Job) -> JobStatus:

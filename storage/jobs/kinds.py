@@ -88,6 +88,7 @@ class Run(Generic[A]):
     prepared: Any = None
     _save: Callable[[Step[Any]], None] = field(default=lambda _: None, repr=False)
     _rest: Callable[[], None] = field(default=lambda: None, repr=False)
+    _show: Callable[[int], None] = field(default=lambda done: None, repr=False)
     _check: Callable[[], None] = field(default=lambda: None, repr=False)
     _is_ending: Callable[[], bool] = field(default=lambda: False, repr=False)
     _looked_at: float = field(default_factory=time.monotonic, repr=False)
@@ -112,6 +113,10 @@ class Run(Generic[A]):
         Raises JobInterrupted, which rolls the transaction back, when the job is to be paused or cancelled.
         """
         self._save(step)
+
+    def show(self, done: int) -> None:
+        """Show the progress within a long transaction, before it is saved."""
+        self._show(done)
 
     def check(self) -> None:
         """Raise JobInterrupted when the job is to be paused or cancelled, even within a transaction."""

@@ -3,9 +3,10 @@
 import logging
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from copy import copy
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 from threading import BoundedSemaphore
 from typing import Any, Final, Self
@@ -35,7 +36,7 @@ from storage.jobs.starters import Outlook
 from storage.jobs.states import FAILURES_KEPT, JobStatus, Wish
 from storage.models import Activity, Job
 from storage.sql.background import try_lock
-from storage.sql.django import in_session, release_connection
+from storage.sql.django import beside_transaction, in_session, limited, release_connection
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +46,7 @@ _SLICE: Final = 5.0  # seconds after which another job takes its turn
 _LOOK: Final = 0.2  # seconds between looks at a job that another process runs
 _LONGEST_LOOK: Final = 1.0
 _SETUP_SHARE: Final = 10  # a turn lasts at least so many times what its step takes before it saves first
+_SHOW_LIMIT: Final = timedelta(seconds=2)
 _RATE_SPAN: Final = 5.0  # seconds over which a rate is smoothed
 
 # a job goes on when the database does
@@ -322,6 +324,7 @@ class _Runner:
             size,
             _save=self._save,
             _rest=self._rest,
+            _show=self._show,
             _check=self._check,
             _is_ending=lambda: self.rest(0),
         )
@@ -359,6 +362,10 @@ class _Runner:
         if not self.has_saved:
             self.has_saved = True
             self.turn = max(_SLICE, _SETUP_SHARE * (time.monotonic() - self.began))
+
+    def _show(self, done: int) -> None:
+        with suppress(OperationTimedOut), beside_transaction(), limited(_SHOW_LIMIT):
+            Job.objects.filter(pk=self.job.pk, steps=self.job.steps).update(done=done)
 
     def _rest(self) -> None:
         _, seconds = self.pace.after_step(FIRST_SIZE)

@@ -104,6 +104,11 @@ def check_server(token: ApiToken) -> None:
     """Require the rights for server-wide operations."""
     if not token.user.is_admin:
         raise Problem(problems.FORBIDDEN, "Only admins of the server can do this.")
+    check_all_accounts(token)
+
+
+def check_all_accounts(token: ApiToken) -> None:
+    """Require a token for operations beyond one account, such as creating another."""
     if token.account_id is not None:
         raise Problem(problems.FORBIDDEN, "This operation needs a token that is not limited to one account.")
 

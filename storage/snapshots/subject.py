@@ -93,7 +93,6 @@ SUBJECT = Subject(
             _("New branch"),
             "git-branch",
             Capability.OWN,
-            is_for_admins=True,
         ),
     ),
     style_sheet=StyleSheet.ACCESS,

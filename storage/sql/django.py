@@ -180,6 +180,18 @@ def release_connection() -> None:
         connection.close()
 
 
+@contextmanager
+def beside_transaction() -> Iterator[None]:
+    """Use a connection of its own in the block, whose commits others see before the open transaction ends."""
+    usual = connections[DEFAULT_DB_ALIAS]
+    connections[DEFAULT_DB_ALIAS] = beside = usual.copy(alias=DEFAULT_DB_ALIAS)
+    try:
+        yield
+    finally:
+        connections[DEFAULT_DB_ALIAS] = usual
+        beside.close()
+
+
 _loses_locks: ContextVar[bool] = ContextVar("loses_locks", default=False)
 
 

@@ -4,17 +4,20 @@ import psycopg
 import pytest
 from django.conf import settings
 
+from console.models import User
 from storage.accounts import account_settings, accounts
 from storage.accounts.accounts import NewAccount
 from storage.branches import branches
 from storage.branches.branches import BranchRequest
 from storage.domain.access.actor import SERVER
+from storage.domain.access.roles import Role
 from storage.domain.entities.changes import Delete, Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
 from storage.jobs import jobs, running
-from storage.models import Activity, Branch, Job, Snapshot
+from storage.models import Activity, Branch, Job, Membership, Snapshot
+from storage.people import members
 from storage.relations import history
 from storage.snapshots import snapshots
 from storage.sql import django as sql
@@ -90,11 +93,30 @@ def test_policies_and_branches_require_more(call, people, account):
         ("max", "write", "POST", f"{SNAPSHOTS}/base/restore", {"policies": True}, 403),
         ("max", "manage", "POST", "accounts/acme/reset", {"snapshot": "base"}, 200),
         ("max", "manage", "POST", "accounts/acme/reset", {}, 409),
-        ("alice", "manage", "POST", "accounts/acme/branches", {"name": "mine"}, 403),
+        ("max", "manage", "POST", "accounts/acme/branches", {"name": "mine"}, 403),
+        ("alice", "write", "POST", "accounts/acme/branches", {"name": "mine"}, 403),
+        ("alice", "manage", "POST", "accounts/acme/branches", {"name": "mine"}, 201),
     ):
         assert call(name, scope)(method, path, body).status_code == status, (name, scope, path, body)
     account_settings.change(account, read_only=True)
     assert call("max")("POST", f"{SNAPSHOTS}/base/restore", {}).status_code == 403
+
+
+def test_owners_make_branches_up_to_a_quota(call, people, account, settings):
+    settings.QUOTAS = settings.QUOTAS | {"branch": 1}
+    path, body = "accounts/acme/branches", {"name": "first"}
+    limited = call("alice", account=account)("POST", path, body)
+    assert limited.status_code == 403 and "not limited to one account" in limited.json()["detail"]
+    alice = call("alice")
+    assert alice("POST", path, body).status_code == 201
+    assert alice("POST", path, body).status_code == 200  # not counted again
+    branch = Branch.objects.get().account
+    assert members.role_in(User.objects.get(username="alice"), branch) is Role.OWNER
+    refused = alice("POST", path, {"name": "second"})
+    assert refused.status_code == 409 and "acme has 1 branches already" in refused.json()["detail"]
+    assert call("ada")("POST", path, {"name": "second"}).status_code == 201
+    Membership.objects.filter(account=branch, user__username="alice").delete()
+    assert alice("POST", path, body).status_code == 404  # the answer would have its keys
 
 
 def test_refusals_name_the_field(call, people):

@@ -13,7 +13,7 @@ from storage.domain.entities.changes import Delete, Insert
 from storage.domain.entities.entity import Entity, EntityKey
 from storage.domain.values.edm import Edm, EdmValue
 from storage.domain.values.etag import ANY
-from storage.models import Branch, Snapshot, SnapshotSchedule
+from storage.models import Branch, Job, Snapshot, SnapshotSchedule
 from storage.relations import history
 from storage.snapshots import snapshots
 from storage.sql import django as sql
@@ -154,6 +154,42 @@ def test_a_masked_branch_and_its_reset(proven, customers):
     assert "Reset 1 entity of staging." in page
     own = client.get("/ui/a/staging/snapshots/").content.decode()
     assert "A branch of acme" in own and "-d &#x27;{}&#x27;" in own
+
+
+@pytest.mark.parametrize(("name", "may"), [("ada", True), ("alice", True), ("max", False), ("victor", False)])
+def test_owners_and_admins_are_offered_branches(proven, customers, name, may):
+    client = proven(name)
+    assert ("New branch" in client.get(PAGE).content.decode()) is may
+    assert client.get(f"{PAGE}branch/").status_code == (200 if may else 403)
+    data = {"name": "mine", "snapshot": ":now", "hours": "8", "table": "customers"}
+    assert client.post(f"{PAGE}branch/", data).status_code == (302 if may else 403)
+    assert Branch.objects.exists() is may
+    if name == "alice":
+        assert client.get("/ui/a/mine/settings/").status_code == 200
+
+
+def test_a_branch_being_made_says_so(visit, proven, customers, monkeypatch):
+    shown = []
+
+    def copy_and_look(*arguments):
+        result = copied(*arguments)
+        with sql.beside_transaction():
+            addresses = ("/ui/", PAGE, f"/ui/jobs/{Job.objects.get().pk}/")
+            shown.extend(alice.get(it).content.decode() for it in addresses)
+        return result
+
+    tables.create(customers.account, "zoo")
+    copied, alice = branches._copy, proven("alice")
+    monkeypatch.setattr(branches, "_copy", copy_and_look)
+    monkeypatch.setattr(branches, "_estimate_rows", lambda source: 2)
+    data = {"name": "mine", "snapshot": ":now", "hours": "8", "table": ["customers", "zoo"]}
+    assert alice.post(f"{PAGE}branch/", data).status_code == 302
+    for page in shown[:2]:
+        assert "being created</span>" in page and "disabled" not in page
+    for page in shown[3:5]:
+        assert "being created, 50 %" in page and "disabled" not in page
+    assert "2 of 4" in shown[5]
+    assert "being created" not in alice.get("/ui/").content.decode()
 
 
 def test_a_sample_that_no_page_can_contain(proven, customers):

@@ -24,10 +24,11 @@ from storage.accounts import sealed_keys
 from storage.activity import activity
 from storage.activity.activity import ActivityFilter
 from storage.domain.access.roles import Capability, Role, may
+from storage.jobs import jobs
 from storage.metrics import totals
 from storage.metrics.last_day import Traffic
 from storage.metrics.totals import Contents
-from storage.models import Account, Table
+from storage.models import Account, Job, Table
 from storage.people.members import visible_accounts, with_roles
 
 ACCOUNTS: Final = 50
@@ -46,11 +47,16 @@ class AccountCard:
     contents: Contents
     traffic: Traffic
     endpoint: str
+    job: Job | None  # the one that creates or deletes it
     is_busy: bool  # whether there was a request in the last two minutes
 
     @property
     def requests(self) -> int:
         return sum(self.traffic.hours)
+
+    @property
+    def percentage(self) -> int | None:
+        return None if self.job is None else jobs.percentage(self.job)
 
     @property
     def may_see_keys(self) -> bool:
@@ -119,7 +125,7 @@ def _page(request: HttpRequest, shown: QuerySet[Account]) -> AccountPage:
 def _cards(request: HttpRequest, shown: list[tuple[Account, Role]]) -> list[AccountCard]:
     ids = [account.pk for account, _role in shown]
     now = timezone.now()
-    contents, traffic = totals.contents(ids), totals.traffic(ids, now)
+    contents, traffic, making = totals.contents(ids), totals.traffic(ids, now), jobs.making(ids)
     return [
         AccountCard(
             account,
@@ -127,6 +133,7 @@ def _cards(request: HttpRequest, shown: list[tuple[Account, Role]]) -> list[Acco
             contents.get(account.pk, Contents()),
             (asked := traffic.get(account.pk, Traffic())),
             connections.endpoint(request, account),
+            making.get(account.pk),
             is_busy=asked.last is not None and now - asked.last < _MOMENT,
         )
         for account, role in shown

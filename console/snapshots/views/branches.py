@@ -14,12 +14,13 @@ from django.views.decorators.http import require_POST, require_safe
 from console.grid.formats import escape_surrogates, value_text
 from console.people.reauthentication import is_post, recently_authenticated, recently_authenticated_if
 from console.site import waiting
-from console.site.access import account_required, admin_required
+from console.site.access import account_required, user_of
 from console.site.refusals import describe_refusal
 from console.site.toasts import count_text, notify_error, notify_success
 from console.snapshots.forms import NOW, BranchForm
 from console.snapshots.originals import describe_original
 from storage.account_files.account_building import BuiltAccount, built_by
+from storage.accounts.quotas import QuotaReached
 from storage.accounts.refusals import AccountError
 from storage.branches import branches, snapshot_restores
 from storage.branches.branches import BranchRequest
@@ -89,7 +90,6 @@ class BranchTable:
         return [it for it in self.properties if it not in shown]
 
 
-@admin_required
 @account_required(Capability.OWN)
 @recently_authenticated_if(is_post)
 def new(request: HttpRequest, account: Account) -> HttpResponse:
@@ -104,10 +104,12 @@ def new(request: HttpRequest, account: Account) -> HttpResponse:
             form.add_error(None, _("Choose at least one table."))
         if not errors and form.is_valid():
             try:
-                job_request = branches.request(account, _wanted(request, account, form, filters))
+                is_limited = not user_of(request).is_admin
+                branch_request = _wanted(request, account, form, filters)
+                job_request = branches.request(account, branch_request, is_limited=is_limited)
                 entities = totals.contents([account.pk]).get(account.pk, Contents()).entities
                 job = waiting.complete(request, job_request, entities=entities)
-            except (AccountError, MaskingError, SnapshotError) as error:
+            except (AccountError, MaskingError, QuotaReached, SnapshotError) as error:
                 form.add_error(None, describe_refusal(error))
             else:
                 if job.status != JobStatus.DONE:

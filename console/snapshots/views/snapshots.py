@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from console.people.reauthentication import recently_authenticated
 from console.site import waiting
-from console.site.access import account_required, actor_of, role_of, user_of
+from console.site.access import account_required, actor_of, role_of
 from console.site.refusals import describe_refusal
 from console.site.toasts import count_text, notify_error, notify_success
 from console.snapshots.forms import ScheduleForm, SnapshotForm
@@ -24,6 +24,7 @@ from storage.domain.access.roles import Capability, may
 from storage.domain.errors import OperationTimedOut, StorageError
 from storage.history import changes, past
 from storage.history.changes import ChangeFilter
+from storage.jobs import jobs
 from storage.jobs.states import JobStatus
 from storage.models import Account, Branch, Snapshot
 from storage.snapshots import snapshots
@@ -51,7 +52,9 @@ def _page(
     chosen_name = request.GET.get("snapshot", "")
     chosen = next((it for it in listed if it.name == chosen_name), None)
     scheduled = snapshots.scheduled(account)
-    made = branches.listed(account)
+    being_made = [(it, jobs.percentage(it)) for it in branches.unfinished(account)]
+    incomplete = {it.account_id for it, _ in being_made}
+    made = [it for it in branches.listed(account) if it.pk not in incomplete]
     context: dict[str, Any] = {
         "snapshots": listed,
         "storage": snapshots.storage_used(account),
@@ -61,7 +64,7 @@ def _page(
         "branches": [(it, _changes_since(it)) for it in made],
         "branch": branches.find(account),
         "most_changes": MOST_CHANGES,
-        "may_branch": user_of(request).is_admin,
+        "being_made": being_made,
         "may_settings": may(role_of(request), Capability.MANAGE_ACCESS),
         "schedule": scheduled,
         "schedule_form": schedule_form or ScheduleForm(initial=ScheduleForm.initial_of(scheduled)),
