@@ -136,13 +136,10 @@ class RequestView:
         return change is not None and change.op == Op.DELETE.word
 
     @property
-    def options(self) -> list[tuple[str, SafeString | str]]:
-        """Return the query options, with the fault marked in the filter."""
+    def marked_filter(self) -> SafeString | str:
+        """Return the filter with its fault marked; empty if it has none."""
         span = (self.it.fault or {}).get("span")
-        return [
-            (name, _mark(value, *span) if span and name == "$filter" else value)
-            for name, value in self.it.options
-        ]
+        return _mark(dict(self.it.options).get("$filter", ""), *span) if span else ""
 
     @property
     def missing_indexes(self) -> list[str]:

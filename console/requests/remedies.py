@@ -1,11 +1,14 @@
 """Links to pages that can fix the causes of a refused request."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Final
 
 from django.urls import reverse
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from storage.domain.access.roles import Capability, Role, may
@@ -82,14 +85,25 @@ def find_remedies(request: RecordedRequest, causes: list[Cause], role: Role) -> 
 
 
 def _remedies(request: RecordedRequest, cause: Finding, role: Role) -> Iterator[Remedy]:
-    account, mistake = request.account.name, cause.mistake
+    account, mistake, details = request.account.name, cause.mistake, dict(cause.details)
+    if mistake is Mistake.FILTER and "filter" in details and _table(request, request.table_name):
+        repaired = {"f": _ask_for_values(details["filter"])}
+        address = reverse("entities:index", args=(account, request.table_name), query=repaired)
+        yield Remedy(_("Open the repaired query"), address, "table-2")
+    if mistake is Mistake.TABLE_MISSING and "similar" in details:
+        name = details["similar"]
+        yield Remedy(
+            gettext("Open %(name)s") % {"name": name},
+            reverse("entities:index", args=(account, name)),
+            "table-2",
+        )
     if mistake in _SETTINGS and may(role, Capability.OWN):
         fragment, label = _SETTINGS[mistake]
         yield Remedy(label, reverse("accounts:settings", args=(account,), fragment=fragment), "settings")
     if not may(role, Capability.MANAGE_ACCESS):
         return
     parameters = dict((request.report or {}).get("parameters", ()))
-    policy = dict(cause.details).get("policy") or parameters.get("si", "")
+    policy = details.get("policy") or parameters.get("si", "")
     table = _table(request, parameters.get("tn") or request.table_name)
     if (mistake in _OF_POLICY or (mistake in _OF_TOKEN and policy)) and table:
         yield Remedy(_("Edit the policy"), reverse("policies:show", args=(account, table)), "shield")
@@ -108,6 +122,12 @@ def _remedies(request: RecordedRequest, cause: Finding, role: Role) -> Iterator[
         yield Remedy(_("Open the token"), address, "ticket")
     if mistake in _OF_KEY:
         yield Remedy(_("Keys and connection strings"), reverse("accounts:keys", args=(account,)), "key-round")
+
+
+def _ask_for_values(text: str) -> str:
+    """Replace the values of a logged filter, which are not kept, by parameters that the page asks for."""
+    numbers = count(1)
+    return re.sub(LEFT_OUT, lambda _: f"{{{{value{next(numbers)}}}}}", text)
 
 
 def _table(request: RecordedRequest, name: str) -> str:

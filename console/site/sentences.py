@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from django.utils.html import conditional_escape, format_html
+from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext, ngettext
 
@@ -12,7 +12,7 @@ _OURS: Final = {"number", "seconds"}  # not what others have written
 
 
 def translate(sentence: Sentence) -> SafeString:
-    """Fill a translated text's placeholders with escaped texts."""
+    """Fill the placeholders of translated texts with escaped texts."""
     values = Details(
         (
             name,
@@ -22,7 +22,8 @@ def translate(sentence: Sentence) -> SafeString:
     )
     if "seconds" in values:
         values["seconds"] = describe_duration(int(sentence.details["seconds"]))
-    return mark_safe(conditional_escape(gettext(sentence.text)) % values)  # noqa: S308
+    text = mark_safe(conditional_escape(gettext(sentence.text)) % values)  # noqa: S308
+    return format_html_join(" ", "{}", ((it,) for it in (text, *map(translate, sentence.more))))
 
 
 def describe_duration(seconds: int) -> str:

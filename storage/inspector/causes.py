@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from storage.domain import sas
 from storage.domain.access.addresses import is_within, read_client, read_range
@@ -39,10 +39,12 @@ from storage.domain.values.edm import TICKS_PER_SECOND
 from storage.domain.values.kinds import AccountKind
 from storage.domain.values.ticks import to_second
 from storage.inspector.facts import IncomingRequest, ManagedAccount
+from storage.inspector.filters import inspect_filter
 from storage.inspector.mistakes import Mistake
 from storage.inspector.reports import Finding, finding
 
 Token = TableSas | AccountSas
+_IN_TABLES: Final = (TargetKind.ENTITIES, TargetKind.ENTITY, TargetKind.UNNAMED)
 
 
 class Cause(NamedTuple):
@@ -98,7 +100,7 @@ def of_policy(token: TableSas, account: ManagedAccount) -> Iterator[Cause]:
     policies = account.policies.get(token.folded, {})
     policy = policies.get(token.identifier)
     if token.table and token.folded not in account.policies:
-        yield from explain(finding(Mistake.TABLE_MISSING, table=token.table))
+        yield from explain(missing_table(token.table, account.policies))
     elif token.identifier and policy is None:
         yield from explain(_missing_policy(token, list(policies)))
     elif token.identifier:
@@ -111,6 +113,13 @@ def of_policy(token: TableSas, account: ManagedAccount) -> Iterator[Cause]:
         ):
             if names:
                 yield from explain(finding(mistake, names=", ".join(names), policy=token.identifier))
+
+
+def missing_table(name: str, existing: Iterable[str]) -> Finding:
+    """Return the finding of a table that does not exist, with the most similar of the existing names, if any."""
+    names = {it.lower(): it for it in existing}
+    similar = get_close_matches(name.lower(), names, n=1, cutoff=0.7)
+    return finding(Mistake.TABLE_MISSING, table=name, **({"similar": names[similar[0]]} if similar else {}))
 
 
 def _terms(token: TableSas, policy: AccessPolicy | None) -> Iterator[tuple[str, bool, bool]]:
@@ -193,6 +202,13 @@ def of_operation(
         yield Cause(error, _insufficient(grant, operation, resource, policy))
     if operation in WRITES | DELETES and account is not None and account.is_read_only:
         yield Cause(InsufficientAccountPermissions(), finding(Mistake.READ_ONLY, account=account.name))
+    if operation in (Operation.QUERY_ENTITIES, Operation.QUERY_TABLES):
+        refused = inspect_filter(sent.query, kind)
+        if refused is not None:
+            yield Cause(refused.error, refused.finding)
+    policies = account.policies if account is not None and sent.is_a_request else {}
+    if policies and resource.kind in _IN_TABLES and resource.table.lower() not in policies:
+        yield from explain(missing_table(resource.table, policies))
 
 
 def _resolve(sent: IncomingRequest, kind: AccountKind) -> tuple[Target, Operation | None]:
@@ -204,7 +220,7 @@ def _resolve(sent: IncomingRequest, kind: AccountKind) -> tuple[Target, Operatio
 
 
 def _insufficient(grant: Grant, operation: Operation | None, resource: Target, policy: str) -> Finding:
-    has_table = resource.kind in (TargetKind.ENTITIES, TargetKind.ENTITY, TargetKind.UNNAMED)
+    has_table = resource.kind in _IN_TABLES
     table = resource.table.lower() if has_table else None
     if operation is None or (grant.table is not None and table not in (None, grant.table)):
         return finding(Mistake.OTHER_TABLE, table=resource.table, allowed=grant.table or "")

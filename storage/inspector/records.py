@@ -11,6 +11,7 @@ from storage.domain.errors import StorageError
 from storage.domain.requests.cleaning import (
     LEFT_OUT,
     clean_date,
+    clean_filter_text,
     clean_label,
     clean_md5,
     clean_media_type,
@@ -132,6 +133,8 @@ class _Cleaner:
 
     def _detail(self, mistake: Mistake, name: str, value: str, parameter: str) -> str:
         match mistake, name:
+            case Mistake.FILTER, _:
+                return clean_filter_detail(name, value)
             case _ if name in _OWN or (mistake, name) == (Mistake.NETWORK, "allowed"):
                 return value
             case _, "policy" | "similar":
@@ -147,6 +150,11 @@ class _Cleaner:
             case _:
                 clean = _DETAILS.get(name)
                 return LEFT_OUT if clean is None else clean(value)
+
+
+def clean_filter_detail(name: str, value: str) -> str:
+    """Redact a detail of a refused filter: the filter, and what its sentence quotes."""
+    return clean_filter_text(value) if name in ("filter", "name", "instead") else value
 
 
 def _keep_one_of(text: str, texts: Container[str]) -> str:

@@ -1,26 +1,20 @@
 """Explanations of refused and slow requests: causes, with English sentences that the console translates."""
 
-import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 from storage.domain import errors
-from storage.domain.errors import PartKind, StorageError
+from storage.domain.errors import PartKind
 from storage.domain.filters.access_plan import AccessPath
-from storage.domain.filters.parser import parse
-from storage.domain.requests.cleaning import LEFT_OUT
 from storage.domain.requests.kept_addresses import AddressRule
 from storage.domain.requests.observed import Authentication
 from storage.domain.requests.outcomes import Outcome
 from storage.domain.translation import mark as _
-from storage.domain.values import dialects
 from storage.domain.values.stored import read_member
-from storage.editing.filters.diagnosis import diagnose
-from storage.editing.filters.diagnostics import NO_SCHEMA, Severity
 from storage.inspector import Finding, Mistake
 from storage.inspector.records import load_findings
+from storage.inspector.reports import finding
 from storage.inspector.sentences import Sentence, describe
 from storage.models import RecordedRequest
 from storage.requests.earlier_changes import TABLE, EarlierChange
@@ -34,9 +28,6 @@ class Slow:
 
 
 Cause = Finding | Sentence | EarlierChange | Slow
-
-_VALUE: Final = f"'{LEFT_OUT}'"  # a value in the place of one that is not kept
-_QUOTED: Final = re.compile("'[^']*'")
 
 _ADDRESS: Final = _(
     "The address names no resource. Segments after the account: %(number)s, characters: %(length)s."
@@ -52,13 +43,21 @@ _RULES: Final = {
 }
 _PLACE: Final = _("Operation %(number)s of the change set was refused; the others were not made either.")
 _PARTS: Final = {
-    PartKind.OPTION: _("The query option %(name)s is at fault."),
-    PartKind.HEADER: _("The header %(name)s is at fault."),
-    PartKind.PROPERTY: _("The property %(name)s is at fault."),
+    PartKind.OPTION: _("The query option %(name)s is not valid."),
+    PartKind.HEADER: _("The header %(name)s is not valid."),
+    PartKind.PROPERTY: _("The property %(name)s is not valid."),
     PartKind.BODY: _("The body cannot be read."),
 }
-_POSITION: Final = _("The first character at fault is at position %(number)s.")
-_VALID_FILTER: Final = _("This filter is valid: %(filter)s")
+_POSITION: Final = _("The error is at position %(number)s.")
+_NO_OPTION: Final = _("Table storage doesn't support the query option %(name)s.")
+_INSTEAD: Final = {
+    "$orderby": _(
+        "Entities are sorted by PartitionKey, then RowKey. Sort by other properties in the client."
+    ),
+    "$skip": _("Read the next page with the continuation token of the one before."),
+    "$count": _("Count entities in the client."),
+    "$inlinecount": _("Count entities in the client."),
+}
 _MEMORY: Final = _("Large bodies took all the memory that the server allows for them (--request-memory).")
 _LIMITS: Final[Mapping[str, str]] = {
     errors.KeyValueTooLarge.__name__: _(
@@ -123,11 +122,9 @@ def _find_faults(request: RecordedRequest, fault: dict[str, Any]) -> Iterator[Ca
     if "place" in fault:
         yield Sentence(_PLACE, {"number": str(fault["place"] + 1)})
     if fault.get("part") in set(PartKind):
-        yield Sentence(_PARTS[PartKind(fault["part"])], {"name": fault["name"]})
-        if fault.get("position") is not None:
-            yield Sentence(_POSITION, {"number": str(fault["position"] + 1)})
-        if fault["name"] == "$filter" and (corrected := correct_filter(request)):
-            yield Sentence(_VALID_FILTER, {"filter": corrected})
+        yield _describe_part(request, fault)
+    if "similar" in fault:
+        yield finding(Mistake.TABLE_MISSING, table=request.table_name, similar=fault["similar"])
     if request.error in _NAMED_LIMITS:
         yield Sentence(message_of(request).replace("%", "%%"))
     elif "limit" in fault:
@@ -138,6 +135,19 @@ def _find_faults(request: RecordedRequest, fault: dict[str, Any]) -> Iterator[Ca
         yield EarlierChange.load(fault["change"])
 
 
+def _describe_part(request: RecordedRequest, fault: Mapping[str, Any]) -> Finding | Sentence:
+    """Return what is wrong with a part of a request: of a filter what the console's filter line would say."""
+    if "filter" in fault:
+        return finding(Mistake.FILTER, **fault["filter"])
+    kind, details = PartKind(fault["part"]), {"name": fault["name"]}
+    if kind is PartKind.OPTION and request.error == errors.NotImplemented.__name__:
+        instead = _INSTEAD.get(fault["name"].lower())
+        return Sentence(_NO_OPTION, details, (Sentence(instead),) if instead else ())
+    position = fault.get("position")
+    more = () if position is None else (Sentence(_POSITION, {"number": str(position + 1)}),)
+    return Sentence(_PARTS[kind], details, more)
+
+
 def describe_cause(request: RecordedRequest, cause: Finding | Sentence) -> Sentence:
     if isinstance(cause, Sentence):
         return cause
@@ -145,20 +155,6 @@ def describe_cause(request: RecordedRequest, cause: Finding | Sentence) -> Sente
     if cause.mistake is Mistake.EXPIRED and "seconds" in details:
         return Sentence(_EXPIRED, {**details, "token": credential_name(request)})
     return describe(cause)
-
-
-def correct_filter(request: RecordedRequest) -> str:
-    """Return the filter as corrected by a quick fix, without its values; empty if there is no fix."""
-    text = dict(request.options).get("$filter", "").replace(LEFT_OUT, _VALUE)
-    for diagnostic in diagnose(text, NO_SCHEMA, None, dialects.STORAGE):
-        if diagnostic.severity is Severity.WARNING:
-            continue
-        for fix in diagnostic.fixes:
-            corrected = fix.apply(text)
-            with suppress(StorageError):
-                parse(corrected)
-                return _QUOTED.sub(LEFT_OUT, corrected)
-    return ""
 
 
 def message_of(request: RecordedRequest) -> str:

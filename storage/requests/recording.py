@@ -14,7 +14,7 @@ from django.db.models import Max, Min, QuerySet
 
 from storage.access import inspection
 from storage.domain import sas
-from storage.domain.errors import InvalidAuthenticationInfo, PartKind, StorageError
+from storage.domain.errors import InvalidAuthenticationInfo, PartKind, StorageError, TableNotFound
 from storage.domain.filters.access_plan import plan_access
 from storage.domain.requests.cleaning import (
     clean_filter,
@@ -27,6 +27,7 @@ from storage.domain.requests.cleaning import (
 from storage.domain.requests.kept_addresses import UNKNOWN, KeptAddress, keep_address
 from storage.domain.requests.observed import Authentication, ObservedRequest
 from storage.domain.requests.options import read_options
+from storage.domain.requests.outcomes import Outcome
 from storage.domain.requests.recorded import (
     Fault,
     KeptRequest,
@@ -36,8 +37,11 @@ from storage.domain.requests.recorded import (
     outcome_of,
 )
 from storage.domain.requests.routes import Address, resolve_address, resolve_operation, resolve_target
+from storage.domain.values.kinds import AccountKind
+from storage.inspector.causes import missing_table
 from storage.inspector.facts import Facts, IncomingRequest
-from storage.inspector.records import dump_report
+from storage.inspector.filters import inspect_filter
+from storage.inspector.records import clean_filter_detail, dump_report
 from storage.inspector.requests import inspect_request
 from storage.models import Account, RecordedRequest
 from storage.requests.earlier_changes import find_earlier_change, is_explained
@@ -50,6 +54,7 @@ _ACCOUNTS: Final = 20  # the rows of all accounts are those of so many
 
 _UNWRITTEN: Final = 5_000  # requests that wait while the database does not answer
 _EXPLAINED: Final = 20  # causes for one write
+_NAMES: Final = 2_000  # tables of an account that a missing name is compared with
 _WAIT: Final = 10.0  # seconds for all reads of the history, after which a slow database is left alone
 _ROWS: Final = 1000  # in a statement
 _CHUNK: Final = 5_000  # rows that are deleted in a transaction
@@ -61,6 +66,7 @@ class _Pending(NamedTuple):
     address: KeptAddress
     sent: SentRequest
     fault: Fault | None
+    kind: AccountKind
     now: float  # when the request arrived, in seconds since 1970
 
 
@@ -76,7 +82,14 @@ class RequestLog:
         if len(self._pending) < _UNWRITTEN:
             address = _address(kept)
             self._pending.append(
-                _Pending(_row(kept, address, began, alike), address, kept.sent, kept.fault, began)
+                _Pending(
+                    _row(kept, address, began, alike),
+                    address,
+                    kept.sent,
+                    kept.fault,
+                    kept.observed.kind,
+                    began,
+                )
             )
 
     def write(self) -> None:
@@ -84,7 +97,9 @@ class RequestLog:
             return
         _name_tables(self._pending)
         _explain(self._pending)
+        _explain_filters(self._pending)
         _find_earlier_changes(self._pending, time.monotonic() + _WAIT)
+        _find_similar_tables(self._pending)
         with transaction.atomic():
             # one process after the other, until it has committed: who has read an id can read all before it
             execute(f"{background.ASYNCHRONOUS}; SELECT pg_advisory_xact_lock({_ORDER})")
@@ -131,13 +146,15 @@ def _row(kept: KeptRequest, address: KeptAddress, began: float, alike: int) -> R
     observed, sent, fault = kept
     table, operation = _operation(observed, sent)
     options, place = _options(sent, fault)
-    access = plan_access(observed.query.filter) if observed.query is not None else None
+    outcome = outcome_of(observed.status, fault)
+    has_run = observed.query is not None and outcome is not Outcome.REFUSED
+    access = plan_access(observed.query.filter) if observed.query is not None and has_run else None
     return RecordedRequest(
         account_id=observed.account_id,
         at=datetime.fromtimestamp(began, UTC),
         request_id=UUID(observed.request_id),
         client_request_id=storable_text(clean_words(_header(sent, b"x-ms-client-request-id")), 128),
-        outcome=outcome_of(observed.status, fault),
+        outcome=outcome,
         status=observed.status,
         error=fault.code if fault is not None else "",
         operation=operation,
@@ -162,8 +179,8 @@ def _row(kept: KeptRequest, address: KeptAddress, began: float, alike: int) -> R
 
 def _operation(observed: ObservedRequest, sent: SentRequest) -> tuple[str, str]:
     """Return the table and operation, even of a request refused before they were resolved."""
-    if observed.operation is not None or observed.table:
-        return observed.table, observed.operation or ""
+    if observed.operation is not None:
+        return observed.table, observed.operation
     try:
         address = _resolve(sent, settings.HOST_SUFFIXES)
         target = resolve_target(address.rest, sent.method, address.account, observed.kind)
@@ -171,8 +188,8 @@ def _operation(observed: ObservedRequest, sent: SentRequest) -> tuple[str, str]:
         conditional = b"if-match" in sent.headers
         operation = resolve_operation(target, sent.method, options, conditional=conditional)
     except StorageError:
-        return "", ""
-    return clean_table(target.table, observed.kind), operation or ""
+        return observed.table, ""
+    return observed.table or clean_table(target.table, observed.kind), operation or ""
 
 
 def _header(sent: SentRequest, name: bytes) -> str:
@@ -235,6 +252,50 @@ def _explain(pending: Sequence[_Pending]) -> None:
         report = explain(rows[0].sent, facts, rows[0].now, rows[0].row.path)
         for it in rows:
             it.row.report = report
+
+
+def _explain_filters(pending: Sequence[_Pending]) -> None:
+    """Diagnose refused filters, each once, while their values are known."""
+    refused: dict[tuple[bytes, AccountKind], list[_Pending]] = {}
+    for it in pending:
+        part = it.fault.part if it.fault is not None else None
+        if part is not None and (part.kind, part.name) == (PartKind.OPTION, "$filter"):
+            refused.setdefault((it.sent.query, it.kind), []).append(it)
+    for cause, rows in list(refused.items())[:_EXPLAINED]:
+        found = inspect_filter(*cause)
+        if found is None:
+            continue
+        text, span = clean_filter(found.text, found.span)
+        details = _storable({name: clean_filter_detail(name, value) for name, value in found.finding.details})
+        for it in rows:
+            it.row.fault = {
+                **(it.row.fault or {}),
+                "position": found.span[0],
+                "span": span,
+                "filter": details,
+            }
+            it.row.options = [
+                [name, storable_text(text if name == "$filter" else value, 4096)]
+                for name, value in it.row.options
+            ]
+
+
+def _find_similar_tables(pending: Sequence[_Pending]) -> None:
+    """Find the table that was probably meant by a name that no table has or had."""
+    missed: dict[int, list[_Pending]] = {}
+    for it in pending:
+        if (
+            it.row.error == TableNotFound.__name__
+            and it.row.table_name
+            and "change" not in (it.row.fault or {})
+        ):
+            missed.setdefault(it.row.account_id, []).append(it)
+    accounts = Account.objects.in_bulk(missed)
+    for account_id, rows in missed.items():
+        names = tables.names(accounts[account_id], top=_NAMES) if account_id in accounts else []
+        for it in rows:
+            similar = dict(missing_table(it.row.table_name, names).details).get("similar")
+            it.row.fault = {**(it.row.fault or {}), "similar": similar} if similar else it.row.fault
 
 
 def _find_earlier_changes(pending: Sequence[_Pending], deadline: float) -> None:

@@ -79,6 +79,12 @@ class RequestFaultSerializer(TypedSerializer):
     span: Annotated[list[int], OPTIONAL, "Start and end of it in the `options` here."]
     place: Annotated[int, OPTIONAL, "Position in a change set, from zero."]
     limit: Annotated[str, OPTIONAL, "The limit of the server that was reached."]
+    filter: Annotated[
+        dict[str, str],
+        OPTIONAL,
+        "What is wrong with the filter: the `reason`, what its sentence names, and a `filter` that works, if known.",
+    ]
+    similar: Annotated[str, OPTIONAL, "The table with the most similar name, if the table does not exist."]
     change: Annotated[
         EarlierChangeSerializer,
         OPTIONAL,

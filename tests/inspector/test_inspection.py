@@ -5,6 +5,7 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from azure.core.credentials import AzureNamedKeyCredential
@@ -28,6 +29,7 @@ from storage.domain.access.policies import AccessPolicy
 from storage.domain.sas import TableSas
 from storage.domain.values.kinds import AccountKind
 from storage.inspector import Facts, Key, ManagedAccount, Mistake, Report, ReportKind, UnreadableText, inspect
+from storage.inspector.sentences import describe
 from tests import mistakes
 from tests.cost import costs_less_than
 from tests.mistakes import (
@@ -407,6 +409,31 @@ def test_names_a_path_signed_differently_than_sent():
         assert found(
             mistakes.authorized(request, mistakes.full(request, resource)).as_http(), facts_now()
         ) == [mistake]
+
+
+def test_says_of_a_filter_what_the_console_says():
+    request = sent_by_the_sdk(OPERATIONS["query"]).having(Authorization=None)
+    for text, code, sentence in (
+        ("Name eq 'Ada", "InvalidInput", "The string has no closing quote. This filter works: Name eq 'Ada'"),
+        (
+            "startswith(Name,'A')",
+            "NotImplemented",
+            "startswith() isn't supported in filters. This filter works: Name ge 'A' and Name lt 'B'",
+        ),
+    ):
+        asked = replace(request, url=f"http://{HOST}/{ACCOUNT}/people()?$filter={quote(text)}")
+        report = inspect(mistakes.sign(asked).as_http(), facts_now())
+        (it,) = report.findings
+        assert (it.mistake, report.verdict.error.code) == (Mistake.FILTER, code)
+        assert str(describe(it)).partition(". ")[2] == sentence
+
+
+def test_a_missing_table_is_named_with_a_similar_one():
+    request = sent_by_the_sdk(OPERATIONS["query"]).having(Authorization=None)
+    for name, similar in (("poeple", "people"), ("elsewhere", None)):
+        asked = replace(request, url=f"http://{HOST}/{ACCOUNT}/{name}()")
+        told = details(mistakes.sign(asked).as_http(), Mistake.TABLE_MISSING, facts_now())
+        assert (told["table"], told.get("similar")) == (name, similar)
 
 
 def test_an_address_by_host_has_the_account_once():

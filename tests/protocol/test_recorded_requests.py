@@ -125,12 +125,90 @@ async def test_names_the_part_that_was_refused(service, send):
     assert result[0].options == [["$filter", "Name eq … und Age gt …"]]
     assert (result[0].fault["position"], result[0].fault["span"]) == (21, [10, 13])
     assert told(result[0]) == [
-        "The query option $filter is at fault.",
-        "The first character at fault is at position 22.",
-        "This filter is valid: Name eq … and Age gt …",
+        (
+            "The filter has an error at position 22. Unknown operator “und”. Did you mean and?"
+            " This filter works: Name eq '…' and Age gt …"
+        )
     ]
-    assert told(result[3]) == ["The body cannot be read.", "The first character at fault is at position 32."]
+    assert told(result[1]) == ["The query option $top is not valid."]
+    assert told(result[3]) == ["The body cannot be read. The error is at position 32."]
+    assert told(result[5]) == ["Table storage doesn't support the query option $expand."]
     assert result[4].path == f"/{ACCOUNT}/people(PartitionKey='…',RowKey='…')"
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept_text", "marked", "explanation"),
+    [
+        (
+            "Name eq 'Ada-secret",
+            "Name eq …",
+            "…",
+            "The filter has an error at position 9. The string has no closing quote. This filter works: Name eq '…'",
+        ),
+        (
+            "startswith(Name,'Ada-secret')",
+            "startswith(…,…)",
+            "startswith",
+            (
+                "The filter has an error at position 1. startswith() isn't supported in filters."
+                " This filter works: Name ge '…' and Name lt '…'"
+            ),
+        ),
+        (
+            "Age gt 5 and contains(Name,'Ada-secret')",
+            "Age gt … and contains(…,…)",
+            "contains",
+            (
+                "The filter has an error at position 14. contains() isn't supported in filters. Filters compare"
+                " properties with values and join conditions with and, or, not. Do the rest in the client."
+            ),
+        ),
+        (
+            "Name = 'Ada-secret'",
+            "… = …",
+            "=",
+            (
+                "The filter has an error at position 6. Filters have operators of their own: eq, ne, gt, ge, lt, le,"
+                " and, or, not. This filter works: Name eq '…'"
+            ),
+        ),
+    ],
+)
+async def test_explains_a_refused_filter_as_the_grid_does(
+    service, send, sent, kept_text, marked, explanation
+):
+    reply = await send("GET", "/people()?$filter=" + quote(sent))
+    assert reply.status in (400, 501)
+
+    (recorded,) = await kept(service)
+
+    start, end = recorded.fault["span"]
+    assert (recorded.outcome, recorded.access_path, recorded.candidates) == ("refused", "", None)
+    assert (recorded.options, recorded.options[0][1][start:end]) == ([["$filter", kept_text]], marked)
+    assert told(recorded) == [explanation]
+    assert "secret" not in str([recorded.fault, recorded.options])
+
+
+async def test_proposes_the_table_with_a_similar_name(service, send):
+    for path in ("/peopel()", "/elsewhere()"):
+        assert (await send("GET", path + "?$filter=" + quote("Age gt 5"))).status == 404
+
+    near, far = await kept(service)
+
+    assert told(near) == ["This account has no table peopel. Did you mean people?"]
+    assert (told(far), near.access_path, far.access_path) == ([], "", "")
+
+
+async def test_names_the_operation_of_a_refused_token(service, send):
+    for method, path in (("GET", "/people()"), ("PATCH", PATH), ("DELETE", "/Tables('people')")):
+        query = sas(path, se="2026-01-01T00:00:00Z")
+        assert (await send(method, query, headers=JSON, signed=False)).status == 403
+
+    assert [(it.operation, it.table_name) for it in await kept(service)] == [
+        ("QueryEntities", "people"),
+        ("InsertOrMergeEntity", "people"),
+        ("DeleteTable", "people"),
+    ]
 
 
 async def test_a_change_set_is_refused_although_it_is_answered(service, send):
@@ -149,7 +227,7 @@ async def test_a_change_set_is_refused_although_it_is_answered(service, send):
     assert (recorded.outcome, recorded.error, recorded.fault["place"]) == ("refused", "InvalidInput", 1)
     assert told(recorded) == [
         "Operation 2 of the change set was refused; the others were not made either.",
-        "The property N is at fault.",
+        "The property N is not valid.",
     ]
 
 

@@ -4,6 +4,7 @@ import json
 import re
 from html import unescape
 from time import perf_counter
+from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
 import pytest
@@ -11,7 +12,13 @@ from django.urls import reverse
 from django.utils import timezone
 
 from storage.domain.access.grants import Operation
-from storage.domain.errors import AuthenticationFailed, EntityAlreadyExists, InvalidInput, PartKind
+from storage.domain.errors import (
+    AuthenticationFailed,
+    EntityAlreadyExists,
+    InvalidInput,
+    PartKind,
+    TableNotFound,
+)
 from storage.domain.filters.parser import parse
 from storage.domain.filters.query import EntityQuery
 from storage.domain.requests.observed import Authentication, Credential, ObservedRequest
@@ -119,13 +126,28 @@ def test_a_refused_access_is_explained_with_the_inspector_open(visit, account):
 
 
 def test_the_offending_part_of_a_filter_is_marked(visit, account):
-    error = InvalidInput().within(PartKind.OPTION, "$filter")
-    error.span = (14, 17)
+    error = InvalidInput().within(PartKind.OPTION, "$filter").at(14, 17)
     refused = keep(account, error, query=b"%24filter=Name%20eq%20'Ada'%20und%20Age%20gt%205")
     answer = visit("victor").get(page(refused))
     assert "Name eq … <mark>und</mark> Age gt …" in unescape(answer.content.decode())
-    assert "The query option $filter is at fault." in text(answer)
-    assert "The first character at fault is at position 15." in text(answer)
+    assert "The filter has an error at position 15. Unknown operator “ und ”. Did you mean and ?" in text(
+        answer
+    )
+    (repaired,) = answer.context["remedies"]
+    assert parse_qs(urlsplit(repaired.address).query) == {"f": ["Name eq '{{value1}}' and Age gt {{value2}}"]}
+
+
+def test_a_missing_table_leads_to_the_one_with_a_similar_name(visit, account, add_entity):
+    near, far = (
+        keep(account, TableNotFound(), table=name, searched="Age gt 5") for name in ("peopel", "elsewhere")
+    )
+    victor = visit("victor")
+
+    answer = victor.get(page(near))
+    assert "This account has no table peopel . Did you mean people ?" in text(answer)
+    assert [it.address for it in answer.context["remedies"]] == ["/ui/a/acme/t/people/"]
+    assert victor.get(page(far)).context["remedies"] == []
+    assert "How the query ran" not in text(answer)
 
 
 def test_a_slow_query_offers_the_index_that_helps(visit, account, add_entity):

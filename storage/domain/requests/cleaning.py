@@ -282,11 +282,32 @@ _WORDS: Final = _RELATIONS | frozenset(
         "oder",
         "ve",
         "veya",
+        "has",
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "mod",
     ]
 )
 # not implemented by the service, and often the very reason of a refusal
 _FUNCTIONS: Final = frozenset(
-    {"startswith", "endswith", "contains", "substringof", "tolower", "toupper", "length"}
+    {"startswith", "endswith", "contains", "substringof", "substring", "indexof", "replace", "concat", "trim"}
+    | {
+        "tolower",
+        "toupper",
+        "length",
+        "year",
+        "month",
+        "day",
+        "hour",
+        "minute",
+        "second",
+        "now",
+        "date",
+        "time",
+    }
+    | {"round", "floor", "ceiling", "cast", "isof", "any", "all", "isset"}
 )
 _BEFORE_NAMES: Final = frozenset({"and", "or", "not", "und", "oder", "ve", "veya", "(", ","})
 _MARKS: Final = frozenset(
@@ -317,6 +338,11 @@ def clean_filter(text: str, span: tuple[int, int] | None = None) -> tuple[str, t
     return _clean_tokens(tokenize_leniently(text[:_LIMIT]), span)
 
 
+def clean_filter_text(text: str) -> str:
+    """Redact the values in a valid filter or a part of one, and keep the form of each, as in ``datetime'…'``."""
+    return _clean_tokens(tokenize_leniently(text[:_LIMIT]), None, has_forms=True)[0]
+
+
 def _has_bare_names(tokens: list[Token]) -> bool:
     """Return whether a name is not compared, which a Boolean property and an unquoted value have in common."""
     words = [token.text.lower() if token.kind is TokenKind.NAME else "" for token in tokens]
@@ -328,7 +354,17 @@ def _has_bare_names(tokens: list[Token]) -> bool:
     )
 
 
-def _clean_tokens(tokens: list[Token], span: tuple[int, int] | None) -> tuple[str, tuple[int, int] | None]:
+_FORMS: Final = {
+    TokenKind.STRING: f"'{LEFT_OUT}'",
+    TokenKind.DATETIME: f"datetime'{LEFT_OUT}'",
+    TokenKind.GUID: f"guid'{LEFT_OUT}'",
+    TokenKind.BINARY: f"X'{LEFT_OUT}'",
+}
+
+
+def _clean_tokens(
+    tokens: list[Token], span: tuple[int, int] | None, *, has_forms: bool = False
+) -> tuple[str, tuple[int, int] | None]:
     cleaned = ""
     end = 0
     cut: tuple[int, int] | None = None
@@ -336,7 +372,8 @@ def _clean_tokens(tokens: list[Token], span: tuple[int, int] | None) -> tuple[st
         if token.start > end:
             cleaned += " "
         start, end = len(cleaned), token.end
-        cleaned += _clean_token(tokens, index)
+        form = _FORMS.get(token.kind) if has_forms else None
+        cleaned += form or _clean_token(tokens, index)
         is_reached = span is not None and token.end > span[0]
         if cut is None and (is_reached or token.kind is TokenKind.END) and span is not None:
             cut = start, len(cleaned)
