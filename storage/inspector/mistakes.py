@@ -141,7 +141,7 @@ class Mistake(StrEnum):
         " are the same."
     )
     POLICY_INCOMPLETE = _("Neither the token nor its policy %(policy)s sets %(names)s.")
-    # what the request asks for
+    # the query and its table
     FILTER = _("The filter has an error at position %(number)s.")
     TABLE_MISSING = _("This account has no table %(table)s.")
     HTTPS_ONLY = _("The token allows HTTPS only, but the request uses HTTP.")

@@ -44,14 +44,14 @@ class Details(dict[str, str]):
         return MISSING
 
 
-def describe(found: Finding) -> Sentence:
-    details = {name: value or "–" for name, value in found.details}
-    if found.mistake is Mistake.FILTER:
-        return Sentence(found.mistake.value, details, tuple(_explain_filter(details)))
-    if found.mistake is Mistake.TABLE_MISSING and "similar" in details:
-        return Sentence(found.mistake.value, details, (Sentence(_SIMILAR, details),))
-    is_by_policy = found.mistake is Mistake.PERMISSION and "policy" in details
-    return Sentence(_POLICY_PERMISSION if is_by_policy else found.mistake.value, details)
+def describe(finding: Finding) -> Sentence:
+    details = {name: value or "–" for name, value in finding.details}
+    if finding.mistake is Mistake.FILTER:
+        return Sentence(finding.mistake.value, details, tuple(_explain_filter(details)))
+    if finding.mistake is Mistake.TABLE_MISSING and "similar" in details:
+        return Sentence(finding.mistake.value, details, (Sentence(_SIMILAR, details),))
+    is_by_policy = finding.mistake is Mistake.PERMISSION and "policy" in details
+    return Sentence(_POLICY_PERMISSION if is_by_policy else finding.mistake.value, details)
 
 
 def _explain_filter(details: Mapping[str, str]) -> Iterator[Sentence]:

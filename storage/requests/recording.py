@@ -262,15 +262,17 @@ def _explain_filters(pending: Sequence[_Pending]) -> None:
         if part is not None and (part.kind, part.name) == (PartKind.OPTION, "$filter"):
             refused.setdefault((it.sent.query, it.kind), []).append(it)
     for cause, rows in list(refused.items())[:_EXPLAINED]:
-        found = inspect_filter(*cause)
-        if found is None:
+        diagnosed = inspect_filter(*cause)
+        if diagnosed is None:
             continue
-        text, span = clean_filter(found.text, found.span)
-        details = _storable({name: clean_filter_detail(name, value) for name, value in found.finding.details})
+        text, span = clean_filter(diagnosed.text, diagnosed.span)
+        details = _storable(
+            {name: clean_filter_detail(name, value) for name, value in diagnosed.finding.details}
+        )
         for it in rows:
             it.row.fault = {
                 **(it.row.fault or {}),
-                "position": found.span[0],
+                "position": diagnosed.span[0],
                 "span": span,
                 "filter": details,
             }
