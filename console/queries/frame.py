@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.utils.functional import Promise
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
@@ -30,7 +30,6 @@ _TABS_OF_SUBJECTS: Final = {"policies": layout.POLICIES, "tables": "tables:setti
 
 
 _LINK: Final = '<li data-filter-text="{0}"><a href="{1}"{2}><span>{0}</span><em>{3}</em></a></li>'
-_NAME_LINK: Final = '<li data-filter-text="{0}"><a href="{1}"><span>{0}</span></a></li>'
 _CURRENT: Final = SafeString(' aria-current="page"')
 
 
@@ -45,18 +44,25 @@ class Tab(NamedTuple):
 
 @dataclass(frozen=True)
 class AccountTables:
-    """List of an account's tables in the sidebar of its pages, without counts."""
+    """List of an account's tables in the sidebar, computed lazily as partial responses need none."""
 
     account: Account
+    current: Table | None = None  # is counted first
 
     @cached_property
-    def listing(self) -> Listing[str]:
-        return table_list.names(self.account)
+    def listing(self) -> Listing[Overview]:
+        return table_list.overview(self.account, about=self.current)
 
     @property
     def links(self) -> SafeString:
-        addresses = ((name, path_of(_ENTITIES, self.account.name, name)) for name in self.listing.tables)
-        return format_html_join("\n", _NAME_LINK, addresses)
+        """Return the list items of the tables, up to a hundred."""
+        return format_html_join("\n", _LINK, map(self._link, self.listing.tables))
+
+    def _link(self, shown: Overview) -> tuple[str, str, str, str]:
+        address = path_of(_ENTITIES, self.account.name, shown.name)
+        number = grouped(shown.entities)
+        mark = _CURRENT if self.current and shown.name == self.current.name else ""
+        return shown.name, address, mark, number if shown.is_exact else f"~{number}"
 
 
 @dataclass(frozen=True)
@@ -72,24 +78,16 @@ class TableFrame:
         return table_of(self.request)
 
     @cached_property
-    def listing(self) -> Listing[Overview]:
-        return table_list.overview(self.account, about=self.table)
-
-    @property
-    def links(self) -> SafeString:
-        """Return the list items of the tables, up to a hundred."""
-        return format_html_join("\n", _LINK, map(self._link, self.listing.tables))
-
-    def _link(self, shown: Overview) -> tuple[str, str, str, str]:
-        address = path_of(_ENTITIES, self.account.name, shown.name)
-        number = grouped(shown.entities)
-        mark = _CURRENT if shown.name == self.table.name else ""
-        return shown.name, address, mark, number if shown.is_exact else f"~{number}"
+    def tables(self) -> AccountTables:
+        try:
+            return AccountTables(self.account, self.table)
+        except Http404:  # the page that says so has the others beside it
+            return AccountTables(self.account)
 
     @cached_property
     def overview(self) -> Overview:
         """Return the overview of the table."""
-        listed = (it for it in self.listing.tables if it.name == self.table.name)
+        listed = (it for it in self.tables.listing.tables if it.name == self.table.name)
         return next(listed, None) or table_list.describe(self.table)
 
     @property
@@ -138,5 +136,6 @@ def frame_of(request: HttpRequest) -> TableFrame | None:
 def context(request: HttpRequest) -> dict[str, Any]:
     """Add the frame to the template context of table pages, and the table list to account pages."""
     current, frame = account_context(request), frame_of(request)
-    tables = {} if current is None else {"sidebar_tables": AccountTables(current.account)}
-    return tables if frame is None else {**tables, "frame": frame}
+    if frame is not None:
+        return {"frame": frame, "sidebar_tables": frame.tables}
+    return {} if current is None else {"sidebar_tables": AccountTables(current.account)}

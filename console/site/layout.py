@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
 from typing import Any, Final
 
 from django.conf import settings
@@ -15,7 +16,7 @@ from console.site.access import AccountContext, account_context, user_of
 from console.site.addresses import path_of
 from console.site.static_files import DATA_STYLESHEET, OTHER_STYLESHEETS
 from storage.core import registry
-from storage.core.subject import Hook, Place
+from storage.core.subject import Hook, Place, Section
 from storage.domain.access.roles import Capability, may
 from storage.domain.values.kinds import AccountKind
 from storage.people.members import visible_accounts
@@ -29,6 +30,7 @@ class NavigationItem:
     label: str | Promise
     icon: str
     capability: Capability = Capability.READ
+    section: Section | None = None  # whose tab it is
     is_for_admins: bool = False  # among the pages of the server
     fragment: str = ""  # the place of a setting on the page
     place: str | Promise = ""  # the title of a setting's page
@@ -46,6 +48,7 @@ def navigation(*places: Place) -> tuple[NavigationItem, ...]:
             _(page.label),
             page.icon,
             page.capability,
+            page.section,
             page.is_for_admins,
             letter=page.letter,
             arguments=page.arguments,
@@ -57,10 +60,9 @@ def navigation(*places: Place) -> tuple[NavigationItem, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class SidebarLink:
-    """A link of the sidebar."""
+class PageLink:
+    """A link to a page, in the sidebar or among the tabs of a section."""
 
-    url: str
     label: str | Promise
     icon: str
     address: str
@@ -68,10 +70,21 @@ class SidebarLink:
     letter: str
 
 
+@dataclass(frozen=True, slots=True)
+class Sidebar:
+    """The items of a sidebar; an account's list of tables has a link of its own."""
+
+    items: list[PageLink]
+    tables: PageLink | None
+    tabs: list[PageLink]  # of the section that the page is a tab of; none beside a single one
+    hidden: list[PageLink]  # pages with a letter that are tabs of a section
+
+
 PARENTS: Final = {
     "accounts:delete": "accounts:settings"
 }  # pages whose address is not below that of their parent
 POLICIES: Final = "policies:show"
+_TABLES: Final = "tables:index"
 _SETTINGS: Final = _("Settings")
 _SERVICE: Final = _("Service")
 _PROFILE: Final = _("Profile")
@@ -145,7 +158,7 @@ def context(request: HttpRequest) -> dict[str, Any]:
     # a request that fails early has no user yet
     is_admin = getattr(getattr(request, "user", None), "is_admin", False)
     shown = [item for item in navigation(Place.SERVER) if is_admin or not item.is_for_admins]
-    return values | {"server_sidebar_items": _links(request, shown)}
+    return values | {"sidebar": SimpleLazyObject(lambda: _sidebar(request, shown))}
 
 
 def _stylesheets(request: HttpRequest) -> list[str]:
@@ -171,7 +184,7 @@ def _account_values(request: HttpRequest, current: AccountContext) -> dict[str, 
         "may": allowed(current),
         "accounts": SimpleLazyObject(lambda: switcher[:SWITCHER_LIMIT]),
         "has_more_accounts": SimpleLazyObject(lambda: len(switcher) > SWITCHER_LIMIT),
-        "sidebar_items": SimpleLazyObject(lambda: _account_links(request, current)),
+        "sidebar": SimpleLazyObject(lambda: _account_sidebar(request, current)),
     }
 
 
@@ -181,12 +194,38 @@ def may_open(current: AccountContext, item: NavigationItem) -> bool:
     return is_of_kind and may(current.role, item.capability)
 
 
-def _account_links(request: HttpRequest, current: AccountContext) -> list[SidebarLink]:
+def _account_sidebar(request: HttpRequest, current: AccountContext) -> Sidebar:
     items = [item for item in navigation(Place.ACCOUNT) if may_open(current, item)]
-    return _links(request, items, current.account.name)
+    return _sidebar(request, items, current.account.name)
 
 
-def _links(request: HttpRequest, items: Sequence[NavigationItem], *arguments: str) -> list[SidebarLink]:
+def _sidebar(request: HttpRequest, pages: Sequence[NavigationItem], *arguments: str) -> Sidebar:
+    """Build a sidebar, in which the pages of a section share an item that opens the first of them."""
+    links = dict(zip(pages, _links(request, pages, *arguments), strict=True))
+    items: list[PageLink] = []
+    tabs: list[PageLink] = []
+    for section, members in groupby((it for it in pages if it.url != _TABLES), lambda it: it.section):
+        together = [links[it] for it in members]
+        if section is None or len(together) == 1:
+            items += together
+            continue
+        label, icon = section.value
+        marks = {link.current for link in together}
+        items.append(
+            PageLink(_(label), icon, together[0].address, "true" if marks - {""} else "", letter="")
+        )
+        if "page" in marks:
+            tabs = together
+    shown = {item.address for item in items if item.letter}
+    return Sidebar(
+        items,
+        next((link for it, link in links.items() if it.url == _TABLES), None),
+        tabs,
+        [link for it, link in links.items() if link.letter and it.url != _TABLES and link.address not in shown],
+    )
+
+
+def _links(request: HttpRequest, items: Sequence[NavigationItem], *arguments: str) -> list[PageLink]:
     """Build the links, marking the current page or its closest parent; for pages of a table, the table."""
     addresses = [path_of(item.url, *arguments) for item in items]
     above = [
@@ -200,9 +239,7 @@ def _links(request: HttpRequest, items: Sequence[NavigationItem], *arguments: st
     parents = [address for item, address in zip(items, addresses, strict=True) if item.url == parent]
     closest = max(parents or above, key=len, default="")
     return [
-        SidebarLink(
-            item.url, item.label, item.icon, address, _current(request, address, closest), item.letter
-        )
+        PageLink(item.label, item.icon, address, _current(request, address, closest), item.letter)
         for item, address in zip(items, addresses, strict=True)
     ]
 

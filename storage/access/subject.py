@@ -1,7 +1,7 @@
 """Declaration of the subject "access": see storage.core.registry."""
 
 from storage.core.notices import Condition, NoticeKind, Severity, Threshold, Unit
-from storage.core.subject import Page, Place, StyleSheet, Subject
+from storage.core.subject import Page, Place, Section, StyleSheet, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -80,6 +80,7 @@ SUBJECT = Subject(
             _("Policies & SAS"),
             "ticket",
             Capability.MANAGE_ACCESS,
+            Section.ACCESS,
             letter="P",
         ),
         Page(Place.SERVER, 40, "sas:inspector", _("Inspector"), "scroll-text"),

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from storage.core.notices import Condition, NoticeKind, Severity, Threshold, Unit
-from storage.core.subject import Page, Periodic, Place, StyleSheet, Subject
+from storage.core.subject import Page, Periodic, Place, Section, StyleSheet, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -100,11 +100,34 @@ SUBJECT = Subject(
     ),
     pages=(
         Page(Place.ACCOUNT, 10, "accounts:overview", _("Overview"), "activity", letter="O"),
-        Page(Place.ACCOUNT, 110, "accounts:service", _("Service"), "sliders-horizontal", only_storage=True),
         Page(
-            Place.ACCOUNT, 120, "accounts:keys", _("Keys"), "key-round", Capability.MANAGE_ACCESS, letter="K"
+            Place.ACCOUNT,
+            50,
+            "accounts:keys",
+            _("Keys"),
+            "key-round",
+            Capability.MANAGE_ACCESS,
+            Section.ACCESS,
+            letter="K",
         ),
-        Page(Place.ACCOUNT, 140, "accounts:settings", _("Settings"), "settings", Capability.OWN),
+        Page(
+            Place.ACCOUNT,
+            130,
+            "accounts:settings",
+            _("Account settings"),
+            "settings",
+            Capability.OWN,
+            Section.SETTINGS,
+        ),
+        Page(
+            Place.ACCOUNT,
+            140,
+            "accounts:service",
+            _("Service"),
+            "sliders-horizontal",
+            section=Section.SETTINGS,
+            only_storage=True,
+        ),
         Page(
             Place.ACCOUNT_SEARCH,
             60,

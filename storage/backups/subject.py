@@ -1,7 +1,18 @@
 """Declaration of the subject "backups": see storage.core.registry."""
 
 from storage.core.notices import Condition, NoticeKind, Severity
-from storage.core.subject import Command, CommandGroup, Examination, Hook, Page, Part, Place, Slot, Subject
+from storage.core.subject import (
+    Command,
+    CommandGroup,
+    Examination,
+    Hook,
+    Page,
+    Part,
+    Place,
+    Section,
+    Slot,
+    Subject,
+)
 from storage.domain.translation import mark as _
 
 
@@ -90,5 +101,15 @@ SUBJECT = Subject(
         "ARCHIVE_BACKLOG",
     ),
     urls=("console.backups.urls",),
-    pages=(Page(Place.SERVER, 80, "backups:index", _("Backups"), "save", is_for_admins=True),),
+    pages=(
+        Page(
+            Place.SERVER,
+            80,
+            "backups:index",
+            _("Backups"),
+            "save",
+            section=Section.SERVER,
+            is_for_admins=True,
+        ),
+    ),
 )

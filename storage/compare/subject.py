@@ -1,6 +1,6 @@
 """Declaration of the subject "compare": see storage.core.registry."""
 
-from storage.core.subject import Page, Place, StyleSheet, Subject
+from storage.core.subject import Page, Place, Section, StyleSheet, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -28,7 +28,17 @@ SUBJECT = Subject(
     name="compare",
     stands_on=("activity", "jobs", "accounts", "tables", "access", "history", "snapshots", "undo"),
     verbs=CompareVerb,
-    pages=(Page(Place.ACCOUNT, 100, "compare:index", _("Compare"), "arrow-left-right", letter="C"),),
+    pages=(
+        Page(
+            Place.ACCOUNT,
+            90,
+            "compare:index",
+            _("Compare"),
+            "arrow-left-right",
+            section=Section.HISTORY,
+            letter="C",
+        ),
+    ),
     jobs=("storage.compare.applying.APPLY_JOB",),
     api="storage.compare.api",
     style_sheet=StyleSheet.DATA,

@@ -12,6 +12,7 @@ from storage.core.variables import Variable
 from storage.core.verbs import Verb
 from storage.domain.access.roles import Capability
 from storage.domain.refusals import AnyReason
+from storage.domain.translation import mark as _
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,17 @@ class Place(Enum):
     SERVER_SEARCH = "the search, everywhere"
 
 
+class Section(Enum):
+    """Item of a sidebar whose pages are its tabs; each value is its label and its icon."""
+
+    ACCESS = (_("Access"), "key-round")
+    HISTORY = (_("History"), "history")
+    TRAFFIC = (_("Traffic"), "chart-line")
+    SETTINGS = (_("Settings"), "settings")
+    SERVER = (_("Server"), "database")
+    HELP = (_("Help"), "book-open")
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """Navigation link to a page, shown to users who may open it."""
@@ -51,6 +63,7 @@ class Page:
     label: str
     icon: str
     capability: Capability = Capability.READ
+    section: Section | None = None  # whose tab it is; without one, it has its own item in the sidebar
     is_for_admins: bool = False  # among the pages of the server
     letter: str = ""  # that opens it, after G
     arguments: tuple[object, ...] = ()  # arguments of the URL, after the account

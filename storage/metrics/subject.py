@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from storage.core.notices import Condition, NoticeKind, Severity, Threshold, Unit
-from storage.core.subject import Page, Periodic, Place, StyleSheet, Subject
+from storage.core.subject import Page, Periodic, Place, Section, StyleSheet, Subject
 from storage.core.verbs import Act, Group, Verb
 from storage.domain.translation import mark as _
 
@@ -71,7 +71,15 @@ SUBJECT = Subject(
         "usage": "storage.metrics.usage.tidy",
     },
     pages=(
-        Page(Place.ACCOUNT, 80, "metrics:account", _("Metrics"), "chart-line", letter="M"),
+        Page(
+            Place.ACCOUNT,
+            110,
+            "metrics:account",
+            _("Metrics"),
+            "chart-line",
+            section=Section.TRAFFIC,
+            letter="M",
+        ),
         Page(Place.TABLE, 40, "metrics:table", _("Metrics"), "chart-line"),
     ),
     style_sheet=StyleSheet.ACCESS,

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from storage.core.notices import Condition, NoticeKind, Severity
-from storage.core.subject import Page, Periodic, Place, StyleSheet, Subject
+from storage.core.subject import Page, Periodic, Place, Section, StyleSheet, Subject
 from storage.core.verbs import Act, Group, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -62,7 +62,9 @@ SUBJECT = Subject(
     ),
     tidying={"notices": "storage.notices.evaluation.tidy"},
     pages=(
-        Page(Place.ACCOUNT, 90, "notices:account", _("Notices"), "bell", letter="N"),
+        Page(
+            Place.ACCOUNT, 120, "notices:account", _("Notices"), "bell", section=Section.TRAFFIC, letter="N"
+        ),
         Page(Place.SERVER, 20, "notices:index", _("Notices"), "bell", letter="N"),
         Page(Place.ACCOUNT_SEARCH, 80, "notices:settings", _("Notice settings"), "bell", Capability.OWN),
         Page(Place.ACCOUNT_SEARCH, 90, "notices:webhook_new", _("New webhook"), "plus", Capability.OWN),

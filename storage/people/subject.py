@@ -1,7 +1,7 @@
 """Declaration of the subject "people": see storage.core.registry."""
 
 from storage.core.notices import Condition, NoticeKind, Severity
-from storage.core.subject import Page, Place, Subject
+from storage.core.subject import Page, Place, Section, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -70,8 +70,12 @@ SUBJECT = Subject(
         "console.people.invitations.tidy",
     ),
     pages=(
-        Page(Place.ACCOUNT, 130, "accounts:members", _("Members"), "users", letter="U"),
-        Page(Place.SERVER, 50, "people:users", _("Users"), "users", is_for_admins=True),
+        Page(
+            Place.ACCOUNT, 60, "accounts:members", _("Members"), "users", section=Section.ACCESS, letter="U"
+        ),
+        Page(
+            Place.SERVER, 50, "people:users", _("Users"), "users", section=Section.SERVER, is_for_admins=True
+        ),
         Page(Place.SERVER_SEARCH, 20, "people:profile", _("Profile"), "user"),
         Page(Place.SERVER_SEARCH, 30, "people:security", _("Security"), "shield"),
         Page(Place.SERVER_SEARCH, 40, "people:api_tokens", _("API tokens"), "plug"),

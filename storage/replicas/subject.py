@@ -1,6 +1,6 @@
 """Declaration of the subject "replicas": see storage.core.registry."""
 
-from storage.core.subject import AccountSection, Examination, HelpEntry, Hook, Page, Place, Subject
+from storage.core.subject import AccountSection, Examination, HelpEntry, Hook, Page, Place, Section, Subject
 from storage.core.variables import Variable
 from storage.domain.translation import mark as _
 
@@ -9,7 +9,17 @@ SUBJECT = Subject(
     stands_on=("health",),
     is_optional=True,
     api="storage.replicas.api",
-    pages=(Page(Place.SERVER, 70, "replicas:index", _("Replicas"), "database", is_for_admins=True),),
+    pages=(
+        Page(
+            Place.SERVER,
+            70,
+            "replicas:index",
+            _("Replicas"),
+            "database",
+            section=Section.SERVER,
+            is_for_admins=True,
+        ),
+    ),
     hooks={
         Hook.READ_ROUTER: "storage.replicas.replicas.make_router",
         Hook.ACCOUNT_WARNINGS: "console.replicas.views.find_warnings",

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from storage.core.subject import Page, Periodic, Place, StyleSheet, Subject
+from storage.core.subject import Page, Periodic, Place, Section, StyleSheet, Subject
 from storage.domain.translation import mark as _
 
 SUBJECT = Subject(
@@ -18,7 +18,17 @@ SUBJECT = Subject(
             late_after=timedelta(minutes=10),
         ),
     ),
-    pages=(Page(Place.ACCOUNT, 70, "requests:index", _("Requests"), "scroll-text", letter="R"),),
+    pages=(
+        Page(
+            Place.ACCOUNT,
+            100,
+            "requests:index",
+            _("Requests"),
+            "scroll-text",
+            section=Section.TRAFFIC,
+            letter="R",
+        ),
+    ),
     api="storage.requests.api",
     style_sheet=StyleSheet.ACCESS,
     urls=("console.requests.urls",),

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from storage.core.notices import Condition, NoticeKind, Severity, Threshold, Unit
-from storage.core.subject import Page, Periodic, Place, StyleSheet, Subject
+from storage.core.subject import Page, Periodic, Place, Section, StyleSheet, Subject
 from storage.core.verbs import Act, Group, Undo, Verb
 from storage.domain.access.roles import Capability
 from storage.domain.translation import mark as _
@@ -82,7 +82,15 @@ SUBJECT = Subject(
         ),
     ),
     pages=(
-        Page(Place.ACCOUNT, 50, "snapshots:index", _("Snapshots"), "camera", letter="S"),
+        Page(
+            Place.ACCOUNT,
+            80,
+            "snapshots:index",
+            _("Snapshots"),
+            "camera",
+            section=Section.HISTORY,
+            letter="S",
+        ),
         Page(
             Place.ACCOUNT_SEARCH, 40, "snapshots:new", _("Take snapshot"), "camera", Capability.MANAGE_TABLES
         ),

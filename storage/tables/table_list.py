@@ -166,16 +166,6 @@ def overview(account: Account, *, about: Table | None = None, top: int = PAGE) -
     return Listing(shown, matching.count(), rows[top].folded_name)
 
 
-def names(account: Account, top: int = PAGE) -> Listing[str]:
-    """Return the names of the first tables of an account."""
-    matching = Table.objects.existing().filter(account=account).order_by("folded_name")
-    rows = list(matching.values_list("name", "folded_name")[: top + 1])
-    shown = [name for name, _ in rows[:top]]
-    if len(rows) <= top:
-        return Listing(shown, len(rows), None)
-    return Listing(shown, matching.count(), rows[top][1])
-
-
 def describe(table: Table) -> Overview:
     return _overviews([table], table)[0]
 

@@ -94,11 +94,11 @@ def test_exports_several_as_one_file(visit, account, add_entity, add):
 # the list
 
 
-def test_the_list_opens_no_table(visit, add, monkeypatch, django_assert_max_num_queries):
+def test_the_list_counts_no_partitions(visit, add, monkeypatch, django_assert_max_num_queries):
     add(*(f"t{number:02}" for number in range(30)))
     client = visit("alice")
-    for name in ("sizes_of", "partitions_up_to", "partitions_of"):
-        monkeypatch.setattr(background, name, lambda *_: pytest.fail("a table was measured"))
+    for name in ("partitions_up_to", "partitions_of"):
+        monkeypatch.setattr(background, name, lambda *_: pytest.fail("partitions were counted"))
     with django_assert_max_num_queries(25):
         page = text(client.get(LIST, {"q": "t"}))
     assert 'hx-get="/ui/a/acme/tables/sizes/?q=t"' in page

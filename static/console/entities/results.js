@@ -209,3 +209,5 @@ const besideQuery = ({ target }) => target.matches?.(".grid-region, [data-grid] 
 
 bind(besideQuery, { "query.run": () => run() });
 bind(gridRegion, { "Enter Shift+Enter Alt+Enter": (region) => enter(current(region.querySelector("[data-grid]"))) });
+
+onPage(() => document.querySelector("#sidebar-tables [aria-current]")?.scrollIntoView({ block: "nearest" }));

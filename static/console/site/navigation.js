@@ -7,7 +7,8 @@ import { anyDirty, guarded, isChanged, setSent, wasSent } from "./unsaved.js";
 
 const KEPT = ["toasts", "sign-in", "palette", "page-title"]; // parts of the document, not of a page
 const FRAME = ".layout > #main";
-const REGIONS = ["#sidebar", ".grid-region"]; // parts that scroll beside the page itself
+const SCROLLED = ".sidebar-scroll"; // the tables of the sidebar, which stay where they are
+const REGIONS = [SCROLLED, ".grid-region"]; // parts that scroll beside the page itself
 const FIELDS = "#main :is(input:not([type=hidden], [type=password], [type=file]), select, textarea)[name]:not([autocomplete=off])";
 const PATIENCE = 3000; // milliseconds for which a page that is about to go takes no clicks
 const ADDRESSES = /^\/ui\/a\//;
@@ -117,7 +118,7 @@ function isLike(found) {
 }
 
 function show(found, { place = null, hash = "" }) {
-  const sidebar = document.getElementById("sidebar").scrollTop;
+  const scrolled = document.querySelector(SCROLLED)?.scrollTop ?? 0;
   for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
   turnPage(() => {
     document.title = found.title;
@@ -126,7 +127,8 @@ function show(found, { place = null, hash = "" }) {
     toasts.replaceChildren(...found.getElementById("toasts").children);
     useStyles(found);
     exchange(found.body);
-    document.getElementById("sidebar").scrollTop = sidebar;
+    const tables = document.querySelector(SCROLLED);
+    if (tables) tables.scrollTop = scrolled;
     if (place) fill(place.fields);
     if (place?.focus.key !== undefined) focusable(place.focus)?.setAttribute("tabindex", "0"); // the grid's own, once it is set up
     if (!place) scrollToStart(hash);
