@@ -99,7 +99,7 @@ def test_the_list_counts_no_partitions(visit, add, monkeypatch, django_assert_ma
     client = visit("alice")
     for name in ("partitions_up_to", "partitions_of"):
         monkeypatch.setattr(background, name, lambda *_: pytest.fail("partitions were counted"))
-    with django_assert_max_num_queries(25):
+    with django_assert_max_num_queries(26):
         page = text(client.get(LIST, {"q": "t"}))
     assert 'hx-get="/ui/a/acme/tables/sizes/?q=t"' in page
 

@@ -118,7 +118,7 @@ function isLike(found) {
 }
 
 function show(found, { place = null, hash = "" }) {
-  const scrolled = document.querySelector(SCROLLED)?.scrollTop ?? 0;
+  const scrolled = document.querySelector(SCROLLED)?.scrollTop;
   for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
   turnPage(() => {
     document.title = found.title;
@@ -127,8 +127,7 @@ function show(found, { place = null, hash = "" }) {
     toasts.replaceChildren(...found.getElementById("toasts").children);
     useStyles(found);
     exchange(found.body);
-    const tables = document.querySelector(SCROLLED);
-    if (tables) tables.scrollTop = scrolled;
+    document.querySelector(SCROLLED)?.scrollTo(0, scrolled);
     if (place) fill(place.fields);
     if (place?.focus.key !== undefined) focusable(place.focus)?.setAttribute("tabindex", "0"); // the grid's own, once it is set up
     if (!place) scrollToStart(hash);

@@ -120,6 +120,7 @@ def test(files: Sequence[str], log: Path) -> int:
     quiet = (
         "-x",
         "-q",
+        "--all",
         "-n",
         "0",
         "-p",
