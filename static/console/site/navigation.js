@@ -7,8 +7,7 @@ import { anyDirty, guarded, isChanged, setSent, wasSent } from "./unsaved.js";
 
 const KEPT = ["toasts", "sign-in", "palette", "page-title"]; // parts of the document, not of a page
 const FRAME = ".layout > #main";
-const SCROLLED = ".sidebar-scroll"; // the tables of the sidebar, which stay where they are
-const REGIONS = [SCROLLED, ".grid-region"]; // parts that scroll beside the page itself
+const REGIONS = [".sidebar-scroll", ".grid-region"]; // parts that scroll beside the page itself
 const FIELDS = "#main :is(input:not([type=hidden], [type=password], [type=file]), select, textarea)[name]:not([autocomplete=off])";
 const PATIENCE = 3000; // milliseconds for which a page that is about to go takes no clicks
 const ADDRESSES = /^\/ui\/a\//;
@@ -118,7 +117,7 @@ function isLike(found) {
 }
 
 function show(found, { place = null, hash = "" }) {
-  const scrolled = document.querySelector(SCROLLED)?.scrollTop;
+  const { regions } = placeOnPage();
   for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
   turnPage(() => {
     document.title = found.title;
@@ -127,7 +126,7 @@ function show(found, { place = null, hash = "" }) {
     toasts.replaceChildren(...found.getElementById("toasts").children);
     useStyles(found);
     exchange(found.body);
-    document.querySelector(SCROLLED)?.scrollTo(0, scrolled);
+    scroll([regions[0]]); // the tables of the sidebar stay where they are
     if (place) fill(place.fields);
     if (place?.focus.key !== undefined) focusable(place.focus)?.setAttribute("tabindex", "0"); // the grid's own, once it is set up
     if (!place) scrollToStart(hash);
@@ -212,8 +211,12 @@ function fill(fields) {
   }
 }
 
+function scroll(regions) {
+  regions.forEach((it, at) => it && document.querySelector(REGIONS[at])?.scrollTo({ left: it[0], top: it[1], behavior: "instant" }));
+}
+
 function restore({ page, regions, focus }) {
-  REGIONS.forEach((selector, at) => regions[at] && document.querySelector(selector)?.scrollTo({ left: regions[at][0], top: regions[at][1], behavior: "instant" }));
+  scroll(regions);
   scrollTo({ left: page[0], top: page[1], behavior: "instant" });
   focusable(focus)?.focus({ preventScroll: true });
 }
