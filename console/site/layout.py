@@ -211,9 +211,7 @@ def _sidebar(request: HttpRequest, pages: Sequence[NavigationItem], *arguments: 
             continue
         label, icon = section.value
         marks = {link.current for link in together}
-        items.append(
-            PageLink(_(label), icon, together[0].address, "true" if marks - {""} else "", letter="")
-        )
+        items.append(PageLink(_(label), icon, together[0].address, "true" if marks - {""} else "", letter=""))
         if "page" in marks:
             tabs = together
     shown = {item.address for item in items if item.letter}
@@ -221,7 +219,11 @@ def _sidebar(request: HttpRequest, pages: Sequence[NavigationItem], *arguments: 
         items,
         next((link for it, link in links.items() if it.url == _TABLES), None),
         tabs,
-        [link for it, link in links.items() if link.letter and it.url != _TABLES and link.address not in shown],
+        [
+            link
+            for it, link in links.items()
+            if link.letter and it.url != _TABLES and link.address not in shown
+        ],
     )
 
 
