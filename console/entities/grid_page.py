@@ -22,7 +22,7 @@ from console.grid.time_travel import UNCHANGED, ChangesSince, compare_with_now, 
 from console.grid.tokens import Cursor, encode_key
 from console.queries.builder import draw_builder
 from console.queries.frame import TableFrame
-from console.queries.reading import Reading, read_filter, suggest_looser
+from console.queries.reading import Reading, read_filter
 from console.queries.saved import get_applied
 from console.queries.values import example_filter, list_cell_filters
 from console.site.access import AS_OF, account_context, role_of, user_of
@@ -159,7 +159,7 @@ class GridPage:
             **self._range,
             **self._links,
             **self._time_travel,
-            **(self._contents if answer.entities else self._ways_on),
+            **(self._contents if answer.entities else {"snippet": SNIPPET % self.table.name}),
             **({} if answer.error else {"stats": self._stats}),
             **(self._editors if self.frame is not None else {}),
         }
@@ -295,17 +295,6 @@ class GridPage:
         }
         options = GridOptions(self.table, state, names, usual, since, marks)
         return build_grid(options, previews, before=state.rows_before, is_last=is_last)
-
-    @property
-    def _ways_on(self) -> dict[str, Any]:
-        """Return suggestions for an empty page."""
-        hints = None if self.answer.error else suggest_looser(self.table, self.state)
-        return {
-            "hints": hints,
-            "repaired": self._address(hints.repaired) if hints and hints.repaired else "",
-            "looser": self._address(hints.looser) if hints and hints.looser else "",
-            "snippet": SNIPPET % self.table.name,
-        }
 
 
 def _draw_key(glance: EntityPreview) -> list[Cell]:

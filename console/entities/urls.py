@@ -19,4 +19,5 @@ urlpatterns = [
     path("a/<account>/t/<table>/staged/", cells.review, name="staged"),
     path("a/<account>/t/<table>/value/", value.show, name="value"),
     path("a/<account>/t/<table>/count/", browse.count, name="count"),
+    path("a/<account>/t/<table>/why-empty/", browse.explain_empty, name="why_empty"),
 ]

@@ -19,20 +19,16 @@ from storage.domain.filters.ast import (
     Filter,
     IsSet,
     Match,
-    all_of,
-    conjuncts,
     count_comparisons,
     walk,
 )
-from storage.domain.filters.writer import write
-from storage.domain.refusals import Reason
 from storage.domain.values.edm import utf16_length
 from storage.domain.values.kinds import AccountKind
 from storage.editing.filters import parameters
 from storage.editing.filters.diagnosis import diagnose
-from storage.editing.filters.diagnostics import Diagnostic, Schema, Severity, Suggestion, apply_all
+from storage.editing.filters.diagnostics import Diagnostic, Severity, Suggestion
 from storage.editing.filters.narrowing import add_condition_text
-from storage.entities import estimates, properties
+from storage.entities import estimates
 from storage.entities.properties import EMPTY, PropertySample
 from storage.models import Account, Table
 from storage.tables import indexes
@@ -163,39 +159,3 @@ def _console_functions(root: Filter | None) -> list[str]:
         if isinstance(node, IsSet | Match)
     ]
     return list(dict.fromkeys(names))
-
-
-# when nothing is found
-
-
-@dataclass(frozen=True, slots=True)
-class Suggestions:
-    """Suggestions for an empty result; ``repaired`` fixes mismatches, ``looser`` drops the condition ``dropped``."""
-
-    mismatches: Sequence[str]
-    repaired: GridState | None
-    looser: GridState | None = None
-    dropped: str = ""
-
-
-def suggest_looser(table: Table, state: GridState) -> Suggestions | None:
-    """Explain why the filter matched nothing, with looser filters; None without a filter."""
-    root = state.wanted.filter
-    if root is None:
-        return None
-    mismatched = _mismatches(state.filter, properties.sample(table).schema)
-    mismatches = {it.refusal.facts["name"]: describe_refusal(it) for it in mismatched}
-    repaired = apply_all(state.filter, [it.fixes[0] for it in mismatched if it.fixes])
-    start = state.at_start()
-    better = replace(start, filter=repaired) if repaired != state.filter else None
-    *rest, last = conjuncts(root)
-    if not rest:
-        return Suggestions(list(mismatches.values()), better)
-    looser = replace(start, filter=write(all_of(rest)))
-    return Suggestions(list(mismatches.values()), better, looser, write(last))
-
-
-def _mismatches(text: str, schema: Schema) -> list[Diagnostic]:
-    """Return comparisons that no entity can meet, on unknown properties or with wrong literal types."""
-    found = diagnose(text, schema, timezone.now()) if schema.is_whole else []
-    return [it for it in found if it.refusal.reason is not Reason.FILTER_INT64_SUFFIX]

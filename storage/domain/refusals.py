@@ -341,6 +341,13 @@ class Reason(AnyReason):
     FILTER_UNKNOWN_PROPERTY = _("“%(name)s” wasn't found in any entity.")
     FILTER_NOT_IN_SAMPLE = _("“%(name)s” wasn't found in sampled entities.")
     FILTER_OTHER_TYPE = _("%(name)s is stored as %(types)s, not %(asked)s.")
+    # filters: why nothing matches a valid one
+    EMPTY_VALUE = _("No %(name)s is %(value)s.")
+    EMPTY_CASE = _("No %(name)s is %(value)s. Text is case-sensitive: did you mean %(instead)s?")
+    EMPTY_MOST = _("%(name)s is at most %(value)s.")
+    EMPTY_LEAST = _("%(name)s is at least %(value)s.")
+    EMPTY_CONDITION = _("No entity meets %(condition)s.")
+    EMPTY_TOGETHER = _("Each of the conditions is met by some entities, but no entity meets them all.")
 
     # expressions and operations of a bulk edit; positions count from one
     EXPRESSION_TOO_LONG = _("The expression is longer than %(most)s characters.")

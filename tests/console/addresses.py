@@ -205,6 +205,7 @@ history:entity                acme/people         user:404     editor:404
 history:past                  acme/people         member:302   -
 history:histogram             acme/people         member:200   -
 entities:count                acme/people         member:302   -
+entities:why_empty            acme/people         member:200   -
 queries:known                 acme/people         member:200   user:405
 queries:values                acme/people         member:200   user:405
 queries:select                acme/people         member:200   user:405

@@ -1,5 +1,6 @@
 """A page of entities."""
 
+import html
 import re
 
 import pytest
@@ -217,12 +218,21 @@ def test_empty_results_come_with_hints(visit, add_entity):
     client = visit("victor")
     for text, hint in [
         ("Age eq 5L", b"Age is stored as Int32, not Int64."),
-        ("Age eq 5L", b"Use Age eq 5</a>"),
+        ("Age eq 5L", b"Use Age eq 5 </a>"),
         ("Nam eq 'x'", "“Nam” wasn't found in any entity.".encode().replace(b"'", b"&#x27;")),
-        ("Nam eq 'x'", b"Use Name eq &#x27;x&#x27;</a>"),
-        ("Age eq 1 and Name eq 'x'", b"Remove the last condition"),
+        ("Nam eq 'x'", b"Use Name eq &#x27;x&#x27; </a>"),
+        ("Name eq 'ada'", b'Use Name eq &#x27;Ada&#x27; <span class="count">(1)</span></a>'),
+        ("Age eq 36 and Name eq 'x'", b"Remove Name eq &#x27;x&#x27;"),
+        ("Age eq 36 and Name eq 'x'", b'href="/ui/a/acme/t/people/?f=Age+eq+36"'),
     ]:
-        assert hint in client.get(PEOPLE, {"f": text}).content, (text, hint)
+        page = client.get(PEOPLE, {"f": text}).content.decode()
+        [address] = re.findall(r'hx-get="([^"]*why-empty[^"]*)"', page)
+        assert f'<a href="{address}">Find out why</a>' in page
+        for headers in (PART, {}):
+            shown = b" ".join(client.get(html.unescape(address), headers=headers).content.split())
+            assert hint in shown, (text, hint)
+    # the past is not searched
+    assert b"why-empty" not in client.get(PEOPLE, {"f": "Age eq 1", "asof": "2020-01-01T00:00:00Z"}).content
 
 
 def test_the_phone_list_shows_the_sorted_property(visit, add_entity):

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from console.entities.grid_page import GridPage, count_exactly, find_past
@@ -12,9 +13,13 @@ from console.grid.state import GridState, read_state
 from console.queries import recent
 from console.queries.frame import frame_of
 from console.site.access import AS_OF, table_page, table_required, user_of
-from console.site.responses import render_part, wants_part
+from console.site.refusals import describe_refusal
+from console.site.responses import render_page, render_part, wants_part
 from console.site.toasts import notify_error
 from storage.domain.access.roles import Capability
+from storage.domain.errors import StorageError
+from storage.domain.refusals import Refused
+from storage.entities import empty_results
 from storage.entities.entities import Total
 from storage.models import Table
 
@@ -75,3 +80,28 @@ def count(request: HttpRequest, table: Table) -> HttpResponse:
     total = Total(None) if error else count_exactly(table, state, then)
     context = {"table": table, "state": state, "total": total, "counted": True}
     return render(request, "console/entities/browse/_total.html", context)
+
+
+@table_required(Capability.READ)
+def explain_empty(request: HttpRequest, table: Table) -> HttpResponse:
+    """Show why the filter matches nothing, with filters that match something."""
+    state = read_state(request.GET, table)
+    try:
+        reasons = empty_results.explain_empty(table, state.filter, timezone.now())
+    except StorageError:
+        reasons = []
+    start = state.at_start()
+    context = {
+        "table": table,
+        "state": state,
+        "reasons": [
+            (
+                describe_refusal(Refused(it.refusal)),
+                it,
+                it.repaired and replace(start, filter=it.repaired).address(table),
+            )
+            for it in reasons
+        ],
+        "most": empty_results.COUNTED,
+    }
+    return render_page(request, "console/entities/browse/why_empty.html", context)
