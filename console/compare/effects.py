@@ -3,38 +3,21 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
-from django.utils.formats import number_format
 from django.utils.functional import Promise
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
+from console.site.effects import TEXTS, Effect, list_effects
 from storage.compare.comparing import Counts
 from storage.domain.entities.differences import DifferenceKind
-
-
-class Effect(StrEnum):
-    """Effect on an entity of the right side."""
-
-    INSERT = "insert"
-    CHANGE = "change"
-    DELETE = "delete"
-
 
 EFFECTS: Final = {
     DifferenceKind.ONLY_LEFT: Effect.INSERT,
     DifferenceKind.CHANGED: Effect.CHANGE,
     DifferenceKind.TYPE_ONLY: Effect.CHANGE,
     DifferenceKind.ONLY_RIGHT: Effect.DELETE,
-}
-# within a sentence, separated by commas; a script fills in numbers too
-TEXTS: Final[Mapping[Effect, str | Promise]] = {
-    Effect.INSERT: gettext_lazy("insert {}"),
-    Effect.CHANGE: gettext_lazy("change {}"),
-    Effect.DELETE: gettext_lazy("delete {}"),
 }
 
 
@@ -67,13 +50,7 @@ class ApplyButton:
             return _("Delete the table %(table)s in %(account)s") % values
         if self.counts is None:
             return self.generic_text
-        numbers = self._numbers(self.counts)
-        done = [
-            str(text).format(number_format(numbers[effect], force_grouping=True))
-            for effect, text in TEXTS.items()
-            if numbers[effect]
-        ]
-        return capfirst(self.frame.format(", ".join(done)))
+        return capfirst(self.frame.format(list_effects(self._numbers(self.counts))))
 
     @property
     def deletes(self) -> bool:

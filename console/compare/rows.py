@@ -7,9 +7,10 @@ from typing import Final
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from console.compare.effects import EFFECTS, Effect
+from console.compare.effects import EFFECTS
 from console.grid import tokens
 from console.grid.differences import Difference, compare_property
+from console.site.effects import Effect
 from storage.compare import comparing
 from storage.compare.comparing import DifferingEntity
 from storage.domain.entities.differences import DifferenceKind

@@ -6,7 +6,9 @@ from datetime import UTC, timedelta
 from typing import Any, Final
 
 from django.http import QueryDict
+from django.utils.text import capfirst
 
+from console.site.effects import Effect, list_effects
 from storage.access import policies
 from storage.branches import snapshot_restores
 from storage.branches.snapshot_restores import RestoreRequest
@@ -90,8 +92,14 @@ class Preview:
         return [it for it in self.changed if it.name not in self.choices.left_out]
 
     @property
-    def entities(self) -> int:
-        return sum(it.written for it in self.wanted)
+    def effects_text(self) -> str:
+        """Return what a restore does to entities, such as "Insert 5, change 1"; empty if unknown or nothing."""
+        numbers = {
+            Effect.INSERT: sum(it.inserted for it in self.wanted),
+            Effect.CHANGE: sum(it.changed for it in self.wanted),
+            Effect.DELETE: sum(it.deleted for it in self.wanted),
+        }
+        return capfirst(list_effects(numbers))
 
     @property
     def is_empty(self) -> bool:

@@ -102,6 +102,7 @@ def test_says_what_it_would_do(visit, rows):
     moved = markup.text(ask(eve, "preview", **{"0-op": "key", "0-row_key": "'x'"}))
     assert "Skipped: Another entity has the new key." in moved and "<b>1</b><span>get another key" in moved
     deleted = markup.text(ask(eve, "preview", **{"0-op": "delete", "f": ""}))
+    assert "You can undo this for 7 days." in deleted
     assert "Delete 4 entities" in deleted and '<del class="mono">1</del>' in deleted
 
 
@@ -154,7 +155,7 @@ def test_run_leads_to_the_job_and_its_undo(visit, rows):
     assert '<code dir="ltr">N = N + 1</code>' in operations
     assert '<a href="/ui/a/acme/t/people/entity/?pk=p&amp;rk=c">p, c</a>' in page
     done = Activity.objects.get(verb="entity.bulk-edit")
-    assert f'action="/ui/undo/{done.pk}/"' in page
+    assert f'action="/ui/undo/{done.pk}/"' in page and "You can undo this for 7 days." in page
     eve.post(f"/ui/undo/{done.pk}/", {"next": answer["Location"]})
     assert rows()["a"] == 1
     shown = eve.get(answer["Location"]).content.decode().partition('id="toasts"')[0]

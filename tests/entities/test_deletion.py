@@ -40,7 +40,7 @@ def test_deletes_selected_rows_with_undo(visit, three, account):
     answer = client.post(DELETE, chosen())
     assert there(account) == []
     text = said(client, answer)
-    assert "Deleted 3 entities" in text and "data-undo" in text
+    assert "Deleted 3 entities. You can undo this for 7 days." in text and "data-undo" in text
     done = Activity.objects.get(verb=EntityVerb.DELETE)
     client.post(f"/ui/undo/{done.pk}/", {"next": "/ui/"})
     assert there(account) == KEYS

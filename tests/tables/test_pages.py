@@ -270,7 +270,7 @@ def test_deletes_and_restores(visit, account, add_entity, add):
     assert [gone["table"].name for gone in page.context["deleted"]] == ["other", "people"]
     assert page.context["deleted"][0]["days_left"] == 7
     (done,) = [str(message) for message in page.context["messages"] if "Deleted" in str(message)]
-    assert done == "Deleted 2 tables."
+    assert done == "Deleted 2 tables. You can restore them for 7 days."
     assert re.search(r"/ui/undo/\d+,\d+/", text(page))
     deleted_id = page.context["deleted"][1]["table"].pk
     assert client.post(RESTORE, {"table": deleted_id}).status_code == 302

@@ -67,8 +67,21 @@ def _delete(request: HttpRequest, table: Table, selection: Selection) -> bool:
     else:
         count = len(done.edits)
         text = ngettext("Deleted %(shown)s entity", "Deleted %(shown)s entities", count)
-        toasts.notify_success(request, toasts.count_text(text, count), undo=done.activity)
+        text = toasts.count_text(text, count)
+        toasts.notify_success(request, _add_undo_days(text, table) if count > 1 else text, undo=done.activity)
     return True
+
+
+def _add_undo_days(text: str, table: Table) -> str:
+    days = table.account.history_days
+    if not days:
+        return text
+    sentence = ngettext(
+        "%(text)s. You can undo this for %(days)s day.",
+        "%(text)s. You can undo this for %(days)s days.",
+        days,
+    )
+    return sentence % {"text": text, "days": days}
 
 
 def _ask(request: HttpRequest, table: Table, selection: Selection) -> HttpResponse:

@@ -89,8 +89,12 @@ def delete(request: HttpRequest, account: Account) -> HttpResponse:
             done.append(tables.delete(account, name, by=actor, keep=DELETED_TABLE_RETENTION))
         except StorageError as error:
             notify_error(request, f"{name}: {describe_refusal(error)}")
-    several = ngettext("Deleted %(number)s table.", "Deleted %(number)s tables.", len(done))
-    return _answer(request, account, _("Deleted %(name)s."), several, done)
+    several = ngettext(
+        "Deleted %(number)s table. You can restore it for 7 days.",
+        "Deleted %(number)s tables. You can restore them for 7 days.",
+        len(done),
+    )
+    return _answer(request, account, _("Deleted %(name)s. You can restore it for 7 days."), several, done)
 
 
 @account_required(Capability.MANAGE_TABLES)
