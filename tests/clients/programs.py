@@ -1,14 +1,19 @@
 """Programs in languages that must be compiled: C# with its three clients, Go with aztables, Java and Rust.
 
 Their compilers are not asked for: without one, a test is skipped with the reason. C# is compiled by the .NET SDK
-(10 or newer) or by the program that the variable TEST_CSHARP names, which is called with the file.
+(10 or newer) or by the program that the variable TEST_CSHARP names, which compiles and runs csharp/forge.cs, once per
+process; this runs all others.
 """
 
+import atexit
 import hashlib
 import os
 import shutil
 import subprocess
+import sys
+import tempfile
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,6 +23,7 @@ _CLIENT = "Azure.Data.Tables@12.*"
 # for `dotnet run`, too: nothing is compiled ahead of time, and of old clients' advisories no warning is printed
 _PROPERTIES = "#:property PublishAot=false\n#:property NuGetAudit=false\n"
 _MODULE = Path(__file__).parent / "go"
+_FORGE = Path(__file__).parent / "csharp" / "forge.cs"
 _BUILD_TIMEOUT = 540
 
 
@@ -34,7 +40,33 @@ def csharp(folder: Path, code: str, package: str = _CLIENT) -> list[str]:
     if not program:
         pytest.skip("neither the .NET SDK is installed nor TEST_CSHARP set, which C# needs")
     path.write_text(code)
-    return [program, str(path)]
+    return [sys.executable, "-ISc", _CLIENT_OF_FORGE, _start_forge(program), str(path)]
+
+
+# Sends a program to the process of csharp/forge.cs.
+_CLIENT_OF_FORGE = """
+import json, os, socket, sys
+with socket.socket(socket.AF_UNIX) as forge:
+    forge.connect(sys.argv[1])
+    asked = {"file": sys.argv[2], "folder": os.getcwd(), "environment": dict(os.environ)}
+    forge.sendall(json.dumps(asked).encode() + b"\\n")
+    done = json.loads(b"".join(iter(lambda: forge.recv(1 << 16), b"")))
+sys.stdout.buffer.write(done["output"].encode())
+sys.stderr.buffer.write(done["errors"].encode())
+sys.exit(done["status"])
+"""
+
+
+@cache
+def _start_forge(program: str) -> str:
+    """Start the process that runs the C# programs of these tests, and return its socket."""
+    folder = Path(tempfile.mkdtemp(prefix="tablero-csharp-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    address = str(folder / "socket")
+    forge = subprocess.Popen([program, str(_FORGE), address], stdout=subprocess.PIPE)
+    atexit.register(forge.kill)
+    assert forge.stdout is not None and forge.stdout.readline() == b"ready\n"
+    return address
 
 
 def csharp_environment() -> dict[str, str]:
