@@ -53,6 +53,9 @@ def pytest_addoption(parser):
         action="store_true",
         help="every layer in a minute: no browser, no SDK, few variants and examples",
     )
+    parser.addoption(
+        "--share", type=int, default=1, metavar="N", help="one of so many tests of the fast tier"
+    )
     parser.addoption("--all", action="store_true", help="the long tier, too")
     parser.addoption("--long", action="store_true", help="the long tier alone")
 
@@ -119,7 +122,7 @@ def pytest_make_parametrize_id(val, argname):
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     if config.getoption("fast"):
-        items[:] = distribution.fast_tier(items)
+        items[:] = distribution.fast_tier(items)[:: config.getoption("share")]
     if (tier := config.stash[TIER]) in {Tier.DEFAULT, Tier.LONG}:
         default, long = distribution.split_tiers(items)
         items[:], left_out = (default, long) if tier is Tier.DEFAULT else (long, default)
