@@ -24,7 +24,7 @@ from storage.server.backups.stores import FolderDraft, FolderStore
 from storage.server.data_folder import DataFolder
 from storage.server.refusal import Refusal
 from tests.commands import command, manage, run_process
-from tests.live_server import clean_environment, copy_data, start_server
+from tests.live_server import KEY, clean_environment, copy_data, start_server
 from tests.waiting import wait_for
 
 PASSPHRASE = "correct horse battery staple"
@@ -56,15 +56,22 @@ def backups(scratch):
 
 
 @pytest.fixture(scope="module")
-def filled(seed, scratch):
-    """Make a data folder with a table, and a backup of it; tests only read both."""
+def live(seed, scratch):
+    """Start a server with a table and a backup of it; tests leave both as they are."""
     data = copy_data(seed, scratch / "filled")
+    (data / "config").mkdir(exist_ok=True)
+    (data / "config" / "custom.conf").write_text("summarize_wal = on\n")
     with start_server(data) as live, service(live) as client:
         table = client.create_table("stock")
         for row in range(20):
             table.create_entity(entity(row))
-    manage("backup", scratch / "good", "--data", data)
-    return data
+        manage("backup", scratch / "good", "--data", data)
+        yield live
+
+
+@pytest.fixture(scope="module")
+def filled(live):
+    return live.data
 
 
 @pytest.fixture
@@ -73,9 +80,9 @@ def good(filled, scratch):
 
 
 @pytest.fixture(scope="module")
-def restored(seed, scratch):
+def restored(live, scratch):
     """Start a server on the data of a sealed backup made during writes, and return the original content."""
-    data, backups, passphrase = scratch / "original", scratch / "sealed", scratch / "passphrase"
+    data, backups, passphrase = live.data, scratch / "sealed", scratch / "passphrase"
     passphrase.write_text(PASSPHRASE + "\n")
     acknowledged = {}
     is_over = threading.Event()
@@ -87,9 +94,9 @@ def restored(seed, scratch):
             stock.upsert_entity(entity(number % 1000, number))
             acknowledged[number % 1000] = number
 
-    with start_server(copy_data(seed, data)) as live, service(live) as client:
+    with service(live) as client:
         live.change_accounts("add", "shop", "--key1", live.key)
-        stock = client.create_table("stock")
+        stock = client.get_table_client("stock")
         policy = TableAccessPolicy(expiry=datetime(2090, 1, 1, tzinfo=UTC), permission="r")
         stock.set_table_access_policy({"reader": policy})
         quiet = client.create_table("quiet")
@@ -110,9 +117,9 @@ def restored(seed, scratch):
     into = scratch / "restored"
     said = manage("restore", made.location, "--data", into, "--passphrase-file", passphrase)
     assert "accounts: 2, tables: " in said
-    with start_server(into) as live, service(live) as client:
+    with start_server(into) as other, service(other) as client:
         yield SimpleNamespace(
-            live=live,
+            live=other,
             stock=client.get_table_client("stock"),
             quiet=client.get_table_client("quiet"),
             promised=promised,
@@ -149,30 +156,29 @@ def test_policies_and_keys_survive(restored):
         client.create_table("opens")
 
 
-def test_a_killed_backup_leaves_nothing_that_looks_like_one(filled, backups):
+def test_a_killed_backup_leaves_nothing_that_looks_like_one(live, filled, backups):
     """Killed as soon as it writes, and when the database is being copied; the next run cleans up."""
-    with start_server(filled) as live:
-        for written in ("*", "database/*"):
-            others = set(backups.glob(".*.part"))
-            process = subprocess.Popen(
-                command("backup", backups, "--data", filled),
-                env=clean_environment(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
+    for written in ("*", "database/*"):
+        others = set(backups.glob(".*.part"))
+        process = subprocess.Popen(
+            command("backup", backups, "--data", filled),
+            env=clean_environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
 
-            def has_written(others=others, process=process, written=written):
-                made = set(backups.glob(".*.part")) - others
-                return any(list(it.glob(written)) for it in made) or process.poll() is not None
+        def has_written(others=others, process=process, written=written):
+            made = set(backups.glob(".*.part")) - others
+            return any(list(it.glob(written)) for it in made) or process.poll() is not None
 
-            wait_for(has_written)
-            process.kill()
-            process.wait()
-        complete = description.backups(FolderStore(backups))  # it was faster
-        for backup in complete:
-            assert "passed" in manage("backup", "--test", backup.folder, "--data", filled)
-        manage("backup", backups, "--data", filled)
-        assert live.process.poll() is None
+        wait_for(has_written)
+        process.kill()
+        process.wait()
+    complete = description.backups(FolderStore(backups))  # it was faster
+    for backup in complete:
+        assert "passed" in manage("backup", "--test", backup.folder, "--data", filled)
+    manage("backup", backups, "--data", filled)
+    assert live.process.poll() is None
     assert len(description.backups(FolderStore(backups))) == len(complete) + 1
     assert not list(backups.glob(".*.part"))
 
@@ -212,8 +218,12 @@ def test_missing_and_additional_files_are_refused(good, filled, backups):
     assert "There is no backup in" in manage("restore", copy, status=1)
 
 
-def test_the_drill_compares_with_what_was_counted(good, filled, backups):
-    copy = copy_data(good.folder, backups)
+def test_the_drill_compares_with_what_was_counted(good, backups, data):
+    manage("restore", good.location, "--data", data)
+    manage(
+        "backup", backups.with_name(f"{backups.name}-at-rest"), "--data", data
+    )  # it counts what is at rest
+    copy = copy_data(Path(last_backup.read(data).last.path), backups)
     made = read(copy)
     [name] = [name for name in made.relations if name.startswith("entity_")]
     (copy / "backup.json").unlink()
@@ -245,22 +255,19 @@ def test_a_folder_with_a_database_is_kept(good, filled, seed, data):
     assert "tables: 0" not in said and (kept / "database").is_dir() and (kept / "secret").is_file()
 
 
-def test_incremental_backups_and_the_number_to_keep(filled, seed, backups, data):
-    used = copy_data(seed, data)
-    said = manage("backup", backups, "--data", used, "--incremental", status=1)
+def test_incremental_backups_and_the_number_to_keep(live, filled, backups):
+    said = manage("backup", backups, "--data", filled, "--incremental", status=1)
     assert "make a full one first" in said
-    (used / "config").mkdir(exist_ok=True)
-    (used / "config" / "custom.conf").write_text("summarize_wal = on\n")
-    with start_server(used) as live, service(live) as client:
-        manage("backup", backups, "--data", used)
+    manage("backup", backups, "--data", filled)
+    with service(live) as client:
         client.create_table("later").create_entity(entity(1))
-        manage("backup", backups, "--data", used, "--incremental", "--keep", "1")
-        full, incremental = description.backups(FolderStore(backups))
-        assert (incremental.kind, incremental.parent) == (Kind.INCREMENTAL, full.name)
-        assert incremental.size < full.size
-        assert "passed" in manage("backup", "--test", backups, "--data", used)
-        said = manage("backup", backups, "--data", used, "--keep", "1")
-        assert said.count("Deleted the older backup") == 2
+    manage("backup", backups, "--data", filled, "--incremental", "--keep", "1")
+    full, incremental = description.backups(FolderStore(backups))
+    assert (incremental.kind, incremental.parent) == (Kind.INCREMENTAL, full.name)
+    assert incremental.size < full.size
+    assert "passed" in manage("backup", "--test", backups, "--data", filled)
+    said = manage("backup", backups, "--data", filled, "--keep", "1")
+    assert said.count("Deleted the older backup") == 2
     [last] = description.backups(FolderStore(backups))
     assert last.kind is Kind.FILES
 
@@ -303,20 +310,17 @@ def test_refusals_name_cause_and_fix(filled, backups, tmp_path):
     assert [it.name for it in backups.iterdir()] == [".lock"] and not (tmp_path / "typo").exists()
 
 
-def test_an_external_database(filled, backups, data):
+def test_an_external_database(good, backups, data):
     """The database of a data folder stands for an external one."""
-    secret = (filled / "secret").read_text().strip()
-    with embedded.running(options.read({"TABLERO_DATA": str(filled)}), purpose="test", say=print):
-        folder = DataFolder(filled).socket_folder
-
-        def execute(statement):
-            with psycopg.connect(host=str(folder), user="tablero", dbname="tablero", autocommit=True) as db:
-                db.execute(statement)
+    manage("restore", good.location, "--data", data)
+    secret = (data / "secret").read_text().strip()
+    with embedded.running(options.read({"TABLERO_DATA": str(data)}), purpose="test", say=print):
+        folder = DataFolder(data).socket_folder
 
         def url(name):
             return f"postgresql://tablero@/{name}?host={str(folder).replace('/', '%2F')}"
 
-        execute("CREATE DATABASE other")
+        execute(data, "CREATE DATABASE other")
         given = {"DATABASE_URL": url("tablero"), "TABLERO_SECRET": secret}
         assert "TABLERO_SECRET and is not in the backup" in manage("backup", backups, **given)
         made = description.last(FolderStore(backups))
@@ -325,8 +329,18 @@ def test_an_external_database(filled, backups, data):
         assert "is not empty" in manage("restore", backups, status=1, **given)
         said = manage("restore", backups, **{**given, "DATABASE_URL": url("other")})
         assert "accounts: 1, tables: " in said
-        execute("DROP DATABASE other WITH (FORCE)")
+        execute(data, "DROP DATABASE other WITH (FORCE)")
     into = data.with_name(f"{data.name}-of-dump")
     assert "accounts: 1, tables: " in manage("restore", backups, "--data", into)
-    with start_server(into, env={"TABLERO_SECRET": secret}) as live, service(live) as client:
-        assert len(list(client.get_table_client("stock").list_entities())) == 20
+    with embedded.running(options.read({"TABLERO_DATA": str(into)}), purpose="serve", say=print):
+        [[table]] = execute(into, "SELECT id FROM storage_table")
+        assert execute(into, f"SELECT count(*) FROM entity_{table}") == [(20,)]
+        assert KEY in manage("account", "list", "--keys", "--data", into, TABLERO_SECRET=secret)
+
+
+def execute(data, statement):
+    with psycopg.connect(
+        host=str(DataFolder(data).socket_folder), user="tablero", dbname="tablero", autocommit=True
+    ) as db:
+        cursor = db.execute(statement)
+        return cursor.fetchall() if cursor.description else []

@@ -10,14 +10,15 @@ import pytest
 
 from storage.backups import last_backup
 from storage.backups.last_backup import Kind
+from storage.server import embedded, options
 from storage.server.backups import description
 from storage.server.backups.stores import open_store
 from storage.server.refusal import Refusal
 from tests.commands import manage
-from tests.live_server import ROOT, start_server
+from tests.live_server import ROOT
 from tests.programs import missing
 from tests.server import object_stores
-from tests.server.test_backup import PASSPHRASE, entity, service
+from tests.server.test_backup import PASSPHRASE, execute
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 PART = 8 << 20
@@ -137,11 +138,11 @@ def test_a_sealed_chain_is_made_listed_and_tested(used, s3, tmp_path, monkeypatc
     config = used / "config"
     config.mkdir(exist_ok=True)
     (config / "custom.conf").write_text("summarize_wal = on\n")
-    with start_server(used) as live, service(live) as client:
-        client.create_table("stock").create_entity(entity(1, 11))
+    with embedded.running(options.read({"TABLERO_DATA": str(used)}), purpose="serve", say=print):
+        execute(used, "CREATE TABLE stock AS SELECT 11 AS value")
         said = manage("backup", *arguments)
         assert f"{location}/20" in said and "not encrypted" not in said
-        client.get_table_client("stock").create_entity(entity(2, 22))
+        execute(used, "INSERT INTO stock VALUES (22)")
         said += manage("backup", *arguments)
     store = open_store(location)
     full, incremental = description.backups(store)

@@ -1,21 +1,12 @@
 """The change feed of a live server as server-sent events."""
 
-import itertools
 import json
-import threading
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from uuid import uuid4
 
-import psutil
-import psycopg
 import pytest
 import requests
 from azure.data.tables import TableServiceClient
-
-from storage.server.data_folder import DataFolder
-from tests.live_server import start_server
-from tests.seeds import seeded
-from tests.waiting import wait_for
 
 WAIT = 60
 
@@ -23,19 +14,6 @@ WAIT = 60
 @pytest.fixture(scope="module")
 def token(server):
     return add_reader(server)
-
-
-@pytest.fixture(scope="module")
-def alone(scratch):
-    """Start a server with one worker, which the last test ends."""
-    patient = {"storage.server.http_server": {"DRAIN": 50}}  # seconds for requests in flight, in place of ten
-    with start_server(seeded(scratch / "streams"), "--workers", "1", constants=patient) as live:
-        yield live
-
-
-@pytest.fixture(scope="module")
-def token_of_alone(alone):
-    return add_reader(alone)
 
 
 def add_reader(live):
@@ -114,42 +92,6 @@ def test_changes_come_as_they_happen_and_a_client_goes_on_where_it_was(server, t
         assert next(changes(answer))[1]["operation"] == "delete"
 
 
-@pytest.mark.long
-def test_many_streams_share_a_poller_and_hold_no_thread_and_no_connection(alone, token_of_alone):
-    process = psutil.Process(alone.pid)
-    with ExitStack() as stack:
-        table = stack.enter_context(new_table(alone))
-        put(table, "warm", 0)
-        with stream(alone, token_of_alone) as answer:
-            next(events(answer))
-        backends = connections(alone)
-        threads = process.num_threads()
-        answers = []
-        while len(answers) < 20:  # earlier ones may not have ended yet
-            answer = stack.enter_context(stream(alone, token_of_alone, f"?table={table.table_name}"))
-            if answer.status_code == 200:
-                answers.append(answer)
-        following = [events(answer) for answer in answers]
-        for stream_events in following:
-            assert next(stream_events)[1] is None
-        # some are of requests that have just been answered
-        wait_for(lambda: process.num_threads() <= threads + 8)
-        wait_for(lambda: connections(alone) <= backends + 10)  # the pool is small at first
-        with stream(alone, token_of_alone) as refused:
-            assert refused.status_code == 429
-            assert "20 streams" in refused.json()["detail"]
-        put(table, "ada", 1)
-        rows = [next(data for _, data in stream_events if data)["row_key"] for stream_events in following]
-        assert rows == ["ada"] * 20
-
-
-def connections(live):
-    folder = DataFolder(live.data).socket_folder
-    with psycopg.connect(f"host={folder} user=tablero dbname=tablero") as connection:
-        query = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
-        return connection.execute(query).fetchone()[0]
-
-
 def test_refusals_are_problems_not_streams(server, token, table):
     for query, headers, status in [
         ("", {"Authorization": "Bearer nobody"}, 401),
@@ -160,19 +102,3 @@ def test_refusals_are_problems_not_streams(server, token, table):
         with stream(server, token, query, **headers) as answer:
             assert answer.status_code == status
             assert answer.headers["Content-Type"] == "application/problem+json"
-
-
-@pytest.mark.long
-def test_streams_end_in_order_with_the_server(alone, token_of_alone):
-    """The last of these tests."""
-    with ExitStack() as stack:
-        opened = (stack.enter_context(stream(alone, token_of_alone)) for _ in itertools.count())
-        # earlier ones may not have ended yet
-        result = events(wait_for(lambda: (answer := next(opened)).status_code == 200 and answer))
-        next(result)
-        stopping = threading.Thread(target=alone.stop)
-        stopping.start()
-        list(result)  # would raise if the end of the body were missing
-        stopping.join(WAIT)
-    assert not alone.gave_up_requests, "the server waited for the stream"
-    assert not any("Traceback" in line for line in alone.output), alone.output

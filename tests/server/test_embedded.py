@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL, with everything that may be killed killed."""
+"""The embedded PostgreSQL; test_killed_server.py kills everything that may be killed."""
 
 import os
 import shutil
@@ -10,67 +10,12 @@ from pathlib import Path
 import psutil
 import psycopg
 import pytest
-import requests
 
 from storage.server import cluster, database, embedded, installation, options, secret, supervisor
 from storage.server.data_folder import DataFolder
 from storage.server.refusal import Refusal
-from tests.live_server import copy_data, start_server
+from tests.live_server import copy_data
 from tests.waiting import wait_for
-
-
-def is_ready(live):
-    try:
-        return requests.get(live.url + "/ui/readyz", timeout=60).ok
-    except requests.ConnectionError:
-        return False
-
-
-def new_postmaster(live, old):
-    try:
-        return live.postmaster() != old
-    except (OSError, IndexError, ValueError):
-        return False
-
-
-def idle_backend(postmaster):
-    processes = psutil.process_iter(["ppid", "cmdline"])
-    return next(
-        it
-        for it in processes
-        if it.info["ppid"] == postmaster and "idle" in " ".join(it.info["cmdline"] or ())
-    )
-
-
-def is_alive(process):
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
-@pytest.mark.long
-def test_whatever_is_killed_of_the_database_comes_back(used):
-    with start_server(used) as live:
-        wait_for(lambda: is_ready(live))
-        idle_backend(live.postmaster()).kill()
-        wait_for(lambda: is_ready(live))
-
-        postmaster = live.postmaster()
-        database = psutil.Process(postmaster)
-        database.parent().kill()  # the supervisor, which takes PostgreSQL along
-        wait_for(lambda: not is_alive(database))
-        wait_for(lambda: new_postmaster(live, postmaster))
-        wait_for(lambda: is_ready(live))
-        # and what was restarted is restarted again
-        postmaster = live.postmaster()
-        backends = psutil.Process(postmaster).children()
-        os.kill(postmaster, signal.SIGKILL)
-        wait_for(lambda: new_postmaster(live, postmaster))
-        assert not any(is_alive(backend) for backend in backends)
-        wait_for(lambda: is_ready(live))
-        assert any("started again" in line for line in live.output)
-
 
 # in a background run, SIGQUIT may be ignored, and processes inherit that
 DEAF = """
@@ -157,21 +102,6 @@ def test_postgresql_that_still_works_may_take_its_time_to_end(scratch, monkeypat
     os.close(other)
 
     assert child.returncode == 0
-
-
-@pytest.mark.long
-def test_a_killed_server_takes_postgresql_along_before_the_next_one_starts(used):
-    with start_server(used) as killed:
-        postmaster = killed.postmaster()
-        killed.kill()
-        with start_server(used) as live:  # at once: waits for the database of the killed one to go
-            assert not psutil.pid_exists(postmaster)
-            assert is_ready(live)
-            postmaster = live.postmaster()
-            assert live.stop() == 0
-            assert not psutil.pid_exists(postmaster)
-    assert "database system is shut down" in (used / "postgres.log").read_text()  # needs no recovery
-    assert not (used / "database" / "postmaster.pid").exists()
 
 
 def started(data, **environment):

@@ -20,9 +20,11 @@ from storage.health import release
 from storage.server import metrics, options
 from storage.server.data_folder import DataFolder
 from storage.server.refusal import Refusal
+from tests.certificates import make_certificate
 from tests.live_server import ROOT, start_server
 from tests.seeds import seeded
 from tests.server.requests_in_flight import find_workers
+from tests.server.test_tls import read_the_certificate_again, shown_certificate
 from tests.waiting import wait_for
 
 TOKEN = {"TABLERO_METRICS_TOKEN": "the-token"}
@@ -43,9 +45,8 @@ def list_tables(live, times):
 
 def scraped(live, operation="QueryTables"):
     """Return the number of requests for an operation that Prometheus reads."""
-    status, text = get(f"{live.url}/ui/metrics", "Bearer the-token")
-    assert status == 200
-    result = re.findall(rf'^tablero_requests_total{{.*operation="{operation}".*}} (\S+)$', text, re.MULTILINE)
+    lines = rf'^tablero_requests_total{{.*operation="{operation}".*}} (\S+)$'
+    result = re.findall(lines, metrics_of(live), re.MULTILINE)
     return sum(map(float, result))
 
 
@@ -68,46 +69,6 @@ def settles_at(expected, read, live):
     """Return whether the reading ends at the expected value without exceeding it."""
     wait_for(lambda: read(live) >= expected, patience=120)
     return read(live) == expected
-
-
-@pytest.mark.long
-def test_totals_survive_the_death_and_replacement_of_a_worker(used):
-    with start_server(used, "--workers", "2", env=TOKEN) as live:
-        list_tables(live, 30)
-        assert settles_at(30, scraped, live)
-        assert settles_at(30, stored, live)
-        first, second = find_workers(live)
-        first.kill()
-        wait_for(lambda: not first.is_running() and len(find_workers(live)) == 2)
-        assert second in find_workers(live)
-
-        assert scraped(live) == 30
-        list_tables(live, 30)
-        assert settles_at(60, scraped, live)
-        assert settles_at(60, stored, live)
-        _, text = get(f"{live.url}/ui/metrics", "Bearer the-token")
-        assert len(re.findall(r"^tablero_process_resident_bytes \S+$", text, re.MULTILINE)) == 1
-        assert "pid=" not in text
-        left = find_workers(live)
-        live.kill()  # and all of them end with their server
-        assert psutil.wait_procs(left, timeout=60)[1] == []
-
-
-OFTEN = {"storage.runtime.observer": {"_INTERVAL": 0.2}}
-
-
-@pytest.mark.long
-def test_a_crash_loses_nothing_that_was_recorded_and_an_orderly_end_nothing(used):
-    with start_server(used, constants=OFTEN) as live:
-        list_tables(live, 20)
-        assert settles_at(20, stored, live)
-        live.kill()
-    patient = {"storage.runtime.observer": {"_SHUTDOWN_TIMEOUT": 45.0}}
-    with start_server(used, constants=patient) as live:
-        list_tables(live, 5)
-        live.stop()
-    with start_server(used) as live:
-        assert stored(live) == 25
 
 
 @pytest.mark.parametrize(
@@ -135,17 +96,28 @@ def test_a_port_for_metrics_that_is_in_use_is_refused():
 
 
 @pytest.fixture(scope="module")
-def measured(scratch):
-    """Start a server that has answered a request of each kind."""
-    arguments = ("--metrics-listen", "127.0.0.1:0", "--metrics-accounts", "0")
+def folder(tmp_path_factory):
+    """Return the folder of the server's certificate."""
+    return tmp_path_factory.mktemp("certificate")
+
+
+@pytest.fixture(scope="module")
+def measured(scratch, folder):
+    """Start a server with TLS and two workers that have answered a request of each kind; the last test ends it."""
+    cert, key = map(str, make_certificate(folder))
+    arguments = ("--metrics-listen", "127.0.0.1:0", "--metrics-accounts", "0", "--workers", "2")
     constants = {"storage.runtime.measurements": {"INTERVAL": 1.0}}
-    with start_server(seeded(scratch / "measured"), *arguments, env=TOKEN, constants=constants) as live:
-        list_tables(live, 1)
-        assert requests.get(f"{live.url}/missing/Tables", timeout=60).status_code == 403
-        assert get(f"{live.url}/ui/login/")[0] == 200
-        assert get(f"{live.url}/ui/api/v1/accounts")[0] == 401
-        assert requests.request("TRACE-ME", f"{live.url}/devstoreaccount1", timeout=60).status_code >= 400
-        yield live
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REQUESTS_CA_BUNDLE", cert)  # the clients of these tests trust it
+        data = seeded(scratch / "measured")
+        certified = ("--tls-cert", cert, "--tls-key", key)
+        with start_server(data, *arguments, *certified, env=TOKEN, constants=constants) as live:
+            list_tables(live, 1)
+            assert requests.get(f"{live.url}/missing/Tables", timeout=60).status_code == 403
+            assert get(f"{live.url}/ui/login/")[0] == 200
+            assert get(f"{live.url}/ui/api/v1/accounts")[0] == 401
+            assert requests.request("TRACE-ME", f"{live.url}/devstoreaccount1", timeout=60).status_code >= 400
+            yield live
 
 
 @pytest.mark.long
@@ -184,6 +156,38 @@ def metrics_of(live):
     status, text = get(f"{live.url}/ui/metrics", "Bearer the-token")
     assert status == 200
     return text
+
+
+@pytest.mark.long
+def test_workers_read_the_certificate_again(measured, folder):
+    read_the_certificate_again(measured, folder)
+    make_certificate(folder)  # also without a signal, as where a volume of secrets is renewed
+    cert = (folder / "cert.pem").read_text().strip()
+    wait_for(lambda: all(shown_certificate(measured) == cert for _ in range(10)))
+
+
+@pytest.mark.long
+def test_totals_survive_the_death_and_replacement_of_a_worker(measured):
+    """The last test of this server."""
+    before = scraped(measured)
+    list_tables(measured, 30)
+    assert settles_at(before + 30, scraped, measured)
+    assert settles_at(before + 30, stored, measured)
+    first, second = find_workers(measured)
+    first.kill()
+    wait_for(lambda: not first.is_running() and len(find_workers(measured)) == 2)
+    assert second in find_workers(measured)
+
+    assert scraped(measured) == before + 30
+    list_tables(measured, 30)
+    assert settles_at(before + 60, scraped, measured)
+    assert settles_at(before + 60, stored, measured)
+    text = metrics_of(measured)
+    assert len(re.findall(r"^tablero_process_resident_bytes \S+$", text, re.MULTILINE)) == 1
+    assert "pid=" not in text
+    left = find_workers(measured)
+    measured.kill()  # and all of them end with their server
+    assert psutil.wait_procs(left, timeout=60)[1] == []
 
 
 def test_the_folder_of_a_killed_server_is_removed_by_the_next_one(tmp_path, monkeypatch):

@@ -78,6 +78,13 @@ def test_the_server_refuses_a_newer_database():
         migration.prepare(settings.OPTIONS, print)
 
 
+def test_the_server_refuses_another_secret(monkeypatch):
+    accounts.add("acme")
+    monkeypatch.setattr(settings, "SERVER_SECRET", b"not the secret of the account")
+    with pytest.raises(Refusal, match="sealed with another secret"):
+        migration.prepare(settings.OPTIONS, print)
+
+
 @pytest.mark.parametrize("command", ["account list", "doctor", "user list", "token list", "changes a"])
 def test_commands_leave_an_older_database_as_it_is(command):
     with unapplied("0002_entity_template"):

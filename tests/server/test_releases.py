@@ -5,7 +5,7 @@ import gzip
 import json
 import signal
 import subprocess
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import psycopg
 import pytest
@@ -18,7 +18,8 @@ from storage.server.backups.stores import FolderStore
 from storage.server.data_folder import DataFolder
 from storage.server.migration import BACKUPS
 from storage.server.refusal import Refusal
-from tests.live_server import START_TIMEOUT, start_server
+from tests.commands import command
+from tests.live_server import START_TIMEOUT, LiveServer, clean_environment, start_server
 from tests.programs import missing
 from tests.tools.releases import contents
 from tests.tools.releases.doors import RELEASES, Doors
@@ -78,30 +79,44 @@ def has_said(live, words):
     return any(words in line for line in live.output)
 
 
+@contextmanager
+def upgrading(data, *arguments):
+    """Upgrade a data folder as the start of a server does, by the command."""
+    with subprocess.Popen(
+        command("upgrade", "--data", data, *arguments),
+        env=clean_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        yield LiveServer(process, data)
+
+
 def interrupt(data):
     """Kill the conversion of the folder; refuse to upgrade without the backup; kill the backup, and the migration."""
-    with start_server(data, wait=False) as live:
+    with upgrading(data) as upgrade:
         wait_for(lambda: (data / "upgrade" / "database" / "postmaster.pid").exists())  # pg_upgrade's
-        live.kill()
+        upgrade.kill()
     assert (data / "database" / "PG_VERSION").read_text() == f"{OLDEST}\n"
-    with start_server(data, "--backup-to", "/dev/null", wait=False) as live:
-        assert live.process.wait(START_TIMEOUT) == 1
-    assert "The database was not upgraded, because the backup before it failed." in "\n".join(live.output)
-    with start_server(data, wait=False) as live:
+    with upgrading(data, "--backup-to", "/dev/null") as upgrade:
+        assert upgrade.process.wait(START_TIMEOUT) == 1
+        upgrade.reader.join(START_TIMEOUT)
+    assert "The database was not upgraded, because the backup before it failed." in "\n".join(upgrade.output)
+    with upgrading(data) as upgrade:
         wait_for(lambda: list((data / BACKUPS).glob("*T*")))
-        live.kill()
+        upgrade.kill()
     with (data / BACKUPS / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # the backup waits, as for one that was killed
-        with start_server(data, wait=False) as live:
-            wait_for(lambda: has_said(live, "Backing up"))
+        with upgrading(data) as upgrade:
+            wait_for(lambda: has_said(upgrade, "Backing up"))
             result = options.read({"TABLERO_DATA": str(data)})
             with suppress(psycopg.OperationalError), psycopg.connect(database.conninfo(result)) as connection:
                 connection.execute("LOCK TABLE console_storedstate IN ACCESS SHARE MODE")
                 fcntl.flock(lock, fcntl.LOCK_UN)
                 wait_for(lambda: connection.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone())
-                live.kill()
-    assert live.process.returncode == -signal.SIGKILL
-    assert has_said(live, "Bringing the database up to date")
+                upgrade.kill()
+    assert upgrade.process.returncode == -signal.SIGKILL
+    assert has_said(upgrade, "Bringing the database up to date")
 
 
 def restored_by(major, release, data):
@@ -113,7 +128,7 @@ def restored_by(major, release, data):
 
 @pytest.mark.parametrize("release", sorted(path.name for path in RELEASES.glob("[0-9]*")))
 def test_a_database_of_a_release_keeps_everything(release, data):
-    """The first one in a folder of an older PostgreSQL, which is converted."""
+    """The first one in a folder of an older PostgreSQL, which the command converts."""
     is_oldest = release == "0.4.0"
     made = restored_by(OLDEST if is_oldest else installation.MAJOR_VERSION, release, data)
     if is_oldest:

@@ -1,4 +1,4 @@
-"""`serve --backup-to`: scheduled backups of the server, and failures of them."""
+"""`serve --backup-to`: scheduled backups of the server, and failures of them; test_ending.py ends one."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,7 +14,6 @@ from storage.server.backups import schedule
 from storage.server.backups.description import backups as backups_in
 from storage.server.backups.stores import FolderStore
 from storage.server.refusal import Refusal
-from tests.live_server import start_server
 from tests.server.test_backup import PASSPHRASE
 from tests.waiting import wait_for
 
@@ -134,20 +133,6 @@ def test_a_failure_is_logged_and_recorded(used, tmp_path, caplog):
         assert failure.reason.startswith("It is not possible to write to")
         line = f"The scheduled backup failed and is tried again in 1 seconds: {failure.reason}"
         wait_for(lambda: line in caplog.text)
-
-
-@pytest.mark.long
-def test_a_server_that_stops_ends_its_backup(used, backups):
-    patient = {"storage.server.backups.schedule": {"_PATIENCE": 45.0}}
-    arguments = ("--backup-to", str(backups), "--backup-every", "1s")
-    with start_server(used, *arguments, constants=patient) as live:
-        wait_for(lambda: list(backups.glob(".*.part")))
-        assert live.stop() == 0
-    made = ["", *(it.location for it in backups_in(FolderStore(backups)))]
-    last = last_backup.read(used).last
-    assert (last.path if last else "") in made[-2:]  # the newest may have ended before it was recorded
-    assert not list(backups.glob(".*.part"))
-    assert last_backup.read(used).failure is None
 
 
 def test_a_schedule_that_cannot_succeed_is_refused_at_the_start(tmp_path):

@@ -1,24 +1,28 @@
 """`manage.py serve` as a process: addresses, probes, other databases; test_tls.py and test_ending.py have the rest."""
 
+import itertools
 import json
 import os
 import re
 import signal
 import socket
+from contextlib import ExitStack
 
 import psutil
 import psycopg
 import pytest
 import requests
-from azure.data.tables import TableServiceClient
-from psycopg.conninfo import make_conninfo
 
-from storage.server import database, http_server, migration, options
+from storage.accounts import sealed_keys
+from storage.server import database, http_server, migration, options, startup_message
 from storage.server.data_folder import DataFolder
 from storage.server.refusal import Refusal
+from storage.sql.lanes import COUNTS
+from storage.sql.statement import Lane
 from tests.live_server import start_server
 from tests.seeds import seeded
 from tests.server.requests_in_flight import PATIENT, begin_request, command_line, is_listening
+from tests.server.test_change_stream import add_reader, events, new_table, put, stream
 from tests.waiting import wait_for
 
 SUFFIX = "table.localhost"
@@ -80,6 +84,47 @@ def test_accounts_in_host_names(hosted):
         assert b"AuthenticationFailed" in get(hosted.url + path, host=f"devstoreaccount1.{SUFFIX}")[1]
 
 
+@pytest.fixture(scope="module")
+def token(hosted):
+    return add_reader(hosted)
+
+
+@pytest.mark.long
+def test_many_streams_share_a_poller_and_hold_no_thread_and_no_connection(hosted, token):
+    process = psutil.Process(hosted.pid)
+    with ExitStack() as stack:
+        table = stack.enter_context(new_table(hosted))
+        put(table, "warm", 0)
+        with stream(hosted, token) as answer:
+            next(events(answer))
+        backends = connections(hosted)
+        threads = process.num_threads()
+        following = []
+        while len(following) < 20:  # earlier ones may not have ended yet
+            answer = stack.enter_context(stream(hosted, token, f"?table={table.table_name}"))
+            if answer.status_code == 200:
+                following.append(events(answer))
+                # before the next one begins: what begins at once takes as many connections for a moment
+                assert next(following[-1])[1] is None
+        # some are of requests that have just been answered
+        wait_for(lambda: process.num_threads() <= threads + 8)
+        # streams that wake together read by the lane of keys, which has opened all its connections then
+        assert connections(hosted) <= backends + COUNTS[Lane.KEY] < backends + len(following)
+        with stream(hosted, token) as refused:
+            assert refused.status_code == 429
+            assert "20 streams" in refused.json()["detail"]
+        put(table, "ada", 1)
+        rows = [next(data for _, data in stream_events if data)["row_key"] for stream_events in following]
+        assert rows == ["ada"] * 20
+
+
+def connections(live):
+    folder = DataFolder(live.data).socket_folder
+    with psycopg.connect(f"host={folder} user=tablero dbname=tablero") as connection:
+        query = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
+        return connection.execute(query).fetchone()[0]
+
+
 @pytest.mark.long
 def test_is_alive_and_not_ready_without_its_database(hosted):
     at = {"host": str(DataFolder(hosted.data).socket_folder), "user": "tablero", "dbname": "postgres"}
@@ -95,15 +140,31 @@ def test_is_alive_and_not_ready_without_its_database(hosted):
 
 
 @pytest.mark.long
-def test_a_request_in_flight_is_answered_before_the_end(hosted):
+def test_streams_end_and_a_request_in_flight_is_answered_before_the_end(hosted, token):
+    """The last test of this server."""
     hosted.process.send_signal(signal.SIGHUP)  # changes nothing without TLS
-    with begin_request(hosted) as connection:
+    with ExitStack() as stack:
+        opened = (stack.enter_context(stream(hosted, token)) for _ in itertools.count())
+        # earlier ones may not have ended yet
+        following = events(wait_for(lambda: (answer := next(opened)).status_code == 200 and answer))
+        next(following)
+        connection = stack.enter_context(begin_request(hosted))
         hosted.process.send_signal(signal.SIGTERM)
         wait_for(lambda: not is_listening(hosted))
+        list(following)  # would raise if the end of the body were missing
         assert hosted.process.poll() is None
         connection.sendall(b" " * 19)
         assert connection.recv(100).startswith(b"HTTP/1.1 ")
         assert hosted.process.wait(60) == 0
+    assert not hosted.gave_up_requests
+    assert not any("Traceback" in line for line in hosted.output), hosted.output
+
+
+@pytest.mark.django_db
+def test_the_message_at_the_start_shows_no_key_of_an_account(account):
+    text = "\n".join(startup_message.lines(options.read({}), 10002))
+    assert f"Endpoint:          http://127.0.0.1:10002/{account.name}\n" in text
+    assert sealed_keys.encode_key(sealed_keys.key_of(account, 1)) not in text
 
 
 def test_refuses_a_port_in_use():
@@ -121,38 +182,3 @@ def test_a_database_that_cannot_be_reached_is_named_without_its_password(setting
     with pytest.raises(Refusal, match="The database cannot be reached") as refused:
         migration.prepare(settings.OPTIONS, print)
     assert "verysecret" not in str(refused.value)
-
-
-@pytest.mark.long
-def test_servers_that_start_at_once_on_an_empty_database_share_it_and_their_secret(data, postgres):
-    name = "elsewhere"
-    with psycopg.connect(make_conninfo("", **postgres), autocommit=True) as conn:
-        conn.execute(f"CREATE DATABASE {name}")
-    env = {
-        "DATABASE_URL": f"postgresql:///{name}?host={postgres['host']}&user=tablero",
-        "TABLERO_SECRET": "a secret that both servers know",
-        "AZURITE_ACCOUNTS": "ada:QUJD:REVG",
-    }
-
-    def sdk_of(live, key):
-        live.account, live.key = "ada", key
-        return TableServiceClient.from_connection_string(live.connection_string)
-
-    with (
-        start_server(data / "one", env=env, wait=False) as one,
-        start_server(data / "two", env=env, wait=False) as two,
-    ):
-        one.wait_until_ready()
-        two.wait_until_ready()
-        text = "\n".join(one.output)
-        assert "ada" in text and "QUJD" not in text
-        with sdk_of(one, "QUJD") as sdk:
-            sdk.create_table("shared")
-        with sdk_of(two, "REVG") as sdk:
-            assert [table.name for table in sdk.list_tables()] == ["shared"]
-        assert not (data / "one" / "database").exists()
-    env["TABLERO_SECRET"] = "not the secret the others know"
-    with start_server(data / "three", env=env, wait=False) as live:
-        assert live.process.wait(60) == 1
-        live.reader.join(60)
-    assert "sealed with another secret" in live.output[-1]

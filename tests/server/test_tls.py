@@ -18,7 +18,7 @@ from storage.server.tls import FileWatch
 from tests.certificates import make_certificate
 from tests.live_server import start_server
 from tests.seeds import seeded
-from tests.server.requests_in_flight import PATIENT, find_workers
+from tests.server.requests_in_flight import PATIENT
 from tests.service import container
 from tests.waiting import wait_for
 
@@ -114,22 +114,22 @@ def agreed(live, version, ciphers="DEFAULT"):
 
 
 def test_sighup_reads_the_certificate_again_and_keeps_the_old_one_while_it_is_broken(live, folder):
-    sighup_reads_the_certificate_again(live, folder)
+    read_the_certificate_again(live, folder)
 
 
-def sighup_reads_the_certificate_again(live, folder):
-    before = shown(live)
+def read_the_certificate_again(live, folder):
+    before = shown_certificate(live)
     assert before == (folder / "cert.pem").read_text().strip()
     (folder / "key.pem").write_text("half a key")
     live.process.send_signal(signal.SIGHUP)
     wait_for(lambda: any("goes on with the certificate it has" in line for line in live.output))
-    assert shown(live) == before
+    assert shown_certificate(live) == before
     cert, _ = make_certificate(folder)
     live.process.send_signal(signal.SIGHUP)
-    wait_for(lambda: all(shown(live) == cert.read_text().strip() for _ in range(10)))
+    wait_for(lambda: all(shown_certificate(live) == cert.read_text().strip() for _ in range(10)))
 
 
-def shown(live):
+def shown_certificate(live):
     return ssl.get_server_certificate(("127.0.0.1", live.port)).strip()
 
 
@@ -152,15 +152,3 @@ def health(port):
     code = json.loads(program.partition("CMD ")[2])[-1]
     patient = code.replace("10002", str(port)).replace("timeout=4", "timeout=60")
     return subprocess.run([sys.executable, "-c", patient], check=False).returncode
-
-
-@pytest.mark.long
-def test_workers_read_the_certificate_again(used, tmp_path):
-    cert, key = map(str, make_certificate(tmp_path))
-    with start_server(used, "--tls-cert", cert, "--tls-key", key, "--workers", "2") as live:
-        sighup_reads_the_certificate_again(live, tmp_path)
-        make_certificate(tmp_path)  # also without a signal, as where a volume of secrets is renewed
-        wait_for(lambda: all(shown(live) == (tmp_path / "cert.pem").read_text().strip() for _ in range(10)))
-        workers = find_workers(live)
-        assert live.stop() == 0
-        assert not any(worker.is_running() for worker in workers)

@@ -24,6 +24,7 @@ from azure.data.tables import (
 from storage.domain.access.grants import Operation
 from tests import pooler
 from tests.live_server import ACCOUNT, KEY, ROOT, clean_environment, start_server
+from tests.server.requests_in_flight import find_workers
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.long
@@ -43,16 +44,30 @@ def env(postgres):
 
 
 @pytest.fixture(scope="module")
-def first(env, scratch):
+def servers(env, scratch):
+    """Start two servers at once on the empty database; the second one has two workers, which end with it."""
     every_request_is_slow = {"storage.protocol.table_service": {"_SLOW": 0.0}}  # seconds
-    with start_server(scratch / "first", env=env, constants=every_request_is_slow) as live:
-        yield live
+    declared = {**env, "AZURITE_ACCOUNTS": f"ada:QUJD:REVG;{ACCOUNT}:{KEY}"}
+    with (
+        start_server(scratch / "first", env=declared, wait=False, constants=every_request_is_slow) as first,
+        start_server(scratch / "second", "--workers", "2", env=declared, wait=False) as second,
+    ):
+        first.wait_until_ready()
+        second.wait_until_ready()
+        yield first, second
+        workers = find_workers(second)
+        assert second.stop() == 0
+        assert not any(worker.is_running() for worker in workers)
 
 
 @pytest.fixture(scope="module")
-def second(env, first, scratch):
-    with start_server(scratch / "second", "--workers", "2", env=env) as live:
-        yield live
+def first(servers):
+    return servers[0]
+
+
+@pytest.fixture(scope="module")
+def second(servers):
+    return servers[1]
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +118,20 @@ def token(table, **options):
 
 def policy(permission):
     return TableAccessPolicy(permission=permission, expiry=datetime.now(UTC) + timedelta(hours=1))
+
+
+def test_servers_that_started_at_once_on_an_empty_database_share_it_and_its_secret(
+    env, first, second, scratch
+):
+    def sdk_of(live, key):
+        return TableServiceClient(f"{live.url}/ada", credential=AzureNamedKeyCredential("ada", key))
+
+    with sdk_of(first, "QUJD") as sdk:
+        sdk.create_table("shared")
+    with sdk_of(second, "REVG") as sdk:
+        assert [table.name for table in sdk.list_tables()] == ["shared"]
+        sdk.delete_table("shared")
+    assert not (scratch / "first" / "database").exists()
 
 
 def test_a_policy_counts_at_the_other_server_at_once(table, second):
