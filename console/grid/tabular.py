@@ -40,6 +40,15 @@ _FAULTS: Final[Mapping[Fault, Promise | str]] = {
     Fault.EXISTS: _("An entity with its keys exists."),
     Fault.OTHER: "%(text)s",
 }
+_NOT_OF_TYPE: Final[Mapping[Edm | None, Promise]] = {
+    Edm.INT32: _("%(column)s isn't a whole number."),
+    Edm.INT64: _("%(column)s isn't a whole number."),
+    Edm.DOUBLE: _("%(column)s isn't a number."),
+    Edm.BOOLEAN: _("%(column)s isn't true or false."),
+    Edm.DATETIME: _("%(column)s isn't a date or time."),
+    Edm.GUID: _("%(column)s isn't a GUID."),
+    Edm.BINARY: _("%(column)s isn't Base64."),
+}
 # groups about several columns have these, because there may be very many columns
 _FAULTS_IN_GENERAL: Final[Mapping[Fault, Promise]] = {
     Fault.MEMBER_TWICE: _("Objects have members twice."),
@@ -85,6 +94,10 @@ def describe_fault(fault: Fault, column: str, type_: Edm | None, text: str, form
     """Describe why one or several rows are rejected; ``format_`` is the expected format of the column."""
     if not column and fault in _FAULTS_IN_GENERAL:
         return str(_FAULTS_IN_GENERAL[fault])
+    if fault is Fault.OUT_OF_RANGE and type_ is Edm.DOUBLE:
+        return str(_("%(column)s: the number is too large for any type.")) % {"column": column}
+    if fault is Fault.NOT_OF_TYPE and type_ in _NOT_OF_TYPE:
+        return str(_NOT_OF_TYPE[type_]) % {"column": column}
     type_name = "" if type_ is None else type_.short_name
     return str(_FAULTS[fault]) % {"column": column, "type": type_name, "text": text, "format": format_}
 

@@ -25,25 +25,24 @@ from storage.tabular.proposals import Proposal
 
 _KEYS: Final = {"partition_key": "PartitionKey", "row_key": "RowKey"}
 _SEPARATOR: Final = "-"
+_MISSING: Final = _("Choose the %(key)s: press one of the proposals, or columns below.")
 _CHIPS: Final = 12  # columns that are shown at once
 _GENERATED: Final[Mapping[str, Promise]] = {
     ROW_NUMBER: _("row number"),
     GUID: _("new GUID"),
 }
 _NOTES: Final[Mapping[NoteKind, Promise]] = {
-    NoteKind.DIFFERENT: _("%(number)s different values in %(rows)s rows"),
-    NoteKind.UNIQUE: _("unique in %(rows)s rows"),
-    NoteKind.UNIQUE_WITHIN: _("unique within each partition in %(rows)s rows"),
+    NoteKind.DIFFERENT: _("%(key)s repeats: %(number)s values"),
+    NoteKind.UNIQUE: _("%(key)s is unique"),
+    NoteKind.UNIQUE_WITHIN: _("%(key)s is unique within each partition"),
     NoteKind.ONE_PARTITION: _("all entities are in one partition"),
-    NoteKind.OWN_PARTITIONS: _("each entity is a partition of its own"),
-    NoteKind.REPEATED: _("the keys of an earlier row in %(number)s of %(rows)s rows"),
-    NoteKind.MISSING: _("no value in %(number)s of %(rows)s rows"),
-    NoteKind.FORBIDDEN: _(
-        "too long for a key, or with one of the characters / \\ # ?, in %(number)s of %(rows)s rows"
-    ),
+    NoteKind.OWN_PARTITIONS: _("each entity is in its own partition"),
+    NoteKind.REPEATED: _("%(number)s of %(rows)s rows repeat the keys of an earlier row"),
+    NoteKind.MISSING: _("%(key)s is empty in %(number)s of %(rows)s rows"),
+    NoteKind.FORBIDDEN: _("%(key)s is too long or contains / \\ # ? in %(number)s of %(rows)s rows"),
     NoteKind.SORTED_AS_TEXT: _("numbers are sorted as text: 10 comes before 9"),
-    NoteKind.ROW_NUMBERS: _("the rows of another file have the same numbers"),
-    NoteKind.RANDOM: _("importing the file again makes new entities"),
+    NoteKind.ROW_NUMBERS: _("another file has the same row numbers"),
+    NoteKind.RANDOM: _("importing the file again creates new entities"),
 }
 
 
@@ -55,8 +54,14 @@ class NoteView:
     kind: str
 
     @classmethod
-    def of_note(cls, note: KeyNote) -> Self:
-        text = str(_NOTES[note.kind]) % {"number": grouped(note.number), "rows": grouped(note.rows)}
+    def of_note(cls, note: KeyNote, template: str) -> Self:
+        """Describe a note on the key of a template."""
+        known = {"key": "".join(map(str, _labels(template)))}
+        text = str(_NOTES[note.kind]) % {
+            **known,
+            "number": grouped(note.number),
+            "rows": grouped(note.rows),
+        }
         return cls(text, "danger" if note.is_serious else "warn" if note.is_against else "ok")
 
 
@@ -81,6 +86,7 @@ class KeyView:
     chips: Sequence[ChipView]
     separator: str | None
     notes: Sequence[NoteView]
+    error: str
 
     @property
     def first_chips(self) -> list[ChipView]:
@@ -117,16 +123,13 @@ class ProposalView:
     @property
     def reason(self) -> str:
         """Return the arguments for and against the keys."""
-        keys = (("PartitionKey", self.proposal.partition_notes), ("RowKey", self.proposal.row_notes))
-        return " · ".join(
-            f"{name}: {', '.join(NoteView.of_note(note).text for note in notes)}"
-            for name, notes in keys
-            if notes
-        )
+        it = self.proposal
+        keys = ((it.partition_key, it.partition_notes), (it.row_key, it.row_notes))
+        return " · ".join(NoteView.of_note(note, template).text for template, notes in keys for note in notes)
 
 
-def view_keys(mapping: ColumnMapping, proposal: Proposal) -> list[KeyView]:
-    """Return both keys with notes from the first rows."""
+def view_keys(mapping: ColumnMapping, proposal: Proposal, *, is_required: bool = False) -> list[KeyView]:
+    """Return both keys with notes from the first rows, and errors for missing ones if they are required."""
     notes: Mapping[str, Sequence[KeyNote]] = {}
     try:
         assessment = key_proposals.assess(mapping.partition_key, mapping.row_key, proposal.sample)
@@ -145,7 +148,8 @@ def view_keys(mapping: ColumnMapping, proposal: Proposal) -> list[KeyView]:
                 _labels(template),
                 _chips(name, template, proposal),
                 _separator(template),
-                [NoteView.of_note(note) for note in notes.get(name, ())] if is_assessed else [],
+                [NoteView.of_note(note, template) for note in notes.get(name, ())] if is_assessed else [],
+                str(_MISSING) % {"key": title} if is_required and not template else "",
             )
         )
     return views

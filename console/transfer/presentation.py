@@ -7,12 +7,13 @@ from typing import Final, NamedTuple
 from django.utils.functional import Promise
 from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
 
 from console.grid.tabular import describe_fault
 from console.site.tags import grouped
-from console.transfer.formats import describe_value
+from console.transfer.formats import describe_value, describe_values
 from storage.domain.entities.entity import EntityKey
-from storage.domain.values.edm import EdmValue
+from storage.domain.values.edm import Edm, EdmValue
 from storage.editing import typed_text
 from storage.editing.formats.reading import read_format
 from storage.editing.guessing import GuessReason
@@ -20,7 +21,7 @@ from storage.entities.writing import WriteMode
 from storage.tabular.layout import FileFormat
 from storage.tabular.mapping import OnMisfit
 from storage.tabular.proposals import ProposedColumn, TypeReason
-from storage.tabular.rejects import Fault, Reject, RejectGroup, Repair
+from storage.tabular.rejects import FORMAT_REPAIRS, Fault, Reject, RejectGroup, Repair
 from storage.transfer.import_drafts import SampleChange
 
 _PROPERTIES: Final = 12  # shown properties of an entity
@@ -34,7 +35,7 @@ MODES: Final[Mapping[WriteMode, tuple[Promise, Promise]]] = {
 MISFITS: Final[Mapping[str, Promise]] = {
     OnMisfit.REJECT.value: _("Reject the row"),
     OnMisfit.STRING.value: _("Import as String"),
-    OnMisfit.UNSET.value: _("Leave the value out"),
+    OnMisfit.UNSET.value: _("Skip this value"),
 }
 FORMATS: Final = {
     FileFormat.CSV: "CSV",
@@ -61,12 +62,12 @@ _GUESSES: Final[Mapping[GuessReason, Promise]] = {
     GuessReason.TOO_MANY_DIGITS: _("numbers that no numeric type holds exactly"),
     GuessReason.NO_ZONE: _("dates or times without a time zone"),
     GuessReason.TWO_READINGS: _("numbers that can be read in two ways"),
-    GuessReason.MIXED: _("values of several types"),
+    GuessReason.MIXED: _("mixed values"),
     GuessReason.TEXT: _("text"),
 }
 _REPAIRS: Final[Mapping[Repair, Promise]] = {
     Repair.STRING: _("Import as String"),
-    Repair.UNSET: _("Leave the value out"),
+    Repair.UNSET: _("Skip this value"),
     Repair.ROUND: _("Round to fit"),
     Repair.KEY_CHARACTERS: _("Replace with -"),
     Repair.SKIP: _("Keep the existing entity"),
@@ -74,9 +75,62 @@ _REPAIRS: Final[Mapping[Repair, Promise]] = {
 }
 
 
-def describe_guess(column: ProposedColumn) -> Promise:
+_KINDS: Final[Mapping[Edm, Promise]] = {
+    Edm.DOUBLE: ngettext_lazy("%(number)s number", "%(number)s numbers", "count"),
+    Edm.BOOLEAN: ngettext_lazy("%(number)s true or false", "%(number)s true or false", "count"),
+    Edm.DATETIME: ngettext_lazy("%(number)s time", "%(number)s times", "count"),
+    Edm.GUID: ngettext_lazy("%(number)s GUID", "%(number)s GUIDs", "count"),
+    Edm.STRING: ngettext_lazy("%(number)s text", "%(number)s texts", "count"),
+}
+_VALUES_NOT_OF_TYPE: Final[Mapping[Edm | None, Promise]] = {
+    **dict.fromkeys(
+        (Edm.INT32, Edm.INT64),
+        ngettext_lazy(
+            "%(number)s value of %(column)s isn't a whole number",
+            "%(number)s values of %(column)s aren't whole numbers",
+            "count",
+        ),
+    ),
+    Edm.DOUBLE: ngettext_lazy(
+        "%(number)s value of %(column)s isn't a number",
+        "%(number)s values of %(column)s aren't numbers",
+        "count",
+    ),
+    Edm.BOOLEAN: ngettext_lazy(
+        "%(number)s value of %(column)s isn't true or false",
+        "%(number)s values of %(column)s aren't true or false",
+        "count",
+    ),
+    Edm.DATETIME: ngettext_lazy(
+        "%(number)s value of %(column)s isn't a date or time",
+        "%(number)s values of %(column)s aren't dates or times",
+        "count",
+    ),
+    Edm.GUID: ngettext_lazy(
+        "%(number)s value of %(column)s isn't a GUID", "%(number)s values of %(column)s aren't GUIDs", "count"
+    ),
+}
+
+
+_FORMATS_OF_REPAIRS: Final = {it: read_format(it.value) for it in FORMAT_REPAIRS}
+_HINTS: Final[Mapping[Repair, Promise]] = {
+    Repair.DECIMAL_COMMA: _("(decimal comma?)"),
+    Repair.DECIMAL_POINT: _("(thousands separators?)"),
+    Repair.DAY_FIRST: _("(day first?)"),
+    Repair.MONTH_FIRST: _("(month first?)"),
+}
+
+
+def describe_guess(column: ProposedColumn) -> Promise | str:
     """Explain the proposed type of a column."""
+    if column.kinds:
+        counts = (str(_KINDS[type_] % _count(number)) for type_, number in column.kinds)
+        return str(_("mixed: %(counts)s")) % {"counts": ", ".join(counts)}
     return _SOURCES[column.why] if column.reason is None else _GUESSES[column.reason]
+
+
+def _count(number: int) -> dict[str, object]:
+    return {"count": number, "number": grouped(number)}
 
 
 def describe_reject(reject: Reject | RejectGroup, text: str) -> str:
@@ -123,6 +177,13 @@ def _show(value: EdmValue | None) -> str | None:
     return None if value is None else Truncator(typed_text.write(value)).chars(_LONGEST)
 
 
+def _describe_repair(how: Repair) -> Promise | str:
+    format_ = _FORMATS_OF_REPAIRS.get(how)
+    if format_ is None:
+        return _REPAIRS[how]
+    return str(_("Read as %(what)s")) % {"what": describe_values(format_.types[0], how.value)}
+
+
 @dataclass(frozen=True, slots=True)
 class GroupView:
     """Group of rejected rows with one reason; ``number`` is its index."""
@@ -132,6 +193,11 @@ class GroupView:
 
     @property
     def sentence(self) -> str:
+        group = self.group
+        if group.fault is Fault.NOT_OF_TYPE and group.column and group.type in _VALUES_NOT_OF_TYPE:
+            text = str(_VALUES_NOT_OF_TYPE[group.type] % {**_count(group.rows), "column": group.column})
+            hint = next((_HINTS[it] for it in group.repairs if it in _HINTS), None)
+            return f"{text}." if hint is None else f"{text} {hint}"
         return describe_reject(self.group, next(iter(self.group.texts), ""))
 
     @property
@@ -148,5 +214,5 @@ class GroupView:
         return self.group.rows - len(self.group.lines)
 
     @property
-    def repairs(self) -> list[tuple[str, Promise]]:
-        return [(it.value, _REPAIRS[it]) for it in self.group.repairs]
+    def repairs(self) -> list[tuple[str, Promise | str]]:
+        return [(it.value, _describe_repair(it)) for it in self.group.repairs]

@@ -13,6 +13,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.functional import Promise
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -23,6 +24,7 @@ from console.site import time_zones
 from console.site.access import RoleNeeded, account_required, actor_of, role_of, table_required
 from console.site.refusals import describe_refusal, notify_refusals
 from console.site.responses import render_page, wants_json
+from console.site.toasts import notify_success
 from console.site.typed_text import field_text
 from console.transfer import encodings
 from console.transfer.formats import (
@@ -92,6 +94,7 @@ def _start(request: HttpRequest, account: Account, table: Table | None) -> HttpR
         "table": table,
         "error": error,
         "name": request.POST.get("table", ""),
+        "drafts": import_drafts.listed(account, "" if table is None else table.name, by=actor_of(request)),
         "text": field_text(request.POST.get("text", "")),
     }
     return render_page(request, "console/transfer/start.html", context, status=422 if error else 200)
@@ -159,13 +162,24 @@ def upload(request: HttpRequest, draft: ImportDraft) -> HttpResponseBase:
     return JsonResponse({"size": size, "next": address})
 
 
+@require_POST
+@draft_required
+def discard(request: HttpRequest, draft: ImportDraft) -> HttpResponseBase:
+    """Delete a draft with its file, and return to the page for files."""
+    import_drafts.discard(draft)
+    notify_success(request, _("Discarded the import of %(file)s.") % {"file": draft.file_name})
+    exists = tables.get_or_new(draft.account, draft.table_name).pk is not None
+    name = "transfer:start" if exists else "transfer:start_new"
+    return redirect(name, draft.account.name, *[draft.table_name][:exists])
+
+
 @require_http_methods(["GET", "POST"])
 @draft_required
 def map_columns(request: HttpRequest, draft: ImportDraft) -> HttpResponseBase:
     """Show a file's layout and column mapping, save changes, or check all rows."""
     if draft.job is not None:
         return redirect("transfer:run", draft.account.name, draft.pk)
-    error = ""
+    error, needs_keys = "", False
     if request.method == "POST":
         try:
             _save_mapping(request.POST, draft)
@@ -175,8 +189,9 @@ def map_columns(request: HttpRequest, draft: ImportDraft) -> HttpResponseBase:
                 import_drafts.check(draft, by=actor_of(request))
                 return redirect("transfer:check", draft.account.name, draft.pk)
         except (Refused, StorageError) as refused:
-            error = describe_refusal(refused)
-    return _show_map(request, draft, error)
+            needs_keys = isinstance(refused, Refused) and refused.refusal.reason is Reason.FILE_ROWS_NO_KEY
+            error = "" if needs_keys else describe_refusal(refused)
+    return _show_map(request, draft, error, needs_keys=needs_keys)
 
 
 def _save_mapping(sent: QueryDict, draft: ImportDraft) -> None:
@@ -213,7 +228,7 @@ def _read_mode(sent: QueryDict) -> WriteMode:
     return WriteMode(mode) if mode in list(WriteMode) else WriteMode.MERGE
 
 
-def _show_map(request: HttpRequest, draft: ImportDraft, error: str) -> HttpResponse:
+def _show_map(request: HttpRequest, draft: ImportDraft, error: str, *, needs_keys: bool) -> HttpResponse:
     context: dict[str, Any] = {
         "draft": draft,
         "error": error,
@@ -243,7 +258,7 @@ def _show_map(request: HttpRequest, draft: ImportDraft, error: str) -> HttpRespo
             "certain": sum(any(it.is_certain for it in column["formats"]) for column in columns),
             "certain_read": sum(bool(column["chosen"] and column["chosen"].is_certain) for column in columns),
             "misfits": MISFITS.items(),
-            "keys": view_keys(file.mapping, file.proposal),
+            "keys": view_keys(file.mapping, file.proposal, is_required=needs_keys),
             "is_advanced": "advanced" in request.POST or has_irregular_key(file.mapping),
             "key_proposals": view_proposals(file.mapping, file.proposal),
             "names": file.proposal.names,
@@ -253,7 +268,7 @@ def _show_map(request: HttpRequest, draft: ImportDraft, error: str) -> HttpRespo
             context["sample"] = _sample(draft, file)
     except (Refused, StorageError) as refused:
         context["error"] = error or describe_refusal(refused)
-    status = 422 if context["error"] else 200
+    status = 422 if context["error"] or needs_keys else 200
     return render_page(request, "console/transfer/map.html", context, status=status)
 
 
@@ -277,6 +292,7 @@ def _columns(file: DraftFile) -> list[dict[str, Any]]:
                 "reading": reading,
                 "readings": reading_choices(column, proposed.formats),
                 "before": reading_value(proposed.column.type, ""),
+                "file_type": "" if proposed.file_type is None else proposed.file_type.short_name,
                 "why": _describe_reading(column, proposed),
                 "is_sure": proposed.is_sure or not is_as_proposed,
                 "formats": views if is_as_proposed else [],
@@ -293,7 +309,9 @@ def _describe_reading(column: Column, proposed: ProposedColumn) -> str | Promise
     """Explain a column's type or format; empty for a user's own choice."""
     if column.format and column.type is not None:
         return describe_values(column.type, column.format)
-    return describe_guess(proposed) if column.type is proposed.column.type else ""
+    if proposed.file_type is not None or column.type is not proposed.column.type:
+        return ""
+    return describe_guess(proposed)
 
 
 def _sample(draft: ImportDraft, file: DraftFile) -> list[dict[str, Any]]:

@@ -1,12 +1,13 @@
 """Mapping proposals for a new file: keys, properties and types from its first rows, with reasons."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
-from storage.domain.entities.annotations import find_roles
+from storage.domain.entities.annotations import find_roles, read_type_name
 from storage.domain.refusals import Reason
 from storage.domain.values.edm import INT32, INT64, Edm
 from storage.editing import exact_json, guessing
@@ -46,6 +47,13 @@ from storage.tabular.rows import Row
 
 _EXAMPLES: Final = 3
 _SURE: Final = 20  # values that look alike
+_KINDS: Final = (Edm.DOUBLE, Edm.BOOLEAN, Edm.DATETIME, Edm.GUID)
+_JSON_TYPES: Final[Mapping[type, Edm]] = {
+    bool: Edm.BOOLEAN,
+    int: Edm.INT32,
+    float: Edm.DOUBLE,
+    str: Edm.STRING,
+}
 
 
 class TypeReason(StrEnum):
@@ -67,6 +75,9 @@ class ProposedColumn:
     values: int  # how many of the sampled rows have a value
     examples: tuple[str, ...]
     formats: tuple[FormatProposal, ...] = ()  # other readings of its values, for people to choose
+    file_type: Edm | None = None  # the type that the file gives all values
+    # how many values look like each type, if they differ: Double for all numbers, String for other texts
+    kinds: tuple[tuple[Edm, int], ...] = ()
 
     @property
     def likely_type(self) -> Edm:
@@ -120,6 +131,8 @@ def propose(layout: Layout, sampled: Iterable[Row], now: datetime) -> Proposal:
         target = name if name in targets else free_name(property_name(name), targets)
         targets.add(target)
         proposed = propose_column(Column(name, target), values, now, is_declared=name in roles.types)
+        if name in roles.types:
+            proposed = replace(proposed, file_type=_declared_type(rows, name, roles.types[name]))
         if name == "Timestamp" or name in keys:
             if name == "Timestamp":
                 proposed = replace(proposed, column=Column(name, ""), why=TypeReason.SERVICE, reason=None)
@@ -249,6 +262,13 @@ def _template(column: str) -> str:
     return "{" + column + "}"
 
 
+def _declared_type(rows: Sequence[Mapping[str, Any]], name: str, type_field: str) -> Edm | None:
+    """Return the type that all values of a column declare; None if they differ."""
+    declared = {row.get(type_field) for row in rows if row.get(name) not in (None, "")}
+    types = {read_type_name(it) if isinstance(it, str) else None for it in declared}
+    return types.pop() if len(types) == 1 else None
+
+
 def _as_texts(proposed: ProposedColumn, values: Sequence[Any], now: datetime) -> TextColumn | None:
     """Return a column for format detection; None for values of mixed kinds."""
     name = proposed.column.source
@@ -280,7 +300,16 @@ def _propose_text(
     example = (guess.example[:80],) if guess.example and guess.reason is not GuessReason.FITS else ()
     examples = tuple(dict.fromkeys((*example, *examples)))[:_EXAMPLES]
     column = replace(column, type=guess.type)
-    return ProposedColumn(column, TypeReason.GUESSED, guess.reason, len(values), examples)
+    kinds = _count_kinds(values, now) if guess.reason is GuessReason.MIXED else ()
+    return ProposedColumn(column, TypeReason.GUESSED, guess.reason, len(values), examples, kinds=kinds)
+
+
+def _count_kinds(values: Sequence[str], now: datetime) -> tuple[tuple[Edm, int], ...]:
+    """Count values by the type that they look like, most frequent first."""
+    kinds = Counter(
+        next((it for it in _KINDS if guessing.looks_like(it, value, now)), Edm.STRING) for value in values
+    )
+    return tuple(kinds.most_common())
 
 
 def _propose_json(
@@ -290,7 +319,10 @@ def _propose_json(
     examples = tuple(dict.fromkeys(text[:80] for text in texts))[:_EXAMPLES]
     why = TypeReason.DECLARED if is_declared else TypeReason.JSON
     type_ = None if is_declared else _numeric_type(values)
-    return ProposedColumn(replace(column, type=type_), why, None, len(values), examples)
+    of_file = {_JSON_TYPES.get(type(value)) for value in values}
+    file_type = of_file.pop() if type_ is None and len(of_file) == 1 else None
+    column = replace(column, type=type_)
+    return ProposedColumn(column, why, None, len(values), examples, file_type=file_type)
 
 
 def _numeric_type(values: Sequence[Any]) -> Edm | None:

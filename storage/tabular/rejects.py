@@ -23,10 +23,13 @@ from storage.domain.errors import (
 )
 from storage.domain.values.edm import Edm
 from storage.editing import exact_json
+from storage.editing.formats.dates import DateOrder
+from storage.editing.formats.format import NotInFormat
+from storage.editing.formats.numbers import Decimals
 from storage.editing.formats.reading import read_format
 from storage.editing.typed_text import InvalidText, TextFault
 from storage.tabular.layout import FileFormat, Layout
-from storage.tabular.mapping import ColumnMapping, OnMisfit
+from storage.tabular.mapping import ColumnMapping, OnMisfit, with_format
 from storage.tabular.rows import Row, RowFault
 
 # columns of a file of rejects, which the next import ignores: no property can have such names
@@ -75,12 +78,25 @@ class Repair(StrEnum):
 
     STRING = "string"  # the values of the column that do not fit become Strings
     UNSET = "unset"  # they are left out
+    # the values are read in the format of this name
+    DECIMAL_COMMA = Decimals.COMMA.value
+    DECIMAL_POINT = Decimals.POINT.value
+    DAY_FIRST = DateOrder.DAY_FIRST.value
+    MONTH_FIRST = DateOrder.MONTH_FIRST.value
+    YEAR_FIRST = DateOrder.YEAR_FIRST.value
     ROUND = "round"  # numbers and times with too many digits become the nearest of the type
     KEY_CHARACTERS = "replace"  # with a hyphen, in keys
     SKIP = "skip"  # entities that exist stay
     REPLACE = "replace existing"
 
 
+FORMAT_REPAIRS: Final = (
+    Repair.DECIMAL_COMMA,
+    Repair.DECIMAL_POINT,
+    Repair.DAY_FIRST,
+    Repair.MONTH_FIRST,
+    Repair.YEAR_FIRST,
+)
 _REPAIRS: Final[Mapping[Fault, tuple[Repair, ...]]] = {
     Fault.NOT_OF_TYPE: (Repair.STRING, Repair.UNSET),
     Fault.NOT_IN_FORMAT: (Repair.STRING, Repair.UNSET),
@@ -211,7 +227,16 @@ class RejectGroup:
 
     @property
     def repairs(self) -> tuple[Repair, ...]:
-        return _REPAIRS.get(self.fault, ())
+        formats = FORMAT_REPAIRS if self.fault is Fault.NOT_OF_TYPE and self.column and self.texts else ()
+        return (*filter(self._is_in_format, formats), *_REPAIRS.get(self.fault, ()))
+
+    def _is_in_format(self, how: Repair) -> bool:
+        """Return whether all listed values are texts in the format of a repair."""
+        format_ = read_format(how.value)
+        try:
+            return self.type in format_.types and all(map(format_.rewrite, self.texts))
+        except NotInFormat:
+            return False
 
     @property
     def sentence(self) -> str:
@@ -263,6 +288,8 @@ _MOST_GROUPS: Final = 1000
 
 def repair(mapping: ColumnMapping, group: RejectGroup, how: Repair) -> ColumnMapping:
     """Return the mapping adapted so that a group's rows are no longer rejected for its reason."""
+    if how in FORMAT_REPAIRS:
+        return mapping.with_column(with_format(mapping.column(group.column), how.value))
     match how:
         case Repair.STRING | Repair.UNSET | Repair.ROUND:
             on_misfit = OnMisfit(how.value)
@@ -274,7 +301,7 @@ def repair(mapping: ColumnMapping, group: RejectGroup, how: Repair) -> ColumnMap
 
 def is_repaired(other: RejectGroup, group: RejectGroup, how: Repair) -> bool:
     """Return whether the repair of one group also repairs another, or itself."""
-    is_of_column = how in (Repair.STRING, Repair.UNSET, Repair.ROUND)
+    is_of_column = how in (*FORMAT_REPAIRS, Repair.STRING, Repair.UNSET, Repair.ROUND)
     return how in other.repairs and (not is_of_column or other.column == group.column)
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from storage.accounts import accounts
@@ -32,6 +32,7 @@ from storage.tabular.rejects import RejectGroup, Repair
 from storage.transfer import import_jobs, samples, uploads
 
 SAMPLE: Final = 5  # rows that are shown as entities
+LISTED: Final = 20  # drafts
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,25 @@ def get(account: Account, pk: int, *, by: Actor) -> ImportDraft | None:
     """Return a user's draft; None if it has expired."""
     found = ImportDraft.objects.filter(pk=pk, account=account, owner=files.owner_of(by))
     return found.select_related("file", "account", "job__account", "check_job__account").first()
+
+
+def listed(account: Account, table_name: str = "", *, by: Actor) -> list[ImportDraft]:
+    """Return a user's drafts with a whole file that no import has taken, into one table or any; newest first."""
+    drafts = ImportDraft.objects.filter(account=account, owner=files.owner_of(by), file__size=F("size"))
+    if table_name:
+        drafts = drafts.filter(table_name__iexact=table_name)
+    return list(drafts.select_related("file").order_by("-pk")[:LISTED])
+
+
+@transaction.atomic
+def discard(draft: ImportDraft) -> None:
+    """Delete a draft with its file and its check; one whose import has started stays."""
+    _lock(draft)
+    if draft.file is None:
+        return
+    _forget_check(draft)
+    draft.delete()
+    files.discard(draft.file)
 
 
 def receive(draft: ImportDraft, start: int, content: bytes, *, by: Actor) -> int:

@@ -163,8 +163,8 @@ class RejectGroupSerializer(TypedSerializer):
     values: Annotated[list[str], "The most frequent ones."]
     repairs: Annotated[
         list[Repair],
-        "What would bring the rows in: `string` and `unset` are the `on_misfit` of the column, `replace` is"
-        " `key_replacement` of the mapping, the others are modes.",
+        "What would bring the rows in: `string` and `unset` are the `on_misfit` of the column, `decimal-comma` and"
+        " the like its `format`, `replace` is `key_replacement` of the mapping, the others are modes.",
     ]
 
     def get_values(self, group: Any) -> list[str]:

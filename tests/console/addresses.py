@@ -104,6 +104,7 @@ transfer:upload                acme/0              editor:404   editor:404
 transfer:map                   acme/0              editor:404   editor:404
 transfer:check                 acme/0              editor:404   user:405
 transfer:repair                acme/0              user:405     editor:404
+transfer:discard               acme/0              user:405     editor:404
 transfer:run                   acme/0              editor:404   editor:404
 jobs:index                    -                   user:200     user:405
 jobs:tray                     -                   user:200     user:405

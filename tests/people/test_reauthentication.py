@@ -173,7 +173,7 @@ bulk_edit:show entities:cell entities:cells entities:check_cell entities:delete 
 entities:paste entities:row entities:show entities:staged
 grid:columns grid:compare grid:copy grid:export grid:layout_delete grid:layouts presence:move
 history:entity links:new home:star
-copies:start copies:file copies:upload transfer:map transfer:repair transfer:run transfer:start
+copies:start copies:file copies:upload transfer:discard transfer:map transfer:repair transfer:run transfer:start
 transfer:start_new transfer:upload
 jobs:cancel jobs:clear_tray jobs:pause jobs:resume
 notices:address_confirm notices:address_remove notices:mute notices:seen notices:server_settings notices:server_webhook

@@ -58,6 +58,7 @@ transfer:start_new             import_table
 transfer:upload                import_table
 transfer:map                   import_table
 transfer:repair                import_table
+transfer:discard               import_table
 transfer:run                   import_table
 copies:start                  copy_from_service copy_to_service
 copies:file                   copy_from_file
