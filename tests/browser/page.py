@@ -315,6 +315,7 @@ OVERLAPS = """
 CUT = """
 () => [...document.querySelectorAll("button, .button, .badge, label, legend, h1, h2, .tabs a")]
     .filter(it => it.checkVisibility() && !it.closest(".visually-hidden, [hidden], .sidebar, dialog, [popover]"))
+    .filter(it => !it.matches(".page-head > nav + .title > h1"))  // the current tab has its words
     .filter(it => it.clientWidth > 0 && it.scrollWidth > it.clientWidth + 1)
     .filter(it => getComputedStyle(it).display !== "inline" && getComputedStyle(it).textOverflow !== "ellipsis")
     .map(it => it.outerHTML.slice(0, 160))
