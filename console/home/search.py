@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Final
 
 from django.db.models import Q, QuerySet, prefetch_related_objects
@@ -110,7 +110,13 @@ def find(
     matching = search.tables(accounts, *words, first=recent, top=top, is_fuzzy=is_fuzzy)
     # no name has a space: then they are places of pages
     tables = matching if len(words) == 1 else []
+    alike = _named_alike(user, accounts, current, table, words, matching)
+    pages = [hit for hit in alike if hit.kind is ResultKind.PAGE]
+    is_page = any(_is_named(hit, text) for hit in pages)
+    is_table = any(search.fold(table.name) == search.fold(text) for table in tables)
+    first = sorted(pages, key=lambda hit: not _is_named(hit, text)) if is_page and not is_table else []
     return [
+        *first,
         *_requests(accounts, text),
         *_entities(accounts, text),
         *(_table(table, ResultKind.TABLE) for table in tables),
@@ -118,7 +124,7 @@ def find(
         *_queries(user, accounts, text),
         *_policies(accounts, text),
         *_tokens(user, text),
-        *_named_alike(user, accounts, current, table, words, matching),
+        *(hit for hit in alike if hit not in first),
         *_users(user, text),
         *(_more(text) if len(tables) == top else ()),
     ]
@@ -149,14 +155,17 @@ def _named_alike(
 def _pages_elsewhere(
     user: User, accounts: QuerySet[Account], words: list[str], tables: list[Table]
 ) -> Iterator[SearchResult]:
-    """Yield pages of tables and accounts named by a word, as in "schema people"."""
+    """Yield pages of tables and accounts named by a word, as in "schema people", or of the first accounts."""
     contexts = {account.pk: _context_of(user, account) for account in {it.account for it in tables}}
     for table in tables:
         yield from _of_table(user, contexts[table.account_id], table.name)
     folded = [search.fold(word) for word in words]
-    named = (it for it in accounts[:_LOOKED_AT] if any(word in _text_of(it) for word in folded))
-    for account in islice(named, _OTHERS):
-        yield from _of_account_pages(user, _context_of(user, account))
+    looked_at = list(accounts[:_LOOKED_AT])
+    named = [it for it in looked_at if any(word in _text_of(it) for word in folded)]
+    for account in (named or looked_at)[:_OTHERS]:
+        context = _context_of(user, account)
+        yield from _of_account_pages(user, context)
+        yield from _allowed(ResultKind.SETTING, user, context, layout.ACCOUNT_SETTINGS)
 
 
 def _context_of(user: User, account: Account) -> AccountContext:
@@ -226,7 +235,7 @@ def _named(accounts: QuerySet[Account], text: str) -> Iterable[Account]:
     folded = search.fold(text)
     labels = accounts.exclude(label="").values_list("pk", "label")
     labelled = [pk for pk, label in labels if folded in search.fold(label)]
-    return accounts.filter(Q(name__contains=text.lower()) | Q(pk__in=labelled))[:_ACCOUNTS]
+    return accounts.filter(Q(name__contains=folded) | Q(pk__in=labelled))[:_ACCOUNTS]
 
 
 def _account(account: Account) -> SearchResult:
@@ -276,6 +285,10 @@ def _matches(hit: SearchResult, words: list[str], has: Callable[[str, str], bool
     text = f"{name} {search.fold(hit.detail)} {of_account}"
     folded = [search.fold(word) for word in words]
     return any(has(name, word) for word in folded) and all(has(text, word) for word in folded)
+
+
+def _is_named(hit: SearchResult, text: str) -> bool:
+    return search.fold(str(hit.text)) == search.fold(text)
 
 
 def _contains(text: str, word: str) -> bool:

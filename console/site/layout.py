@@ -108,6 +108,9 @@ ACCOUNT_SETTINGS: Final = (
             ("tester-title", _("Test a preflight request")),
         )
     ),
+    NavigationItem(
+        "tables:index", _("Delete tables"), "trash-2", Capability.MANAGE_TABLES, fragment="tables", place=_("Tables")
+    ),
     NavigationItem("sas:new", _("New SAS token"), "plus", Capability.MANAGE_ACCESS),
     NavigationItem(
         "accounts:members", _("Invite by link"), "mail-plus", Capability.OWN, fragment="invite-title",
@@ -135,6 +138,14 @@ SERVER_SETTINGS: Final = (
             ("app", _("Authenticator app")),
             ("password", _("Password")),
         )
+    ),
+    NavigationItem(
+        "people:users",
+        _("Invite by link"),
+        "mail-plus",
+        fragment="invite-title",
+        place=_("Users"),
+        is_for_admins=True,
     ),
     NavigationItem("people:sessions", _("Sessions"), "settings", place=_PROFILE),
 )

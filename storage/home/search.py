@@ -50,13 +50,13 @@ def tables(
     top: int = 20,
     is_fuzzy: bool = False,
 ) -> list[Table]:
-    """Search tables that contain a word, in any letter case.
+    """Search tables that contain a word, in any letter case, also one with marks that no name has.
 
     Exact matches come first, then those in ``first``, then prefixes, then by name; last, if the search is fuzzy, those
     that only have the letters of a word in its order.
     """
     # names are ASCII, so lower() does not depend on a language; in Cosmos accounts they are not folded
-    lower_words = [word.lower() for word in words]
+    lower_words = [*{form for word in words for form in (word.lower(), fold(word))}]
     containing = _any(Q(folded_name__contains=word) for word in lower_words)
     rank = Case(
         When(folded_name__in=lower_words, then=Value(0)),

@@ -197,3 +197,18 @@ def test_the_palette_leads_to_the_rest(visit, account):
     assert list(groups)[-1] == "More"
     page = ada.get(SEARCH, {"q": "table"}).content
     assert all(f"/t/table{number}/".encode() in page for number in range(9))
+
+
+def test_the_page_with_the_name_comes_first(visit, named):
+    for name in ("settings10", "cafe"):
+        tables.create(named, name)
+    alice, ada = visit("alice"), visit("ada")
+    assert list(found(alice, "settings", **{"in": "acme"}))[0] == "Pages"
+    assert found(alice, "settings", **{"in": "acme"})["Pages"][0] == "Settings"
+    tables.create(named, "settings")
+    assert list(found(alice, "settings", **{"in": "acme"}))[0] == "Tables"
+    assert found(alice, "café")["Tables"] == ["cafe"]
+    assert found(ada, "invite")["Settings"] == ["Invite by link"]
+    for place in ({}, {"in": "acme"}):
+        assert found(alice, "delete table", **place)["Settings"] == ["Delete tables"], place
+        assert not found(visit("victor"), "delete table", **place), place

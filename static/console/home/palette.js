@@ -74,7 +74,8 @@ function draw() {
   const list = next.querySelector("#palette-list") ?? Object.assign(document.createElement("div"), { id: "palette-list" });
   list.setAttribute("role", "listbox");
   list.setAttribute("aria-label", dialog.dataset.results);
-  const drop = new Set([...near, ...others].map((it) => it.href).filter(Boolean));
+  const pageOf = (href) => href.split("?")[0]; // a command of the page also has its filter
+  const drop = new Set([...near, ...others].filter((it) => it.href).map((it) => pageOf(it.href)));
   for (const link of list.querySelectorAll("a[href]")) if (drop.has(link.href)) link.remove();
   for (const empty of list.querySelectorAll("[role=group]:not(:has([role=option]))")) empty.remove();
   list.prepend(...groupOf("near", dialog.dataset.commands, near));
