@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from dataclasses import replace
 from datetime import datetime, timedelta
 from io import StringIO
@@ -120,6 +121,17 @@ def test_a_token_is_shown_once(proven, account, orders, caplog):
     done = Activity.objects.get(verb=AccessVerb.SAS_ISSUE)
     assert signature not in str(done.__dict__)
     assert client.get(f"{SAS}{print_}/").status_code == 200
+
+
+def test_the_form_begins_with_the_label_and_offers_the_tables(visit, orders):
+    client = visit("max")
+    form = client.get("/ui/a/acme/sas/new/").text
+    assert re.search(r'name="label"[^>]* autofocus', form)
+    assert form.index('name="label"') < form.index('name="kind"')
+    assert re.search(r'<select name="table"[^>]*>\s*<option value="">[^<]*</option>\s*<option>Orders<', form)
+    assert "<option selected>Orders<" in client.get("/ui/a/acme/sas/new/?table=orders").text
+    part = client.post("/ui/a/acme/sas/new/preview/?part=form", {"table": "orders"}).text
+    assert "<option selected>Orders<" in part and "autofocus" not in part  # the focus stays where it is
 
 
 def test_making_one_wants_a_proof_and_loses_nothing(visit, orders):

@@ -83,7 +83,7 @@ class SasFields(DescriptionForm):
         label=gettext_lazy("Table"),
         required=False,
         widget=forms.TextInput(attrs={**MONO, "list": "tables-there-are"}),
-        error_messages={"required": gettext_lazy("Enter the name of a table.")},
+        error_messages={"required": gettext_lazy("Choose a table.")},
     )
     policy = forms.CharField(label=gettext_lazy("Policy"), required=False, strip=False)
     permissions = _letters(gettext_lazy("Permissions"), PERMISSIONS, ["r"])

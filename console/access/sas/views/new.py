@@ -62,6 +62,7 @@ def new(request: HttpRequest, account: Account) -> HttpResponse:
         )
     form = _bind_form(request, account, request.POST if request.method == "POST" else request.GET)
     form.is_valid()
+    form.fields["label"].widget.attrs["autofocus"] = True
     return render(request, PAGE, _context(request, account, form))
 
 
@@ -174,6 +175,7 @@ def _context(
         "letters": [(letter, PERMISSIONS[letter]) for letter in form.letters],
         "levels": RESOURCE_TYPES.items(),
         "names": tables.names(account, top=_MOST_NAMES),
+        "most_names": _MOST_NAMES,
         "is_long_lived": form.is_long_lived(),
         "of": request.GET.get("of", ""),
         "is_keyless": not account.shared_key_access,
