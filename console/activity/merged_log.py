@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Final, TypeVar
 
 from console.activity.filters import ActivityQuery, read_position, write_position
+from console.activity.runs import Entry, runs_of
 from storage.activity import activity
 from storage.activity.activity import ActivityFilter
 from storage.core import registry
@@ -19,8 +20,9 @@ from storage.models import Account, Activity
 _MOMENT: Final = timedelta(microseconds=1)
 _MINUTE: Final = timedelta(minutes=1)
 _CLOCKS: Final = timedelta(minutes=5)
+_LINES: Final = 25  # of a page, where there are as many
+_READS: Final = 4  # further ones for a page of few lines
 _MOST: Final = 200  # activities of a minute that are on one page
-Entry = Activity | ChangeEntry
 Wanted = TypeVar("Wanted", ActivityFilter, ChangeFilter)
 
 
@@ -38,11 +40,24 @@ def time_of(entry: Entry) -> datetime:
 
 
 def read(account: Account | None, query: ActivityQuery, top: int) -> LogPage:
-    """Return a page of the log of an account or the server; raises OperationTimedOut."""
+    """Return a page of the log of an account or the server; raises OperationTimedOut.
+
+    Where runs of ``top`` entries are few lines, more entries are read.
+    """
     before, after = read_position(query.before), read_position(query.after)
     if after is not None:
         return _read_newer(account, query, after, top)
-    return _read_older(account, query, before, top)
+    page = _read_older(account, query, before, top)
+    for _more in range(_READS):
+        if page.older is None or _count_lines(page.entries) >= _LINES:
+            break
+        rest = _read_older(account, query, read_position(page.older["before"]), top)
+        page = LogPage([*page.entries, *rest.entries], rest.older, page.newer)
+    return page
+
+
+def _count_lines(entries: Sequence[Entry]) -> int:
+    return sum(len(members) if joined is None else 1 for joined, _requests, members in runs_of(entries))
 
 
 def _read_older(account: Account | None, query: ActivityQuery, before: datetime | None, top: int) -> LogPage:

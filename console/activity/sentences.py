@@ -1,5 +1,6 @@
 """Activities as sentences in the reader's language, and the messages about an attempt to undo them."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from html import unescape
 from typing import Final
@@ -29,6 +30,7 @@ from storage.queries.subject import QueryVerb
 from storage.transfer.subject import TransferVerb
 
 _LONGEST_KEY: Final = 60  # characters
+_OUTER_BLANKS: Final = re.compile(r"^\s+|\s+$")
 _NO_KEY: Final = {"partition_key": "", "row_key": ""}
 
 
@@ -37,7 +39,9 @@ def sentence(done: Activity, *, links_tokens: bool = False) -> SafeString:
 
     ``links_tokens``: the reader may see the SAS token that was used.
     """
-    return _fill(_choose_text(done), _Words(done, links_tokens=links_tokens))
+    said = _fill(_choose_text(done), _Words(done, links_tokens=links_tokens))
+    is_command = actor_of(done).kind is ActorKind.COMMAND
+    return _fill(_("%(sentence)s (command line)"), {"sentence": said}) if is_command else said
 
 
 def plain_sentence(done: Activity) -> str:
@@ -126,7 +130,7 @@ def _describe_actor(done: Activity, account: str) -> SafeString:
     actor = actor_of(done)
     name = _strong(done.actor)
     match actor.kind:
-        case ActorKind.USER:
+        case ActorKind.USER | ActorKind.COMMAND:
             return name
         case ActorKind.KEY:
             return _fill(_("A client using %(name)s"), {"name": name})
@@ -138,8 +142,6 @@ def _describe_actor(done: Activity, account: str) -> SafeString:
         case ActorKind.TOKEN:
             token = _mono(actor.token)
             return _fill(_("%(name)s, using the API token %(token)s,"), {"name": name, "token": token})
-        case ActorKind.COMMAND:
-            return _fill(_("%(name)s, on the server's command line,"), {"name": name})
         case ActorKind.SERVER:
             return SafeString(conditional_escape(_("The server")))
         case _:  # a newer version has recorded another
@@ -172,7 +174,8 @@ def _link_entity(done: Activity) -> SafeString:
 
 
 def _shorten(key: str) -> str:
-    return f"{key[:_LONGEST_KEY]}…" if len(key) > _LONGEST_KEY else key or '""'
+    shown = f"{key[:_LONGEST_KEY]}…" if len(key) > _LONGEST_KEY else key or '""'
+    return _OUTER_BLANKS.sub(lambda blanks: "␣" * len(blanks[0]), shown)
 
 
 def entity_address(done: Activity, partition_key: str, row_key: str) -> str:

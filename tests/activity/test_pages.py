@@ -104,7 +104,7 @@ def test_activities_are_grouped_by_day_and_undo_is_hidden_without_permission(now
 
 def test_the_log_names_the_actor(account):
     for actor, expected in [
-        (COMMAND, ", on the server's command line, created the account acme"),
+        (COMMAND, " created the account acme (command line)"),
         (SERVER, "The server created the account acme"),
         (Actor(ActorKind.KEY, "key1"), "A client using key1 created"),
         (Actor(ActorKind.SAS, "0123456789abcdef"), "A client using the SAS token 01234567 created"),

@@ -168,6 +168,28 @@ def test_successive_requests_of_a_caller_are_one_line(visit, account, table):
     assert client.get(few.joined.address.replace("by=key", "by=sas")).status_code == 404
 
 
+def test_a_page_of_runs_has_more_entries(visit, account, table):
+    HistorySegment.objects.update(started_at=at(-1000))
+    for minute in range(40):
+        record(table, 9, minute * 60)
+    client = visit("victor")
+    seen, address, lines = [], PAGE, []
+    while address:
+        answer = client.get(address)
+        rows = [run for day in answer.context["days"] for run in day.rows]
+        lines.append(len(rows))
+        seen += [(run.joined or run.entries[0]).done.at for run in rows]
+        address = answer.context["older"]
+    assert lines[0] >= 25 and len(lines) == 2
+    assert len(seen) == len(set(seen)) and seen == sorted(seen, reverse=True)
+    assert sum(moment <= at(2400) for moment in seen) >= 40
+
+
+def test_an_outer_blank_of_a_key_is_shown(visit, account, table):
+    edits.apply(table, [Insert(entity(" lead"))], by=Actor(ActorKind.USER, "eve"))
+    assert "p / ␣lead" in said(visit("victor").get(PAGE))[0]
+
+
 @pytest.mark.parametrize(("number", "asked"), [(5, {"what": "inserts"}), (60, {"key": "p"})])
 def test_a_line_is_undone_without_what_it_does_not_count(visit, account, table, number, asked):
     """Changes in the same minute: of the same key from another address, of the same client but not asked for."""

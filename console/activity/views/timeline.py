@@ -15,9 +15,8 @@ from django.views.decorators.http import require_safe
 from console.activity import merged_log, recorded, sentences, undo
 from console.activity.files import FIELDS, write_entities
 from console.activity.filters import ActivityQuery
-from console.activity.merged_log import Entry
 from console.activity.presentation import GROUP_LABELS, OP_LABELS
-from console.activity.runs import runs_of
+from console.activity.runs import Entry, runs_of
 from console.grid import differences
 from console.site.access import account_required, admin_required, role_of, table_page, user_of
 from console.site.actors import DOOR_LABELS
