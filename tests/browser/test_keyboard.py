@@ -136,7 +136,7 @@ def test_typing_goes_on_below_a_dialog_to_sign_in_that_appears(page, typed):
     cell(page, "Name").click()
     page.keyboard.type("Hi there, ", delay=60)
     expect(dialog).to_be_visible()
-    page.keyboard.type("soo", delay=60)  # by somebody who has not seen it yet
+    page.keyboard.type("soo", delay=60)  # before the user has seen it
     page.keyboard.press("Backspace")
     page.keyboard.type("on", delay=60)
     password = dialog.get_by_label("Password")

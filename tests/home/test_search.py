@@ -203,10 +203,10 @@ def test_the_page_with_the_name_comes_first(visit, named):
     for name in ("settings10", "cafe"):
         tables.create(named, name)
     alice, ada = visit("alice"), visit("ada")
-    assert list(found(alice, "settings", **{"in": "acme"}))[0] == "Pages"
+    assert next(iter(found(alice, "settings", **{"in": "acme"}))) == "Pages"
     assert found(alice, "settings", **{"in": "acme"})["Pages"][0] == "Settings"
     tables.create(named, "settings")
-    assert list(found(alice, "settings", **{"in": "acme"}))[0] == "Tables"
+    assert next(iter(found(alice, "settings", **{"in": "acme"}))) == "Tables"
     assert found(alice, "café")["Tables"] == ["cafe"]
     assert found(ada, "invite")["Settings"] == ["Invite by link"]
     for place in ({}, {"in": "acme"}):

@@ -12,7 +12,7 @@ let below = null; // the field below that still takes the keys
 
 document.addEventListener("keydown", typeBelow, { capture: true });
 
-/** Keys of somebody who types without looking belong to the text, not to a password. */
+/** Send keys that a user types without looking to the text, not to a password. */
 function typeBelow(event) {
   const isCharacter = event.key.length === 1 && !event.ctrlKey && !event.metaKey;
   const field = below ?? (!dialog()?.open && event.target.matches?.("input, textarea") && event.target);
