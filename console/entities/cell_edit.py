@@ -44,6 +44,11 @@ class CellEdit:
         return self.draft.action == "insert" and self.entity.stored is None
 
     @property
+    def is_as_it_was(self) -> bool:
+        """Return whether a deleted entity is inserted again without a typed value, also in an editor opened later."""
+        return self.is_again and not self.draft.etag and not self.draft.typed.text
+
+    @property
     def stored_value(self) -> EdmValue | None:
         return self._value_in(self.entity.stored)
 
@@ -83,8 +88,9 @@ class CellEdit:
     ) -> Change:
         """Build the change of the entity; ``deleted`` is the entity to insert again."""
         draft = self.draft
-        if deleted is not None and value is not None:
-            return Insert(Entity(draft.key, {**read_stored(deleted).properties, draft.name: value}))
+        if deleted is not None:
+            changed = {} if value is None else {draft.name: value}
+            return Insert(Entity(draft.key, {**read_stored(deleted).properties, **changed}))
         if read_if_match(draft.etag) == ANY:  # the console never overwrites an unknown version
             raise UpdateConditionNotSatisfied
         if stored is None:

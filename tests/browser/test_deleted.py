@@ -17,6 +17,26 @@ def deleted(service):
     return table
 
 
+def test_an_editor_opened_in_a_deleted_row_says_so(open_page, admin, deleted):
+    page = open_page(PEOPLE, state=admin)
+    age = page.locator("[data-grid] td[data-property=Age]").first
+    deleted.delete_entity("se", "ada")
+    age.click()
+    page.keyboard.press("F2")
+    editor = page.locator("dialog #cell-editor")
+    expect(editor).to_contain_text("key1 deleted this entity at")
+    # in a column of few characters, without an empty field below
+    assert age.bounding_box()["width"] < 120 < 300 < editor.bounding_box()["width"]
+    assert editor.locator("h2, .button").evaluate_all(
+        "all => all.every(it => it.scrollWidth <= it.clientWidth)"
+    )
+    expect(editor.locator("[name=value]")).to_be_hidden()
+    expect(editor.get_by_role("button", name="Copy text")).to_be_hidden()
+    editor.get_by_role("button", name="Insert again").click()
+    expect(page.locator("#toasts")).to_contain_text("Inserted the entity again")
+    assert deleted.get_entity("se", "ada")["Age"] == 36
+
+
 def test_text_typed_into_a_deleted_row_is_copied_and_inserted_again(open_page, admin, deleted):
     page = open_page(PEOPLE, state=admin)
     cell = page.locator("[data-grid] td[data-property=Name]").first

@@ -288,6 +288,12 @@ def test_a_row_deleted_by_a_client_is_reinserted_with_the_typed_value(visit, ada
     assert properties(account) == {**before, "Age": EdmValue(Edm.INT32, 40)}
     assert client.post(EDITOR, {**sent, "action": "insert"}, headers=HTMX).status_code == 412
 
+    # opened after the deletion and left empty, it is as it was
+    by_a_client(Delete(ADA, ANY))
+    empty = {**sent, "value": "", "etag": "", "action": "insert", "index": "2"}
+    assert client.post(EDITOR, empty, headers=HTMX).status_code == 200
+    assert properties(account) == {**before, "Age": EdmValue(Edm.INT32, 40)}
+
 
 def test_a_row_deleted_without_history_can_be_copied(visit, ada, account, by_a_client):
     account_settings.change(account, history_days=0)

@@ -92,6 +92,14 @@ def test_a_filter_and_its_text_stay(visit, add_entity):
     assert b"No entities match" in victor.get(PEOPLE, {"f": "Age eq 1"}).content
 
 
+@pytest.mark.parametrize("size", ["0", "-1", "30", "1000", "x"])
+def test_another_page_size_is_refused_visibly(visit, add_entity, size):
+    answer = visit("victor").get(PEOPLE, {"top": size, "f": "Age eq 1"}, follow=True)
+    assert answer.redirect_chain == [(f"{PEOPLE}?f=Age+eq+1", 302)]
+    assert f"“{size}” is not a page size (25, 50, 100, 200). You see 50" in answer.content.decode()
+    assert visit("victor").get(PEOPLE, {"top": ""}).status_code == 200  # as the form sends none
+
+
 def test_an_invalid_filter(visit, add_entity):
     add_entity("se", "ada", Age=36)
     client = visit("alice")

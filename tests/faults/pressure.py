@@ -211,7 +211,7 @@ def change_sets(server: LiveServer, number: int, *, tries: int = 100) -> Counter
 def console_requests(server: LiveServer, caller: Caller, number: int) -> Counter[int]:
     """Ask for pages of the console, with and without a session, and of its API; count the answers."""
     account = f"/ui/a/{server.account}"
-    pages = [f"{account}/t/{TABLE}/?top=10", f"{account}/", f"{account}/activity/", "/ui/", "/ui/readyz"]
+    pages = [f"{account}/t/{TABLE}/?top=25", f"{account}/", f"{account}/activity/", "/ui/", "/ui/readyz"]
     bearer = {"Authorization": f"Bearer {caller.token}"}
     ask = [*((page, {}) for page in pages), ("/ui/api/v1/accounts", bearer)]
     answers: Counter[int] = Counter()

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from console.entities.grid_page import GridPage, count_exactly, find_past
 from console.grid import bookmarks, columns, saved_urls
-from console.grid.state import GridState, read_state
+from console.grid.state import SIZES, GridState, read_state
 from console.queries import recent
 from console.queries.frame import frame_of
 from console.site.access import AS_OF, table_page, table_required, user_of
@@ -32,6 +32,11 @@ def show(request: HttpRequest, table: Table) -> HttpResponse:
         notify_error(
             request, _("This is not a time such as 2026-11-30T18:00:00Z. You see the table as it is now.")
         )
+        return redirect(state.address(table))
+    if (size := request.GET.get("top")) and size != str(state.size):
+        sizes = ", ".join(map(str, SIZES))
+        text = _("“%(size)s” is not a page size (%(sizes)s). You see %(shown)s entities per page.")
+        notify_error(request, text % {"size": size[:20], "sizes": sizes, "shown": state.size})
         return redirect(state.address(table))
     if saved_urls.NAME in request.GET and state.saved_url is None:
         return render(request, "console/queries/saved/expired.html", {"table": table}, status=404)

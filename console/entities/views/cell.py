@@ -59,17 +59,18 @@ def save(request: HttpRequest, table: Table, grid: ShownGrid) -> HttpResponse:
     if draft.action == "retype":  # without JavaScript, a button changes the type
         return _show(edit, retype(draft, request.POST, local_now()))
     value, note = draft.read(edit.stored_value, local_now())
-    if draft.action == "remove":
+    if draft.action == "remove" or edit.is_as_it_was:
         value = None
     elif value is None:
         return _show(edit, Editor(draft.typed, note, status=422))
-    if "stage" in request.POST:
+    is_again = edit.is_again
+    if "stage" in request.POST and not is_again:
         return _stage(request, draft, value)
     done = edit.save(value)
     if isinstance(done, Editor):
         return _show(edit, done)
     text = _("%(property)s saved") if value is not None else _("%(property)s removed")
-    if edit.is_again:
+    if is_again:
         text = _("Inserted the entity again")
     toasts.notify_success(request, text % {"property": draft.name}, undo=done.activity)
     if not wants_part(request):

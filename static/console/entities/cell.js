@@ -142,9 +142,10 @@ function present(editor, form) {
   editor.cell = currentCell(editor.cell);
   editor.cell.parentElement.dataset.editing = "";
   editor.isStale = form.elements.etag.value !== editor.cell.parentElement.dataset.etag;
+  if (field.value || !isAdding) delete form.dataset.untouched;
+  delete editor.dialog.dataset.waiting; // the editor is placed as wide as it needs
   show(editor, form, { isTyped: field.value !== "" || !isAdding });
   editor.field = editor.ending = null;
-  delete editor.dialog.dataset.waiting;
   editor.dialog.ariaBusy = null;
   const { value } = form.elements;
   if (value.type !== "checkbox" && (field.value || !isAdding)) {
