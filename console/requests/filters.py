@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Self
 
 from django.http import QueryDict
 from django.utils.functional import Promise
@@ -23,11 +23,13 @@ SPANS: Final[Mapping[str, tuple[timedelta, Promise]]] = {
     "day": (timedelta(days=1), _("Last 24 hours")),
     "week": (timedelta(days=7), _("Last 7 days")),
 }
-KINDS: Final[Mapping[RequestClass, Promise]] = {
-    RequestClass.PROBLEM: _("Refused, failed or slow"),
+ALL: Final = "all"
+KINDS: Final[Mapping[str, Promise]] = {
+    RequestClass.PROBLEM: _("Needs attention"),  # refused, failed or slow
     RequestClass.REFUSED: _("Refused"),
     RequestClass.FAILED: _("Failed"),
     RequestClass.SLOW: _("Slow"),
+    ALL: _("All"),
 }
 DURATIONS: Final = ("10", "100", "500", "1000", "5000")  # milliseconds
 
@@ -39,7 +41,7 @@ class RequestQuery(LogQuery):
         read_local_time
     )  # in the reader's time zone, or with an offset; in place of a span
     until: str = url_field(read_local_time)
-    kind: str = url_field(is_one_of(set(RequestClass)))
+    kind: str = url_field(is_one_of(KINDS), part=QueryPart.VIEW)
     status: str = url_field(lambda text: (read_number(text) or 0) < 600)
     code: str = url_field()
     operation: str = url_field(is_one_of(set(Operation)))
@@ -56,6 +58,14 @@ class RequestQuery(LogQuery):
     open: str = url_field(
         part=QueryPart.PAGE
     )  # the x-ms-request-id of the request that is shown beside the list
+
+    def with_kind(self) -> Self:
+        """Return the query with the kind that a page shows: what needs attention, unless a condition is given."""
+        return replace(self, kind=self.kind or (ALL if self.is_filtered else RequestClass.PROBLEM))
+
+    @property
+    def has_rare_conditions(self) -> bool:
+        return bool(self.operation or self.table or self.code or self.path or self.ms)
 
     @property
     def is_for_one(self) -> bool:
@@ -81,7 +91,7 @@ class RequestQuery(LogQuery):
         since, until = self.period(now)
         return RequestFilter(
             [account_id],
-            kind=RequestClass(self.kind) if self.kind else None,
+            kind=None if self.is_for_one or self.kind in ("", ALL) else RequestClass(self.kind),
             status=read_number(self.status),
             code=self.code,
             operation=Operation(self.operation) if self.operation else None,

@@ -1,6 +1,7 @@
 """Request log of an account: the list with statistics, a request with its explanation, and the export."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
@@ -18,7 +19,7 @@ from console.entities.entity_page import EntityTarget
 from console.queries.access_paths import PATHS
 from console.requests.code import write_code
 from console.requests.files import FIELDS
-from console.requests.filters import DURATIONS, KINDS, SPANS, RequestQuery, read_query
+from console.requests.filters import ALL, DURATIONS, KINDS, SPANS, RequestQuery, read_query
 from console.requests.presentation import AUTHENTICATIONS, RequestView
 from console.requests.remedies import find_remedies
 from console.site.access import account_required, find_table, role_of, user_of
@@ -42,7 +43,7 @@ from storage.inspector.records import load_report
 from storage.metrics import reports
 from storage.models import Account, RecordedRequest
 from storage.requests import requests
-from storage.requests.statistics import CodeCount, CredentialCount
+from storage.requests.requests import RequestClass
 from storage.requests.timeline import Timeline, timeline
 
 _HEIGHT: Final = 48  # height of the histogram
@@ -53,15 +54,17 @@ _OUTCOMES: Final = (Outcome.DONE, Outcome.REFUSED, Outcome.FAILED)  # from the b
 @never_cache
 @account_required(Capability.READ)
 def index(request: HttpRequest, account: Account) -> HttpResponse:
-    """List requests, newest first; with ``live``, the list refreshes itself."""
+    """List requests, newest first: those that need attention, or a kind; with ``live``, the list refreshes itself."""
     now = timezone.now()
-    query = read_query(request.GET, now)
+    query = read_query(request.GET, now).with_kind()
     condition = query.to_filter(account.pk, now)
     numbers: Timeline | None = None
     try:
         rows, is_timed_out = requests.page(condition, before=read_number(query.before), top=PAGE_SIZE), False
         if not query.is_for_one:
-            numbers = timeline(account, condition, reports.choose_range(*query.period(now), now))
+            is_of_all = condition.kind is RequestClass.PROBLEM  # whose bars show what went well beside them
+            counted = replace(condition, kind=None) if is_of_all else condition
+            numbers = timeline(account, counted, reports.choose_range(*query.period(now), now))
     except OperationTimedOut:
         rows, is_timed_out = [], True
     shown, older = cut_page(rows)
@@ -73,11 +76,13 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
         "older": "" if older is None else query.query_string(before=older, live=""),
         "numbers": numbers,
         "chart": None if numbers is None else _draw_timeline(numbers, query),
-        "codes": _code_links(query, numbers.codes if numbers is not None else ()),
-        "callers": _caller_links(query, numbers.credentials if numbers is not None else ()),
         "chips": list(_chips(query)),
         "spans": [(name, label) for name, (_length, label) in SPANS.items()],
-        "kinds": [(kind.value, label) for kind, label in KINDS.items()],
+        "kinds": [
+            (label, query.query_string(kind=kind, live=""), kind == query.kind)
+            for kind, label in KINDS.items()
+        ],
+        "all_address": query.query_string(kind=ALL),
         "operations": [(it.value, it.value) for it in Operation],
         "paths": [(path.value, text.label) for path, text in PATHS.items()],
         "durations": [(it, _("≥ %(number)s ms") % {"number": it}) for it in DURATIONS],
@@ -124,23 +129,6 @@ def _draw_timeline(numbers: Timeline, query: RequestQuery) -> Histogram:
         address=address,
         ticks=write_ticks(quarters, with_day=query.span_shown == "week", end=end),
     )
-
-
-def _code_links(query: RequestQuery, codes: Sequence[CodeCount]) -> list[tuple[CodeCount, str]]:
-    return [(it, query.query_string(code=it.code, kind="", live="")) for it in codes if it.code]
-
-
-def _caller_links(
-    query: RequestQuery, credentials: Sequence[CredentialCount]
-) -> list[tuple[CredentialCount, object, str]]:
-    return [
-        (
-            it,
-            AUTHENTICATIONS.get(it.authentication, it.authentication),
-            query.query_string(code=it.code, how=it.authentication, credential=it.credential, kind=""),
-        )
-        for it in credentials
-    ]
 
 
 def _chips(query: RequestQuery) -> list[tuple[str, str]]:

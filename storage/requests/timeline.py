@@ -1,10 +1,8 @@
-"""Timeline of requests by outcome, with counts by code and credential, for a filter."""
+"""Timeline of requests by outcome, for a filter."""
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Final
 
 from django.db.models import Count, F, IntegerField, Sum, Value
 from django.db.models.functions import Cast, Extract, Floor
@@ -20,11 +18,8 @@ from storage.metrics import series
 from storage.metrics.reports import Range
 from storage.models import Account
 from storage.requests.requests import TIMEOUT, RequestFilter, matching
-from storage.requests.statistics import CodeCount, CredentialCount, count_credentials
 from storage.sql.django import limited
 from storage.tables import tables
-
-_CODES: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,44 +27,28 @@ class Timeline:
     """Requests over time; buckets count by outcome."""
 
     buckets: Sequence[TimeBucket]
-    codes: Sequence[CodeCount]
-    credentials: Sequence[CredentialCount]
     is_counted: bool  # whether all requests are in the numbers, not only those in the log
     kept: int = 0
 
     @property
-    def requests(self) -> int:
-        return sum(it.total for it in self.buckets)
-
-    @property
-    def wrong(self) -> int:
-        return sum(it.counts[Outcome.REFUSED] + it.counts[Outcome.FAILED] for it in self.buckets)
-
-
-@dataclass(slots=True)
-class _Counts:
-    buckets: list[TimeBucket]
-    codes: Counter[tuple[int, str]] = field(default_factory=Counter)
-
-    def add(self, place: int, outcome: Outcome, status: int, code: str, number: int) -> None:
-        self.buckets[place].counts[outcome] += number
-        self.codes[status, code] += number
+    def counts(self) -> dict[str, int]:
+        """Return the number of requests by outcome."""
+        return {it.value: sum(bucket.counts[it] for bucket in self.buckets) for it in Outcome}
 
 
 def timeline(account: Account, criteria: RequestFilter, periods: Range) -> Timeline:
     """Count the requests of an account in each period; raises OperationTimedOut."""
     criteria = replace(criteria, account_ids=[account.pk], since=periods.since, until=periods.until)
     step = timedelta(minutes=periods.step)
-    counts = _Counts([TimeBucket(start, start + step) for start in periods.periods])
+    buckets = [TimeBucket(start, start + step) for start in periods.periods]
     table_id = _counted_table(account, criteria)
     with limited(TIMEOUT):
         if table_id is None:
-            _count_kept(counts, criteria, periods)
+            _count_kept(buckets, criteria, periods)
         else:
-            _count_all(counts, criteria, periods, account, table_id)
-        credentials, kept = count_credentials(matching(criteria)), matching(criteria).count()
-    codes = [CodeCount(*kind, number) for kind, number in counts.codes.most_common(_CODES)]
-    return Timeline(counts.buckets, codes, credentials, table_id is not None, kept)
+            _count_all(buckets, criteria, periods, account, table_id)
+        kept = matching(criteria).count()
+    return Timeline(buckets, table_id is not None, kept)
 
 
 def _counted_table(account: Account, criteria: RequestFilter) -> int | None:
@@ -95,13 +74,13 @@ def _counted_table(account: Account, criteria: RequestFilter) -> int | None:
 
 
 def _count_all(
-    counts: _Counts, criteria: RequestFilter, periods: Range, account: Account, table_id: int
+    buckets: Sequence[TimeBucket], criteria: RequestFilter, periods: Range, account: Account, table_id: int
 ) -> None:
     counted_periods = series.read(account.pk, table_id, periods.periods, periods.until, periods.stored)
-    for place, counted in enumerate(counted_periods):
+    for bucket, counted in zip(buckets, counted_periods, strict=True):
         for kind, traffic in counted.kinds.items():
             if _is_wanted(kind, criteria):
-                counts.add(place, outcome_of_status(kind.status), kind.status, kind.error, traffic.requests)
+                bucket.counts[outcome_of_status(kind.status)] += traffic.requests
 
 
 def _is_wanted(kind: SeriesKind, criteria: RequestFilter) -> bool:
@@ -112,16 +91,15 @@ def _is_wanted(kind: SeriesKind, criteria: RequestFilter) -> bool:
     )
 
 
-def _count_kept(counts: _Counts, criteria: RequestFilter, periods: Range) -> None:
+def _count_kept(buckets: Sequence[TimeBucket], criteria: RequestFilter, periods: Range) -> None:
     seconds = Extract("at", "epoch") - Value(periods.since.timestamp())
     place = Cast(Floor(seconds / Value(60.0 * periods.step)), IntegerField())
     rows = (
         matching(criteria)
         .annotate(place=place)
-        .values("place", "outcome", "status", "error")
+        .values("place", "outcome")
         .annotate(number=Count("pk") + Sum(F("alike")))
         .order_by()
     )
     for row in rows:
-        outcome = read_member(Outcome, row["outcome"])
-        counts.add(row["place"], outcome, row["status"], row["error"], row["number"])
+        buckets[row["place"]].counts[read_member(Outcome, row["outcome"])] += row["number"]

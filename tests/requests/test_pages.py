@@ -75,7 +75,7 @@ def test_the_list_and_its_filters(visit, account):
     keep(account, headers=[(b"x-ms-client-request-id", b"mine")])
     victor = visit("victor")
 
-    shown = text(victor.get(LIST))
+    shown = text(victor.get(LIST, {"kind": "all"}))
     assert "409 EntityAlreadyExists InsertEntity people key1 192.0.2.7 an SDK" in shown
     assert "QueryEntities" in shown
     for query, number in (
@@ -84,12 +84,22 @@ def test_the_list_and_its_filters(visit, account):
         ({"operation": "QueryEntities", "table": "PEOPLE", "client": "192.0.2."}, 1),
         ({"id": "mine"}, 1),
         ({"id": str(first.request_id)}, 1),
+        ({}, 1),  # what needs attention
+        ({"q": "an SDK"}, 2),
+        ({"q": "an SDK", "kind": "problem"}, 1),
+        ({"q": "mine", "kind": "failed"}, 0),
+        ({"q": str(first.request_id), "kind": "slow"}, 1),
         ({"kind": "failed"}, 0),
-        ({"kind": "odd", "span": "odd", "operation": "odd", "how": "odd", "before": "odd"}, 2),
+        ({"kind": "odd", "table": "people", "span": "odd", "operation": "odd", "how": "odd", "before": "odd"}, 2),
         ({"before": first.pk}, 0),
     ):
         answer = victor.get(LIST, query)
         assert answer.content.decode().count('<tr id="request-') == number, query
+    opened = victor.get(LIST)
+    current = [label for label, _address, is_current in opened.context["kinds"] if is_current]
+    assert current == ["Needs attention"]
+    everything = victor.get(LIST + opened.context["all_address"]).content.decode()
+    assert everything.count('<tr id="request-') == 2
     assert "every 2s" in victor.get(LIST, {"live": "1"}).content.decode()
     assert "every 2s" not in victor.get(LIST).content.decode()
     assert victor.get(page(first)).status_code == 200
@@ -170,8 +180,8 @@ def test_a_range_of_time_and_its_bars(now, visit, account):
     victor = visit("victor")
 
     shown = victor.get(LIST, {"span": "hour", "client": "192.0.2."})
-    assert shown.context["numbers"].requests == 2
-    assert (shown.context["numbers"].wrong, shown.context["numbers"].is_counted) == (1, False)
+    assert shown.context["numbers"].counts == {"done": 1, "refused": 1, "failed": 0}
+    assert not shown.context["numbers"].is_counted
     bar = next(it for it in reversed(shown.context["chart"].bars) if it.bucket.total)
     assert [(it.kind, it.y) for it in bar.parts] == [("done", 24), ("refused", 0)]
     assert bar.title.endswith(": 2")
@@ -180,7 +190,8 @@ def test_a_range_of_time_and_its_bars(now, visit, account):
     assert "Show all times" in narrowed
     earlier = {"since": "2026-01-01T00:00", "until": "2026-01-01T01:00"}
     for odd in ({"since": "odd"}, {"since": "2999-01-01T00:00"}, {"since": "2001-01-01T00:00"}, earlier):
-        assert victor.get(LIST, odd).content.decode().count('<tr id="request-') == 2
+        answer = victor.get(LIST, {**odd, "kind": "all"})
+        assert answer.content.decode().count('<tr id="request-') == 2
 
 
 def test_a_search_finds_an_id_in_a_message_and_opens_what_it_finds(visit, account):
