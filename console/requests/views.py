@@ -62,7 +62,7 @@ def index(request: HttpRequest, account: Account) -> HttpResponse:
     try:
         rows, is_timed_out = requests.page(condition, before=read_number(query.before), top=PAGE_SIZE), False
         if not query.is_for_one:
-            is_of_all = condition.kind is RequestClass.PROBLEM  # whose bars show what went well beside them
+            is_of_all = condition.kind is RequestClass.PROBLEM
             counted = replace(condition, kind=None) if is_of_all else condition
             numbers = timeline(account, counted, reports.choose_range(*query.period(now), now))
     except OperationTimedOut:

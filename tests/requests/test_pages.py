@@ -84,13 +84,23 @@ def test_the_list_and_its_filters(visit, account):
         ({"operation": "QueryEntities", "table": "PEOPLE", "client": "192.0.2."}, 1),
         ({"id": "mine"}, 1),
         ({"id": str(first.request_id)}, 1),
-        ({}, 1),  # what needs attention
+        ({}, 1),
         ({"q": "an SDK"}, 2),
         ({"q": "an SDK", "kind": "problem"}, 1),
         ({"q": "mine", "kind": "failed"}, 0),
         ({"q": str(first.request_id), "kind": "slow"}, 1),
         ({"kind": "failed"}, 0),
-        ({"kind": "odd", "table": "people", "span": "odd", "operation": "odd", "how": "odd", "before": "odd"}, 2),
+        (
+            {
+                "kind": "odd",
+                "table": "people",
+                "span": "odd",
+                "operation": "odd",
+                "how": "odd",
+                "before": "odd",
+            },
+            2,
+        ),
         ({"before": first.pk}, 0),
     ):
         answer = victor.get(LIST, query)
