@@ -101,6 +101,8 @@ class BulkEditDraft:
                     replace(self, operations=tuple(operations)),
                     f"{place + 1}-{'down' if place + 1 < last else 'up'}",
                 )
+            case "allow-loss":
+                return replace(self, allows_loss=True), f"{last}-op"
         return self, f"{min(place, last)}-op"
 
 

@@ -26,9 +26,9 @@ KINDS: Final = (
 )
 _LOSSES: Final[Mapping[str, Promise]] = {
     Loss.SPELLING: gettext_lazy(
-        "%(property)s would be written in another way, such as without leading zeros."
+        "Converting %(property)s would change how it is written, such as drop leading zeros."
     ),
-    Loss.FRACTION: gettext_lazy("%(property)s would lose the digits after the decimal point."),
+    Loss.FRACTION: gettext_lazy("Converting %(property)s would drop the digits after the decimal point."),
     Loss.PRECISION: gettext_lazy("%(property)s would lose digits that a Double cannot hold."),
     Loss.SIGN: gettext_lazy("%(property)s would lose the sign of zero."),
 }
@@ -86,6 +86,7 @@ class Group:
     text: str
     number: int
     examples: Sequence[EntityKey] = ()
+    is_loss: bool = False  # whether the entities are skipped because a value would lose something
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ class PreviewView:
             (_("get another key"), counts.moved, "changed"),
             (_("will be deleted"), counts.deleted, "deleted"),
             (_("stay as they are"), counts.unchanged, ""),
-            (_("are skipped"), counts.skipped, "skipped"),
+            (_("skipped"), counts.skipped, "skipped"),
         ]
         return [it for it in numbers if it[1]] or numbers[:1]
 
@@ -143,7 +144,12 @@ class PreviewView:
     def obstacles(self) -> list[Group]:
         counts = self.found.counts
         return [
-            Group(describe_obstacle(it), number, [key for key, met in counts.examples if met == it])
+            Group(
+                describe_obstacle(it),
+                number,
+                [key for key, met in counts.examples if met == it],
+                is_loss=it.kind is ObstacleKind.LOSS,
+            )
             for it, number in counts.obstacles.most_common()
         ]
 

@@ -1,5 +1,6 @@
 """Forms that start copies from or to another table service, or from an Azurite file."""
 
+import shlex
 from typing import Any, Final
 
 from django import forms
@@ -28,6 +29,7 @@ from storage.editing.filters.diagnosis import parse_filter
 from storage.jobs import jobs
 from storage.models import Account, Job, JobFile
 from storage.remote.azurite import FILE_NAME
+from storage.remote.client import RemoteUnavailable
 from storage.remote.endpoints import EndpointMalformed
 from storage.tabular.layout import FileRefused
 from storage.transfer import uploads
@@ -69,11 +71,9 @@ class _CopyForm(forms.Form):
     with_settings = forms.BooleanField(
         label=gettext_lazy("Copy stored access policies and service properties"), required=False, initial=True
     )
-    deletes = forms.BooleanField(
-        label=gettext_lazy("Delete entities that the source does not have"), required=False
-    )
+    deletes = forms.BooleanField(label=gettext_lazy("Delete entities missing in the source"), required=False)
     is_full = forms.BooleanField(
-        label=gettext_lazy("Compare everything, not only what has changed since the last copy"),
+        label=gettext_lazy("Full comparison (slower)"),
         required=False,
     )
 
@@ -102,6 +102,8 @@ class _CopyForm(forms.Form):
 
 
 class ServiceForm(_CopyForm):
+    is_blocked = False  # whether only the command may connect to the service
+
     direction = forms.ChoiceField(
         label=gettext_lazy("Direction"),
         choices=[
@@ -153,9 +155,30 @@ class ServiceForm(_CopyForm):
         if not {"service", "bearer", "feed_token"} <= self.cleaned_data.keys():
             return
         try:
-            self.credentials().read()
+            copy_jobs.check_address(self.credentials().read())
         except EndpointMalformed as malformed:
             self.add_error("service", describe_refusal(malformed))
+        except RemoteUnavailable as unavailable:
+            self.add_error("service", describe_refusal(unavailable))
+            self.is_blocked = True
+
+    def command(self, account: Account) -> str:
+        """Return the command that does the same from the server's machine, with the credentials in a variable."""
+        data = self.cleaned_data
+        sides = (
+            [account.name, "env:SERVICE"] if data.get("direction") == _OUT else ["env:SERVICE", account.name]
+        )
+        words = ["tablero", "copy", *sides]
+        for name in data.get("tables", "").split():
+            words += ["--table", name]
+        for name, other in (data.get("rename") or {}).items():
+            words += ["--rename", f"{name}={other}"]
+        for option, value in (("--filter", data.get("filter")), ("--rate", data.get("rate"))):
+            words += [option, str(value)] if value else []
+        words += ["--delete"] if data.get("deletes") else []
+        words += ["--full"] if data.get("is_full") else []
+        words += [] if data.get("with_settings") else ["--no-policies", "--no-properties"]
+        return f"SERVICE='{_('CONNECTION STRING')}' {shlex.join(words)}"
 
     @property
     def is_outgoing(self) -> bool:
@@ -199,7 +222,12 @@ def start(request: HttpRequest, account: Account) -> HttpResponse:
             form.add_error(None, describe_refusal(refused))
         else:
             return redirect("jobs:show", jobs.start_requested(job_request, by=actor_of(request)).pk)
-    context = {"form": form, "earlier": earlier, "tabs": _tabs(account, is_file=False)}
+    context = {
+        "form": form,
+        "earlier": earlier,
+        "tabs": _tabs(account, is_file=False),
+        "command": form.command(account) if form.is_blocked else "",
+    }
     return render(request, "console/copies/service.html", context, status=422 if form.errors else 200)
 
 

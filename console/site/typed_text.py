@@ -20,6 +20,7 @@ FAULTS: Final[Mapping[TextFault, Promise]] = {
     TextFault.TOO_LARGE: _("This number is out of range for the type."),
     TextFault.NOT_BOOLEAN: _("Enter true or false."),
     TextFault.NOT_DATETIME: _("Enter a time such as 2026-11-20T14:03:07Z, now, -2h or today."),
+    TextFault.OTHER_PATTERN: _("The text does not match the pattern."),
     TextFault.NO_SUCH_TIME: _("This date, time or offset does not exist."),
     TextFault.OUT_OF_RANGE: _("A DateTime must be between the years 1601 and 9999."),
     TextFault.TOO_PRECISE: _("A DateTime can have at most seven fractional digits."),

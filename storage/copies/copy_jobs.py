@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Final
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import transaction
@@ -45,9 +46,9 @@ from storage.jobs.kinds import (
 )
 from storage.jobs.states import JobStatus
 from storage.models import Account, Activity, ImportDraft, Job, JobFile
-from storage.remote.addresses import IsAllowed, allow_all, allow_public
+from storage.remote.addresses import AddressRefused, IsAllowed, allow_all, allow_public, allowed_addresses
 from storage.remote.azurite import AzuriteFile, NotAzurite, find_accounts
-from storage.remote.client import TableClient
+from storage.remote.client import RemoteUnavailable, TableClient
 from storage.remote.endpoints import Endpoint, read_endpoint, read_token
 from storage.sql.background import try_job_lock
 from storage.transfer import file_work, uploads
@@ -184,6 +185,20 @@ class Credentials:
         return replace(
             read_endpoint(self.text, read_token(self.bearer)), feed_token=read_token(self.feed_token)
         )
+
+
+def check_address(endpoint: Endpoint) -> None:
+    """Raise RemoteUnavailable if no address of a service may be reached, as a job would."""
+    url = urlsplit(endpoint.url)
+    is_tls = url.scheme == "https"
+    try:
+        port = url.port or (443 if is_tls else 80)
+        allowed_addresses(url.hostname or "", port, allow_public(settings.COPY_NETWORKS), is_tls=is_tls)
+    except AddressRefused as error:
+        reason = Reason.REMOTE_WITHOUT_TLS if error.has_public else Reason.REMOTE_PRIVATE
+        raise RemoteUnavailable(reason, service=endpoint.url) from None
+    except (OSError, UnicodeError):  # alike, so that nobody learns which names the server's network has
+        raise RemoteUnavailable(Reason.REMOTE_PRIVATE, service=endpoint.url) from None
 
 
 def request(

@@ -350,6 +350,18 @@ class Reason(AnyReason):
     EMPTY_TOGETHER = _("Each of the conditions is met by some entities, but no entity meets them all.")
 
     # expressions and operations of a bulk edit; positions count from one
+    EXPRESSION_PATTERN_TEXT = _("The pattern must be a text such as 'dd.MM.yyyy' (position %(position)s).")
+    PATTERN_APOSTROPHE = _("The text at position %(position)s of the pattern has no closing apostrophe.")
+    PATTERN_LETTERS = _(
+        "%(letters)s is no part of a time (position %(position)s). Use d, dd, M, MM, yy, yyyy, H, HH, m, mm, s, ss, f"
+        " or z, and write other letters in apostrophes."
+    )
+    PATTERN_TWICE = _("%(letters)s repeats a part of the time (position %(position)s).")
+    PATTERN_UNCLEAR = _(
+        "%(letters)s follows a part of one or two digits (position %(position)s). Write a character between them."
+    )
+    PATTERN_DAY = _("The pattern needs the day, the month and the year: d, M and y (position %(position)s).")
+    PATTERN_NEEDS = _("In the pattern, %(letters)s needs %(needed)s as well (position %(position)s).")
     EXPRESSION_TOO_LONG = _("The expression is longer than %(most)s characters.")
     EXPRESSION_TOO_DEEP = _("More than %(most)s levels are nested at position %(position)s.")
     EXPRESSION_OPERATOR = _("An operator is expected at position %(position)s.")
@@ -399,8 +411,8 @@ class Reason(AnyReason):
         " valid and permits this operation."
     )
     REMOTE_PRIVATE = _(
-        "%(service)s cannot be resolved, or is in a private network. Name the network in TABLERO_COPY_NETWORKS, or use"
-        " the command copy, which connects anywhere."
+        "%(service)s cannot be resolved, or is a private address, which is blocked. Allow its network in"
+        " TABLERO_COPY_NETWORKS, or run tablero copy on the server's machine."
     )
     REMOTE_WITHOUT_TLS = _("%(service)s would be reached without TLS. Use https.")
     REMOTE_UNREACHABLE = _(

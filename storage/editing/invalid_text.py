@@ -24,6 +24,7 @@ class TextFault(StrEnum):
     TOO_LARGE = "beyond the range of the type"
     NOT_BOOLEAN = "neither true nor false"
     NOT_DATETIME = "not a time"
+    OTHER_PATTERN = "not written like the pattern"
     NO_SUCH_TIME = "not on any calendar or clock"
     OUT_OF_RANGE = "before 1601 or after 9999"
     TOO_PRECISE = "more than seven digits of a second"

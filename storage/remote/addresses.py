@@ -85,6 +85,16 @@ def _inner(address: IPv6Address) -> IPv4Address | None:
     return address.ipv4_mapped or address.sixtofour
 
 
+def allowed_addresses(host: str, port: int, is_allowed: IsAllowed, *, is_tls: bool) -> list[str]:
+    """Return the allowed addresses of a host; raises AddressRefused without one, and OSError for unknown names."""
+    resolved = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = [str(it[4][0]).partition("%")[0] for it in resolved]
+    allowed = [text for text in addresses if is_allowed(ip_address(text), is_tls)]
+    if not allowed:
+        raise AddressRefused(has_public=any(is_public(ip_address(text)) for text in addresses))
+    return allowed
+
+
 class CheckedConnection(HTTPConnection):
     """HTTP connection to the first allowed address of a host that responds."""
 
@@ -103,11 +113,7 @@ class CheckedConnection(HTTPConnection):
 
     def _connect(self) -> socket.socket:
         assert self.timeout is not None
-        resolved = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
-        addresses = [str(it[4][0]).partition("%")[0] for it in resolved]
-        allowed = [text for text in addresses if self._is_allowed(ip_address(text), self._is_tls)]
-        if not allowed:
-            raise AddressRefused(has_public=any(is_public(ip_address(text)) for text in addresses))
+        allowed = allowed_addresses(self.host, self.port, self._is_allowed, is_tls=self._is_tls)
         failure: OSError | None = None
         for text in allowed:
             try:

@@ -81,7 +81,7 @@ def test_says_what_it_would_do(visit, rows):
     shown = markup.text(ask(eve, "preview"))
     for part in (
         "<b>2</b><span>will change</span>",
-        "<b>1</b><span>are skipped</span>",
+        "<b>1</b><span>skipped</span>",
         "Skipped: N: the result is out of range: Int32.",
         '<del class="mono">1</del>→<ins class="mono">2</ins>',
         "Edit 2 entities",
@@ -91,12 +91,17 @@ def test_says_what_it_would_do(visit, rows):
         assert part in shown, (part, shown)
     assert rows()["a"] == 1
     lossy = markup.text(ask(eve, "preview", **{"f": "RowKey eq '<b>'", "0-expression": "int32(0.5)"}))
-    assert "Skipped: N would lose the digits after the decimal point." in lossy
+    assert "Skipped: Converting N would drop the digits after the decimal point." in lossy
     assert "disabled" in lossy.partition('id="bulk-run-button"')[2][:40]
+    assert 'value="allow-loss">Allow lossy conversions</button>' in lossy
+    assert (
+        eve.post(PAGE, INCREMENT | {"do": "allow-loss"})["Location"]
+        == f"{PAGE}?{urlencode(INCREMENT)}&loss=1"
+    )
     lossy = markup.text(
         ask(eve, "preview", **{"f": "RowKey eq '<b>'", "0-expression": "int32(1.5)", "loss": "1"})
     )
-    assert "<span>N would lose the digits after the decimal point.</span>" in lossy
+    assert "<span>Converting N would drop the digits after the decimal point.</span>" in lossy
     retyped = markup.text(ask(eve, "preview", **{"0-expression": "string(N)"}))
     assert "Int32 → String" in retyped
     moved = markup.text(ask(eve, "preview", **{"0-op": "key", "0-row_key": "'x'"}))

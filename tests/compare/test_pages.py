@@ -82,7 +82,7 @@ def test_shows_what_differs(visit, branch):
     assert "only left p , c 1 property A: x no entity" in shown
     assert "type only p , d A 5 Int32 5 String" in shown
     assert "only right p , e 1 property no entity A: 1" in shown
-    assert "4 and 4 entities compared" in shown and "Apply to branch" in shown
+    assert "Compared 4 (left) and 4 (right) entities" in shown and "Apply to branch" in shown
     assert "p , b" not in text(alice.get(address(kind="type")))
     assert "people identical" in text(alice.get(address("acme/people", "acme/people@" + later())))
 
@@ -198,7 +198,7 @@ def test_tables_that_a_branch_was_never_given_are_only_named(visit, account, bra
     branches.create(account, BranchRequest("part", filters={"people": None}))
     shown = text(visit("alice").get("/ui/a/part/compare/"))
     assert "people identical" in shown and "carts not in part" in shown and "only right" not in shown
-    assert "No entity differs 4 and 4 entities compared" in shown
+    assert "No entity differs Compared 4 (left) and 4 (right) entities" in shown
 
 
 @pytest.mark.django_db(transaction=True)

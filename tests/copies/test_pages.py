@@ -2,6 +2,7 @@
 
 import io
 import json
+from ipaddress import ip_network
 
 import pytest
 
@@ -16,7 +17,20 @@ FILE = f"{PATH}file/"
 TEXT = "AccountName=acme;AccountKey=c2VjcmV0;TableEndpoint=http://127.0.0.1:1/acme;"
 
 
-def test_a_maintainer_starts_a_copy_and_sees_its_result(visit, add_entity):
+def test_private_addresses_are_refused_at_the_field_with_the_command(visit, account):
+    client, form = visit("max"), {"direction": "in", "tables": "p* q", "deletes": "on", "with_settings": "on"}
+    for url in ("http://127.0.0.1:1/acme", "https://10.0.0.1/", "https://nothing.invalid/", "https://[::1]/"):
+        text = f"AccountName=acme;AccountKey=c2VjcmV0;TableEndpoint={url};"
+        answer = client.post(PATH, {**form, "service": text})
+        page = answer.content.decode()
+        assert answer.status_code == 422 and "is a private address, which is blocked" in page
+        assert "tablero copy env:SERVICE acme --table &#x27;p*&#x27; --table q --delete</pre>" in page
+        assert "c2VjcmV0" not in page
+    assert not Job.objects.exists()
+
+
+def test_a_maintainer_starts_a_copy_and_sees_its_result(visit, add_entity, settings):
+    settings.COPY_NETWORKS = [ip_network("127.0.0.0/8")]
     client = visit("max")
     assert "Other service" in client.get(PATH).content.decode()
     wrong = client.post(PATH, {"direction": "in", "service": "AccountName=acme;AccountKey=c2VjcmV0=x=%"})

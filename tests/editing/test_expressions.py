@@ -102,6 +102,21 @@ def evaluate(text, entity=ENTITY, losses=None):
         ("int64('12')", Edm.INT64, 12),
         ("boolean(1)", Edm.BOOLEAN, True),
         ("datetime('2026-11-26T04:05:06Z')", Edm.DATETIME, 17_956_659_060_000_000),
+        ("datetime('26.11.2026', 'dd.MM.yyyy')", Edm.DATETIME, 17_956_512_000_000_000),
+        ("datetime('26.11.2026 04:05', 'd.M.yyyy HH:mm')", Edm.DATETIME, 17_956_659_000_000_000),
+        ("datetime('11/26/26 4:05:06.5', 'M/d/yy H:m:s.f')", Edm.DATETIME, 17_956_659_065_000_000),
+        (
+            "datetime('2026-11-26T06:05:06+02:00', 'yyyy-MM-dd''T''HH:mm:ssz')",
+            Edm.DATETIME,
+            17_956_659_060_000_000,
+        ),
+        ("datetime('20261126', 'yyyyMMdd')", Edm.DATETIME, 17_956_512_000_000_000),
+        (
+            "datetime('26 of 11.2026 4 o''clock', 'd'' of ''M.yyyy H ''o''''clock''')",
+            Edm.DATETIME,
+            17_956_656_000_000_000,
+        ),
+        ("year(datetime('1.1.69', 'd.M.yy')) - year(datetime('1.1.70', 'd.M.yy'))", Edm.INT32, 99),
         ("binary('ä')", Edm.BINARY, "ä".encode()),
         ("coalesce(Missing, Other, Count)", Edm.INT32, 7),
     ],
@@ -134,6 +149,12 @@ def test_a_missing_property_has_no_value(text):
         ("int32(Name)", Fault.NOT_CONVERTIBLE),
         ("int32(Big)", Fault.NOT_CONVERTIBLE),
         ("datetime('now')", Fault.NOT_CONVERTIBLE),
+        ("datetime('31.02.2026', 'dd.MM.yyyy')", Fault.NOT_CONVERTIBLE),
+        ("datetime('1.2.2026', 'dd.MM.yyyy')", Fault.NOT_CONVERTIBLE),
+        ("datetime('01.02.2026 ', 'dd.MM.yyyy')", Fault.NOT_CONVERTIBLE),
+        ("datetime('٠١.٠٢.٢٠٢٦', 'dd.MM.yyyy')", Fault.NOT_CONVERTIBLE),
+        ("datetime('01.02.2026 24:00', 'dd.MM.yyyy HH:mm')", Fault.NOT_CONVERTIBLE),
+        ("datetime('01.02.1500', 'dd.MM.yyyy')", Fault.NOT_CONVERTIBLE),
         ("adddays(At, 4000000)", Fault.OUT_OF_RANGE),
         ("adddays(At, INF2)", Fault.OUT_OF_RANGE),
         ("round(Price, 99)", Fault.OUT_OF_RANGE),
@@ -152,6 +173,8 @@ def test_faults(text, fault):
         ("int32(Price)", Loss.FRACTION),
         ("int32(' 7')", Loss.SPELLING),
         ("double(Odd)", Loss.PRECISION),
+        ("double('007.5')", Loss.SPELLING),
+        ("double('1.9180000000000000000001')", Loss.PRECISION),
     ],
 )
 def test_losses_are_noted(text, loss):
@@ -160,9 +183,39 @@ def test_losses_are_noted(text, loss):
     assert losses == [loss]
 
 
+@pytest.mark.parametrize("text", ["1918.10", "5.00", "0.0", "-2.50", "1918.1", "7"])
+def test_zeros_at_the_end_of_a_fraction_are_no_loss_to_a_double(text):
+    losses = []
+    assert evaluate(f"double('{text}')", losses=losses) == EdmValue(Edm.DOUBLE, float(text))
+    assert losses == []
+
+
 @pytest.mark.parametrize(
     ("text", "sentence", "span"),
     [
+        ("datetime(Name, Name)", "The pattern must be a text such as 'dd.MM.yyyy' (position 16).", (15, 19)),
+        (
+            "datetime(Name, 'dd.MM.yyyy hh')",
+            "hh is no part of a time (position 28). Use d, dd, M, MM, yy, yyyy, H,",
+            (27, 29),
+        ),
+        ("datetime(Name, 'd.d.yyyy')", "d repeats a part of the time (position 19).", (18, 19)),
+        (
+            "datetime(Name, 'dM yyyy')",
+            "M follows a part of one or two digits (position 18). Write a character between them.",
+            (17, 18),
+        ),
+        (
+            "datetime(Name, 'dd.MM')",
+            "The pattern needs the day, the month and the year: d, M and y (position 17).",
+            (16, 21),
+        ),
+        ("datetime(Name, 'd.M.yyyy mm')", "In the pattern, mm needs H as well (position 17).", (16, 27)),
+        (
+            "datetime(Name, '''''''T d.M.yyyy')",
+            "The text at position 17 of the pattern has no closing apostrophe.",
+            (16, 32),
+        ),
         ("", "A value is expected at position 1.", (0, 1)),
         ("Count +", "A value is expected at position 8.", (7, 8)),
         ("Count 5", "An operator is expected at position 7, not 5.", (6, 7)),

@@ -26,6 +26,8 @@ from storage.domain.values.edm import (
 from storage.editing.conversions import Loss, convert
 from storage.editing.expressions.evaluation import TEXT_LIMIT, EvaluationError, Fault, Scope
 from storage.editing.invalid_text import InvalidText
+from storage.editing.time_patterns import read_pattern
+from storage.editing.typed_text import write
 
 Types = tuple[Edm, ...]
 Apply = Callable[..., Any]
@@ -237,8 +239,32 @@ def converted(value: EdmValue, to: Edm, scope: Scope) -> EdmValue:
     return conversion.value
 
 
+def _double_of(text: str, scope: Scope) -> float:
+    """Convert a text to a Double; zeros at the end of its fraction are no loss, as the expression asks for a number."""
+    before = len(scope.losses)
+    number: float = converted(EdmValue(Edm.STRING, text), Edm.DOUBLE, scope).value  # type: ignore[assignment]
+    if scope.losses[before:] == [Loss.SPELLING] and _plain(text) == _plain(
+        write(EdmValue(Edm.DOUBLE, number))
+    ):
+        scope.losses.pop()
+    return number
+
+
+def _plain(number: str) -> str:
+    return number.rstrip("0").removesuffix(".") if "." in number else number
+
+
+def _datetime_by_pattern(_: Scope, text: str, pattern: str) -> int:
+    try:
+        return read_pattern(pattern).read(text)
+    except InvalidText as error:
+        raise EvaluationError(Fault.NOT_CONVERTIBLE, error.fault) from None
+
+
 def _conversion(to: Edm) -> Function:
     def apply(given: Edm, scope: Scope, value: Any) -> Any:
+        if (to, given) == (Edm.DOUBLE, Edm.STRING):
+            return _double_of(value, scope)
         return converted(EdmValue(given, value), to, scope).value
 
     name, article = to.short_name, "an" if to.short_name[0] == "I" else "a"
@@ -250,6 +276,14 @@ def _conversion(to: Edm) -> Function:
     )
 
 
+_AS_DATETIME: Final = _conversion(Edm.DATETIME)
+# its pattern is checked with the expression, so it must be a constant
+DATETIME: Final = Function(
+    _AS_DATETIME.name,
+    "datetime(s, 'dd.MM.yyyy')",
+    "s as a DateTime, written as the pattern says; without a pattern in the form of ISO 8601.",
+    {**_AS_DATETIME.signatures, (Edm.STRING, Edm.STRING): Signature(Edm.DATETIME, _datetime_by_pattern)},
+)
 ADD: Final = Function(
     "+",
     "a + b",
@@ -348,7 +382,8 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
         Function("hour", "hour(t)", "The hour, from 0.", _part(11, 13)),
         Function("minute", "minute(t)", "The minute.", _part(14, 16)),
         Function("second", "second(t)", "The second.", _part(17, 19)),
-        *(_conversion(type_) for type_ in Edm),
+        *(_conversion(type_) for type_ in Edm if type_ is not Edm.DATETIME),
+        DATETIME,
     )
 }
 # by their signs and by the words of OData, with their precedence

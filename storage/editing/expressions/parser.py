@@ -18,6 +18,7 @@ from storage.domain.values.edm import INT32, Edm, EdmValue
 from storage.editing.expressions.functions import (
     CHAINED,
     COALESCE,
+    DATETIME,
     FUNCTIONS,
     NEGATE,
     OPERATORS,
@@ -25,6 +26,7 @@ from storage.editing.expressions.functions import (
     Function,
 )
 from storage.editing.expressions.tree import Call, Constant, Expression, Property, depth
+from storage.editing.time_patterns import InvalidPattern, read_pattern
 
 LENGTH_LIMIT: Final = 10_000  # characters
 DEPTH_LIMIT: Final = 100  # calls, operators and parentheses in each other
@@ -166,7 +168,7 @@ class _Parser:
         if function is None:
             raise self._unknown(token, name)
         self._next()
-        arguments = self._read_arguments()
+        arguments = self._read_arguments(has_pattern=function is DATETIME)
         if function not in CHAINED:
             return self._call(token, function, arguments)
         if len(arguments) < 2:
@@ -178,16 +180,30 @@ class _Parser:
             first = self._call(token, function, (first, argument))
         return first
 
-    def _read_arguments(self) -> tuple[Expression, ...]:
+    def _read_arguments(self, *, has_pattern: bool) -> tuple[Expression, ...]:
         if self._peek().kind is TokenKind.CLOSE:
             self._next()
             return ()
         arguments = [self._read_expression()]
         while self._peek().kind is TokenKind.COMMA:
             self._next()
+            token = self._peek()
             arguments.append(self._read_expression())
+            if has_pattern and len(arguments) == 2:
+                self._check_pattern(token, arguments[1])
         self._close()
         return tuple(arguments)
+
+    def _check_pattern(self, token: Token, argument: Expression) -> None:
+        position = token.start + 1
+        if not isinstance(argument, Constant) or argument.value.type is not Edm.STRING:
+            raise self._error(token, Reason.EXPRESSION_PATTERN_TEXT.of(position=position))
+        try:
+            read_pattern(str(argument.value.value))
+        except InvalidPattern as error:
+            start, end = (token.start + _place_within(token.text, it) for it in (error.start, error.end))
+            facts = {**error.refusal.facts, "position": start + 1}
+            raise InvalidInput(Refusal(error.refusal.reason, facts)).at(start, max(end, start + 1)) from None
 
     def _call(self, token: Token, function: Function, arguments: tuple[Expression, ...]) -> Call:
         level = 1 + max(map(depth, arguments), default=0)
@@ -225,6 +241,14 @@ class _Parser:
                 function=token.text, position=position, types=types, usage=function.usage
             )
         return self._error(token, refusal)
+
+
+def _place_within(literal: str, index: int) -> int:
+    """Return the place of a character of a text in its literal, in which apostrophes are doubled."""
+    place = 1
+    for _ in range(index):
+        place += 2 if literal[place] == "'" else 1
+    return place
 
 
 def _result_types(function: Function, given: Sequence[frozenset[Edm]]) -> frozenset[Edm]:
