@@ -197,7 +197,10 @@ def check_address(endpoint: Endpoint) -> None:
     except AddressRefused as error:
         reason = Reason.REMOTE_WITHOUT_TLS if error.has_public else Reason.REMOTE_PRIVATE
         raise RemoteUnavailable(reason, service=endpoint.url) from None
-    except (OSError, UnicodeError):  # alike, so that nobody learns which names the server's network has
+    except (
+        OSError,
+        UnicodeError,
+    ):  # as for a private address: users must not find out which names exist in the server's network
         raise RemoteUnavailable(Reason.REMOTE_PRIVATE, service=endpoint.url) from None
 
 

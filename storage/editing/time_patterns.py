@@ -29,7 +29,7 @@ _LETTERS: Final[Mapping[str, str]] = {
     "z": r"Z|[+-]\d\d(?::?\d\d)?",
 }
 _NEEDS: Final = {"m": "H", "s": "m", "f": "s"}
-# a text in apostrophes, two of which are one; letters of a part; or any other character
+# a text in apostrophes, doubled within it, letters of a part, or any other character
 _PIECE: Final = re.compile(
     r"'(?P<text>(?:[^']|'')*)(?P<end>'?)|(?P<letters>([A-Za-z])\4*)|(?P<other>.)", re.DOTALL
 )

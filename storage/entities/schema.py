@@ -80,20 +80,22 @@ def describe(table: Table) -> Schema:
         total = counts.entities if is_whole else max(rows, counts.entities)
         properties = _properties(counts, total)
         if not is_whole:
-            properties = tuple(_with_partitions(it, table) for it in properties)
+            properties = tuple(_with_known_keys(it, table, total) for it in properties)
         return Schema(properties, counts.entities, total, is_whole)
     raise OperationTimedOut
 
 
-def _with_partitions(sampled: SchemaProperty, table: Table) -> SchemaProperty:
-    """Use the number of partitions that other pages show as the distinct values of the PartitionKey.
+def _with_known_keys(sampled: SchemaProperty, table: Table, total: int) -> SchemaProperty:
+    """Replace the distinct keys of a sample by the partitions that other pages show, and the RowKeys of statistics.
 
     A sample takes whole disk pages, which hold few partitions each because rows are clustered by key.
     """
-    if sampled.name != "PartitionKey":
-        return sampled
-    partitions = table_list.sizes([table])[table.name].partitions
-    return sampled if partitions is None else replace(sampled, distinct=partitions)
+    known = None
+    if sampled.name == "PartitionKey":
+        known = table_list.sizes([table])[table.name].partitions
+    elif sampled.name == "RowKey":
+        known = background.row_keys_of(table.pk)
+    return replace(sampled, distinct=min(total, sampled.distinct if known is None else known))
 
 
 def _properties(counts: SchemaCounts, total: int) -> tuple[SchemaProperty, ...]:

@@ -169,8 +169,17 @@ def _of_each(table_ids: Sequence[int], selected: str, most: int) -> str:
 
 def partitions_of(table_ids: Sequence[int]) -> dict[int, int]:
     """Estimate the partitions of tables, skipping those never analyzed."""
+    return _distinct_of("pk", table_ids)
+
+
+def row_keys_of(table_id: int) -> int | None:
+    """Estimate the different RowKeys of a table; None if it was never analyzed."""
+    return _distinct_of("rk", [table_id]).get(table_id)
+
+
+def _distinct_of(column: str, table_ids: Sequence[int]) -> dict[int, int]:
     relations = {relation_name(table_id): table_id for table_id in table_ids}
-    return {relations[name]: partitions for name, partitions in fetch(_PARTITIONS_OF, list(relations))}
+    return {relations[name]: number for name, number in fetch(_DISTINCT_OF, column, list(relations))}
 
 
 class DiskUsage(NamedTuple):
@@ -227,10 +236,10 @@ WHERE {has_other_form("t")} AND t.id = ANY (%s)
 """
 
 # n_distinct is a number, or the negative share of rows if it grows with them
-_PARTITIONS_OF: Final = """
+_DISTINCT_OF: Final = """
 SELECT c.relname, CASE WHEN s.n_distinct < 0 THEN -s.n_distinct * c.reltuples ELSE s.n_distinct END::bigint
 FROM pg_class AS c
-JOIN pg_stats AS s ON s.schemaname = current_schema() AND s.tablename = c.relname AND s.attname = 'pk'
+JOIN pg_stats AS s ON s.schemaname = current_schema() AND s.tablename = c.relname AND s.attname = %s
 WHERE c.relname = ANY (%s) AND c.relnamespace = current_schema()::regnamespace AND c.reltuples >= 0 AND NOT s.inherited
 """
 

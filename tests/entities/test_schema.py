@@ -80,6 +80,19 @@ def test_partitions_are_counted_as_on_the_other_pages(table):
     assert partitions == table_list.sizes([table])[table.name].partitions == 48
 
 
+def test_row_keys_that_repeat_in_each_partition_are_counted_once(table):
+    relation = relation_of(table)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {relation} (pk, rk, ts, props, anns, vals)"
+            " SELECT 'p' || n / 1250, n % 1250, n, '{}', '', '' FROM generate_series(0, 4999) AS n"
+        )
+        cursor.execute(f"ANALYZE {relation}")
+    result = schema.describe(table)
+    assert not result.is_whole
+    assert {it.name: it.distinct for it in result.properties} == {"PartitionKey": 4, "RowKey": 1250}
+
+
 def test_a_slow_sample_is_reduced(table, insert, monkeypatch):
     insert("1")
     limits = []
