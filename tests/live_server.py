@@ -61,12 +61,11 @@ class LiveServer:
 
         Raises AssertionError with all that it printed if it fails.
         """
-        line = [sys.executable, str(ROOT / "manage.py"), command, "--data", str(self.data), *arguments]
-        done = subprocess.run(
-            line, check=False, env=clean_environment(), capture_output=True, text=True, timeout=180
-        )
-        assert done.returncode == 0, (command, *arguments, done.stdout, done.stderr)
-        return done.stdout
+        from tests import forked
+
+        status, output, errors = forked.run_command(self.data, command, *arguments)
+        assert status == 0, (command, *arguments, output, errors)
+        return output
 
     def change_accounts(self, *arguments: str) -> None:
         self.manage("account", *arguments)

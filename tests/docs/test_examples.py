@@ -15,8 +15,8 @@ import pytest
 import requests
 from azure.data.tables import TableServiceClient
 
+from tests import forked
 from tests.clients import programs
-from tests.docs import forked
 from tests.docs.pages import DOCS, DOCUMENTS, blocks, name_of
 from tests.live_server import LiveServer, start_server
 from tests.programs import used_in
@@ -89,22 +89,15 @@ def environment(scratch: Path) -> Mapping[str, str]:
     return {"PATH": path, "HOME": str(scratch), "XDG_STATE_HOME": os.environ["XDG_STATE_HOME"]}
 
 
-@pytest.fixture(scope="module")
-def manage_py(server: LiveServer, environment: Mapping[str, str], scratch: Path) -> Iterator[str]:
-    with forked.running(scratch / "forge", {**environment, "TABLERO_DATA": str(server.data)}) as text:
-        yield text
-
-
 @pytest.fixture
 def shell(
     server: LiveServer,
     environment: Mapping[str, str],
-    manage_py: str,
     tmp_path: Path,
     require: Callable[[str, str], str],
 ) -> Callable[..., str]:
     """Return a function that runs lines of bash next to a manage.py, on the server's machine."""
-    (tmp_path / "manage.py").write_text(manage_py)
+    (tmp_path / "manage.py").write_text(forked.manage_py(server.data))
     bash = require("bash", "the examples for a shell")
 
     def run_lines(*lines: str, **variables: str) -> str:
