@@ -87,6 +87,14 @@ def test_earlier_comments_are_shown_on_request(visit, add):
     assert eve.get(f"{TABLE}comments/{first.thread_id}/?before=x").status_code == 404
 
 
+def test_the_comments_of_a_table_are_in_no_tab(visit, add_entity):
+    add_entity("se", "ada")
+    page = visit("eve").get(f"{TABLE}comments/").text
+    tabs = page.partition('<ul class="tabs">')[2].partition("</ul>")[0]
+    assert "Entities" in tabs and "aria-current" not in tabs
+    assert re.search(r'comments/"\s+aria-current="page"\s+aria-label="Comments"', page)
+
+
 def test_many_threads_are_pages(visit, add, monkeypatch):
     monkeypatch.setattr(presentation, "MOST_LISTED", 2)
     for words in ("x-first", "x-second", "x-third"):
