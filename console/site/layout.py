@@ -9,6 +9,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.http import HttpRequest
 from django.utils.functional import Promise, SimpleLazyObject
+from django.utils.module_loading import import_string
 from django.utils.translation import gettext_lazy as _
 
 from console.site import account_settings, appearance, time_zones
@@ -56,6 +57,7 @@ def navigation(*places: Place) -> tuple[NavigationItem, ...]:
         )
         for place in places
         for page in registry.pages(place)
+        if not page.is_wanted or import_string(page.is_wanted)()
     )
 
 

@@ -68,6 +68,7 @@ class Page:
     letter: str = ""  # that opens it, after G
     arguments: tuple[object, ...] = ()  # arguments of the URL, after the account
     only_storage: bool = False  # accounts of other kinds do not have it
+    is_wanted: str = ""  # the path of a function that tells whether this server has anything to show there
 
 
 class Slot(Enum):

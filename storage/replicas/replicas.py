@@ -415,6 +415,11 @@ def set_of_this_process(replicas: Replicas | None) -> None:
     _of_this_process = replicas
 
 
+def are_configured() -> bool:
+    """Return whether this server reads from replicas."""
+    return bool(settings.READ_SOURCES)
+
+
 def states() -> list[ReplicaStatus]:
     """Return the state of the replicas, as monitored by this process or else measured now."""
     if not settings.READ_SOURCES:

@@ -18,6 +18,7 @@ SUBJECT = Subject(
             "database",
             section=Section.SERVER,
             is_for_admins=True,
+            is_wanted="storage.replicas.replicas.are_configured",
         ),
     ),
     hooks={

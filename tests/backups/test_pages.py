@@ -46,8 +46,8 @@ def failed(data, ago):
 
 def test_no_backup_and_no_schedule(visit):
     page = text(visit("ada"))
-    assert "This server has no backup yet." in page
-    assert "start the server with --backup-to DIR." in page
+    assert "no backup yet" in page and "tablero backup backups" in page
+    assert "Start the server with --backup-to DIR to back up by schedule." in page
     assert OVERDUE not in page and HINT not in page
 
 
@@ -105,7 +105,7 @@ def archived(data, *problems, ago=timedelta(0), **facts):
 
 
 def test_the_page_shows_the_restorable_periods(visit, data):
-    assert "The log of the database is not archived." in text(visit("ada"))
+    assert "Start with --archive DIR to allow point-in-time restore." in text(visit("ada"))
     end = timezone.now()
     archived(data, periods=(Period(end - HOUR, end),), base_at=end - HOUR, size=5 << 20)
     page = text(visit("ada"))
@@ -145,4 +145,4 @@ def test_a_hint_is_translated(visit, data, account):
     Table.objects.filter(pk=table.pk).update(created_at=timezone.now() - timedelta(hours=25))
     page = text(visit("ada"), **{"Accept-Language": "tr"})
     assert "Bu sunucunun yedeği yok. tablero backup DIR komutunu çalıştırın" in page
-    assert "Otomatik yedekleme kapalı." in page
+    assert "Zamanlanmış yedekleme için sunucuyu" in page

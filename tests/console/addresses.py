@@ -46,7 +46,7 @@ snapshots:schedule            acme                user:405     manager:422
 snapshots:change              acme/base           manager:404  manager:404
 snapshots:delete              acme/base           user:405     manager:404
 snapshots:restore             acme/base           user:405     manager:302
-snapshots:new_branch          acme                admin:200    admin:302
+snapshots:new_branch          acme                owner:200    owner:302
 snapshots:sample              acme                owner:404    user:405
 snapshots:reset               acme                user:405     manager:302
 accounts:overview             acme                member:200   member:405

@@ -3,6 +3,7 @@
 import pytest
 from django.utils.html import strip_tags
 
+from console.site import layout
 from storage.replicas import replicas
 from tests.replicas.test_operations import LIMIT, World
 
@@ -56,3 +57,12 @@ def test_the_overview_says_what_is_not_in_use(visit, account, world):
     world.replica_is_at(world.far, 100)
 
     assert "not in use" not in text(visit("victor").get(OVERVIEW))
+
+
+def test_the_sidebar_has_replicas_only_where_there_are_some(visit, settings):
+    for sources in ((), ("host=replica",)):
+        settings.READ_SOURCES = sources
+        layout.navigation.cache_clear()
+        shown = visit("ada").get("/ui/backups/").content.decode()
+        assert ('href="/ui/replicas/"' in shown) is bool(sources)
+    layout.navigation.cache_clear()
