@@ -19,7 +19,7 @@ from console.grid.grid import Grid, GridOptions, build_grid
 from console.grid.property_order import order_properties
 from console.grid.state import PAUSES, SIZES, GridState, View
 from console.grid.time_travel import UNCHANGED, ChangesSince, compare_with_now, field_text
-from console.grid.tokens import Cursor, encode_key
+from console.grid.tokens import Cursor
 from console.queries.builder import draw_builder
 from console.queries.frame import TableFrame
 from console.queries.reading import Reading, read_filter
@@ -30,7 +30,6 @@ from console.site.layout import allowed
 from console.site.refusals import describe_refusal
 from storage.core import registry
 from storage.core.subject import Hook
-from storage.domain.entities.entity import Entity, read_stored
 from storage.domain.entities.previews import EntityPreview
 from storage.domain.errors import OperationTimedOut, ServerBusy, StorageError, TableNotFound
 from storage.domain.filters.query import EntityQuery, Page, Position, SortedPage, SortedPosition
@@ -210,6 +209,7 @@ class GridPage:
             "previous": self._address(state.before()) if state.has_earlier else "",
             "next": self._next_address,
             "views": [(view, self._address(state, view=view), view is state.view) for view in View],
+            "other_view": self._address(state, view=View.JSON if state.view is View.GRID else View.GRID),
             "facets": self._address(state, has_facets=not state.has_facets),
             "times": self._address(state, is_utc=not state.is_utc),
             "pauses": [(pause, self._address(state, pause=pause)) for pause in (0, *PAUSES)],
@@ -269,15 +269,6 @@ class GridPage:
                 return {"grid": self._grid(since or UNCHANGED), "since": since}
             case View.JSON:
                 return {"documents": [documents.build_document(glance) for glance in previews]}
-            case View.FORM:
-                stored = entities.get(self.table, previews[0].key, then)
-                entity = read_stored(stored) if stored is not None else None
-                return {
-                    "entity": entity,
-                    "token": encode_key(previews[0].key),
-                    "timestamp": cells.draw_time(previews[0].timestamp, state.zone),
-                    "fields": _draw_fields(self.table, entity, state) if entity is not None else [],
-                }
             case _:
                 assert_never(state.view)
 
@@ -299,12 +290,3 @@ class GridPage:
 
 def _draw_key(glance: EntityPreview) -> list[Cell]:
     return [cells.draw(EdmValue(Edm.STRING, text)) for text in glance.key]
-
-
-def _draw_fields(table: Table, entity: Entity, state: GridState) -> list[tuple[str, str, Cell]]:
-    """Render name, type and full value of each property."""
-    return [
-        (name, (value := entity.properties[name]).type, documents.draw_whole(value, state.zone))
-        for name in order_properties(table, entity.properties)
-        if not state.select or name in state.select
-    ]

@@ -4,15 +4,12 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import tzinfo
 from typing import Final
 
 from django.template.defaultfilters import filesizeformat
-from django.utils.html import escape, format_html
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
-from console.grid import cells
-from console.grid.cells import Cell
 from console.grid.columns import TIMESTAMP
 from console.grid.tokens import encode_key
 from storage.domain.entities.entity import KEY_PROPERTIES, EntityKey, StoredEntity, read_stored
@@ -99,14 +96,6 @@ def all_values(stored: StoredEntity) -> dict[str, EdmValue]:
     """Return the properties, the keys and the Timestamp."""
     keys = {name: EdmValue(Edm.STRING, text) for name, text in zip(KEY_PROPERTIES, stored.key, strict=True)}
     return {**read_stored(stored).properties, **keys, TIMESTAMP: EdmValue(Edm.DATETIME, stored.timestamp)}
-
-
-def draw_whole(value: EdmValue, zone: tzinfo | None) -> Cell:
-    if value.type is Edm.STRING and len(str(value.value)) > STRING_PREVIEW_LENGTH:
-        text = str(value.value).encode(errors="replace").decode().replace("\0", "\u2400")
-        # the text is escaped
-        return Cell(mark_safe(f'<span class="whole">{escape(text)}</span>'))  # noqa: S308
-    return cells.draw(value, None, zone)
 
 
 # JSON in a string

@@ -33,7 +33,6 @@ LONGEST_COLUMNS: Final = 6000  # characters of an address
 class View(StrEnum):
     GRID = "grid"
     JSON = "json"
-    FORM = "form"  # one entity at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +79,12 @@ class GridState:
         return f"UTC{name}" if name[0] in "+-" else name
 
     @property
-    def top(self) -> int:
-        return 1 if self.view is View.FORM else self.size
-
-    @property
     def wanted(self) -> EntityQuery:
         """Return the query of the state; raises the error of an invalid filter."""
         return EntityQuery(
             filter=parse_filter(self.filter, timezone.now()) if self.filter else None,
             select=self.select or self.columns.only,
-            top=self.top,
+            top=self.size,
             start=self._start if isinstance(self._start, Position) else None,
         )
 

@@ -10,7 +10,6 @@ urlpatterns = [
     path("a/<account>/t/<table>/code/", code.show, name="code"),
     path("a/<account>/t/<table>/query/check/", editor.check, name="check"),
     path("a/<account>/t/<table>/query/rows/", editor.edit_conditions, name="rows"),
-    path("a/<account>/t/<table>/query/select/", editor.select, name="select"),
     path("a/<account>/t/<table>/query/known/", editor.names, name="known"),
     path("a/<account>/t/<table>/query/values/", editor.values, name="values"),
     path("a/<account>/t/<table>/query/cell/", editor.cell, name="cell"),

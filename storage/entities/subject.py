@@ -72,7 +72,7 @@ SUBJECT = Subject(
     pages=(
         Page(Place.TABLE, 10, "entities:index", _("Entities"), "table-2"),
         Page(Place.TABLE_SEARCH, 20, "entities:new", _("Add entity"), "plus", Capability.WRITE),
-        Page(Place.TABLE_SEARCH, 30, "entities:paste", _("Paste rows"), "clipboard-paste", Capability.WRITE),
+        Page(Place.TABLE_SEARCH, 30, "transfer:start", _("Paste rows"), "clipboard-paste", Capability.WRITE),
     ),
     style_sheet=StyleSheet.DATA,
     urls=("console.entities.urls",),

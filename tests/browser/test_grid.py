@@ -379,7 +379,7 @@ def test_a_rare_property_is_offered(columns):
     columns.locator("#columns-list").get_by_label("Rare").check()
     columns.locator("th[data-property=Rare]").wait_for()
     expect(columns.locator("#columns-menu")).to_be_visible()
-    columns.get_by_label("Width of Rare").wait_for()  # the list is drawn again, after the grid
+    columns.get_by_label("Pin Rare").wait_for()  # the list is drawn again, after the grid
     check_axe(columns, "#columns-menu")
 
 

@@ -59,7 +59,7 @@ async selector => {
 TARGETS = [
     "body", '[data-grid] td[data-property="Name"]', '[data-grid] td[data-property="Flag"]', "[data-grid] td.handle",
     "[data-grid] th[data-property]", '[data-grid] td[data-system="Timestamp"]', ".grid-region", "#filter", "#drawer",
-    "#cell-menu", "#select-menu", "#unsaved", "[data-palette]",
+    "#cell-menu", "#unsaved", "[data-palette]",
 ]  # fmt: skip
 
 

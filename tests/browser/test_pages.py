@@ -36,7 +36,7 @@ STATES = {
     "accounts:keys": ("?format=python&host=container",),
     "accounts:new": ("?name=A",),
     "entities:index": (
-        "", "?f=Age+ge+55&by=rows", "?f=Age+eq+1000", "?view=json&top=5", "?view=form", "../empty/",
+        "", "?f=Age+ge+55&by=rows", "?f=Age+eq+1000", "?view=json&top=25", "../empty/",
     ),
     "entities:show": (ENTITY, f"{ENTITY}&tab=json", f"{ENTITY}&tab=snippets"),
     "entities:key": (ENTITY,),

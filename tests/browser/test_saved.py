@@ -128,8 +128,8 @@ def test_a_long_filter_has_a_short_address(open_grid):
     page.go_back()
     expect(page.locator(".pager .shown")).to_have_text("1 to 25")
     assert page.url == second
-    page.get_by_role("link", name="JSON").click()
+    page.get_by_role("link", name="Show as JSON").click()
     expect(page.locator("#results .documents")).to_be_visible()
     assert len(page.url) < 400
-    page.get_by_role("link", name="Grid").click()
+    page.get_by_role("link", name="Show as grid").click()
     expect(page.locator("#results")).to_have_attribute("data-filter", f"{long} or Age ge 1")

@@ -191,7 +191,7 @@ entities:cells                acme/people         user:405     editor:400
 entities:check_cell           acme/people         user:405     editor:404
 entities:delete               acme/people         user:405     editor:302
 bulk_edit:show                acme/people         editor:200   editor:303
-entities:paste                acme/people         editor:200   editor:422
+entities:paste                acme/people         editor:302   editor:422
 entities:show                 acme/people         user:404     editor:404
 entities:key                  acme/people         editor:404   editor:404
 entities:row                  acme/people         -            editor:404
@@ -209,7 +209,6 @@ entities:count                acme/people         member:302   -
 entities:why_empty            acme/people         member:200   -
 queries:known                 acme/people         member:200   user:405
 queries:values                acme/people         member:200   user:405
-queries:select                acme/people         member:200   user:405
 queries:facets                acme/people         member:200   -
 queries:code                  acme/people         member:200   manager:302
 queries:check                 acme/people         user:405     member:302

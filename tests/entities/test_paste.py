@@ -32,6 +32,11 @@ def properties(account, row_key):
     return None if result is None else read_stored(result).properties
 
 
+def test_the_address_of_the_page_that_was_leads_to_the_import(visit, ada):
+    assert visit("eve").get(PASTE)["Location"] == "/ui/a/acme/t/people/import/"
+    assert 'id="paste"' in visit("eve").get(PASTE, headers=HTMX).content.decode()  # the dialog of the grid
+
+
 def test_previews_without_writing(visit, ada, account):
     answer = visit("eve").post(PASTE, {"text": ROWS})
     shown = markup.text(answer)

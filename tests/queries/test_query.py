@@ -314,13 +314,6 @@ def test_a_run_has_figures_and_a_short_address(visit, folk):
     assert f'data-copy="{answer["X-Request-Id"]}"' in answer.content.decode()
 
 
-def test_the_choice_of_properties(visit, folk):
-    page = visit("victor").get(PEOPLE + "query/select/", {"s": "Age,Rare", "f": "Age ge 30"}).content.decode()
-    boxes = dict(re.findall(r'name="s" value="([^"*]+)"\s*(checked)?', page))
-    assert {name for name, ticked in boxes.items() if ticked} == {"Age", "Rare"}
-    assert value(page, "f") == "Age ge 30"
-
-
 def test_only_a_page_with_an_editor_has_a_nonce(visit, folk):
     client = visit("victor")
     page = client.get(PEOPLE)

@@ -23,7 +23,6 @@ def test_every_page_of_a_table_has_its_tables_and_tabs(visit, add_entity):
         ("settings/", ("page", "Settings")),
         ("entity/new/", ("true", "Entities")),
         ("export/", ("true", "Entities")),
-        ("paste/", ("true", "Entities")),
         ("facets/", ("true", "Entities")),
         ("queries/new/", ("true", "Entities")),
     ]:

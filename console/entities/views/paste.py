@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect, render
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
@@ -15,7 +16,7 @@ from console.grid import cells
 from console.grid.tabular import ReportView
 from console.site import toasts
 from console.site.access import table_required
-from console.site.responses import render_page, wants_part
+from console.site.responses import is_script, wants_part
 from console.site.typed_text import field_text, local_now
 from storage.domain.access.roles import Capability
 from storage.domain.refusals import Refused
@@ -33,7 +34,9 @@ PROBLEMS = 50
 @require_http_methods(["GET", "POST"])
 @table_required(Capability.WRITE)
 def index(request: HttpRequest, table: Table) -> HttpResponse:
-    """Show the input or preview of pasted text, or apply it with ``apply``."""
+    """Show the dialog for rows pasted on the grid, its preview, or apply it with ``apply``."""
+    if request.method == "GET" and not is_script(request):
+        return redirect("transfer:start", table.account.name, table.name)
     if request.method == "GET":
         return _show(request, table, {})
     text = field_text(request.POST.get("text", ""))
@@ -157,4 +160,4 @@ def _show(request: HttpRequest, table: Table, context: dict[str, Any], status: i
         "known": [(name, type_.value) for name, type_ in _types(request, "known:").items()],
         "limit": LIMIT,
     }
-    return render_page(request, "console/entities/paste/index.html", context, status=status)
+    return render(request, "console/entities/paste/_rows.html", context, status=status)

@@ -23,7 +23,6 @@ from storage.domain.access.roles import Capability, may
 from storage.domain.entities.entity import KEY_PROPERTIES, SYSTEM_PROPERTIES
 from storage.domain.errors import StorageError
 from storage.domain.values.edm import Edm
-from storage.domain.values.numbers import read_number
 from storage.entities import entities, properties
 from storage.entities.properties import Property
 from storage.models import Table
@@ -39,6 +38,9 @@ def choose(request: HttpRequest, table: Table) -> HttpResponse:
 
 
 def _show(request: HttpRequest, table: Table, state: GridState) -> HttpResponse:
+    if state.select:  # an address that names the properties to read, which are then the columns
+        selected = columns.list_columns(state.columns, (*KEY_PROPERTIES, *state.select))
+        state = replace(state, columns=selected, select=())
     context: dict[str, Any] = {
         "table": table,
         "state": state,
@@ -96,11 +98,13 @@ def _line(choice: ColumnChoice, known: dict[str, Property]) -> tuple[ColumnChoic
 
 
 def _chosen(request: HttpRequest, table: Table) -> HttpResponse:
-    """Parse the fields name (in order), show, pin and width-NAME; up and down move a column."""
+    """Parse the fields name (in order), show and pin; up and down move a column. Chosen widths stay."""
     state = read_state(QueryDict(request.POST.get("state", "")), table)
-    asked = columns.parse_columns(request.POST["cols"]) if "cols" in request.POST else _read(request.POST)
+    asked = (
+        columns.parse_columns(request.POST["cols"]) if "cols" in request.POST else _read(request.POST, state)
+    )
     columns.remember_columns(user_of(request), table, str(asked))
-    chosen = replace(state, columns=asked, has_columns=True)
+    chosen = replace(state, columns=asked, has_columns=True, select=())
     if wants_part(request):
         return HttpResponse(status=204)
     if request.accepts("application/json") and not request.accepts("text/html"):
@@ -111,11 +115,11 @@ def _chosen(request: HttpRequest, table: Table) -> HttpResponse:
     return redirect(chosen.address(table))
 
 
-def _read(form: QueryDict) -> Columns:
+def _read(form: QueryDict, state: GridState) -> Columns:
+    widths = {choice.name: choice.width for choice in state.columns.choices}
     show, pins = set(form.getlist("show")), set(form.getlist("pin"))
     every = [
-        ColumnChoice(name, read_number(form.get(f"width-{name}", ""), digits=4), name in pins)
-        for name in dict.fromkeys(form.getlist("name"))
+        ColumnChoice(name, widths.get(name), name in pins) for name in dict.fromkeys(form.getlist("name"))
     ]
     shown = [choice for choice in every if choice.name in show or choice.name in KEY_PROPERTIES]
     hidden = [choice.name for choice in every if choice not in shown]

@@ -97,23 +97,6 @@ def values(request: HttpRequest, table: Table) -> HttpResponse:
     return JsonResponse({"values": found})
 
 
-@require_GET
-@table_required(Capability.READ)
-def select(request: HttpRequest, table: Table) -> HttpResponse:
-    """Show the selection of properties to return."""
-    state = read_state(request.GET, table).at_start()
-    types = property_types(table)
-    context = {
-        "table": table,
-        "state": state,
-        "others": [(name, value) for name, value in state.fields if name != "s"],
-        "names": list(dict.fromkeys([*types, *state.select])),
-        "types": types,
-    }
-    template = "_select.html" if wants_part(request) else "select.html"
-    return render(request, f"console/queries/builder/{template}", context)
-
-
 @require_POST
 @table_required(Capability.READ)
 def cell(request: HttpRequest, table: Table) -> HttpResponse:

@@ -45,6 +45,9 @@ function openColumn(head) {
   menu.querySelector('[data-column-action="unpin"]').hidden = !isPinned;
   menu.querySelector('[data-column-action="sort-none"]').hidden = !sortField()?.value;
   menu.querySelector('[data-column-action="hide"]').hidden = KEYS.includes(name);
+  const times = document.getElementById("times");
+  menu.querySelector('[data-column-action="times"]').hidden = !times || head.dataset.type !== "Edm.DateTime";
+  menu.querySelector("[data-times]").textContent = times?.dataset.label.trim() ?? "";
   menu.querySelector("[name=width]").value = Math.round(head.getBoundingClientRect().width);
   enter(head);
   open(menu, head);
@@ -75,6 +78,7 @@ const COLUMN_ACTIONS = {
   unpin: (name) => setPinned(name, false),
   hide,
   fit,
+  times: () => document.getElementById("times").click(),
   "sort-up": sort,
   "sort-down": (name) => sort(`-${name}`),
   "sort-none": () => sort(""),

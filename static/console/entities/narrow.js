@@ -12,7 +12,7 @@ on("click", "a[data-narrow]", (link, event) => {
   document.documentElement.dataset.narrow = narrow;
   keepCookie("narrow", narrow);
   prepare();
-  const isHere = link.parentElement.querySelector("#view-grid[aria-current]");
+  const isHere = link.parentElement.querySelector("[data-view=grid]");
   if (!isHere) return;
   event.preventDefault();
   event.stopPropagation(); // htmx need not load the same page

@@ -1,4 +1,4 @@
-// Rows pasted on the grid, or [data-paste-open]: the page for pasting, as a dialog.
+// Rows pasted on the grid: a dialog with their preview.
 import { on, onSubmit } from "../site/on.js";
 import { explain, get, post } from "../site/request.js";
 import { outsideFields } from "../site/dialog.js";
@@ -10,8 +10,6 @@ function grid() {
 }
 
 function present(form) {
-  // sent from here, and not by htmx as on the page of its own
-  for (const name of form.getAttributeNames()) if (name.startsWith("hx-")) form.removeAttribute(name);
   show(form.dataset.title, form, form.querySelector("[data-focus]") ?? form.elements.text);
 }
 
@@ -45,9 +43,9 @@ async function open(text) {
     add(form, "column", property);
     if (type?.startsWith("Edm.")) add(form, `known:${property}`, type);
   }
-  if (text) form.elements.text.value = text;
+  form.elements.text.value = text;
   present(form);
-  if (text) send(form);
+  send(form);
 }
 
 function add(form, name, value) {
@@ -63,11 +61,6 @@ document.addEventListener("paste", (event) => {
   open(text);
 });
 
-on("click", "[data-paste-open]", (_, event) => {
-  if (!grid() || event.ctrlKey || event.metaKey) return;
-  event.preventDefault();
-  open("");
-});
 onSubmit("#part-dialog #paste", send);
 on("change", "#part-dialog #paste", (form, { target }) => {
   if (target.matches("[data-retype], [name=mode]") && form.querySelector("[data-focus]")) send(form);

@@ -46,7 +46,7 @@ onSwap(() => {
 function keepFocus() {
   if (before?.cell?.isFocused && grid()) goBack({ ...before.cell, key: null });
   else if (before?.isInside && document.activeElement === document.body) {
-    const place = results().querySelector(".grid-region, .documents, .single, .empty");
+    const place = results().querySelector(".grid-region, .documents, .empty");
     if (place) place.focus({ preventScroll: true });
     else focus();
   }

@@ -7,7 +7,7 @@ import { isPlain } from "../site/shortcuts.js";
 export function enterGrid() {
   const grid = document.querySelector("#results [data-grid]");
   if (grid) enter(current(grid), grid);
-  else document.querySelector("#results :is(.documents, .single, .empty) :is(a, button, summary)")?.focus();
+  else document.querySelector("#results :is(.documents, .empty) :is(a, button, summary)")?.focus();
 }
 
 onClick("[data-enter-grid]", enterGrid);

@@ -1,7 +1,5 @@
 // Commands of a cell and a column that change the query: filter by this value, sort by this column.
-import { bind } from "../site/commands.js";
-import { onClick, onSubmit, openEmpty, putBelow } from "../site/on.js";
-import { get } from "../site/request.js";
+import { onClick } from "../site/on.js";
 import { headOf } from "../grid/grid.js";
 import { card, field, run, send, setText } from "./query.js";
 
@@ -35,37 +33,6 @@ export function offer(menu, cell) {
   for (const button of menu.querySelectorAll("[data-for-types]"))
     button.hidden = !head.dataset.property || !button.dataset.forTypes.split(" ").includes(type || "absent");
 }
-
-// $select
-
-const menu = () => document.getElementById("select-menu");
-
-onClick("[data-select-open]", async (link) => {
-  if (!openEmpty(menu(), link)) return;
-  const { found } = await get(link.href);
-  menu().replaceChildren(document.adoptNode(found.getElementById("select-choice")));
-  putBelow(menu(), link);
-  menu().querySelector("input[type=search]").focus();
-});
-
-/** The browser closes the menu. */
-const openSelectMenu = () => menu()?.matches(":popover-open");
-bind(openSelectMenu, {
-  Escape: () => {
-    document.getElementById("select-button")?.focus();
-    return false;
-  },
-});
-
-onSubmit("#select-menu [data-select-form]", (form, submitter) => {
-  const boxes = [...form.querySelectorAll("[name=s][type=checkbox]")];
-  const chosen = boxes.filter((box) => box.checked).map(({ value }) => value);
-  const isAll = submitter?.value === "*" || chosen.length === boxes.length;
-  document.querySelector("#query-tools [name=s]").value = isAll ? "" : chosen.join(",");
-  menu().hidePopover();
-  document.getElementById("select-button").focus();
-  run();
-});
 
 onClick("[data-unsort]", () => {
   sortField().value = "";

@@ -34,9 +34,17 @@ def test_offers_all_there_are(visit, logs, add_entity):
 
 def test_a_choice_becomes_an_address(visit, logs):
     victor = visit("victor")
-    answer = choose(victor, show=["Name"], **{"width-Name": "200"})
+    answer = choose(victor, show=["Name"], state="cols=Name:200,*")  # a width that was dragged stays
     assert answer["Location"] == PEOPLE + "?cols=%21PartitionKey%2C%21RowKey%2CName%3A200".replace("%21", "")
     assert names(victor.get(answer["Location"])) == ["PartitionKey", "RowKey", "Name"]
+    # the properties that an address selects are columns like chosen ones
+    selected = victor.get(PEOPLE + "columns/", {"s": "Name"})
+    assert [it.name for it, *_ in selected.context["lines"] if not it.is_hidden] == [
+        "PartitionKey",
+        "RowKey",
+        "Name",
+    ]
+    assert "Name" not in choose(victor, show=["Age"], state="s=Name")["Location"]
 
 
 def test_up_and_down(visit, logs):
