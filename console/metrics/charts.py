@@ -1,8 +1,9 @@
-"""Charts of a report: data series by period, each with an equivalent table."""
+"""Charts of a report: data series by period, and a table of all their numbers."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
@@ -52,20 +53,15 @@ def write_decimal(number: float, digits: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChartSeries:
-    """Data series of a chart: ``values`` by period, None where missing; ``total`` appears in the legend."""
+    """Data series of a chart: ``values`` by period, None where missing.
+
+    ``total`` appears in the legend, which leads to the ``address`` if there is one.
+    """
 
     label: str | Promise
     values: Sequence[float | None]
     total: str
-
-
-@dataclass(frozen=True, slots=True)
-class ChartRow:
-    """Row of a chart's table: the start of a period, and per series the numeric and the formatted value."""
-
-    at: datetime
-    observed: bool
-    cells: Sequence[tuple[float | None, str]]
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,39 +73,58 @@ class Chart:
     kind: str  # ``bars`` and ``area`` are stacked, ``lines`` are not
     unit: Unit
     series: Sequence[ChartSeries]
-    periods: Sequence[datetime]
-    observed: Sequence[bool]
     note: str | Promise = ""
 
     @property
-    def rows(self) -> list[ChartRow]:
-        """Return the table rows, latest first."""
-        columns = [it.values for it in self.series]
-        return [
-            ChartRow(at, observed, [(it, write_number(it, self.unit)) for it in values])
-            for at, observed, *values in reversed(
-                list(zip(self.periods, self.observed, *columns, strict=True))
-            )
-        ]
+    def columns(self) -> str:
+        """Return the values of each series as JSON, which a script draws."""
+        return json.dumps([[it and float(f"{it:.4g}") for it in series.values] for series in self.series])
 
     @property
     def is_empty(self) -> bool:
         return not any(value for it in self.series for value in it.values)
 
 
-def draw(report: Report, *, has_history: bool) -> list[Chart]:
-    """Return the charts of a report."""
+@dataclass(frozen=True, slots=True)
+class DataTable:
+    """The numbers of all charts by period, latest first."""
+
+    charts: Sequence[Chart]
+    rows: Sequence[
+        tuple[datetime, bool, Sequence[tuple[str, str]]]
+    ]  # the start, whether a server ran, the cells
+
+
+def list_numbers(report: Report, charts: Sequence[Chart]) -> DataTable:
+    shown = [it for it in charts if not it.is_empty]
+    columns = [
+        [(str(series.label), write_number(value, chart.unit)) for value in series.values]
+        for chart in shown
+        for series in chart.series
+    ]
+    rows = list(zip(report.range.periods, report.observed, zip(*columns, strict=True), strict=False))
+    return DataTable(shown, rows[::-1])
+
+
+def write_periods(report: Report) -> str:
+    """Return the start of each period in seconds, and whether no server ran, as JSON."""
+    times = [int(it.timestamp()) for it in report.range.periods]
+    return json.dumps({"times": times, "gaps": [not it for it in report.observed]})
+
+
+def draw(report: Report, *, has_history: bool, code_address: Callable[[int, str], str]) -> list[Chart]:
+    """Return the charts of a report; ``code_address`` makes the address of requests with a status and a code."""
 
     def chart(
         name: str, title: str, kind: str, unit: Unit, series: Sequence[ChartSeries], note: str = ""
     ) -> Chart:
-        return Chart(name, title, kind, unit, series, report.range.periods, report.observed, note)
+        return Chart(name, title, kind, unit, series, note)
 
     traffic = [counts.total() for counts in report.counts]
     return [
         chart("operations", _("Requests by operation"), "bars", Unit.COUNT, _operations(report)),
         chart("latency", _("Latency"), "lines", Unit.SECONDS, _latencies(report, traffic)),
-        chart("errors", _("Errors by code"), "bars", Unit.COUNT, _errors(report)),
+        chart("errors", _("Errors by code"), "bars", Unit.COUNT, _errors(report, code_address)),
         chart("bytes", _("Egress and ingress"), "lines", Unit.BYTES, _bytes(report, traffic)),
         chart("entities", _("Entities"), "lines", Unit.COUNT, _entities(report), _("estimated")),
         chart("size", _("Size"), "area", Unit.BYTES, _sizes(report, has_history=has_history), _("on disk")),
@@ -123,11 +138,12 @@ def _operations(report: Report) -> list[ChartSeries]:
     return _stacked(report, read)
 
 
-def _errors(report: Report) -> list[ChartSeries]:
+def _errors(report: Report, address: Callable[[int, str], str]) -> list[ChartSeries]:
     def read(counts: PeriodCounts) -> dict[str, int]:
         return {f"{status} {code}".strip(): number for (status, code), number in counts.errors().items()}
 
-    return _stacked(report, read)
+    addresses = {f"{status} {code}".strip(): address(status, code) for status, code in report.total.errors()}
+    return [replace(it, address=addresses.get(str(it.label), "")) for it in _stacked(report, read)]
 
 
 def _stacked(report: Report, read: Callable[[PeriodCounts], dict[str, int]]) -> list[ChartSeries]:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from console.site.times import read_local_time
-from storage.metrics import reports
+from storage.metrics import reports, series
 from storage.metrics.reports import Range, UnknownRange
 
 DEFAULT: Final = "24h"
@@ -54,5 +54,7 @@ def read_range(query: QueryDict, now: datetime) -> ChosenRange:
 
 
 def _last(name: str, now: datetime, error: str = "") -> ChosenRange:
-    since = now - RANGES[name][0]
+    """Return a range up to now, which begins with the data of a server that is younger."""
+    first = series.first_observed() or now
+    since = max(now - RANGES[name][0], min(first, now - series.MINUTE))
     return ChosenRange(reports.choose_range(since, now, now), since, now, name, error)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -96,30 +97,44 @@ def _show(request: HttpRequest, account: Account, table: Table | None) -> HttpRe
     log = _Log(account, table, chosen)
     report = reports.report(account, table, chosen.range)
     before = reports.total_before(account, table, chosen.range, now)
+    drawn = charts.draw(
+        report,
+        has_history=table is None,
+        code_address=lambda status, code: log.address(status=str(status), code=code),
+    )
+    has_numbers = bool(request.GET.get("data"))
     context = {
         "page_layout": "base.html" if table is None else "table.html",
         "chosen": chosen,
-        "ranges": [(name, label, name == chosen.name) for name, (_length, label) in RANGES.items()],
+        "ranges": [
+            (_with(request, range=name, since="", until=""), label, name == chosen.name)
+            for name, (_length, label) in RANGES.items()
+        ],
         "step": _describe_step(chosen),
         "facts": list(summarize(report, before)),
         "is_compared": before is not None and before.requests > 0,
-        "charts": charts.draw(report, has_history=table is None),
+        "charts": drawn,
+        "numbers": charts.list_numbers(report, drawn) if has_numbers else None,
+        "numbers_address": _with(request, data="" if has_numbers else "1"),
+        "periods": charts.write_periods(report),
         "operations": [
             OperationRow(name or _("Unknown"), traffic, errors, log.address(operation=name, kind="problem"))
             for name, (traffic, errors) in report.total.by_operation().items()
         ],
         "partitions": _partitions(report, table),
         "missed": report.total.partitions.missed,
-        "errors": [
-            (status, code, number, log.address(status=str(status), code=code))
-            for (status, code), number in report.total.errors().items()
-        ],
         "credentials": _credentials(account, report, log),
         "log_address": log.address(),
         "marks": [(done, _mark(done)) for done in report.marks],
         "address": request.get_full_path(),
     }
     return render_page(request, "console/metrics/show.html", context)
+
+
+def _with(request: HttpRequest, **changed: str) -> str:
+    """Return the query string of the page with other values."""
+    query = {**request.GET.dict(), **changed}
+    return f"?{urlencode({name: value for name, value in query.items() if value})}"
 
 
 def _describe_step(chosen: ChosenRange) -> str:

@@ -37,8 +37,8 @@ class Mistake(StrEnum):
         "It was signed with the key as text. The key is base64: decode it and sign with the bytes."
     )
     UNKNOWN_KEY = _(
-        "No known key produces this signature, even allowing for common mistakes. A different key was used, or several"
-        " things were changed. Compare what your client signs with the string to sign."
+        "The signature doesn't match any key of this account. The client probably uses an old or another key. If not,"
+        " compare what it signs with the string to sign."
     )
     # another text was signed
     OTHER_ACCOUNT = _(

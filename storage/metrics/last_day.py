@@ -9,6 +9,7 @@ from typing import Any, Final
 from django.db.models import Max, QuerySet, Sum
 from django.db.models.functions import TruncHour
 
+from storage.domain.errors import NotImplemented
 from storage.domain.requests.outcomes import Outcome, is_server_failure, outcome_of_status
 from storage.domain.requests.series import PeriodCounts
 from storage.metrics import series
@@ -47,6 +48,11 @@ class Day:
     @property
     def failed(self) -> int:
         return sum(hour.failed for hour in self.hours)
+
+    @property
+    def unsupported(self) -> int:
+        """Return the number of refused requests for what Table storage does not have."""
+        return self.counts.requests_where(lambda status: status == NotImplemented.status)
 
     @property
     def wrong(self) -> int:

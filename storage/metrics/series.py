@@ -4,10 +4,12 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Final
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Min, Q, QuerySet
+from django.utils import timezone
 
 from storage.domain.requests.series import PeriodCounts, read_counts, read_kinds, write_counts
 from storage.domain.values.kinds import AccountKind
@@ -53,8 +55,12 @@ class Series(Ledger[Key, PeriodCounts]):
         self._process = process
         self._began: datetime | None = None
 
+    def is_new(self, minute: datetime) -> bool:
+        """Return whether a minute has no counts yet, not even that the server ran."""
+        return minute != self._began
+
     def add(self, minute: datetime, counted: Mapping[tuple[int, str], PeriodCounts]) -> None:
-        if minute != self._began:
+        if self.is_new(minute):
             self._began = minute
             self._count((minute, SERVER, ""), PeriodCounts())
         tables = sum(1 for key in self._counted if key[0] == minute and key[2])
@@ -191,10 +197,19 @@ def read_span(account_id: int, since: datetime, until: datetime, now: datetime) 
     return total
 
 
+def first_observed() -> datetime | None:
+    """Return the first period of which it is known that a server ran."""
+    first: datetime | None = RequestSeries.objects.filter(account_id=SERVER).aggregate(first=Min("period"))[
+        "first"
+    ]
+    return first
+
+
 def observed_periods(periods: Sequence[datetime], end: datetime, minutes: int) -> list[bool]:
-    """Return whether a server ran, for each period."""
+    """Return whether a server ran, for each period; one runs now."""
     servers = rows(minutes).filter(account_id=SERVER, period__gte=periods[0], period__lt=end)
-    observed = [False] * len(periods)
+    now = timezone.now()
+    observed = [start <= now < following for start, following in pairwise([*periods, end])]
     for moment in set(servers.values_list("period", flat=True)):
         observed[bisect_right(periods, moment) - 1] = True
     return observed

@@ -161,6 +161,10 @@ class _Batch:
             queries.sample.append(root)
 
 
+def _minute(batch: _Batch) -> datetime:
+    return batch.began.replace(second=0, microsecond=0)
+
+
 class Observer:
     """Request counter of one process; ``record`` takes about a microsecond and never fails."""
 
@@ -294,7 +298,7 @@ class Observer:
             batch, self._batch = self._batch, _Batch(_now())
             if not batch.is_empty:
                 idleness.note_request()
-            elif self._is_written:
+            elif self._is_written and not self._series.is_new(_minute(batch)):
                 return
             self._is_written = False
             try:
@@ -357,7 +361,7 @@ class Observer:
 
     def _take(self, batch: _Batch, offset: float) -> None:
         """Pass a batch to the ledgers; ``offset`` is perf_counter minus the wall clock."""
-        minute = batch.began.replace(second=0, microsecond=0)
+        minute = _minute(batch)
         hour = minute.replace(minute=0)
         counted: dict[RequestKind, Tally] = {}
         for (*kind, _), tally in batch.tallies.items():

@@ -2,8 +2,6 @@
 
 from datetime import timedelta
 
-from django.utils import timezone
-
 from storage.access import policies
 from storage.accounts import account_settings, accounts
 from storage.accounts.accounts import NewAccount
@@ -67,26 +65,19 @@ def test_refusals_and_expired_policies_need_attention(now, visit, account):
     assert "/ui/a/acme/requests/?code=AuthenticationFailed" in page
 
 
-def test_says_how_long_each_operation_takes(visit, account):
-    series = PeriodCounts()
-    for operation, number, latency in (("QueryEntities", 9, 13), ("EntityGroupTransaction", 1, 25)):
-        traffic = series.traffic(SeriesKind(operation, 200))
-        traffic.add(Traffic(number, 0, 0, {latency: number}))
-    period = timezone.now().replace(second=0, microsecond=0) - timedelta(hours=1)
-    RequestSeries.objects.create(
-        account_id=account.pk,
-        table_id=0,
-        minutes=1,
-        period=period,
-        process="one",
-        counts=write_counts(series),
-    )
-    shown = visit("victor").get(PAGE).context["operations"]
-    assert [(name, requests) for name, requests, *_ in shown] == [
-        ("QueryEntities", 9),
-        ("EntityGroupTransaction", 1),
+def test_functions_that_tables_lack_are_not_failures_of_the_server(now, visit, account):
+    count(account, now, 2, 501, "NotImplemented")
+    count(account, now, 3, 400, "InvalidInput")
+
+    answer = visit("victor").get(PAGE)
+
+    assert [(it.text, it.address) for it in answer.context["warnings"]] == [
+        (
+            "2 requests used functions or options that tables don't support.",
+            "/ui/a/acme/requests/?status=501",
+        ),
+        ("3 requests were refused in the last 24 hours.", "/ui/a/acme/requests/?kind=refused"),
     ]
-    assert 0 < shown[0][2] <= shown[0][3] < shown[1][2]
 
 
 def test_a_quiet_account_needs_nothing(visit, account):

@@ -1,5 +1,6 @@
 """The pages of metrics: charts with their tables, ranges, comparisons, and what changed."""
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 from html import unescape
@@ -71,8 +72,15 @@ def test_an_account_shows_its_traffic_sizes_and_changes(visit, account, table):
     ):
         assert expected in shown, expected
     page = answer.content.decode()
-    assert 'data-value="1234"' in page
-    assert "data-gap" in page  # for times when no server ran
+    columns = json.loads(answer.context["charts"][0].columns)
+    assert [sum(filter(None, it)) for it in columns] == [1234, 100]
+    assert "by-code" not in page  # the legend leads to the requests
+    assert "requests/?since=" in re.search(r'id="chart-errors".*?</ul>', page, re.DOTALL)[0]
+    numbers = alice.get(PAGE, {"data": "1"})
+    rows = text(numbers)
+    assert "data-chart=" not in numbers.content.decode()
+    assert "Requests by operation" in rows
+    assert "1,234 100" in rows
     assert f"/sas/{FINGERPRINT}/" in page
     assert f"/sas/{FINGERPRINT}/" not in visit("victor").get(PAGE).content.decode()
     assert page.count("data-chart=") == 6
@@ -89,7 +97,7 @@ def test_a_table_shows_its_own(visit, account, table):
     assert "<b>hot</b>/er 12" in shown
     shown = text(victor.get(reverse("metrics:table", args=("acme", other.name))))
     assert "No requests in this time." in shown
-    assert "Nothing to show in this time." in shown
+    assert "No data in this period" in shown
 
 
 def test_many_operations_are_one_series_besides_the_most_frequent(visit, account, table):
@@ -101,7 +109,42 @@ def test_many_operations_are_one_series_besides_the_most_frequent(visit, account
     assert "Others" in legend
 
 
+def observe(ago):
+    """Record that a server ran some time ago."""
+    mine = Series(str(ago.total_seconds()))
+    mine.add(series.start_of(datetime.now(UTC) - ago, 1), {})
+    mine.write()
+
+
+def test_a_young_server_begins_with_its_data(visit, account, table):
+    client = visit("victor")
+    for ago, query, minutes, step in (
+        (timedelta(0), "range=24h", 1, "per 1 min"),
+        (timedelta(minutes=40), "range=24h", 40, "per 1 min"),
+        (timedelta(minutes=40), "range=1h", 40, "per 1 min"),
+        (timedelta(hours=20), "range=7d", 20 * 60, "per 15 min"),
+        (timedelta(hours=20), "range=1h", 60, "per 1 min"),
+    ):
+        observe(ago)
+        answer = client.get(f"{PAGE}?{query}")
+        chosen = answer.context["chosen"]
+        assert 0 <= (chosen.until - chosen.since) / timedelta(minutes=1) - minutes < 2, (ago, query)
+        assert step in text(answer), (ago, query)
+
+
+def test_times_without_requests_are_zero_while_a_server_ran(visit, account, table):
+    for minutes in (30, 29, 28, 20):
+        observe(timedelta(minutes=minutes))
+    count(account, timedelta(minutes=30), 7)
+    answer = visit("victor").get(f"{PAGE}?range=1h")
+    gaps = json.loads(answer.context["periods"])["gaps"]
+    [values] = json.loads(answer.context["charts"][0].columns)
+    assert (gaps[:3], gaps[5], gaps[-1]) == ([False] * 3, True, False)
+    assert (values[:3], values[5], values[-1]) == ([7, 0, 0], None, 0)
+
+
 def test_a_range_says_its_periods_or_its_fault(visit, account):
+    observe(timedelta(days=89))
     client = visit("victor")
     for query, expected in [
         ("range=1h", "per 1 min"),

@@ -92,6 +92,18 @@ async def test_a_process_is_idle_until_it_has_answered_something(watching, monke
         assert not idleness.is_idle()
 
 
+async def test_says_once_a_minute_that_it_runs(monkeypatch):
+    start = observer._now().replace(second=30)
+    monkeypatch.setattr(observer, "_now", lambda: start)
+    watching = Observer()
+    for seconds, minutes in ((0, 1), (20, 1), (30, 2), (60, 2), (100, 3)):
+        monkeypatch.setattr(observer, "_now", lambda at=start + timedelta(seconds=seconds): at)
+        await watching.flush()  # what follows is counted from then on
+        await watching.flush()
+        servers = RequestSeries.objects.filter(account_id=series.SERVER)
+        assert await in_thread(servers.count) == minutes, seconds
+
+
 async def test_counts_requests(account, watching):
     for number in range(3):
         watching.record(seen(account))

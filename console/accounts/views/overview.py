@@ -27,7 +27,6 @@ from storage.core import registry
 from storage.core.subject import Hook
 from storage.domain.access.roles import Capability, may
 from storage.domain.requests.consistency import Consistency
-from storage.domain.requests.series import Traffic
 from storage.metrics import totals
 from storage.metrics.last_day import Day, Hour, last_day
 from storage.metrics.totals import Contents
@@ -38,7 +37,6 @@ ACTIVITIES: Final = 8
 LARGEST: Final = 5  # tables
 EXPIRING: Final = 5  # SAS tokens
 ERRORS: Final = 5  # codes
-OPERATIONS: Final = 5
 _SOON: Final = timedelta(days=7)
 _DAY: Final = timedelta(days=1)
 _HEIGHT: Final = 64
@@ -86,10 +84,6 @@ def show(request: HttpRequest, account: Account) -> HttpResponse:
     manages_access = may(role, Capability.MANAGE_ACCESS)
     context = {
         "day": day,
-        "operations": [
-            (name or _("Unknown"), traffic.requests, *(_milliseconds(traffic, it) for it in (0.5, 0.95)))
-            for name, (traffic, _errors) in list(day.counts.by_operation().items())[:OPERATIONS]
-        ],
         "bars": _bars(day),
         "errors": day.errors[:ERRORS],
         "contents": totals.contents([account.pk]).get(account.pk, Contents()),
@@ -121,11 +115,6 @@ def _bars(day: Day) -> list[Bar]:
     ]
 
 
-def _milliseconds(traffic: Traffic, share: float) -> float | None:
-    seconds = traffic.percentile(share)
-    return None if seconds is None else seconds * 1000
-
-
 def _name_level(consistency: str) -> str:
     """Return the name of a consistency level other than the default; an unknown level is returned unchanged."""
     return "" if consistency == Consistency.STRONG else str(dict(LEVELS).get(consistency, consistency))
@@ -146,18 +135,26 @@ def _warnings(account: Account, day: Day, now: datetime, *, owns: bool) -> Itera
             "%(number)s requests failed because of the server in the last 24 hours.",
             day.failed,
         )
-        yield Notice(text % {"number": grouped(day.failed)}, *_log(account, "failed"))
-    if day.refused:
+        yield Notice(text % {"number": grouped(day.failed)}, *_log(account, kind="failed"))
+    if day.unsupported:
+        text = ngettext(
+            "%(number)s request used functions or options that tables don't support.",
+            "%(number)s requests used functions or options that tables don't support.",
+            day.unsupported,
+        )
+        yield Notice(text % {"number": grouped(day.unsupported)}, *_log(account, status="501"))
+    refused = day.refused - day.unsupported
+    if refused:
         text = ngettext(
             "%(number)s request was refused in the last 24 hours.",
             "%(number)s requests were refused in the last 24 hours.",
-            day.refused,
+            refused,
         )
-        yield Notice(text % {"number": grouped(day.refused)}, *_log(account, "refused"))
+        yield Notice(text % {"number": grouped(refused)}, *_log(account, kind="refused"))
 
 
-def _log(account: Account, kind: str) -> tuple[str, str]:
-    return reverse("requests:index", args=(account.name,), query={"kind": kind}), _("Requests")
+def _log(account: Account, **query: str) -> tuple[str, str]:
+    return reverse("requests:index", args=(account.name,), query=query), _("Requests")
 
 
 def _ending_branches(account: Account, now: datetime) -> list[Account]:

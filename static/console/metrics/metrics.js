@@ -1,4 +1,4 @@
-// Charts, drawn by uPlot from the tables below them: stacked bars and areas, lines, gaps, and marks of changes.
+// Charts, drawn by uPlot from the numbers in the page: stacked bars and areas, lines, gaps, and marks of changes.
 import uPlot from "../../vendor/uplot/1.6.32/uPlot.esm.js";
 import { onClick, onPage } from "../site/on.js";
 import { refresh } from "../site/request.js";
@@ -17,9 +17,8 @@ const sizeOf = (figure) => {
   return { width: Math.max(200, clientWidth - 16), height: clientHeight };
 };
 
-/** Numbers in few characters, by the unit of a chart. */
-function writer(unit) {
-  const number = (digits) => new Intl.NumberFormat(lang, { maximumSignificantDigits: digits, notation: "compact" });
+/** Numbers in few characters, or counts in full, by the unit of a chart. */
+function writer(unit, isFull) {
   if (unit === "seconds") {
     const plain = new Intl.NumberFormat(lang, { maximumSignificantDigits: 3 });
     return (value) => (value >= 10 ? `${plain.format(value)} s` : `${plain.format(value * 1000)} ms`);
@@ -31,23 +30,8 @@ function writer(unit) {
       return `${new Intl.NumberFormat(lang, { maximumSignificantDigits: 3 }).format(value / 1024 ** power)} ${units[power]}`;
     };
   }
-  const compact = number(3);
-  return (value) => compact.format(value);
-}
-
-/** The numbers of a table by column, the oldest first; an empty cell is null. */
-function readTable(figure) {
-  const rows = [...figure.querySelectorAll("tbody tr")].reverse();
-  const values = rows.map((row) =>
-    [...row.querySelectorAll("td")].map(({ dataset }) => (dataset.value === undefined ? null : Number(dataset.value))),
-  );
-  return {
-    times: rows.map((row) => Number(row.dataset.at)),
-    gaps: rows.map((row) => "gap" in row.dataset),
-    columns: (values[0] ?? []).map((_, column) => values.map((row) => row[column])),
-    texts: rows.map((row) => [...row.querySelectorAll("td")].map((cell) => cell.textContent)),
-    names: rows.map((row) => row.querySelector("th").textContent),
-  };
+  const count = new Intl.NumberFormat(lang, isFull ? {} : { maximumSignificantDigits: 3, notation: "compact" });
+  return (value) => count.format(value);
 }
 
 /** Each column on top of those before it. */
@@ -95,7 +79,7 @@ function backgroundOf({ times, gaps }, marks, colours) {
       ctx.font = `600 ${10 * devicePixelRatio}px ${colours.font}`;
       ctx.textAlign = "center";
       ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
-      let taken = -Infinity;
+      const labels = []; // those that would overprint each other are one
       for (const { at, number } of marks) {
         // a period is drawn around its start, so a mark goes where its period is
         const x = plot.valToPos(at - step / 2, "x", true);
@@ -104,9 +88,15 @@ function backgroundOf({ times, gaps }, marks, colours) {
         ctx.moveTo(x, bbox.top);
         ctx.lineTo(x, bbox.top + bbox.height);
         ctx.stroke();
-        if (x - taken < 16 * devicePixelRatio) continue;
-        ctx.fillText(number, x, bbox.top - 3 * devicePixelRatio);
-        taken = x;
+        const near = labels.at(-1);
+        if (near && x - near.right < 40 * devicePixelRatio) Object.assign(near, { right: x, last: number });
+        else labels.push({ left: x, right: x, first: number, last: number });
+      }
+      for (const { left, right, first, last } of labels) {
+        const text = first === last ? first : `${first}–${last}`;
+        const half = ctx.measureText(text).width / 2;
+        const middle = Math.min((left + right) / 2, bbox.left + bbox.width - half);
+        ctx.fillText(text, middle, bbox.top - 3 * devicePixelRatio);
       }
       ctx.restore();
     },
@@ -116,7 +106,9 @@ function backgroundOf({ times, gaps }, marks, colours) {
 function draw(figure, marks) {
   const spot = figure.querySelector(".chart-place");
   if (!spot) return;
-  const table = readTable(figure);
+  const periods = JSON.parse(place().dataset.periods);
+  const { times } = periods;
+  const values = JSON.parse(figure.dataset.columns);
   const legend = [...figure.querySelectorAll(".chart-legend > li")];
   const { chart: kind, unit } = figure.dataset;
   const style = getComputedStyle(spot);
@@ -124,10 +116,11 @@ function draw(figure, marks) {
   colours.font = style.fontFamily;
   const inks = legend.map((item) => getComputedStyle(item.querySelector("i")).color);
   const isStacked = kind !== "lines";
-  const columns = isStacked ? stack(table.columns) : table.columns;
+  const columns = isStacked ? stack(values) : values;
   const order = columns.map((_, index) => index);
   if (isStacked) order.reverse(); // the highest first, so that the lower ones cover it
   const write = writer(unit);
+  const writeFully = writer(unit, true);
   const isWhole = unit === "count";
   const series = order.map((index) => ({
     label: String(index),
@@ -136,21 +129,21 @@ function draw(figure, marks) {
     dash: kind === "lines" ? DASHES[index % DASHES.length] : undefined,
     fill: kind === "bars" ? inks[index] : kind === "area" ? faint(inks[index], spot) : undefined,
     paths: kind === "bars" ? uPlot.paths.bars({ size: [0.8, 40], align: 0 }) : undefined,
-    points: { show: kind !== "bars" && table.times.length < 2 },
+    points: { show: kind !== "bars" && columns[index].some((it, at, all) => it !== null && (all[at - 1] ?? all[at + 1] ?? null) === null) },
   }));
   const totals = legend.map((item) => item.querySelector("[data-total]"));
   const usual = totals.map((it) => it.textContent);
   const output = figure.querySelector("output");
   const time = new Intl.DateTimeFormat(lang, { timeZone: page.zone, hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
   const day = new Intl.DateTimeFormat(lang, { timeZone: page.zone, day: "numeric", month: "short" });
-  const span = table.times.at(-1) - table.times[0];
+  const span = times.at(-1) - times[0];
   const options = {
     ...sizeOf(figure),
     padding: [14, 20, 0, 0],
     legend: { show: false },
     tzDate: (at) => uPlot.tzDate(new Date(at * 1000), page.zone),
     cursor: { y: false, points: { show: kind !== "bars" }, drag: { x: true, y: false, setScale: false } },
-    scales: { x: { time: true, range: xRange(table.times) }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
+    scales: { x: { time: true, range: xRange(times) }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
     axes: [
       {
         stroke: colours.axis,
@@ -174,13 +167,13 @@ function draw(figure, marks) {
     ],
     series: [{}, ...series],
     hooks: {
-      ...wrap(backgroundOf(table, marks, colours)),
+      ...wrap(backgroundOf(periods, marks, colours)),
       setCursor: [
         ({ cursor: { idx } }) => {
           const at = idx ?? null;
-          output.textContent = at === null ? "" : table.names[at];
+          output.textContent = at === null ? "" : [day, time].map((it) => it.format(times[at] * 1000)).join(" ");
           totals.forEach((it, column) => {
-            it.textContent = at === null ? usual[column] : table.texts[at][column];
+            it.textContent = at === null ? usual[column] : (values[column][at] ?? null) === null ? "–" : writeFully(values[column][at]);
           });
         },
       ],
@@ -188,7 +181,7 @@ function draw(figure, marks) {
         (plot) => {
           const { left, width } = plot.select;
           if (width < 8) return;
-          const half = table.times.length > 1 ? (table.times[1] - table.times[0]) / 2 : 30;
+          const half = times.length > 1 ? (times[1] - times[0]) / 2 : 30;
           const read = (x) => new Date((plot.posToVal(x, "x") + half) * 1000).toISOString();
           const [since, until] = [read(left), read(left + width)];
           location.search = new URLSearchParams({ since, until });
@@ -196,7 +189,7 @@ function draw(figure, marks) {
       ],
     },
   };
-  drawn.set(figure, new uPlot(options, [table.times, ...order.map((index) => columns[index])], spot));
+  drawn.set(figure, new uPlot(options, [times, ...order.map((index) => columns[index])], spot));
   resized.observe(figure);
 }
 
@@ -243,15 +236,12 @@ function drawAll() {
   for (const figure of document.querySelectorAll("[data-chart]")) draw(figure, marks);
 }
 
-/** Put the present numbers into the page; open tables stay open. */
+/** Put the present numbers into the page. */
 async function renew() {
   const old = place();
   const { found: answer } = await refresh(old.dataset.address);
   const found = answer.getElementById("metrics");
   if (!found || old !== place()) return;
-  for (const { id } of old.querySelectorAll("figure:has(details[open])")) {
-    found.querySelector(`#${id} details`)?.setAttribute("open", "");
-  }
   old.replaceWith(found);
   drawAll();
 }
